@@ -24,7 +24,7 @@ const AT_ONCE: usize = 4;
 const SEED: u64 = 1876;
 
 /// One run that was made.
-struct Made<'a> {
+struct CompletedRun<'a> {
     suite: &'a Suite,
     case: &'a Case,
     backend: &'a str,
@@ -80,12 +80,12 @@ fn servers(session: &Session) -> Result<Section> {
         let (suite, case, backend) = jobs[number];
         let attempt =
             attempt.map_err(|error| Failure::because(format!("{}: {}", suite.name, case.name), error))?;
-        all.push(Made { suite, case, backend, attempt });
+        all.push(CompletedRun { suite, case, backend, attempt });
     }
     Ok(section(&suites, &all, session.options.requests))
 }
 
-fn section(suites: &[Suite], made: &[Made<'_>], requests: u32) -> Section {
+fn section(suites: &[Suite], made: &[CompletedRun<'_>], requests: u32) -> Section {
     let mut section = Section::titled("Hostile servers");
     section.text.push_str(&format!(
         "Each server on a port of its own against a run of {requests} requests on {CONNECTIONS} connections, \
@@ -95,12 +95,12 @@ fn section(suites: &[Suite], made: &[Made<'_>], requests: u32) -> Section {
     ));
     let mut rows = Vec::new();
     for suite in suites {
-        let of: Vec<&Made<'_>> = made.iter().filter(|made| made.suite.name == suite.name).collect();
+        let of: Vec<&CompletedRun<'_>> = made.iter().filter(|made| made.suite.name == suite.name).collect();
         if !of.is_empty() {
             rows.push(row(suite.name, &of));
         }
     }
-    let all: Vec<&Made<'_>> = made.iter().collect();
+    let all: Vec<&CompletedRun<'_>> = made.iter().collect();
     rows.push(row("all", &all));
     let head = [
         "protocol",
@@ -113,7 +113,7 @@ fn section(suites: &[Suite], made: &[Made<'_>], requests: u32) -> Section {
         "most memory, MiB",
     ];
     section.table(&head, &rows);
-    for Made { suite, case, backend, attempt } in made {
+    for CompletedRun { suite, case, backend, attempt } in made {
         for text in attempt.breaches.iter().chain(&attempt.unexpected) {
             section.note(format!("{}, {}, {backend}: {text}", suite.name, case.name));
         }
@@ -136,7 +136,7 @@ fn section(suites: &[Suite], made: &[Made<'_>], requests: u32) -> Section {
     section
 }
 
-fn row(name: &str, made: &[&Made<'_>]) -> Vec<String> {
+fn row(name: &str, made: &[&CompletedRun<'_>]) -> Vec<String> {
     let servers: BTreeMap<(&str, &str), ()> =
         made.iter().map(|made| ((made.suite.name, made.case.name.as_str()), ())).collect();
     let count = |is: fn(&Attempt) -> bool| made.iter().filter(|made| is(&made.attempt)).count().to_string();

@@ -2,7 +2,7 @@
 
 use crate::Cutting;
 use plimsoll_wire::cache::{
-    Answer, FrameTooLong, Operation, Owed, ProtocolError, ReplyClient, RequestServer, ServerReply,
+    Answer, FrameTooLong, Operation, PendingRequest, ProtocolError, ReplyClient, RequestServer, ServerReply,
     write_reply,
 };
 
@@ -10,7 +10,7 @@ use plimsoll_wire::cache::{
 /// one.
 type Replies = (Vec<(Answer, u64, u64)>, Vec<u8>, Result<bool, ProtocolError>);
 
-fn replies<'p>(owed: [Owed; 2], pieces: impl Iterator<Item = &'p [u8]>) -> Replies {
+fn replies<'p>(owed: [PendingRequest; 2], pieces: impl Iterator<Item = &'p [u8]>) -> Replies {
     let (mut client, mut told, mut kept) = (ReplyClient::new(), Vec::new(), Vec::new());
     for mut input in pieces {
         while !input.is_empty() {
@@ -62,7 +62,7 @@ pub fn run(data: &[u8]) {
             2 => Operation::Get,
             _ => Operation::Delete,
         };
-        Owed { operation, keep: choice & 4 != 0 }
+        PendingRequest { operation, keep: choice & 4 != 0 }
     });
     let whole = replies(owed, std::iter::once(cutting.stream));
     assert_eq!(replies(owed, cutting.pieces()), whole);
@@ -71,7 +71,7 @@ pub fn run(data: &[u8]) {
     assert_eq!(requests(cutting.pieces()), whole);
     assert_eq!(requests(cutting.stream.chunks(1)), whole);
     // What a server says of wrong requests, a client reads.
-    let put = Owed { operation: Operation::Put, keep: true };
+    let put = PendingRequest { operation: Operation::Put, keep: true };
     let (told, _, end) = replies([put; 2], std::iter::once(&whole.1[..]));
     assert!(end == Ok(false) && told.iter().all(|(answer, ..)| *answer == Answer::Refused));
 }

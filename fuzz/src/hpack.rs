@@ -2,7 +2,7 @@
 //! written by a book and decoded again.
 
 use plimsoll_wire::http2::hpack::{Decoder, FieldLimits, HpackError};
-use plimsoll_wire::http2::{Field, FieldValue, HeaderBook, Indexing};
+use plimsoll_wire::http2::{Field, FieldValue, HeaderBlockCache, Indexing};
 
 type Pair = (Vec<u8>, Vec<u8>);
 
@@ -26,7 +26,7 @@ fn blocks(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Writes all blocks with one book, twice, and reads them back. Every third value is a variable one.
 fn write_again(blocks: &[Vec<Pair>]) {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let field = |(nth, (name, value)): (usize, &Pair)| Field {
         name: name.clone(),
         value: if nth % 3 == 2 { FieldValue::Variable } else { FieldValue::Fixed(value.clone()) },

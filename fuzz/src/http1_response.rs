@@ -2,7 +2,7 @@
 
 use crate::Cutting;
 use plimsoll_wire::http1::{
-    Capture, HeadMemo, Limits, Owed, ProtocolError, Response, ResponseClient, Truncated,
+    Capture, HeadMemo, Limits, PendingRequest, ProtocolError, Response, ResponseClient, Truncated,
 };
 
 #[derive(Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ enum End {
 
 fn read<'p>(
     limits: &Limits,
-    owed: [Owed; 2],
+    owed: [PendingRequest; 2],
     keep_memo: bool,
     pieces: impl Iterator<Item = &'p [u8]>,
 ) -> (Vec<Response>, End) {
@@ -54,7 +54,7 @@ fn read<'p>(
 /// Runs one input.
 pub fn run(data: &[u8]) {
     let Some(cutting) = Cutting::new(data) else { return };
-    let owed = [1, 4].map(|bit| Owed {
+    let owed = [1, 4].map(|bit| PendingRequest {
         head_request: cutting.choices & bit != 0,
         capture: if cutting.choices & bit << 1 != 0 { Capture::Headers } else { Capture::Nothing },
     });

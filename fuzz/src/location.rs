@@ -2,7 +2,7 @@
 //! that of the URL that was made of it; and a URL that was made is its own location.
 
 use plimsoll_core::Random;
-use plimsoll_plan::Newcomer;
+use plimsoll_plan::DynamicOrigin;
 use plimsoll_scenario::reference::{Origin, Resource, origin, resolve, resolve_url};
 use plimsoll_scenario::{Body, Context, Dialect, RequestSpec, RequestTemplate, Scheme};
 
@@ -52,7 +52,7 @@ pub fn run(data: &[u8]) {
         let mut again = Vec::new();
         assert!(resolve_url(&url, resource, &mut again));
         assert_eq!(again, url);
-        if let Ok(newcomer) = Newcomer::read(of.https, of.authority) {
+        if let Ok(newcomer) = DynamicOrigin::read(of.https, of.authority) {
             assert_eq!(newcomer.authority().as_bytes(), of.authority);
         }
     }

@@ -25,7 +25,7 @@ const PROGRESS: Nanos = Nanos::from_secs(2);
 
 /// Notes the writes of a load on one resource.
 #[derive(Clone)]
-pub(crate) struct Bookkeeper {
+pub(crate) struct WriteTracker {
     ledger: Arc<Mutex<Ledger>>,
     listing: Listing,
     flags: PlanPatch,
@@ -62,7 +62,7 @@ impl Listing {
 /// Pause between two looks.
 const LOOK: Nanos = Nanos::from_millis(500);
 
-impl Bookkeeper {
+impl WriteTracker {
     /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say
     /// how servers are reached. If it is not to be `quiet` it says what it reads.
     pub(crate) fn new(
@@ -337,9 +337,9 @@ mod tests {
         assert_eq!(asked(":method: PATCH\n:scheme: http\n:authority: x\n:path: /a"), ("PATCH", "/a"));
     }
 
-    fn bookkeeper() -> Bookkeeper {
+    fn tracker() -> WriteTracker {
         let listing = Listing::new("/api/products");
-        Bookkeeper::new("http://a", listing, "/id", PlanPatch::default(), true).unwrap()
+        WriteTracker::new("http://a", listing, "/id", PlanPatch::default(), true).unwrap()
     }
 
     #[test]
@@ -354,7 +354,7 @@ mod tests {
             bytes_received: 0,
             warmup: false,
         };
-        let books = bookkeeper();
+        let books = tracker();
         note(&mut books.ledger(), &FailedExchange::bare(entry));
         let counts = books.ledger().counts();
         assert_eq!((counts.undelivered, counts.elsewhere, counts.uncertain), (1, 0, 0));

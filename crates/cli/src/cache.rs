@@ -1,6 +1,6 @@
 //! `plimsoll cache`: load on a cache, as a plan that a few flags come to.
 
-use plimsoll_plan::{Given, PlanPatch, Problem};
+use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::comparison::Question;
 use plimsoll_report::{SavedRun, Style};
 use plimsoll_workloads::cache::{Api, CARBON_AVERAGE_MS, CacheLoad, Targets};
@@ -12,7 +12,7 @@ use crate::flags::RunArgs;
 use crate::paired::{self, Outputs, Pairing};
 use crate::printed_plan::PrintedPlan;
 use crate::run::Workload;
-use crate::screen::Look;
+use crate::screen::Theme;
 use crate::{Exit, Failure, import, run};
 
 /// What the plan is called in messages.
@@ -44,7 +44,7 @@ pub(crate) fn printed(args: &CacheArgs) -> Result<PrintedPlan, Failure> {
 }
 
 /// The command.
-pub(crate) fn command(args: &CacheArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.setup.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
@@ -133,7 +133,7 @@ fn pair(args: &CacheArgs, load: &CacheLoad, url: &str) -> Result<Pairing<'static
     let made = (format!("{NAME}, over HTTP"), document.to_string());
     let http = import::resolve_made(plan, made, output.quiet, |flags| {
         if flags.bearer.is_none() {
-            flags.basic = Some(Given::new("--user", &*args.setup.user));
+            flags.basic = Some(RawValue::new("--user", &*args.setup.user));
         }
         Ok(())
     })?;
@@ -185,7 +185,7 @@ fn reach_http(url: &str, cache: &str, patch: &PlanPatch) -> Result<(), Failure> 
 
 /// Creates the cache. One that is there already is as good.
 fn create(admin: &str, user: &str, cache: &str) -> Result<(), Failure> {
-    let flags = PlanPatch { basic: Some(Given::new("--user", user)), ..PlanPatch::default() };
+    let flags = PlanPatch { basic: Some(RawValue::new("--user", user)), ..PlanPatch::default() };
     let request = json!({
         "post": format!("{}/admin/caches", admin.trim_end_matches('/')),
         // What its documentation says besides is refused by the server.

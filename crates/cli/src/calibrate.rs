@@ -9,8 +9,8 @@ use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, cloc
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
 use plimsoll_plan::{
-    BackendChoice, Command, Disk, Given, Plan, PlanPatch, Problem, Protocol, ScriptHost, ScriptPatch, Switch,
-    parse_backend,
+    BackendChoice, Command, Disk, Plan, PlanPatch, Problem, Protocol, RawValue, ScriptHost, ScriptPatch,
+    Switch, parse_backend,
 };
 use plimsoll_report::calibration::WARNING_SHARE;
 use plimsoll_report::{
@@ -295,17 +295,21 @@ impl Kind {
     }
 
     fn plan(self, url: &str, backend: BackendChoice) -> Result<Plan, Failure> {
-        let given = |by: &'static str, value: String| Some(Given::new(by, value));
+        let given = |by: &'static str, value: String| Some(RawValue::new(by, value));
         let on = |by: &'static str, on: bool| if on { Switch::on(by) } else { Switch::default() };
         let surroundings = environment::surroundings();
         let flags = PlanPatch {
-            urls: if self.script { Vec::new() } else { vec![Given::new("URL", url)] },
+            urls: if self.script { Vec::new() } else { vec![RawValue::new("URL", url)] },
             connections: given("--connections", self.connections.to_string()),
-            streams: if self.http2 { vec![Given::new("--streams", STREAMS.to_string())] } else { Vec::new() },
+            streams: if self.http2 {
+                vec![RawValue::new("--streams", STREAMS.to_string())]
+            } else {
+                Vec::new()
+            },
             http2: on("--http2", self.http2),
             insecure: on("--insecure", self.tls),
             body: (self.request_bytes > 0)
-                .then(|| Given::new("--body", "x".repeat(self.request_bytes as usize))),
+                .then(|| RawValue::new("--body", "x".repeat(self.request_bytes as usize))),
             script: ScriptPatch {
                 host: Some(ScriptHost(Arc::new(Terminal { quiet: true }))),
                 ..ScriptPatch::default()
@@ -372,7 +376,8 @@ pub(crate) fn of_plan(args: &PlanArgs, plan: &Plan, quiet: bool) -> Result<Calib
         return Err(Failure::environment(Problem::new("the built-in server has no TCP address")));
     };
     let resolved = import::resolve_amended(args, true, |flags| {
-        flags.connect_to = vec![Given::new("--connect-to", format!("::{}:{}", address.ip(), address.port()))];
+        flags.connect_to =
+            vec![RawValue::new("--connect-to", format!("::{}:{}", address.ip(), address.port()))];
         flags.resolve.clear();
         if tls {
             flags.insecure = Switch::on("--insecure");

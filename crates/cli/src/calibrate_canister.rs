@@ -109,7 +109,7 @@ impl Asking {
         let mut document = self.document(url);
         document["run"] =
             json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
-        let files = Made { plan: document.to_string(), key: self.pem().unwrap_or_default() };
+        let files = GeneratedPlan { plan: document.to_string(), key: self.pem().unwrap_or_default() };
         let flags = PlanPatch { default_seed: environment::surroundings().seed, ..PlanPatch::default() };
         let command = Command { plan: Some(PLAN.to_owned()), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)
@@ -117,12 +117,12 @@ impl Asking {
 }
 
 /// A plan that was made a moment ago, and its key.
-struct Made {
+struct GeneratedPlan {
     plan: String,
     key: &'static str,
 }
 
-impl Files for Made {
+impl Files for GeneratedPlan {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         match path.to_str() {
             Some(PLAN) => Ok(self.plan.clone().into_bytes()),

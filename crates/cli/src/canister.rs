@@ -17,7 +17,7 @@ use plimsoll_plan::{CanisterNotes, CertificateSample, Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
-use plimsoll_scenario::{Bodies, Made, Supply};
+use plimsoll_scenario::{Bodies, BodySupply, SuppliedBody};
 use plimsoll_workloads::canister::{Api, CanisterLoad, QUERY, SUBMIT, WAIT};
 use serde_json::json;
 
@@ -25,8 +25,8 @@ use crate::canister_flags::{CanisterArgs, VerifySpec};
 use crate::crud_flags::problem;
 use crate::errand::{answers_with, transport};
 use crate::printed_plan::PrintedPlan;
-use crate::run::{Beside, Workload};
-use crate::screen::Look;
+use crate::run::{SideRuns, Workload};
+use crate::screen::Theme;
 use crate::{Exit, Failure, canister_charts, import, run};
 
 /// What the plan is called in messages.
@@ -60,7 +60,7 @@ pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
 }
 
 /// The command.
-pub(crate) fn command(args: &CanisterArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
@@ -110,8 +110,8 @@ impl Workload for Calls<'_> {
         Ok(())
     }
 
-    fn beside(&mut self) -> Beside {
-        Beside { periodic: self.args.summary.periodic_output, ..Beside::default() }
+    fn beside(&mut self) -> SideRuns {
+        SideRuns { periodic: self.args.summary.periodic_output, ..SideRuns::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -152,16 +152,20 @@ impl Workload for Calls<'_> {
 /// Makes messages that are sent before any other, on all cores.
 fn presign(plan: &mut Plan, count: u64, quiet: bool) {
     let Some(seed) = (count > 0).then(|| plan.supply_seed(0)) else { return };
-    let Some(Supply { bodies: Bodies::Fresh(source), stock, .. }) = plan.supplies.first_mut() else { return };
+    let Some(BodySupply { bodies: Bodies::Fresh(source), stock, .. }) = plan.supplies.first_mut() else {
+        return;
+    };
     let start = clock::monotonic();
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
     let part = &|thread: u64| {
         let (mut maker, mut out) = (source.open(seed), Vec::new());
         let numbers = count * thread / threads..count * (thread + 1) / threads;
         // Those that are made while the load goes on have other numbers.
-        numbers.map(|number| maker.made(STOCK + number, clock::unix().0, &mut out)).collect::<Vec<Made>>()
+        numbers
+            .map(|number| maker.made(STOCK + number, clock::unix().0, &mut out))
+            .collect::<Vec<SuppliedBody>>()
     };
-    let made: Vec<Made> = std::thread::scope(|scope| {
+    let made: Vec<SuppliedBody> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || part(thread))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     });

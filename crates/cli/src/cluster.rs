@@ -24,12 +24,12 @@ impl From<ClusterError> for Failure {
 }
 
 /// A cluster that ends with this, and with this process.
-pub(crate) struct Guarded {
+pub(crate) struct OwnedCluster {
     pub(crate) cluster: Arc<Cluster>,
     guard: Guard,
 }
 
-impl Guarded {
+impl OwnedCluster {
     /// Starts a cluster with these values of parameters. `lasts`: it may go on without us, in the end.
     pub(crate) fn start(
         spec: &Spec,
@@ -88,7 +88,7 @@ pub(crate) fn up(args: &ClusterUpArgs) -> Result<Exit, Failure> {
         let note = "nodes are on loopback, connections between them direct, and there are no faults";
         say(&format!("note: {note}, but in `cluster run`"));
     }
-    let guarded = Guarded::start(&spec, &args.start.clean, &values, true, args.quiet)?;
+    let guarded = OwnedCluster::start(&spec, &args.start.clean, &values, true, args.quiet)?;
     let state = guarded.cluster.state();
     // From here on they are meant to stay.
     guarded.guard.dismiss();

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use plimsoll_cluster::check::{self, After};
 use plimsoll_cluster::cluster::provisional;
 use plimsoll_cluster::spec::{Check, CheckKind, PlanPlace, Suite};
-use plimsoll_cluster::timeline::{self, Bell, Event};
+use plimsoll_cluster::timeline::{self, CancelSignal, Event};
 use plimsoll_cluster::{Cluster, Spec, Staleness};
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::clock;
@@ -25,12 +25,12 @@ use plimsoll_report::{
 };
 use plimsoll_scenario::Context;
 
-use crate::audit::{Bookkeeper, Listing};
-use crate::cluster::{Guarded, single_values, surroundings};
+use crate::audit::{Listing, WriteTracker};
+use crate::cluster::{OwnedCluster, single_values, surroundings};
 use crate::cluster_flags::ClusterRunArgs;
 use crate::request_log::WriteListener;
-use crate::run::{self, Beside, Ready, Workload};
-use crate::screen::Look;
+use crate::run::{self, Ready, SideRuns, Workload};
+use crate::screen::Theme;
 use crate::{Exit, Failure, describe, errand, import, outputs, repeat, report};
 
 /// How finely a run with faults is cut, unless the plan says otherwise: what is said of them is as exact as
@@ -42,14 +42,14 @@ const FINE_UNTIL: Nanos = Nanos::from_secs(1_800);
 const LOOK: Nanos = Nanos::from_millis(1);
 
 /// The command.
-pub(crate) fn command(args: &ClusterRunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &ClusterRunArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let spec = args.start.spec()?;
     admit(args, &spec)?;
     match args.suite(&spec)? {
         Some(suite) => run_suite(args, &spec, &suite, look, style),
         None => {
             let values = single_values(&args.start, &spec)?;
-            let course = Course { args, spec: &spec, suite: None };
+            let course = CommandContext { args, spec: &spec, suite: None };
             course.check(&values)?;
             let guarded = course.up(&values, &args.start.clean)?;
             let ended = course.single(&guarded, look, style);
@@ -75,12 +75,12 @@ pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
         None => spec.suites.iter().collect(),
     };
     for suite in suites {
-        let course = Course { args, spec: &spec, suite: Some(suite) };
+        let course = CommandContext { args, spec: &spec, suite: Some(suite) };
         suite.cells().iter().try_for_each(|values| course.check(values))?;
     }
     if chosen.is_none() && spec.workload.is_some() {
         let values = single_values(&args.start, &spec)?;
-        Course { args, spec: &spec, suite: None }.check(&values)?;
+        CommandContext { args, spec: &spec, suite: None }.check(&values)?;
     }
     run::to_stdout(|out| writeln!(out, "{}: ok", spec.source.name))?;
     Ok(Exit::Success)
@@ -113,13 +113,13 @@ fn admit(args: &ClusterRunArgs, spec: &Spec) -> Result<(), Failure> {
 }
 
 /// What the runs of one command have in common.
-struct Course<'a> {
+struct CommandContext<'a> {
     args: &'a ClusterRunArgs,
     spec: &'a Spec,
     suite: Option<&'a Suite>,
 }
 
-impl Course<'_> {
+impl CommandContext<'_> {
     fn quiet(&self) -> bool {
         self.args.run.output.quiet
     }
@@ -159,8 +159,8 @@ impl Course<'_> {
     }
 
     /// Starts the cluster, waits until somebody leads, and puts into it what is to be there before.
-    fn up(&self, values: &[(String, String)], clean: &[PathBuf]) -> Result<Guarded, Failure> {
-        let guarded = Guarded::start(self.spec, clean, values, false, self.quiet())?;
+    fn up(&self, values: &[(String, String)], clean: &[PathBuf]) -> Result<OwnedCluster, Failure> {
+        let guarded = OwnedCluster::start(self.spec, clean, values, false, self.quiet())?;
         if let Some(place) = self.preseed() {
             let (name, text) = self.text(place)?;
             let text = rendered(&guarded.cluster, &text)?;
@@ -170,7 +170,7 @@ impl Course<'_> {
     }
 
     /// One run, with its report.
-    fn single(&self, guarded: &Guarded, look: Look, style: &Style) -> Result<Exit, Failure> {
+    fn single(&self, guarded: &OwnedCluster, look: Theme, style: &Style) -> Result<Exit, Failure> {
         let made = self.made(&guarded.cluster, None)?;
         let _ = self.args.run.plan.made.set(made);
         let mut under_test = UnderTest::new(guarded.cluster.clone(), self.quiet());
@@ -219,11 +219,11 @@ fn preseed(name: String, text: String, quiet: bool) -> Result<(), Failure> {
 /// A cluster while a load is on it: what is beside the load, and what comes after.
 struct UnderTest {
     cluster: Arc<Cluster>,
-    bell: Arc<Bell>,
+    cancel: Arc<CancelSignal>,
     /// From here comes the thread of the faults, which is begun with the run.
     faults: Option<Receiver<JoinHandle<Vec<Event>>>>,
     /// Who notes the writes of the load, by the checks that ask for it.
-    books: Vec<(Check, Bookkeeper)>,
+    books: Vec<(Check, WriteTracker)>,
     /// Who reads beside the load.
     probes: Vec<Staleness>,
     /// The steps of the load that write to what is checked for taking writes.
@@ -235,7 +235,7 @@ impl UnderTest {
     fn new(cluster: Arc<Cluster>, quiet: bool) -> Self {
         Self {
             cluster,
-            bell: Arc::default(),
+            cancel: Arc::default(),
             faults: None,
             books: Vec::new(),
             probes: Vec::new(),
@@ -246,7 +246,7 @@ impl UnderTest {
 
     /// Ends the faults; what they were.
     fn end_faults(&mut self) -> Vec<Event> {
-        self.bell.ring();
+        self.cancel.ring();
         let thread = self.faults.take().and_then(|begun| begun.try_recv().ok());
         thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -326,7 +326,7 @@ impl Workload for UnderTest {
             };
             let origins = check::origins(&self.cluster, &check, &[]);
             let Some(first) = origins.first() else { continue };
-            let books = Bookkeeper::new(first, listing, &content.id, PlanPatch::default(), self.quiet)?;
+            let books = WriteTracker::new(first, listing, &content.id, PlanPatch::default(), self.quiet)?;
             books.note_before(first)?;
             self.books.push((check, books));
             // A request before the run may create something, and nobody would note it.
@@ -335,34 +335,34 @@ impl Workload for UnderTest {
         Ok(())
     }
 
-    fn beside(&mut self) -> Beside {
+    fn beside(&mut self) -> SideRuns {
         let marks = self.cluster.marks().into_iter();
         let watched = marks.map(|(id, entry)| Named::Marked { name: format!("node {id}"), entry }).collect();
         let listeners: Vec<_> = self.books.iter().map(|(_, books)| books.listener()).collect();
         let listener = (!listeners.is_empty()).then(|| all_of(listeners));
         if self.cluster.spec().faults.is_empty() {
-            return Beside { watched, listener, ..Beside::default() };
+            return SideRuns { watched, listener, ..SideRuns::default() };
         }
-        let (cluster, bell, say) = (self.cluster.clone(), self.bell.clone(), run::say(self.quiet));
+        let (cluster, cancel, say) = (self.cluster.clone(), self.cancel.clone(), run::say(self.quiet));
         let (send, begun) = channel();
         self.faults = Some(begun);
         let accompany = move |control: &Control| {
             let control = control.clone();
             let thread = std::thread::Builder::new().name("faults".to_owned()).spawn(move || {
                 while control.started().is_none() {
-                    if !bell.goes_on_until(clock::monotonic() + LOOK) {
+                    if !cancel.goes_on_until(clock::monotonic() + LOOK) {
                         return Vec::new();
                     }
                 }
                 let start = control.started().unwrap_or_default();
-                timeline::carry_out(&cluster, start, &bell, &|at| control.mark(at), &|text| say(text))
+                timeline::carry_out(&cluster, start, &cancel, &|at| control.mark(at), &|text| say(text))
             });
             if let Ok(thread) = thread {
                 // Who began the run waits for it.
                 let _ = send.send(thread);
             }
         };
-        Beside { watched, listener, accompany: Some(Box::new(accompany)), ..Beside::default() }
+        SideRuns { watched, listener, accompany: Some(Box::new(accompany)), ..SideRuns::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -450,18 +450,18 @@ fn run_suite(
     args: &ClusterRunArgs,
     spec: &Spec,
     suite: &Suite,
-    look: Look,
+    look: Theme,
     style: &Style,
 ) -> Result<Exit, Failure> {
     let (format, json) = table_outputs(args)?;
-    let course = Course { args, spec, suite: Some(suite) };
+    let course = CommandContext { args, spec, suite: Some(suite) };
     let cells = suite.cells();
     for values in &cells {
         course.check(values)?;
     }
     let say = run::say(course.quiet());
-    let mut made = Made { runs: Vec::new(), shown: Vec::new(), exit: Exit::Success };
-    let mut kept: Option<Guarded> = None;
+    let mut made = SuiteTotals { runs: Vec::new(), shown: Vec::new(), exit: Exit::Success };
+    let mut kept: Option<OwnedCluster> = None;
     for (number, values) in cells.iter().enumerate() {
         let name = cell_name(values);
         say(&format!("run {} of {}: {name}", number + 1, cells.len()));
@@ -483,7 +483,7 @@ fn run_suite(
             break;
         }
     }
-    kept.map_or(Ok(()), Guarded::end)?;
+    kept.map_or(Ok(()), OwnedCluster::end)?;
     let result = SuiteResult {
         schema_version: SUITE_SCHEMA_VERSION,
         tool: describe::tool(),
@@ -510,22 +510,22 @@ fn cell_name(values: &[(String, String)]) -> String {
 }
 
 /// What the runs of a suite have come to so far.
-struct Made {
+struct SuiteTotals {
     runs: Vec<SuiteRun>,
     /// For a page of HTML.
     shown: Vec<(String, Vec<SavedRun>)>,
     exit: Exit,
 }
 
-impl Made {
+impl SuiteTotals {
     /// Makes one more run.
     fn add(
         &mut self,
-        course: &Course<'_>,
-        guarded: &Guarded,
+        course: &CommandContext<'_>,
+        guarded: &OwnedCluster,
         name: String,
         values: &[(String, String)],
-        look: Look,
+        look: Theme,
     ) -> Result<(), Failure> {
         let args = &course.args.run;
         let made = course.made(&guarded.cluster, Some(values))?;
@@ -549,7 +549,7 @@ impl Made {
         if args.report.is_some() {
             self.shown.push((name, vec![(*outcome.run).clone()]));
         }
-        outcome.kept.map_or(Ok(()), |keeper| keeper.finish(outcome.run))
+        outcome.kept.map_or(Ok(()), |saver| saver.finish(outcome.run))
     }
 
     /// Notes a run that could not be made; the others are made all the same.

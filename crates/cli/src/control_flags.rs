@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Rate;
-use plimsoll_plan::{Given, PlanPatch, Problem, Problems};
+use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::parse_rate;
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ impl ControlArgs {
 
     /// The same, with what a plan file asks for where nothing was typed.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
-        let given = |given: fn(&PlanPatch) -> &Option<Given>| {
+        let given = |given: fn(&PlanPatch) -> &Option<RawValue>| {
             patch.and_then(|patch| given(patch).as_ref()).map(|given| given.text.clone())
         };
         Self {

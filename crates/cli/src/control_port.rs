@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
-use plimsoll_engine::{RateWish, Stop};
+use plimsoll_engine::{RateCommand, Stop};
 use plimsoll_metrics::SteeredBy;
 use plimsoll_plan::Problem;
 use plimsoll_schedule::parse_rate;
@@ -12,7 +12,7 @@ use plimsoll_targets::{Access, CONTROL_FIELD, ControlOptions, ControlReply, Cont
 use serde_json::{Value, json};
 
 use crate::control_flags::ControlSpec;
-use crate::steering::{Board, Helm, Say, parse_wish, per_second, told};
+use crate::steering::{LiveStats, Notify, RateController, parse_preference, per_second, told};
 
 const HELP: &str = "\
 GET  /stat             the latest figures, as JSON
@@ -39,14 +39,14 @@ impl ControlPort {
     pub(crate) fn start(
         listen: SocketAddr,
         spec: &ControlSpec,
-        helm: Helm,
-        board: Arc<Board>,
-        say: &Say,
+        controller: RateController,
+        live_stats: Arc<LiveStats>,
+        say: &Notify,
     ) -> Result<Self, Problem> {
         let access = spec.token.clone().map_or(Access::Local, Access::Token);
         let config_by_get = spec.h2loadrunner || spec.token.is_some();
         let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
-        let desk = Desk { helm, board, config_by_get };
+        let desk = RequestHandler { controller, live_stats, config_by_get };
         // One request now and then: epoll does, whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
@@ -59,14 +59,14 @@ impl ControlPort {
 }
 
 #[derive(Debug)]
-struct Desk {
-    helm: Helm,
-    board: Arc<Board>,
+struct RequestHandler {
+    controller: RateController,
+    live_stats: Arc<LiveStats>,
     /// Whether GET /config changes the rate, as in h2loadrunner.
     config_by_get: bool,
 }
 
-impl Desk {
+impl RequestHandler {
     fn answer(&self, request: &ControlRequest) -> ControlReply {
         let reads = request.reads();
         let (may, reply): (_, Box<dyn FnOnce() -> ControlReply>) = match request.path.as_str() {
@@ -85,8 +85,8 @@ impl Desk {
             }
             "/config" => ("POST", Box::new(|| self.config(&request.query))),
             "/rate" => ("POST", Box::new(|| self.rate(&request.body))),
-            "/pause" => ("POST", Box::new(|| self.wish(RateWish::Pause, None))),
-            "/resume" => ("POST", Box::new(|| self.wish(RateWish::Resume, None))),
+            "/pause" => ("POST", Box::new(|| self.set_rate(RateCommand::Pause, None))),
+            "/resume" => ("POST", Box::new(|| self.set_rate(RateCommand::Resume, None))),
             "/stop" => ("POST", Box::new(|| self.stop())),
             _ => return ControlReply::problem(404, "there is no such path; GET / names them"),
         };
@@ -98,10 +98,10 @@ impl Desk {
     }
 
     fn stat(&self) -> ControlReply {
-        let (status, figures) = (self.helm.control.status(), self.board.figures());
+        let (status, figures) = (self.controller.control.status(), self.live_stats.figures());
         let stat = json!({
             "running": status.running,
-            "stopping": self.helm.control.wish() != Stop::No,
+            "stopping": self.controller.control.requested_stop() != Stop::No,
             "paused": status.paused,
             "target_per_s": status.target_per_second,
             "elapsed_s": figures.elapsed.as_secs_f64(),
@@ -116,8 +116,8 @@ impl Desk {
             Ok(text) => text,
             Err(problem) => return ControlReply::problem(400, &problem),
         };
-        match parse_wish(&text) {
-            Ok(wish) => self.wish(wish, None),
+        match parse_preference(&text) {
+            Ok(command) => self.set_rate(command, None),
             Err(problem) => ControlReply::problem(400, &problem),
         }
     }
@@ -128,10 +128,12 @@ impl Desk {
         let Some((_, given)) = pairs.find(|(name, _)| *name == "rps") else {
             return ControlReply::problem(400, "say how many requests per second: /config?rps=100");
         };
-        let per_connection = &self.helm.per_connection;
+        let per_connection = &self.controller.per_connection;
         let requests = match parse_rate(given) {
             Ok(rate) => rate,
-            Err(_) if parse_wish(given) == Ok(RateWish::Pause) => return self.wish(RateWish::Pause, None),
+            Err(_) if parse_preference(given) == Ok(RateCommand::Pause) => {
+                return self.set_rate(RateCommand::Pause, None);
+            }
             Err(error) => return ControlReply::problem(400, &error.to_string()),
         };
         let Some(total) = per_connection.total(requests) else {
@@ -145,13 +147,13 @@ impl Desk {
             per_connection.connections,
             per_second(total.per_second_f64()),
         );
-        self.wish(RateWish::To(total), Some(note))
+        self.set_rate(RateCommand::To(total), Some(note))
     }
 
-    fn wish(&self, wish: RateWish, note: Option<String>) -> ControlReply {
-        match self.helm.control.set_rate(wish, SteeredBy::Http) {
+    fn set_rate(&self, command: RateCommand, note: Option<String>) -> ControlReply {
+        match self.controller.control.set_rate(command, SteeredBy::Http) {
             Ok(change) => {
-                let status = self.helm.control.status();
+                let status = self.controller.control.status();
                 let mut reply = json!({
                     "changed": change.is_some(),
                     "at_s": change.map(|change| change.at.as_secs_f64()),
@@ -170,7 +172,7 @@ impl Desk {
     }
 
     fn stop(&self) -> ControlReply {
-        self.helm.control.stop_by(SteeredBy::Http);
+        self.controller.control.stop_by(SteeredBy::Http);
         ControlReply::json(200, format!("{}\n", json!({ "stopping": true })))
     }
 }
@@ -197,13 +199,13 @@ mod tests {
     use super::*;
     use crate::steering::PerConnection;
 
-    fn desk() -> Desk {
+    fn desk() -> RequestHandler {
         let per_connection = PerConnection { connections: 10, iterations: 1, requests: 1 };
-        let helm = Helm { control: Control::default(), per_connection };
-        Desk { helm, board: Arc::default(), config_by_get: true }
+        let controller = RateController { control: Control::default(), per_connection };
+        RequestHandler { controller, live_stats: Arc::default(), config_by_get: true }
     }
 
-    fn ask(desk: &Desk, method: &str, path: &str, body: &str) -> ControlReply {
+    fn ask(desk: &RequestHandler, method: &str, path: &str, body: &str) -> ControlReply {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let [method, path, query, body] = [method, path, query, body].map(ToOwned::to_owned);
         desk.answer(&ControlRequest { method, path, query, body, ..ControlRequest::default() })
@@ -240,7 +242,7 @@ mod tests {
             let (method, path) = (words.next().unwrap(), words.next().unwrap());
             assert!(![404, 405].contains(&ask(&desk, method, path, "5").status), "{line}");
         }
-        assert_eq!(desk.helm.control.wish(), Stop::Drain, "the help names /stop");
+        assert_eq!(desk.controller.control.requested_stop(), Stop::Drain, "the help names /stop");
         let stat: Value = serde_json::from_slice(&ask(&desk, "GET", "/stat", "").body).unwrap();
         assert_eq!((&stat["running"], &stat["stopping"]), (&json!(false), &json!(true)));
     }
@@ -248,7 +250,7 @@ mod tests {
     /// Symptom: an image in a web page, `<img src=".../config?rps=777">`, set the rate of a run.
     #[test]
     fn a_get_changes_the_rate_only_where_that_was_asked_for() {
-        let desk = Desk { config_by_get: false, ..desk() };
+        let desk = RequestHandler { config_by_get: false, ..desk() };
         for method in ["GET", "HEAD"] {
             let reply = ask(&desk, method, "/config?rps=777", "");
             let text = String::from_utf8(reply.body).unwrap();

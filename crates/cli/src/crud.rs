@@ -14,12 +14,12 @@ use plimsoll_scenario::pointer::JsonPointer;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Operation};
 use serde_json::json;
 
-use crate::audit::{Bookkeeper, Listing};
+use crate::audit::{Listing, WriteTracker};
 use crate::crud_flags::{CrudLoadArgs, problem};
 use crate::errand::{once, reason, transport, writes_of};
 use crate::printed_plan::PrintedPlan;
-use crate::run::{Beside, Workload};
-use crate::screen::Look;
+use crate::run::{SideRuns, Workload};
+use crate::screen::Theme;
 use crate::{Exit, Failure, import, run};
 
 /// What the plan is called in messages.
@@ -49,7 +49,7 @@ pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
 }
 
 /// The command.
-pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
@@ -70,7 +70,7 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Look, style: &Style) -> Result<
 }
 
 /// Who notes the writes, for servers that are asked afterwards.
-fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookkeeper, Failure> {
+fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<WriteTracker, Failure> {
     for (flag, given) in [
         ("--repeat", args.run.repeat.is_some()),
         ("--probe", args.run.probe.is_some()),
@@ -83,7 +83,7 @@ fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Bookk
     }
     let listing = Listing::new(&load.model.path);
     let quiet = args.run.output.quiet;
-    let books = Bookkeeper::new(&load.leader, listing, &load.model.id, flags, quiet)?;
+    let books = WriteTracker::new(&load.leader, listing, &load.model.id, flags, quiet)?;
     books.note_before(&load.leader)?;
     Ok(books)
 }
@@ -92,14 +92,14 @@ struct Crud<'a> {
     args: &'a CrudLoadArgs,
     load: &'a CrudLoad,
     /// Who notes the writes, if they are verified, and how long servers have to come to them.
-    books: Option<(Bookkeeper, Nanos)>,
+    books: Option<(WriteTracker, Nanos)>,
     /// Those of the run.
     flags: PlanPatch,
 }
 
 impl Workload for Crud<'_> {
-    fn beside(&mut self) -> Beside {
-        Beside { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..Beside::default() }
+    fn beside(&mut self) -> SideRuns {
+        SideRuns { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..SideRuns::default() }
     }
 
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {

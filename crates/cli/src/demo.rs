@@ -3,7 +3,7 @@
 use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_plan::{BackendChoice, Disk, Given, Plan, PlanPatch};
+use plimsoll_plan::{BackendChoice, Disk, Plan, PlanPatch, RawValue};
 use plimsoll_report::Style;
 use plimsoll_targets::{Delay, SinkOptions};
 
@@ -11,7 +11,7 @@ use crate::control_flags::ControlSpec;
 use crate::flags::LiveArgs;
 use crate::output_flags::{TableOutputArgs, TableOutputFormat};
 use crate::outputs::Outputs;
-use crate::screen::Look;
+use crate::screen::Theme;
 use crate::{Exit, Failure, environment, run, serve};
 
 /// The flags.
@@ -44,7 +44,7 @@ What to look at:
 ";
 
 /// The command.
-pub(crate) fn command(args: &DemoArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &DemoArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let mut options = SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
     options.delay = Delay::Lognormal { median: MEDIAN, sigma: SIGMA };
     let sink = serve::start(options, run::uses_uring(BackendChoice::Auto)?)?;
@@ -60,7 +60,8 @@ pub(crate) fn command(args: &DemoArgs, look: Look, style: &Style) -> Result<Exit
         );
         let control = ControlSpec { keys: true, screen: true, ..ControlSpec::default() };
         let live = (&LiveArgs::default(), &control);
-        let before = run::Before { command_line: line, look: Some(look), ..run::Before::default() };
+        let before =
+            run::RunPreparation { command_line: line, look: Some(look), ..run::RunPreparation::default() };
         let output = args.output.for_run();
         let outputs = Outputs::of(&output)?;
         let outcome = run::execute(plan, &output, live, before)?;
@@ -85,13 +86,13 @@ pub(crate) fn command(args: &DemoArgs, look: Look, style: &Style) -> Result<Exit
 /// The same patch that the flags would give.
 fn patch(url: &str, load: &[(&'static str, &'static str)]) -> PlanPatch {
     let value = |flag: &'static str| {
-        load.iter().find(|(name, _)| *name == flag).map(|(name, value)| Given::new(*name, *value))
+        load.iter().find(|(name, _)| *name == flag).map(|(name, value)| RawValue::new(*name, *value))
     };
     PlanPatch {
-        urls: vec![Given::new("URL", url)],
+        urls: vec![RawValue::new("URL", url)],
         connections: value("--connections"),
         rate: value("--rate"),
-        duration: Some(Given::new("--duration", LENGTH)),
+        duration: Some(RawValue::new("--duration", LENGTH)),
         default_seed: environment::surroundings().seed,
         ..PlanPatch::default()
     }

@@ -348,12 +348,12 @@ fn trimmed(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{CrudPatch, Disk, Given, PlanPatch, Switch};
+    use plimsoll_plan::{CrudPatch, Disk, PlanPatch, RawValue, Switch};
 
     use super::*;
 
     fn described(change: impl FnOnce(&mut PlanPatch)) -> (Vec<String>, u64) {
-        let given = |text: &str| Some(Given::new("flag", text));
+        let given = |text: &str| Some(RawValue::new("flag", text));
         let mut patch = PlanPatch {
             urls: given("https://a.test/").into_iter().collect(),
             insecure: Switch::on("flag"),
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_run_names_its_protocol_and_what_is_in_flight() {
-        let given = |text: &str| Given::new("flag", text);
+        let given = |text: &str| RawValue::new("flag", text);
         let (lines, depth) = described(|patch| patch.pipeline = Some(given("3")));
         let expected = "closed: 4 connections × 3 requests in flight, HTTP/1.1, 1 thread, for 5s";
         assert_eq!((&*lines, depth), (&[expected.to_owned()][..], 3));
@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_several_steps_is_shown_in_requests_too() {
-        let given = |text: &str| Some(Given::new("flag", text));
+        let given = |text: &str| Some(RawValue::new("flag", text));
         let crud = |patch: &mut PlanPatch| {
             patch.crud.update_method = given("PATCH");
             patch.crud.delete_method = given("DELETE");
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn users_are_told_apart_from_connections() {
-        let given = |text: &str| Some(Given::new("flag", text));
+        let given = |text: &str| Some(RawValue::new("flag", text));
         let (lines, _) = described(|patch| (patch.connections, patch.users) = (None, given("7")));
         assert_eq!(lines, ["closed: 7 users, up to 7 connections, HTTP/1.1, 1 thread, for 5s"]);
         let (lines, _) = described(|patch| {
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_target_has_the_urls_that_address_it() {
-        let given = |text: &str| Given::new("flag", text);
+        let given = |text: &str| RawValue::new("flag", text);
         let patch = PlanPatch {
             urls: [
                 "http://me:secret@a.test/x-ID",

@@ -7,8 +7,8 @@ use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
 use plimsoll_report::Style;
 
-use crate::flags::{ColorChoice, Surroundings};
-use crate::screen::Look;
+use crate::flags::{ColorChoice, RunEnvironment};
+use crate::screen::Theme;
 
 /// Width of a report that does not go to a terminal, in columns.
 const DEFAULT_WIDTH: usize = 100;
@@ -38,8 +38,8 @@ pub(crate) fn style(choice: ColorChoice) -> Style {
 }
 
 /// How the live screen on stderr may look.
-pub(crate) fn look(choice: ColorChoice) -> Look {
-    Look { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
+pub(crate) fn look(choice: ColorChoice) -> Theme {
+    Theme { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
 }
 
 /// Whether the surroundings have anything against a live screen: a terminal that can only write lines, a
@@ -129,7 +129,7 @@ pub(crate) fn save() -> Result<bool, Problem> {
 
 /// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`,
 /// and the variables: those that begin with `PLIMSOLL_` are settings, others can be named by plan files.
-pub(crate) fn surroundings() -> Surroundings {
+pub(crate) fn surroundings() -> RunEnvironment {
     let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
     let lua_path = std::env::var("LUA_PATH").ok().filter(|patterns| !patterns.is_empty());
     // 53 bits, so that the seed survives readers of JSON that know only doubles.
@@ -138,7 +138,7 @@ pub(crate) fn surroundings() -> Surroundings {
     let mut settings: Vec<(String, String)> =
         std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     settings.sort_unstable();
-    Surroundings { seed, key_log, settings, lua_path, quiet: false }
+    RunEnvironment { seed, key_log, settings, lua_path, quiet: false }
 }
 
 /// The file of this program.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
-use plimsoll_plan::{Connections, Given, Load, LoadedDocument, Overload, Pacing, Plan, Resolved};
+use plimsoll_plan::{Connections, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved};
 use plimsoll_report::Style;
 use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_scenario::{AtEnd, Order, Per, Redaction, Rows, Share};
@@ -223,7 +223,7 @@ impl Explanation {
 }
 
 /// A value as it was typed, without credentials.
-fn shown(name: &str, given: &Given, redaction: &Redaction) -> String {
+fn shown(name: &str, given: &RawValue, redaction: &Redaction) -> String {
     let text = given.text.trim();
     match (name, text.split_once(':')) {
         ("basic" | "bearer", _) if !text.starts_with('@') => HIDDEN.to_owned(),
@@ -242,7 +242,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Where a value is from: `plan.yaml:12`, `PLIMSOLL_RATE`, `--rate`.
-fn origin(given: &Given, document: Option<&LoadedDocument>) -> String {
+fn origin(given: &RawValue, document: Option<&LoadedDocument>) -> String {
     match (given.place, document) {
         (Some(place), Some(document)) => {
             format!("{}:{}", document.source.name, Position::of(&document.source, place.start).line)

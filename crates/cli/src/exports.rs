@@ -17,7 +17,7 @@ use plimsoll_scenario::Redaction;
 use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlRequest, ControlServer};
 
 use crate::export_flags::{ExportSpec, OtlpSpec};
-use crate::steering::Say;
+use crate::steering::Notify;
 
 /// Everything that tells figures of a run, as long as it lives.
 pub(crate) struct Exporters {
@@ -45,7 +45,7 @@ impl Exporters {
     ///
     /// # Errors
     /// The address cannot be listened on, TLS cannot be spoken, or there is no thread.
-    pub(crate) fn start(spec: &ExportSpec, plan: &Plan, say: &Say) -> Result<Self, Problem> {
+    pub(crate) fn start(spec: &ExportSpec, plan: &Plan, say: &Notify) -> Result<Self, Problem> {
         let wanted = spec.prometheus.is_some() || spec.otlp.is_some();
         let totals: Option<Shared> =
             wanted.then(|| Arc::new(Mutex::new(Totals::new(plan.outline(), facts(plan)))));
@@ -91,7 +91,7 @@ impl Exporters {
 
     /// Tells how the run ended, and what came of the telling. Whoever does not listen holds it up for two
     /// seconds at most.
-    pub(crate) fn finish(self, valid: bool, say: &Say) -> Vec<ExportResult> {
+    pub(crate) fn finish(self, valid: bool, say: &Notify) -> Vec<ExportResult> {
         if let Some(totals) = &self.totals {
             lock(totals).end(valid);
         }

@@ -424,7 +424,8 @@ const fn exit_of(answer: &Answer) -> Exit {
 mod tests {
     use super::*;
 
-    /// Symptom: a search whose time was over before any rate was shown to hold ended with 99, "no rate holds".
+    /// Symptom: a search whose time was over before any rate was shown to hold ended with 99, "no rate
+    /// holds".
     #[test]
     fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
         let answer = |end, low, high| Answer { low, high, end, confirmed: false, from_above: None };

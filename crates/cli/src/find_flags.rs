@@ -2,7 +2,7 @@
 
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Given, PlanPatch, Problem, Problems};
+use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::{parse_duration, parse_rate};
 
 use crate::flags::PlanArgs;
@@ -95,7 +95,7 @@ impl SweptSetting {
 
     /// Sets it in the flags of a plan.
     pub(crate) fn set(self, value: &str, flags: &mut PlanPatch) {
-        let given = Given::new("--sweep", value);
+        let given = RawValue::new("--sweep", value);
         match self {
             Self::Connections => flags.connections = Some(given),
             Self::Streams => flags.streams = vec![given],
@@ -167,8 +167,8 @@ impl FindArgs {
     /// What has no place in a search.
     pub(crate) fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
         if self.search.sweep.is_some() {
-            flags.duration.get_or_insert_with(|| Given::new("--duration", TRIAL));
-            flags.thresholds.extend(self.search.slo.iter().map(|text| Given::new("--slo", text.as_str())));
+            flags.duration.get_or_insert_with(|| RawValue::new("--duration", TRIAL));
+            flags.thresholds.extend(self.search.slo.iter().map(|text| RawValue::new("--slo", text.as_str())));
             return Ok(());
         }
         let chosen = [&flags.rate, &flags.rps, &flags.stages].into_iter().flatten().next();
@@ -180,9 +180,9 @@ impl FindArgs {
             let message = format!("{} has no place here: trials end by their length", given.by);
             return Err(Problem::new(message).with_hint("use -d for the length of the shortest trial"));
         }
-        flags.rate = Some(Given::new("--from", self.search.from.as_deref().unwrap_or(FROM)));
-        flags.duration.get_or_insert_with(|| Given::new("--duration", TRIAL));
-        flags.thresholds.extend(self.search.slo.iter().map(|text| Given::new("--slo", text.as_str())));
+        flags.rate = Some(RawValue::new("--from", self.search.from.as_deref().unwrap_or(FROM)));
+        flags.duration.get_or_insert_with(|| RawValue::new("--duration", TRIAL));
+        flags.thresholds.extend(self.search.slo.iter().map(|text| RawValue::new("--slo", text.as_str())));
         Ok(())
     }
 }

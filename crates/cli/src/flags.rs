@@ -7,7 +7,7 @@ use std::cell::OnceCell;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use plimsoll_plan::{CrudPatch, Given, PlanPatch, Problems, Switch, is_plan_name};
+use plimsoll_plan::{CrudPatch, PlanPatch, Problems, RawValue, Switch, is_plan_name};
 
 use crate::cache_flags::CacheArgs;
 use crate::calibrate::CalibrateArgs;
@@ -666,7 +666,7 @@ impl LiveArgs {
 
     /// The same, with what a plan file asks for where nothing was typed.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
-        let file = |typed: &Option<PathBuf>, given: fn(&PlanPatch) -> &Option<Given>| {
+        let file = |typed: &Option<PathBuf>, given: fn(&PlanPatch) -> &Option<RawValue>| {
             typed
                 .clone()
                 .or_else(|| patch.and_then(|patch| given(patch).as_ref()).map(|g| g.text.clone().into()))
@@ -682,7 +682,7 @@ impl LiveArgs {
 
 /// What a run takes from its surroundings, besides its flags.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Surroundings {
+pub(crate) struct RunEnvironment {
     /// The seed of a run without `--seed`.
     pub(crate) seed: u64,
     /// `SSLKEYLOGFILE`.
@@ -741,7 +741,7 @@ impl PlanArgs {
     }
 
     /// The plan file, the environment and the flags. The first argument that names a plan file is it.
-    pub(crate) fn to_command(&self, mut surroundings: Surroundings) -> plimsoll_plan::Command {
+    pub(crate) fn to_command(&self, mut surroundings: RunEnvironment) -> plimsoll_plan::Command {
         let environment = std::mem::take(&mut surroundings.settings);
         let mut flags = self.to_patch(surroundings);
         let plan = flags.urls.iter().position(|given| is_plan_name(&given.text));
@@ -750,7 +750,7 @@ impl PlanArgs {
     }
 
     /// The flags as a patch of the plan, with their names for messages.
-    fn to_patch(&self, surroundings: Surroundings) -> PlanPatch {
+    fn to_patch(&self, surroundings: RunEnvironment) -> PlanPatch {
         let (load, request) = (&self.load, &self.request);
         let (connection, instrument) = (&self.connection, &self.instrument);
         let (crud, http2) = (&self.crud, &self.http2);
@@ -894,20 +894,20 @@ impl CrudArgs {
     }
 }
 
-fn given(by: &'static str, text: Option<&String>) -> Option<Given> {
-    text.map(|text| Given::new(by, text.as_str()))
+fn given(by: &'static str, text: Option<&String>) -> Option<RawValue> {
+    text.map(|text| RawValue::new(by, text.as_str()))
 }
 
 fn switch(by: &'static str, on: bool) -> Switch {
     if on { Switch::on(by) } else { Switch::default() }
 }
 
-fn habitual(by: &'static str, text: Option<&String>, habit: &'static str) -> Option<Given> {
+fn habitual(by: &'static str, text: Option<&String>, habit: &'static str) -> Option<RawValue> {
     given(by, text).map(|given| given.with_habit(habit))
 }
 
-fn given_all(by: &'static str, texts: &[String]) -> Vec<Given> {
-    texts.iter().map(|text| Given::new(by, text.as_str())).collect()
+fn given_all(by: &'static str, texts: &[String]) -> Vec<RawValue> {
+    texts.iter().map(|text| RawValue::new(by, text.as_str())).collect()
 }
 
 #[cfg(test)]
@@ -1048,13 +1048,13 @@ mod tests {
             "62",
         ];
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        let patch = run.plan.to_patch(Surroundings {
+        let patch = run.plan.to_patch(RunEnvironment {
             seed: 90,
             key_log: Some("91".into()),
             lua_path: Some("92".to_owned()),
-            ..Surroundings::default()
+            ..RunEnvironment::default()
         });
-        let one = |given: &Option<Given>| given.clone().unwrap();
+        let one = |given: &Option<RawValue>| given.clone().unwrap();
         let all = [
             one(&patch.connections),
             one(&patch.iterations),
@@ -1174,7 +1174,7 @@ mod tests {
              --crud-create-data-file=datafile.json --crud-update-data-file=updatedatafile.json --http2";
         let args = with_command(line.split_whitespace().map(OsString::from).collect()).unwrap();
         let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        let plan = Plan::resolve(run.plan.to_patch(Surroundings::default()), &Data).unwrap();
+        let plan = Plan::resolve(run.plan.to_patch(RunEnvironment::default()), &Data).unwrap();
         let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
         let create = "create POST /nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/";
         assert_eq!(names, [create, "update PATCH", "delete DELETE"]);

@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use plimsoll_cluster::mark::Mark;
+use plimsoll_cluster::process_tag::ProcessTag;
 use plimsoll_plan::Problem;
 
 use crate::cluster_flags::GuardArgs;
@@ -64,7 +64,7 @@ pub(crate) fn command(args: &GuardArgs) -> Result<Exit, Failure> {
     if told == KEEP.as_bytes() {
         return Ok(Exit::Success);
     }
-    Mark::of_cluster(&args.id).kill().map_err(|left| {
+    ProcessTag::of_cluster(&args.id).kill().map_err(|left| {
         Failure::environment(Problem::new(format!("{left} processes of the cluster cannot be ended")))
     })?;
     Ok(Exit::Success)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
 use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved};
 
-use crate::flags::{PlanArgs, Surroundings};
+use crate::flags::{PlanArgs, RunEnvironment};
 use crate::foreign_text::visible;
 use crate::import_flags::{ImportArgs, ImportFormat};
 use crate::{Exit, Failure, environment, foreign_file, run, streams};
@@ -65,7 +65,7 @@ pub(crate) fn resolve_amended(
     if let Some(made) = args.made.get() {
         return resolve_made(args, made.clone(), quiet, amend);
     }
-    let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
+    let mut command = args.to_command(RunEnvironment { quiet, ..environment::surroundings() });
     amend(&mut command.flags).map_err(Failure::usage)?;
     let Some(file) = &args.h2loadrunner else {
         let resolved = command.resolve(&Disk).map_err(Failure::from);
@@ -89,7 +89,7 @@ pub(crate) fn resolve_made(
     quiet: bool,
     amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
 ) -> Result<Resolved, Failure> {
-    let mut command = args.to_command(Surroundings { quiet, ..environment::surroundings() });
+    let mut command = args.to_command(RunEnvironment { quiet, ..environment::surroundings() });
     amend(&mut command.flags).map_err(Failure::usage)?;
     let files = WithPlan { name: PathBuf::from(&name), text };
     command.plan = Some(name);

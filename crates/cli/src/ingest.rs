@@ -1,11 +1,11 @@
 //! `plimsoll ingest`: observability data for a store, as a plan that a few flags come to.
 
-use plimsoll_core::{Shard, Turns};
+use plimsoll_core::{SequenceAllocator, Shard};
 use plimsoll_driver::clock;
 use plimsoll_metrics::figure;
-use plimsoll_plan::{Given, Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch, Problem, RawValue};
 use plimsoll_report::{RunResult, SavedRun, Style, TableFormat};
-use plimsoll_scenario::{Bodies, Made};
+use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_workloads::ingest::{IngestLoad, advice};
 use serde_json::json;
 
@@ -14,9 +14,9 @@ use crate::flags::OutputFormat;
 use crate::ingest_flags::{IngestArgs, InsteadOfLoad, problem};
 use crate::printed_plan::PrintedPlan;
 use crate::progress::Preparing;
-use crate::run::{Beside, Workload};
-use crate::screen::Look;
-use crate::steering::Say;
+use crate::run::{SideRuns, Workload};
+use crate::screen::Theme;
+use crate::steering::Notify;
 use crate::sweep::Sweep;
 use crate::verification::Verification;
 use crate::{Exit, Failure, import, ingest_demo, repeat, run};
@@ -49,7 +49,7 @@ pub(crate) fn printed(args: &IngestArgs) -> Result<PrintedPlan, Failure> {
 }
 
 /// The command.
-pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if let Some(InsteadOfLoad::Demo(demo)) = &args.instead {
         return ingest_demo::command(demo, style);
     }
@@ -95,7 +95,7 @@ pub(crate) fn command(args: &IngestArgs, look: Look, style: &Style) -> Result<Ex
 }
 
 /// Says what helps against each way in which batches failed, the most frequent first.
-fn explain(result: &RunResult, say: &Say) {
+fn explain(result: &RunResult, say: &Notify) {
     let examples = &result.error_examples;
     let refused = result.statuses.iter().filter_map(|(status, &count)| {
         let status: u16 = status.parse().ok().filter(|status| *status >= 400)?;
@@ -157,7 +157,7 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
 /// The token of the store, among the flags of a run.
 fn authorize(args: &IngestArgs, flags: &mut PlanPatch) {
     if let Some(token) = &args.store.token {
-        flags.bearer = Some(Given::new("--token", &**token));
+        flags.bearer = Some(RawValue::new("--token", &**token));
     }
 }
 
@@ -187,8 +187,8 @@ impl Workload for Ingest<'_> {
         }
     }
 
-    fn beside(&mut self) -> Beside {
-        Beside { ends_if_refused: true, ..Beside::default() }
+    fn beside(&mut self) -> SideRuns {
+        SideRuns { ends_if_refused: true, ..SideRuns::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -228,10 +228,10 @@ fn pregenerate(plan: &mut Plan, count: u32, quiet: bool) -> Result<(), Failure> 
         let start = clock::monotonic();
         let mut maker = source.open(plan.supply_seed(number));
         // They follow each other in time as they would if they were made for the run.
-        let turns = Turns::new(source.span_ns(), Shard::WHOLE).starting_at(source.start_ns());
+        let turns = SequenceAllocator::new(source.span_ns(), Shard::WHOLE).starting_at(source.start_ns());
         let mut out = Vec::new();
         let mut bar = Preparing::new(count, quiet);
-        let bodies: Vec<Made> = (0..count)
+        let bodies: Vec<SuppliedBody> = (0..count)
             .map(|made| {
                 bar.show(made);
                 let (number, begin) = turns.take(clock::unix().0);

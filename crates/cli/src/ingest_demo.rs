@@ -8,7 +8,7 @@ use plimsoll_driver::clock;
 use plimsoll_metrics::{FailedExchange, figure};
 use plimsoll_plan::{PlanPatch, Problem, Problems};
 use plimsoll_report::{Style, rfc3339};
-use plimsoll_scenario::{Bodies, Made};
+use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_synth::Kind;
 use plimsoll_synth::campaign::{span, story};
 use plimsoll_workloads::ingest::Store as Dialect;
@@ -66,7 +66,7 @@ pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Fail
         // What is answered then is not what happened.
         Err(_) => Vec::new(),
     };
-    let told = Told { args, store: &store, demo: &demo, sent, answered };
+    let told = DemoReport { args, store: &store, demo: &demo, sent, answered };
     match args.output.output {
         DemoOutputFormat::Text => run::to_stdout(|out| out.write_all(told.text(style).as_bytes()))?,
         DemoOutputFormat::Json => run::to_stdout(|out| {
@@ -186,7 +186,7 @@ fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result
     let steps: Vec<Value> = batches.iter().map(|batch| demo.write(batch)).collect();
     let answers = answers_with(store.origin, &steps, store.flags.clone(), FailedExchange::LONGEST, |plan| {
         for (supply, batch) in plan.supplies.iter_mut().zip(&batches) {
-            supply.bodies = Bodies::Ready([Made::plain(Arc::from(&batch.body[..]))].into());
+            supply.bodies = Bodies::Ready([SuppliedBody::plain(Arc::from(&batch.body[..]))].into());
         }
     })?;
     for (batch, answer) in batches.iter().zip(&answers) {
@@ -254,29 +254,33 @@ fn every_record_is_there(store: &Store<'_>, sent: &[Sent]) -> Result<(), Failure
 }
 
 /// A question, and what the store says.
-struct Answered {
+struct AnsweredQuestion {
     question: Question,
     answer: SqlAnswer,
 }
 
-fn inquire(store: &Store<'_>, demo: &Demo) -> Result<Vec<Answered>, Failure> {
+fn inquire(store: &Store<'_>, demo: &Demo) -> Result<Vec<AnsweredQuestion>, Failure> {
     let questions = demo.questions();
     let queries = questions.clone().map(|Question { name, sql, .. }| (format!("the query `{name}`"), sql));
     let answers = store.query(&queries)?;
-    Ok(questions.into_iter().zip(answers).map(|(question, answer)| Answered { question, answer }).collect())
+    Ok(questions
+        .into_iter()
+        .zip(answers)
+        .map(|(question, answer)| AnsweredQuestion { question, answer })
+        .collect())
 }
 
 /// Everything that is told at the end.
-struct Told<'a> {
+struct DemoReport<'a> {
     args: &'a IngestDemoArgs,
     store: &'a Store<'a>,
     demo: &'a Demo,
     /// `None` if nothing was to be sent.
     sent: Option<Vec<Sent>>,
-    answered: Vec<Answered>,
+    answered: Vec<AnsweredQuestion>,
 }
 
-impl Told<'_> {
+impl DemoReport<'_> {
     fn campaign_time(&self) -> String {
         rfc3339(Nanos::from_millis(self.demo.campaign_ms()))
     }
@@ -301,7 +305,7 @@ impl Told<'_> {
         } else {
             text.push('\n');
         }
-        for Answered { question, answer } in &self.answered {
+        for AnsweredQuestion { question, answer } in &self.answered {
             let (bold, reset) = if style.color { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
             text.push_str(&format!("\n{bold}{}{reset}\n{}", question.title, answer.table(style)));
         }
@@ -321,7 +325,7 @@ impl Told<'_> {
                 "sent": sent.records, "found": sent.found,
             })
         });
-        let questions = self.answered.iter().map(|Answered { question, answer }| {
+        let questions = self.answered.iter().map(|AnsweredQuestion { question, answer }| {
             json!({
                 "name": question.name, "title": question.title, "sql": question.sql,
                 "columns": answer.columns, "rows": answer.rows,

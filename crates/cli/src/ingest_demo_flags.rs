@@ -1,7 +1,7 @@
 //! The flags of `plimsoll ingest demo`.
 
 use clap::{Args, ValueEnum};
-use plimsoll_plan::{Given, PlanPatch, Problem};
+use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_workloads::ingest::DEFAULT_URL;
 
 use crate::flags::TlsArgs;
@@ -121,7 +121,7 @@ impl DemoStoreArgs {
 impl IngestDemoArgs {
     /// How the store is reached.
     pub(crate) fn to_patch(&self) -> PlanPatch {
-        let bearer = self.store.token.as_deref().map(|token| Given::new("--token", token));
+        let bearer = self.store.token.as_deref().map(|token| RawValue::new("--token", token));
         PlanPatch { bearer, ..self.tls.to_patch() }
     }
 }

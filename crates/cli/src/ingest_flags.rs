@@ -50,7 +50,7 @@ pub(crate) enum InsteadOfLoad {
 struct DataArgs {
     /// What is sent; unified is all of them at once
     #[arg(value_enum, value_name = "KIND", required_unless_present = "preset")]
-    what: Option<What>,
+    what: Option<IngestKind>,
     /// A size from Arc's guide to load tests: kind, rate, batches, connections and length
     ///
     /// The name has the kind and the records per second. Batches are columnar, with gzip at level 1. Other
@@ -159,7 +159,7 @@ pub(crate) struct StoreArgs {
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
+enum IngestKind {
     /// Values of series over time
     Metrics,
     /// Lines that services write
@@ -186,7 +186,7 @@ enum Method {
     Zstd,
 }
 
-impl What {
+impl IngestKind {
     fn kinds(self) -> Vec<Kind> {
         match self {
             Self::Metrics => vec![Kind::Metrics],
@@ -271,7 +271,7 @@ impl IngestArgs {
             return Err(problems);
         }
         // Without a preset there is a kind.
-        let kinds = args.what.map_or_else(Vec::new, What::kinds);
+        let kinds = args.what.map_or_else(Vec::new, IngestKind::kinds);
         let kinds = match args.preset {
             None => kinds,
             Some(preset) if kinds.is_empty() || kinds == [preset.kind] => vec![preset.kind],

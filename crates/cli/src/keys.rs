@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::clock;
-use plimsoll_engine::{RateWish, Stop};
+use plimsoll_engine::{RateCommand, Stop};
 use plimsoll_metrics::SteeredBy;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio;
@@ -15,8 +15,8 @@ use signal_hook::consts::{SIGCONT, SIGQUIT, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
-use crate::screen::{Stage, ViewKey};
-use crate::steering::{Helm, Say, told};
+use crate::screen::{ScreenHandle, ViewKey};
+use crate::steering::{Notify, RateController, told};
 use crate::terminal;
 
 /// How long the thread waits for a key before it looks whether it is over, and whether the terminal is still
@@ -38,7 +38,11 @@ pub(crate) struct Keys {
 impl Keys {
     /// Begins to listen; `None` where there is no terminal, or this process is not in its foreground. What is
     /// only about the screen goes to the stage, if there is to be one.
-    pub(crate) fn listen(helm: Helm, say: Say, stage: Option<Stage>) -> std::io::Result<Option<Self>> {
+    pub(crate) fn listen(
+        controller: RateController,
+        say: Notify,
+        stage: Option<ScreenHandle>,
+    ) -> std::io::Result<Option<Self>> {
         if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() || !terminal::is_ours() {
             return Ok(None);
         }
@@ -71,10 +75,10 @@ impl Keys {
         if stage.is_none() {
             say(HELP);
         }
-        let hands = Hands { helm, say, stage };
+        let reader = KeyReader { controller, say, stage };
         let thread = thread::Builder::new()
             .name("keys".to_owned())
-            .spawn(move || while !over.load(Ordering::Relaxed) && hands.read_keys() {})?;
+            .spawn(move || while !over.load(Ordering::Relaxed) && reader.read_keys() {})?;
         keys.thread = Some(thread);
         Ok(Some(keys))
     }
@@ -93,13 +97,13 @@ impl Drop for Keys {
 }
 
 /// What keys act on.
-struct Hands {
-    helm: Helm,
-    say: Say,
-    stage: Option<Stage>,
+struct KeyReader {
+    controller: RateController,
+    say: Notify,
+    stage: Option<ScreenHandle>,
 }
 
-impl Hands {
+impl KeyReader {
     /// Waits for keys for a while and heeds them; false when no more can come.
     fn read_keys(&self) -> bool {
         let wait = Timespec { tv_sec: 0, tv_nsec: PATIENCE.0 as i64 };
@@ -132,7 +136,7 @@ impl Hands {
             (Key::View(view), Some(stage)) => stage.press(view),
             (Key::View(ViewKey::Help), None) => (self.say)(HELP),
             (Key::View(_), None) => {}
-            (key, _) => steer(key, &self.helm, &self.say),
+            (key, _) => steer(key, &self.controller, &self.say),
         }
     }
 }
@@ -198,30 +202,30 @@ fn of_sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
 }
 
 /// Does to the run what a key asks for.
-fn steer(key: Key, helm: &Helm, say: &Say) {
-    let control = &helm.control;
+fn steer(key: Key, controller: &RateController, say: &Notify) {
+    let control = &controller.control;
     let status = control.status();
-    let wish = match key {
+    let command = match key {
         Key::View(_) => return,
-        Key::Stop if control.wish() == Stop::No => {
+        Key::Stop if control.requested_stop() == Stop::No => {
             say("stopping: waiting for what is in flight; once more to report at once");
             return control.stop_by(SteeredBy::Key);
         }
         Key::Stop => return control.stop(Stop::Now),
-        Key::Pause if status.paused => RateWish::Resume,
-        Key::Pause => RateWish::Pause,
+        Key::Pause if status.paused => RateCommand::Resume,
+        Key::Pause => RateCommand::Pause,
         Key::Faster | Key::Slower if status.paused => return say("paused: p resumes"),
         Key::Faster | Key::Slower => {
             let factor = if key == Key::Faster { 1.0 + STEP } else { 1.0 - STEP };
             match status.target_per_second.map(|target| rounded(target * factor)) {
-                Some(Some(rate)) => RateWish::To(rate),
+                Some(Some(rate)) => RateCommand::To(rate),
                 Some(None) => return say("the rate can go no further"),
                 // The control says why.
-                None => RateWish::To(Rate::per_second(1)),
+                None => RateCommand::To(Rate::per_second(1)),
             }
         }
     };
-    match control.set_rate(wish, SteeredBy::Key) {
+    match control.set_rate(command, SteeredBy::Key) {
         Ok(change) => say(&told(change)),
         Err(error) => say(&error.to_string()),
     }
@@ -305,15 +309,15 @@ mod tests {
     #[test]
     fn a_first_q_drains_and_a_second_reports_at_once() {
         let per_connection = PerConnection { connections: 1, iterations: 1, requests: 1 };
-        let helm = Helm { control: Control::default(), per_connection };
+        let controller = RateController { control: Control::default(), per_connection };
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
-        let say: Say = Arc::new(move |text| heard.lock().unwrap().push(text.to_owned()));
-        steer(Key::Faster, &helm, &say);
-        steer(Key::Stop, &helm, &say);
-        assert_eq!(helm.control.wish(), Stop::Drain);
-        steer(Key::Stop, &helm, &say);
-        assert_eq!(helm.control.wish(), Stop::Now);
+        let say: Notify = Arc::new(move |text| heard.lock().unwrap().push(text.to_owned()));
+        steer(Key::Faster, &controller, &say);
+        steer(Key::Stop, &controller, &say);
+        assert_eq!(controller.control.requested_stop(), Stop::Drain);
+        steer(Key::Stop, &controller, &say);
+        assert_eq!(controller.control.requested_stop(), Stop::Now);
         let said = said.lock().unwrap();
         assert!(said[0].contains("not begun") && said[1].contains("stopping"), "{said:?}");
     }

@@ -11,8 +11,8 @@ use crate::compare_flags::ComparisonFormat;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs, OutputFormat};
 use crate::outputs::{EndFile, json_file, write_table};
-use crate::repeat::{self, Made, Side};
-use crate::run::{self, Before};
+use crate::repeat::{self, Contender, RepeatedRuns};
+use crate::run::{self, RunPreparation};
 use crate::saving::Saving;
 use crate::{Exit, Failure, compare, describe, report};
 
@@ -92,17 +92,18 @@ pub(crate) fn command(
         return Err(Failure::usage(problems));
     }
     let names = [sides[0].0, sides[1].0];
-    let befores = [&sides[0], &sides[1]].map(|(_, resolved)| Before {
+    let befores = [&sides[0], &sides[1]].map(|(_, resolved)| RunPreparation {
         command_line: describe::redacted(std::env::args(), &resolved.plan.redaction),
         saving: saving.clone(),
         plan: (resolved.layered.patch.document.as_ref())
             .map(|file| describe::without_secrets(&file.source, &resolved.plan.redaction)),
         report: page.clone(),
-        ..Before::default()
+        ..RunPreparation::default()
     });
     let [(_, a), (_, b)] = sides;
-    let mut sides = [Side { plan: a.plan, before: &befores[0] }, Side { plan: b.plan, before: &befores[1] }];
-    let Made { results, exit, unsaved, shown } = repeat::carry_out(&mut sides, rounds, &live, quiet)?;
+    let mut sides =
+        [Contender { plan: a.plan, before: &befores[0] }, Contender { plan: b.plan, before: &befores[1] }];
+    let RepeatedRuns { results, exit, unsaved, shown } = repeat::carry_out(&mut sides, rounds, &live, quiet)?;
     let mut verdict = None;
     if results.iter().all(|results| !results.is_empty()) {
         let mut groups = names.into_iter().zip(results).map(|(name, results)| {

@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_engine::{RateWish, SteerError};
+use plimsoll_engine::{RateCommand, SteerError};
 use plimsoll_metrics::SteeredBy;
 
-use crate::steering::{Helm, Say, parse_wish, told};
+use crate::steering::{Notify, RateController, parse_preference, told};
 
 /// How often the file is looked at. It is read each time: it is small, and a file system may note times more
 /// coarsely than it is written.
@@ -28,20 +28,25 @@ pub(crate) struct RateFile {
 impl RateFile {
     /// Begins to watch. The file may come later, and go; what it says at the start of the run is the first
     /// change. Its rate is `per_connection` in requests, or else that of the run.
-    pub(crate) fn watch(path: PathBuf, helm: Helm, per_connection: bool, say: Say) -> std::io::Result<Self> {
+    pub(crate) fn watch(
+        path: PathBuf,
+        controller: RateController,
+        per_connection: bool,
+        say: Notify,
+    ) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
-        thread::Builder::new()
-            .name("rate-file".to_owned())
-            .spawn(move || Watch { path, helm, per_connection, say, done: String::new() }.run(&stopped))?;
+        thread::Builder::new().name("rate-file".to_owned()).spawn(move || {
+            Watch { path, controller, per_connection, say, done: String::new() }.run(&stopped);
+        })?;
         Ok(Self { _stop: stop })
     }
 }
 
 struct Watch {
     path: PathBuf,
-    helm: Helm,
+    controller: RateController,
     per_connection: bool,
-    say: Say,
+    say: Notify,
     /// The line that was dealt with last.
     done: String,
 }
@@ -60,13 +65,13 @@ impl Watch {
     }
 
     /// What a line asks for.
-    fn wish(&self, line: &str) -> Result<RateWish, String> {
-        match parse_wish(line)? {
-            RateWish::To(requests) if self.per_connection => {
-                let total = self.helm.per_connection.total(requests).map(RateWish::To);
+    fn command(&self, line: &str) -> Result<RateCommand, String> {
+        match parse_preference(line)? {
+            RateCommand::To(requests) if self.per_connection => {
+                let total = self.controller.per_connection.total(requests).map(RateCommand::To);
                 total.ok_or_else(|| format!("`{}` on all connections is too large", line.escape_debug()))
             }
-            wish => Ok(wish),
+            command => Ok(command),
         }
     }
 
@@ -75,8 +80,8 @@ impl Watch {
         if line == self.done {
             return;
         }
-        let outcome = match self.wish(&line) {
-            Ok(wish) => match self.helm.control.set_rate(wish, SteeredBy::File) {
+        let outcome = match self.command(&line) {
+            Ok(command) => match self.controller.control.set_rate(command, SteeredBy::File) {
                 // Again with the next look.
                 Err(SteerError::NotYet) => return,
                 // At the end of a run there is nothing to tell.

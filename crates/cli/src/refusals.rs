@@ -3,7 +3,7 @@
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_metrics::{Interval, figure};
 
-use crate::steering::Say;
+use crate::steering::Notify;
 
 /// Requests that are refused before a load counts as refused altogether.
 const ENOUGH: u64 = 20;
@@ -18,7 +18,7 @@ pub(crate) struct Refusals {
 
 impl Refusals {
     /// Takes up the latest figures, and ends a load of which everything is refused.
-    pub(crate) fn note(&mut self, progress: &Progress<'_>, control: &Control, say: &Say) {
+    pub(crate) fn note(&mut self, progress: &Progress<'_>, control: &Control, say: &Notify) {
         if let Some(refused) = self.decide(progress.interval) {
             let refused = figure::count(refused);
             say(&format!("the run ends: all of the first {refused} requests were refused"));

@@ -12,8 +12,8 @@ use crate::campaign::Campaign;
 use crate::control_flags::ControlSpec;
 use crate::flags::{LiveArgs, OutputArgs};
 use crate::outputs::{self, EndFile};
-use crate::run::{self, Before};
-use crate::saving::Keeper;
+use crate::run::{self, RunPreparation};
+use crate::saving::RunSaver;
 use crate::{Exit, Failure, describe, report};
 
 /// Says what cannot go together with several runs, which `flag` asks for.
@@ -53,12 +53,12 @@ pub(crate) fn command(
     runs: u32,
     live: &LiveArgs,
     output: &OutputArgs,
-    before: &Before,
+    before: &RunPreparation,
     style: &Style,
 ) -> Result<Exit, Failure> {
     let (format, json) = outputs(output)?;
-    let mut sides = [Side { plan, before }];
-    let Made { results: [results], exit, unsaved, shown: [shown] } =
+    let mut sides = [Contender { plan, before }];
+    let RepeatedRuns { results: [results], exit, unsaved, shown: [shown] } =
         carry_out(&mut sides, runs, live, output.quiet)?;
     let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
     outputs::write_table(
@@ -105,13 +105,13 @@ fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failur
 }
 
 /// A plan that takes turns with others.
-pub(crate) struct Side<'a> {
+pub(crate) struct Contender<'a> {
     pub(crate) plan: Plan,
-    pub(crate) before: &'a Before,
+    pub(crate) before: &'a RunPreparation,
 }
 
 /// What came of the runs.
-pub(crate) struct Made<const SIDES: usize> {
+pub(crate) struct RepeatedRuns<const SIDES: usize> {
     /// Those of each plan.
     pub(crate) results: [Vec<RunResult>; SIDES],
     /// How to end for them.
@@ -127,11 +127,11 @@ pub(crate) struct Made<const SIDES: usize> {
 ///
 /// All plans are carried out on the backend of the first.
 pub(crate) fn carry_out<const SIDES: usize>(
-    sides: &mut [Side<'_>; SIDES],
+    sides: &mut [Contender<'_>; SIDES],
     runs: u32,
     live: &LiveArgs,
     quiet: bool,
-) -> Result<Made<SIDES>, Failure> {
+) -> Result<RepeatedRuns<SIDES>, Failure> {
     let options = BackendOptions::default();
     if run::uses_uring(sides[0].plan.backend)? {
         carry_out_on(sides, &OpenUring(options), runs, live, quiet)
@@ -141,12 +141,12 @@ pub(crate) fn carry_out<const SIDES: usize>(
 }
 
 fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
-    sides: &mut [Side<'_>; SIDES],
+    sides: &mut [Contender<'_>; SIDES],
     open: &O,
     runs: u32,
     live: &LiveArgs,
     quiet: bool,
-) -> Result<Made<SIDES>, Failure> {
+) -> Result<RepeatedRuns<SIDES>, Failure> {
     let named = live.watch.named()?;
     let beside = live.watch.descriptors();
     let [first, others @ ..] = sides.as_mut_slice() else { unreachable!("there is a plan") };
@@ -157,34 +157,34 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
     let mut campaign = campaign.watching(Watched::Machine(named));
     let say = run::say(quiet);
     let (results, shown) = ([const { Vec::new() }; SIDES], [const { Vec::new() }; SIDES]);
-    let mut made = Made { results, exit: Exit::Success, unsaved: None, shown };
+    let mut made = RepeatedRuns { results, exit: Exit::Success, unsaved: None, shown };
     let turns = (0..runs).flat_map(|round| {
         let turn = move |place| (round, if round % 2 == 0 { place } else { SIDES - 1 - place });
         (0..SIDES).map(turn)
     });
     let all = runs as usize * SIDES;
     for (number, (round, side)) in turns.enumerate() {
-        let Side { plan, before } = &sides[side];
+        let Contender { plan, before } = &sides[side];
         let mut plan = plan.clone();
         plan.seed = plan.seed.wrapping_add(u64::from(round));
         let whose = if SIDES > 1 { format!(" ({})", ["A", "B"][side.min(1)]) } else { String::new() };
         say(&format!("run {} of {all}{whose}, seed {}", number + 1, plan.seed));
         let first = campaign.take_first(side);
         let context = run::context(&plan, &first, before, all > 1);
-        let mut keeper = before.keep(&plan, &context)?;
+        let mut saver = before.keep(&plan, &context)?;
         let record = campaign.run_at(side, &plan, &mut |progress| {
-            keeper.iter_mut().for_each(|keeper| keeper.note(progress));
+            saver.iter_mut().for_each(|saver| saver.note(progress));
             true
         });
         let mut record = match record {
             Ok(record) => record,
             Err(failure) => {
-                keeper.into_iter().for_each(Keeper::abandon);
+                saver.into_iter().for_each(RunSaver::abandon);
                 return match campaign.interrupted() {
                     Some(signal) if number == 0 => {
                         Err(Failure { exit: Exit::Interrupted(signal), ..failure })
                     }
-                    Some(signal) => Ok(Made { exit: Exit::Interrupted(signal), ..made }),
+                    Some(signal) => Ok(RepeatedRuns { exit: Exit::Interrupted(signal), ..made }),
                     None => Err(failure),
                 };
             }
@@ -197,8 +197,8 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
         if before.report.is_some() {
             made.shown[side].push(saved());
         }
-        if let Some(keeper) = keeper {
-            made.unsaved = made.unsaved.or(keeper.finish(Box::new(saved())).err());
+        if let Some(saver) = saver {
+            made.unsaved = made.unsaved.or(saver.finish(Box::new(saved())).err());
         }
         made.exit = worse(made.exit, of_run);
         made.results[side].push(result);

@@ -31,7 +31,7 @@ pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
 
 /// What was handed over and did not reach its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
+pub(crate) struct LostEntries {
     pub(crate) entries: u64,
     pub(crate) failed: u64,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Lost {
 /// The log of a run, and the thread that writes it.
 pub(crate) struct RequestLog {
     log: Log,
-    thread: Option<JoinHandle<Lost>>,
+    thread: Option<JoinHandle<LostEntries>>,
 }
 
 impl RequestLog {
@@ -94,7 +94,7 @@ impl RequestLog {
     }
 
     /// Waits until everything is written, as far as that is possible: what is lost.
-    pub(crate) fn finish(self) -> Lost {
+    pub(crate) fn finish(self) -> LostEntries {
         let Self { log, thread } = self;
         log.end();
         // A panic has been shown.
@@ -172,7 +172,7 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(mut self, batches: &Receiver<LogBatch>) -> Lost {
+    fn run(mut self, batches: &Receiver<LogBatch>) -> LostEntries {
         let mut record = Vec::new();
         for batch in batches {
             match batch {
@@ -206,7 +206,7 @@ impl Writer {
                 }
             }
         }
-        Lost { entries: self.entries.map_or(0, Sink::end), failed: self.failed.map_or(0, Sink::end) }
+        LostEntries { entries: self.entries.map_or(0, Sink::end), failed: self.failed.map_or(0, Sink::end) }
     }
 }
 

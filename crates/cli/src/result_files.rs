@@ -9,7 +9,7 @@ use plimsoll_store::Row;
 use crate::saved_runs::{self, History, NamedRun};
 
 /// What a text names.
-enum Found {
+enum ResultSource {
     File(PathBuf),
     /// A run of the history.
     Run(Box<Row>),
@@ -38,8 +38,8 @@ pub(crate) fn read_runs(names: &[&str], history: &mut History) -> Result<Vec<Vec
         let mut members = Vec::new();
         for found in found(name, history, &mut problems) {
             let runs = match found {
-                Found::File(file) => saved_runs::of_file(&file).map_err(Problems::from),
-                Found::Run(row) => {
+                ResultSource::File(file) => saved_runs::of_file(&file).map_err(Problems::from),
+                ResultSource::Run(row) => {
                     history.read(&row).map(|run| vec![run]).map_err(|failure| failure.problems)
                 }
             };
@@ -55,7 +55,7 @@ pub(crate) fn read_runs(names: &[&str], history: &mut History) -> Result<Vec<Vec
 }
 
 /// What a text names: files in the order of their names, runs of the history from the earliest on.
-fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<Found> {
+fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<ResultSource> {
     // A comma may also be a part of a name.
     let parts: Vec<&str> = if Path::new(name).exists() { vec![name] } else { name.split(',').collect() };
     let mut found = Vec::new();
@@ -68,9 +68,9 @@ fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<Foun
         match (runs, files(part)) {
             (Err(failure), _) => problems.extend(failure.problems),
             (Ok(runs), _) if !runs.is_empty() => {
-                found.extend(runs.into_iter().rev().map(|row| Found::Run(Box::new(row))));
+                found.extend(runs.into_iter().rev().map(|row| ResultSource::Run(Box::new(row))));
             }
-            (Ok(_), Ok(files)) => found.extend(files.into_iter().map(Found::File)),
+            (Ok(_), Ok(files)) => found.extend(files.into_iter().map(ResultSource::File)),
             (Ok(_), Err(problem)) => problems.push(problem),
         }
     }

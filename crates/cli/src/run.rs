@@ -7,14 +7,14 @@ use std::sync::Arc;
 use plimsoll_core::Rate;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock, limits, uring_available};
 use plimsoll_engine::{
-    Companion, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
+    BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
     run_accompanied,
 };
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::{DESCRIPTORS_PER_SERVER, Named};
 use plimsoll_plan::{BackendChoice, Load, Overload, Plan, PlanPatch, Problem, parse_size};
 use plimsoll_report::result::{CauseResult, ModelKind};
-use plimsoll_report::saved::{Beginning, Cut, Told};
+use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
 use plimsoll_report::slow::SlowRecord;
 use plimsoll_report::{CalibrationCell, RunContext, RunResult, SavedRun, Style, render_saved};
 use plimsoll_schedule::parse_rate;
@@ -26,11 +26,11 @@ use crate::outputs::Outputs;
 use crate::progress::ProgressLine;
 use crate::refusals::Refusals;
 use crate::request_log::{RequestLog, WriteListener};
-use crate::saving::{Keeper, Saving};
-use crate::screen::{Look, Screen, Stage};
+use crate::saving::{RunSaver, Saving};
+use crate::screen::{Screen, ScreenHandle, Theme};
 use crate::signals::SignalWatch;
 use crate::stats::Statistics;
-use crate::steering::{Say, Steerers};
+use crate::steering::{Notify, Steerers};
 use crate::streams::Content;
 use crate::watch_flags::Ends;
 use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, report, screen, streams, wrk};
@@ -48,12 +48,12 @@ pub(crate) struct Outcome {
     /// What the script's `done` printed, or why it could not.
     said: Option<Result<String, Failure>>,
     /// The run in the history, if it is to be saved there.
-    pub(crate) kept: Option<Keeper>,
+    pub(crate) kept: Option<RunSaver>,
 }
 
 /// What is known before a run.
 #[derive(Default)]
-pub(crate) struct Before {
+pub(crate) struct RunPreparation {
     /// What the run is called.
     pub(crate) name: Option<String>,
     /// The command line, without secrets.
@@ -71,23 +71,23 @@ pub(crate) struct Before {
     /// Clients that are slow on purpose, beside the load.
     pub(crate) slow: Option<SlowClients>,
     /// How a live screen may look; `None` if there is none.
-    pub(crate) look: Option<Look>,
+    pub(crate) look: Option<Theme>,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
     /// What goes on beside the load.
-    pub(crate) beside: Beside,
+    pub(crate) beside: SideRuns,
 }
 
 /// What is to be begun with the handle of a run, before that begins.
-pub(crate) type Accompany = Box<dyn FnOnce(&Control)>;
+pub(crate) type OnStart = Box<dyn FnOnce(&Control)>;
 
 /// What the command of a workload does beside the load.
 #[derive(Default)]
-pub(crate) struct Beside {
+pub(crate) struct SideRuns {
     /// Servers to be watched, beside those that flags name.
     pub(crate) watched: Vec<Named>,
     /// What is begun beside it.
-    pub(crate) accompany: Option<Accompany>,
+    pub(crate) accompany: Option<OnStart>,
     /// Who is told of all requests that may have changed something.
     pub(crate) listener: Option<WriteListener>,
     /// Whether the figures so far are printed every second, one line below the other.
@@ -112,8 +112,8 @@ pub(crate) trait Workload {
     }
 
     /// What goes on beside the load.
-    fn beside(&mut self) -> Beside {
-        Beside::default()
+    fn beside(&mut self) -> SideRuns {
+        SideRuns::default()
     }
 
     /// What is to be done after it, before the result is written: how the process ends for it.
@@ -126,7 +126,7 @@ pub(crate) trait Workload {
 impl Workload for () {}
 
 /// The command.
-pub(crate) fn command(args: &RunArgs, look: Look, style: &Style) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &RunArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     command_with(args, &mut (), look, style)
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct Ready {
     pub(crate) plan: Plan,
     pub(crate) live: LiveArgs,
     pub(crate) control: ControlSpec,
-    pub(crate) before: Before,
+    pub(crate) before: RunPreparation,
 }
 
 /// Reads everything that a run needs, of the plan that flags name or that was `made` a moment ago.
@@ -143,7 +143,7 @@ pub(crate) fn ready(
     args: &RunArgs,
     made: Option<(String, String)>,
     workload: &mut impl Workload,
-    look: Look,
+    look: Theme,
 ) -> Result<Ready, Failure> {
     let quiet = args.output.quiet;
     let resolved = match made {
@@ -180,7 +180,7 @@ pub(crate) fn ready(
     let of_plan = plan_file.as_deref().and_then(describe::plan_name);
     let name = args.save.name().map(str::to_owned).or(of_plan);
     let text = plan_file.map(|file| describe::without_secrets(&file.source, &plan.redaction));
-    let before = Before {
+    let before = RunPreparation {
         name,
         command_line,
         calibration: own,
@@ -200,7 +200,7 @@ pub(crate) fn ready(
 pub(crate) fn command_with(
     args: &RunArgs,
     workload: &mut impl Workload,
-    look: Look,
+    look: Theme,
     style: &Style,
 ) -> Result<Exit, Failure> {
     let Ready { plan, live, control, before } = ready(args, None, workload, look)?;
@@ -221,7 +221,7 @@ pub(crate) fn command_with(
     let page = page.map_or(Ok(()), |file| {
         report::write_runs(vec![(String::new(), vec![(*run).clone()])], file, args.output.quiet)
     });
-    let saved = kept.map_or(Ok(()), |keeper| keeper.finish(run));
+    let saved = kept.map_or(Ok(()), |saver| saver.finish(run));
     written?;
     let (said, undone) = match said.transpose() {
         Ok(said) => (said, Ok(Exit::Success)),
@@ -246,7 +246,7 @@ pub(crate) fn execute(
     plan: Plan,
     output: &OutputArgs,
     live: Live<'_>,
-    before: Before,
+    before: RunPreparation,
 ) -> Result<Outcome, Failure> {
     let options = BackendOptions::default();
     if uses_uring(plan.backend)? {
@@ -276,7 +276,7 @@ fn execute_on<O: Open + Clone + 'static>(
     open: &O,
     output: &OutputArgs,
     (live, control): Live<'_>,
-    mut before: Before,
+    mut before: RunPreparation,
 ) -> Result<Outcome, Failure> {
     let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
     let probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
@@ -295,7 +295,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let addresses = resolve(&plan).map_err(failure)?;
     let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();
     let look = before.look.filter(|_| shows && screen::is_possible());
-    let stage = look.map(|_| Stage::default());
+    let stage = look.map(|_| ScreenHandle::default());
     let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
     let control = if look.is_some() { control.in_detail() } else { control };
     let say = say(output.quiet);
@@ -317,8 +317,8 @@ fn execute_on<O: Open + Clone + 'static>(
     }
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
     let context = context(&plan, &first, &before, false);
-    let mut keeper = before.keep(&plan, &context)?;
-    let (beginning, mut told) = (before.beginning(&plan, &context), Told::new(plan.keeper()));
+    let mut saver = before.keep(&plan, &context)?;
+    let (beginning, mut told) = (before.beginning(&plan, &context), LiveRecord::new(plan.downsampler()));
     let periodic = before.beside.periodic;
     let screen = match look.filter(|_| !periodic).zip(stage.as_ref()) {
         Some((look, stage)) => Some(Screen::open(stage, &plan, &control, look).map_err(|error| {
@@ -346,8 +346,8 @@ fn execute_on<O: Open + Clone + 'static>(
         steerers.note(&progress);
         exporters.note(&progress);
         told.note(progress.interval);
-        if let Some(keeper) = &mut keeper {
-            keeper.note(&progress);
+        if let Some(saver) = &mut saver {
+            saver.note(&progress);
         }
     };
     // What they have not read yet came long before: the kernel's times would not be theirs.
@@ -355,8 +355,8 @@ fn execute_on<O: Open + Clone + 'static>(
         receive_stamps: false,
         bytes_per_s: before.slow.map(|slow| slow.bytes_per_s),
     });
-    let company = probe.iter().map(|plan| Companion::new(plan, open, &addresses));
-    let company = company.chain(slow.iter().map(|plan| Companion::new(plan, &slowly, &addresses)));
+    let company = probe.iter().map(|plan| BackgroundRun::new(plan, open, &addresses));
+    let company = company.chain(slow.iter().map(|plan| BackgroundRun::new(plan, &slowly, &addresses)));
     let record =
         run_accompanied(&plan, company.collect(), open, &addresses, &control, log.handle(), &mut observe);
     drop((line, screen, steerers));
@@ -367,13 +367,13 @@ fn execute_on<O: Open + Clone + 'static>(
         Err(RunError::Unresponsive) => {
             let mut run = Box::new(told.into_run(beginning, Cut::Stuck));
             run.result.exports = exporters.finish(false, &notice);
-            keeper.into_iter().for_each(|keeper| keeper.cut(run.clone()));
+            saver.into_iter().for_each(|saver| saver.cut(run.clone()));
             let failure = failure_under(RunError::Unresponsive, &signals);
             failure.problems.iter().for_each(|problem| screen::tell(&format!("error: {}", problem.message)));
             return Ok(Outcome { run, exit: failure.exit, said: None, kept: None });
         }
         Err(error) => {
-            keeper.into_iter().for_each(Keeper::abandon);
+            saver.into_iter().for_each(RunSaver::abandon);
             return Err(failure_under(error, &signals));
         }
     };
@@ -399,14 +399,14 @@ fn execute_on<O: Open + Clone + 'static>(
     let (mut result, exit) = conclude(&mut record, &plan, &unmeasured, context, &before, &notice);
     result.exports = exports;
     let run = Box::new(SavedRun::new(&record, result, before.plan.clone()));
-    Ok(Outcome { run, exit, said, kept: keeper })
+    Ok(Outcome { run, exit, said, kept: saver })
 }
 
-impl Before {
+impl RunPreparation {
     /// Begins to save a run, if it is to be saved.
-    pub(crate) fn keep(&self, plan: &Plan, context: &RunContext) -> Result<Option<Keeper>, Failure> {
+    pub(crate) fn keep(&self, plan: &Plan, context: &RunContext) -> Result<Option<RunSaver>, Failure> {
         let Some(saving) = &self.saving else { return Ok(None) };
-        saving.begin(self.beginning(plan, context), plan.keeper()).map(Some)
+        saving.begin(self.beginning(plan, context), plan.downsampler()).map(Some)
     }
 
     /// What is known of a run that begins now.
@@ -427,12 +427,12 @@ impl Before {
 
 /// Tells of the first error of a script as soon as there is one, and not again.
 struct ScriptErrorNotice {
-    say: Say,
+    say: Notify,
     is_told: bool,
 }
 
 impl ScriptErrorNotice {
-    fn new(say: &Say) -> Self {
+    fn new(say: &Notify) -> Self {
         Self { say: say.clone(), is_told: false }
     }
 
@@ -445,12 +445,17 @@ impl ScriptErrorNotice {
 }
 
 /// Says what the user should know of the first contacts.
-pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Say) {
+pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Notify) {
     first.iter().filter_map(|contact| contact.note(plan)).for_each(|note| say(&format!("note: {note}")));
 }
 
 /// What is known of a run before it begins. `first` is what the first contacts with its targets came to.
-pub(crate) fn context(plan: &Plan, first: &[FirstContact], before: &Before, repeated: bool) -> RunContext {
+pub(crate) fn context(
+    plan: &Plan,
+    first: &[FirstContact],
+    before: &RunPreparation,
+    repeated: bool,
+) -> RunContext {
     RunContext {
         tool_name: "plimsoll".to_owned(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -541,8 +546,8 @@ pub(crate) fn conclude(
     plan: &Plan,
     unmeasured: &[Accounting],
     mut context: RunContext,
-    before: &Before,
-    notice: &Say,
+    before: &RunPreparation,
+    notice: &Notify,
 ) -> (RunResult, Exit) {
     for Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } in unmeasured {
         record.accounting.unmeasured += started - undelivered + redirects_followed + polls + unmeasured;
@@ -562,7 +567,7 @@ pub(crate) fn conclude(
 }
 
 /// Says something on stderr, unless nobody wants to hear it: see [`screen::tell`].
-pub(crate) fn say(quiet: bool) -> Say {
+pub(crate) fn say(quiet: bool) -> Notify {
     Arc::new(move |text| {
         if !quiet {
             screen::tell(text);

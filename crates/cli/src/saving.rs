@@ -10,7 +10,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::interval::PERCENTILES;
-use plimsoll_metrics::{Interval, IntervalKeeper};
+use plimsoll_metrics::{Interval, IntervalDownsampler};
 use plimsoll_plan::{Problem, Problems};
 use plimsoll_report::SavedRun;
 use plimsoll_report::saved::{Beginning, PartKind};
@@ -132,11 +132,15 @@ impl PlaceArgs {
 
 impl Saving {
     /// Begins to save a run. Where the place does not permit it, that is said at once, and the run can go on
-    /// all the same: [`Keeper::finish`] will fail.
+    /// all the same: [`RunSaver::finish`] will fail.
     ///
     /// # Errors
     /// The file is something else, or of a later version.
-    pub(crate) fn begin(&self, beginning: Beginning, keeper: IntervalKeeper) -> Result<Keeper, Failure> {
+    pub(crate) fn begin(
+        &self,
+        beginning: Beginning,
+        saver: IntervalDownsampler,
+    ) -> Result<RunSaver, Failure> {
         let say = run::say(self.quiet);
         let opened = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000).and_then(
             |(store, aside)| {
@@ -148,7 +152,7 @@ impl Saving {
                         aside.display()
                     ));
                 }
-                store.begin(&beginning, keeper, &self.labels, &makers::this_process())
+                store.begin(&beginning, saver, &self.labels, &makers::this_process())
             },
         );
         let ongoing = match opened {
@@ -165,7 +169,7 @@ impl Saving {
         let thread = thread.map_err(|error| {
             Failure::environment(Problem::new(format!("cannot start the thread of the history: {error}")))
         })?;
-        Ok(Keeper { send, waiting: VecDeque::new(), thread, shown, quiet: self.quiet })
+        Ok(RunSaver { send, waiting: VecDeque::new(), thread, shown, quiet: self.quiet })
     }
 }
 
@@ -189,7 +193,7 @@ enum Message {
 }
 
 /// A run under way that is saved. A thread of its own writes; the run control never waits for it.
-pub(crate) struct Keeper {
+pub(crate) struct RunSaver {
     send: SyncSender<Message>,
     /// What found no room: at most one interval of each part of a run.
     waiting: VecDeque<(Interval, Nanos)>,
@@ -199,7 +203,7 @@ pub(crate) struct Keeper {
     quiet: bool,
 }
 
-impl Keeper {
+impl RunSaver {
     /// Hands over the latest interval.
     pub(crate) fn note(&mut self, progress: &Progress<'_>) {
         let (interval, unix) = (progress.interval.clone(), progress.started_unix + progress.elapsed);
@@ -337,10 +341,11 @@ mod tests {
             Ok(())
         });
         let waiting = VecDeque::new();
-        let mut keeper = Keeper { send, waiting, thread: thread.unwrap(), shown: String::new(), quiet: true };
+        let mut saver =
+            RunSaver { send, waiting, thread: thread.unwrap(), shown: String::new(), quiet: true };
         for second in 1..=5 {
             let interval = interval(second, second);
-            keeper.note(&Progress {
+            saver.note(&Progress {
                 elapsed: interval.at,
                 started_unix: Nanos::ZERO,
                 end: None,
@@ -353,9 +358,9 @@ mod tests {
             });
         }
         let waiting: Vec<_> =
-            keeper.waiting.iter().map(|(interval, unix)| (interval.ok, unix.as_secs_f64())).collect();
+            saver.waiting.iter().map(|(interval, unix)| (interval.ok, unix.as_secs_f64())).collect();
         assert_eq!(waiting, [(2 + 3 + 4 + 5, 5.0)]);
         open.send(()).unwrap();
-        assert!(keeper.end(Message::Abandon).is_ok());
+        assert!(saver.end(Message::Abandon).is_ok());
     }
 }

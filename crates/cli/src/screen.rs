@@ -28,7 +28,7 @@ use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, Pace};
 use plimsoll_plan::Plan;
 
 use self::figures::Subject;
-pub(crate) use self::look::Look;
+pub(crate) use self::look::Theme;
 use crate::foreign_text::visible;
 use crate::{environment, streams, terminal};
 
@@ -40,7 +40,7 @@ const INBOX: usize = 64;
 const KEPT: usize = 4 << 20;
 
 /// The screen that is shown, for those who have something to say.
-static SHOWN: Mutex<Option<Stage>> = Mutex::new(None);
+static SHOWN: Mutex<Option<ScreenHandle>> = Mutex::new(None);
 
 /// Says something on stderr. On a terminal the live line makes room; a live screen shows it, and keeps it for
 /// stderr until it closes.
@@ -88,29 +88,29 @@ pub(crate) enum ViewKey {
 /// The screen of one run. It closes when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    stage: Stage,
+    stage: ScreenHandle,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What others know of a screen: whether it is shown, and what they have for it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stage(Arc<Shared>);
+pub(crate) struct ScreenHandle(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    inbox: Mutex<Inbox>,
+    inbox: Mutex<DrawQueue>,
     came: Condvar,
 }
 
 /// What waits for the drawing thread.
 #[derive(Debug, Default)]
-struct Inbox {
+struct DrawQueue {
     /// Whether messages are for the screen.
     shown: bool,
     over: bool,
     /// Something came.
     news: bool,
-    intervals: VecDeque<News>,
+    intervals: VecDeque<IntervalUpdate>,
     /// Intervals that found no room.
     lost: u64,
     keys: Vec<ViewKey>,
@@ -124,7 +124,7 @@ struct Inbox {
 
 /// One interval of the run.
 #[derive(Debug)]
-struct News {
+struct IntervalUpdate {
     end: Option<Nanos>,
     target: Option<f64>,
     pace: Pace,
@@ -132,12 +132,12 @@ struct News {
     machine: Option<(MachineInterval, MachineFacts)>,
 }
 
-impl Stage {
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+impl ScreenHandle {
+    fn inbox(&self) -> MutexGuard<'_, DrawQueue> {
         self.0.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave(&self, change: impl FnOnce(&mut Inbox)) {
+    fn leave(&self, change: impl FnOnce(&mut DrawQueue)) {
         let mut inbox = self.inbox();
         change(&mut inbox);
         inbox.news = true;
@@ -189,7 +189,12 @@ impl Screen {
     ///
     /// # Errors
     /// There is no thread.
-    pub(crate) fn open(stage: &Stage, plan: &Plan, control: &Control, look: Look) -> std::io::Result<Self> {
+    pub(crate) fn open(
+        stage: &ScreenHandle,
+        plan: &Plan,
+        control: &Control,
+        look: Theme,
+    ) -> std::io::Result<Self> {
         let subject = Subject::new(plan);
         let (shared, control) = (stage.clone(), control.clone());
         stage.inbox().shown = true;
@@ -205,7 +210,7 @@ impl Screen {
 
     /// Takes up an interval.
     pub(crate) fn show(&self, progress: &Progress<'_>) {
-        let news = News {
+        let news = IntervalUpdate {
             end: progress.end,
             target: progress.target_per_second,
             pace: progress.pace,

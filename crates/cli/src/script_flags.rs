@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use clap::Args;
-use plimsoll_plan::{Given, ScriptHost, ScriptPatch};
+use plimsoll_plan::{RawValue, ScriptHost, ScriptPatch};
 
-use crate::flags::Surroundings;
+use crate::flags::RunEnvironment;
 use crate::script_host::Terminal;
 
 #[derive(Debug, Args)]
@@ -23,9 +23,9 @@ pub(crate) struct ScriptArgs {
 }
 
 impl ScriptArgs {
-    pub(crate) fn to_patch(&self, surroundings: &Surroundings) -> ScriptPatch {
+    pub(crate) fn to_patch(&self, surroundings: &RunEnvironment) -> ScriptPatch {
         ScriptPatch {
-            file: self.script.as_ref().map(|file| Given::new("--script", file.as_str())),
+            file: self.script.as_ref().map(|file| RawValue::new("--script", file.as_str())),
             arguments: self.script_arguments.clone(),
             allow_system: self.script_allow_system,
             lua_path: surroundings.lua_path.clone(),

@@ -29,7 +29,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let of_resources = matches!(options.service, Service::Crud(_));
     raise_descriptors();
     let sink = start(options, run::uses_uring(backend)?)?;
-    let voice = Voice { name, quiet };
+    let voice = ServerMessages { name, quiet };
     let watch = Watch::new(stop(sink.stopper()))?;
     voice.say(format!("listening on {}", sink.endpoint()));
     // What spoils a run is not to be a surprise.
@@ -58,7 +58,7 @@ pub(crate) fn cache(spec: CacheSpec) -> Result<Exit, Failure> {
     let caches = options.caches.join(", ");
     raise_descriptors();
     let server = start_cache(options, run::uses_uring(backend)?)?;
-    let voice = Voice { name: "target cache", quiet };
+    let voice = ServerMessages { name: "target cache", quiet };
     let watch = Watch::new(stop(server.stopper()))?;
     if let Some(http) = server.http_endpoint() {
         voice.say(format!("HTTP API on {}", url(http)));
@@ -99,12 +99,12 @@ fn raise_descriptors() {
 }
 
 /// What a server says on stderr.
-struct Voice {
+struct ServerMessages {
     name: &'static str,
     quiet: bool,
 }
 
-impl Voice {
+impl ServerMessages {
     fn say(&self, text: String) {
         if !self.quiet {
             streams::to_stderr(&format!("{}: {text}\n", self.name));

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_engine::{Control, Progress, RateWish};
+use plimsoll_engine::{Control, Progress, RateCommand};
 use plimsoll_metrics::{RateChange, Steering};
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::result::IntervalResult;
@@ -15,20 +15,20 @@ use crate::control_port::ControlPort;
 use crate::keys::Keys;
 use crate::progress::grouped;
 use crate::rate_file::RateFile;
-use crate::screen::Stage;
+use crate::screen::ScreenHandle;
 
 /// Intervals that the control port shows.
 const INTERVALS_SHOWN: usize = 10;
 
 /// Says something on stderr.
-pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type Notify = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Everything that steers a run beside signals, as long as it lives.
 pub(crate) struct Steerers {
     _file: Option<RateFile>,
     _port: Option<ControlPort>,
     _keys: Option<Keys>,
-    board: Arc<Board>,
+    live_stats: Arc<LiveStats>,
 }
 
 impl Steerers {
@@ -41,40 +41,42 @@ impl Steerers {
         quiet: bool,
         plan: &Plan,
         control: &Control,
-        say: &Say,
-        stage: Option<&Stage>,
+        say: &Notify,
+        stage: Option<&ScreenHandle>,
     ) -> Result<Self, Problem> {
         let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
-        let board = Arc::new(Board::default());
+        let live_stats = Arc::new(LiveStats::default());
         if let Some(most) = spec.max_rate {
             control.limit_rate(most);
         }
-        let helm = Helm { control: control.clone(), per_connection: PerConnection::of(plan) };
-        let port =
-            spec.listen.map(|listen| ControlPort::start(listen, spec, helm.clone(), Arc::clone(&board), say));
+        let controller = RateController { control: control.clone(), per_connection: PerConnection::of(plan) };
+        let port = spec
+            .listen
+            .map(|listen| ControlPort::start(listen, spec, controller.clone(), Arc::clone(&live_stats), say));
         let port = port.transpose()?;
         let file = spec.rate_file.clone();
         let per_connection = spec.per_connection;
-        let file = file.map(|path| RateFile::watch(path, helm.clone(), per_connection, Arc::clone(say)));
+        let file =
+            file.map(|path| RateFile::watch(path, controller.clone(), per_connection, Arc::clone(say)));
         // Whoever wants no messages does not want to be told what a key did.
-        let keys = (spec.keys && !quiet).then(|| Keys::listen(helm, Arc::clone(say), stage.cloned()));
+        let keys = (spec.keys && !quiet).then(|| Keys::listen(controller, Arc::clone(say), stage.cloned()));
         Ok(Self {
             _port: port,
             _file: file.transpose().map_err(no_thread)?,
             _keys: keys.transpose().map_err(no_thread)?.flatten(),
-            board,
+            live_stats,
         })
     }
 
     /// Takes up the latest figures.
     pub(crate) fn note(&self, progress: &Progress<'_>) {
-        self.board.note(progress);
+        self.live_stats.note(progress);
     }
 }
 
 /// What the steerers act on.
 #[derive(Clone, Debug)]
-pub(crate) struct Helm {
+pub(crate) struct RateController {
     pub(crate) control: Control,
     pub(crate) per_connection: PerConnection,
 }
@@ -115,13 +117,13 @@ impl PerConnection {
 ///
 /// # Errors
 /// What is wrong with the text, in one line.
-pub(crate) fn parse_wish(text: &str) -> Result<RateWish, String> {
+pub(crate) fn parse_preference(text: &str) -> Result<RateCommand, String> {
     match text.trim() {
-        "pause" => Ok(RateWish::Pause),
-        "resume" => Ok(RateWish::Resume),
+        "pause" => Ok(RateCommand::Pause),
+        "resume" => Ok(RateCommand::Resume),
         rate => match parse_rate(rate) {
-            Ok(rate) => Ok(RateWish::To(rate)),
-            Err(ScheduleError::ZeroRate) => Ok(RateWish::Pause),
+            Ok(rate) => Ok(RateCommand::To(rate)),
+            Err(ScheduleError::ZeroRate) => Ok(RateCommand::Pause),
             Err(ScheduleError::NotARate(_)) => {
                 Err(format!("`{}` is not a rate: write 5000, 5k/s, pause or resume", rate.escape_debug()))
             }
@@ -151,7 +153,7 @@ pub(crate) fn per_second(rate: f64) -> String {
 
 /// The latest figures of a run, for whoever asks.
 #[derive(Debug, Default)]
-pub(crate) struct Board(Mutex<Figures>);
+pub(crate) struct LiveStats(Mutex<Figures>);
 
 /// What is on the board.
 #[derive(Clone, Debug, Default)]
@@ -163,7 +165,7 @@ pub(crate) struct Figures {
     pub(crate) intervals: VecDeque<IntervalResult>,
 }
 
-impl Board {
+impl LiveStats {
     fn lock(&self) -> MutexGuard<'_, Figures> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -192,16 +194,16 @@ mod tests {
     #[test]
     fn wishes() {
         for (text, expected) in [
-            ("5000", RateWish::To(Rate::per_second(5000))),
-            (" 5k/s ", RateWish::To(Rate::per_second(5000))),
-            ("0", RateWish::Pause),
-            ("pause", RateWish::Pause),
-            ("resume", RateWish::Resume),
+            ("5000", RateCommand::To(Rate::per_second(5000))),
+            (" 5k/s ", RateCommand::To(Rate::per_second(5000))),
+            ("0", RateCommand::Pause),
+            ("pause", RateCommand::Pause),
+            ("resume", RateCommand::Resume),
         ] {
-            assert_eq!(parse_wish(text), Ok(expected), "{text}");
+            assert_eq!(parse_preference(text), Ok(expected), "{text}");
         }
         for text in ["", "fast", "Pause", "-5", "1e3", "99999999999999999999"] {
-            let problem = parse_wish(text).unwrap_err();
+            let problem = parse_preference(text).unwrap_err();
             assert!(!problem.contains('\n') && problem.len() > 20, "{problem}");
         }
     }

@@ -4,7 +4,7 @@ use plimsoll_driver::clock;
 use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::RunResult;
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
-use plimsoll_workloads::ingest::{Check, Found, IngestLoad, Interface, Store, Window};
+use plimsoll_workloads::ingest::{Check, IngestLoad, Interface, Store, TableContents, Window};
 use serde_json::{Value, json};
 
 use crate::errand::answers;
@@ -23,7 +23,7 @@ pub(crate) struct Verification<'a> {
     flags: PlanPatch,
     store: Store,
     checks: Vec<Check>,
-    before: Vec<Found>,
+    before: Vec<TableContents>,
     since_s: u64,
     /// Whether each record is another one, so that none may be there twice.
     fresh: bool,
@@ -87,7 +87,7 @@ impl<'a> Verification<'a> {
         first: Option<Value>,
         window: Window,
         ids: bool,
-    ) -> Result<(Vec<Found>, Option<u16>), Failure> {
+    ) -> Result<(Vec<TableContents>, Option<u16>), Failure> {
         let of_check = |check: &Check| check.steps(window, ids);
         let questions: Vec<Vec<Value>> = self.checks.iter().map(of_check).collect();
         let asks_first = first.as_ref().is_some_and(|step| step.get("think").is_none());
@@ -126,7 +126,7 @@ impl<'a> Verification<'a> {
         (acknowledged, failed + others * largest)
     }
 
-    fn reconcile(&self, sent: &[(u64, u64)], found: &[Found]) -> Reconciliation {
+    fn reconcile(&self, sent: &[(u64, u64)], found: &[TableContents]) -> Reconciliation {
         let checks = self.checks.iter().zip(sent).zip(self.before.iter().zip(found));
         let checks = checks
             .map(|((check, &sent), (before, now))| {

@@ -9,7 +9,7 @@ use plimsoll_plan::{Plan, Problem, Problems};
 
 use crate::Failure;
 use crate::campaign::Campaign;
-use crate::steering::Say;
+use crate::steering::Notify;
 
 /// Ends of processes that are said while a run goes on; the result has more.
 const ENDS_SAID: u64 = 5;
@@ -96,12 +96,12 @@ fn absent(named: &Named) -> Problem {
 
 /// Says when watched processes end.
 pub(crate) struct Ends<'a> {
-    say: &'a Say,
+    say: &'a Notify,
     said: u64,
 }
 
 impl<'a> Ends<'a> {
-    pub(crate) const fn new(say: &'a Say) -> Self {
+    pub(crate) const fn new(say: &'a Notify) -> Self {
         Self { say, said: 0 }
     }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use plimsoll_core::ErrorClass;
-use plimsoll_engine::Site;
+use plimsoll_engine::TargetAddress;
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_scenario::ScriptError;
@@ -17,7 +17,7 @@ pub(crate) struct Conversation(WrkMain);
 
 impl Conversation {
     /// Runs `setup` for each worker of a plan with such a script.
-    pub(crate) fn begin(plan: &Plan, addresses: &[Arc<[Site]>]) -> Result<Option<Self>, Failure> {
+    pub(crate) fn begin(plan: &Plan, addresses: &[Arc<[TargetAddress]>]) -> Result<Option<Self>, Failure> {
         let Some(script) = &plan.wrk else { return Ok(None) };
         let sites = addresses.iter().flat_map(|list| list.iter());
         let addresses: Vec<String> = sites.map(|site| site.endpoint.to_string()).collect();

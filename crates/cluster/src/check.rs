@@ -38,7 +38,7 @@ pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> 
 
 /// The URLs of the nodes that a check asks. `gone` are the ids of nodes that were killed for good.
 pub fn origins(cluster: &Cluster, check: &Check, gone: &[String]) -> Vec<String> {
-    let address = |index| cluster.wiring.own_address(index, &check.content.port);
+    let address = |index| cluster.addresses.own_address(index, &check.content.port);
     asked(cluster, gone).into_iter().map(|index| format!("http://{}", address(index))).collect()
 }
 
@@ -163,7 +163,7 @@ fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wr
             let wrong = Wrong::new(format!("node {id} does not run any more"));
             return Err(Wrong { is_final: true, ..wrong });
         }
-        let address = cluster.wiring.own_address(index, &check.content.port);
+        let address = cluster.addresses.own_address(index, &check.content.port);
         let inventory = Inventory::read(address, &check.content);
         let inventory = inventory.map_err(|error| Wrong::new(format!("node {id}: {error}")))?;
         inventory.is_consistent().map_err(|said| Wrong::new(format!("node {id}: {said}")))?;
@@ -199,7 +199,7 @@ fn persistence(
     let within = check.within;
     let read = |index: usize| {
         let id = &cluster.spec().nodes[index].id;
-        let address = cluster.wiring.own_address(index, &check.content.port);
+        let address = cluster.addresses.own_address(index, &check.content.port);
         Inventory::read(address, &check.content).map_err(|error| Wrong::new(format!("node {id}: {error}")))
     };
     let before: Vec<Inventory> = nodes.iter().map(|index| read(*index)).collect::<Result<_, _>>()?;

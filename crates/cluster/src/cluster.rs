@@ -9,14 +9,14 @@ use plimsoll_driver::ports::is_free;
 use plimsoll_driver::{child, clock};
 use rustix::process::Signal;
 
+use crate::address_book::{AddressBook, Surroundings};
 use crate::ask;
 use crate::error::{ClusterError, of_file};
-use crate::home::{Home, NodeState, State};
-use crate::mark::{self, Mark};
 use crate::node::{Launch, Node};
-use crate::readiness::{self, Asked, QUESTION};
+use crate::process_tag::{self, ProcessTag};
+use crate::readiness::{self, ProbeContext, QUESTION};
 use crate::spec::{Clean, Spec};
-use crate::wiring::{Surroundings, Wiring};
+use crate::state_dir::{NodeState, State, StateDir};
 
 /// Pause between two looks whether something is ready.
 const LOOK: Nanos = Nanos::from_millis(20);
@@ -44,10 +44,10 @@ pub struct Setting {
 #[derive(Debug)]
 pub struct Cluster {
     spec: Spec,
-    home: Home,
+    state_dir: StateDir,
     id: String,
     owner: Option<u32>,
-    pub(crate) wiring: Wiring,
+    pub(crate) addresses: AddressBook,
     note: Option<String>,
     nodes: Vec<Mutex<Node>>,
 }
@@ -59,21 +59,23 @@ impl Cluster {
     /// # Errors
     /// Why it does not run.
     pub fn start(spec: &Spec, setting: &Setting, say: &dyn Fn(&str)) -> Result<Self, ClusterError> {
-        let home = Home::at(&spec.directory)?;
-        if home.running()?.is_some() {
-            return Err(ClusterError::Runs(home.root().to_owned()));
+        let state_dir = StateDir::at(&spec.directory)?;
+        if state_dir.running()?.is_some() {
+            return Err(ClusterError::Runs(state_dir.root().to_owned()));
         }
-        let removed = home.prepare(&spec.nodes, spec.clean != Clean::Never, &setting.clean)?;
+        let removed = state_dir.prepare(&spec.nodes, spec.clean != Clean::Never, &setting.clean)?;
         removed.iter().for_each(|path| say(&format!("removed {}", path.display())));
         child::survive_file_limits();
         let is_owned = setting.owner.is_some();
-        let (wiring, note) = Wiring::new(spec, &home, &setting.surroundings, setting.seed, is_owned)?;
+        let (addresses, note) =
+            AddressBook::new(spec, &state_dir, &setting.surroundings, setting.seed, is_owned)?;
         note.iter().for_each(|note| say(note));
         let profile = setting.profile.as_ref().or(spec.profile.as_ref());
-        let launch = |index| Mutex::new(Node::new(launch(spec, &home, &wiring, profile, index), &setting.id));
+        let launch =
+            |index| Mutex::new(Node::new(launch(spec, &state_dir, &addresses, profile, index), &setting.id));
         let nodes: Vec<Mutex<Node>> = (0..spec.nodes.len()).map(launch).collect();
         let (id, owner) = (setting.id.clone(), setting.owner);
-        let cluster = Self { spec: spec.clone(), home, id, owner, wiring, note, nodes };
+        let cluster = Self { spec: spec.clone(), state_dir, id, owner, addresses, note, nodes };
         match cluster.start_all(say) {
             Ok(()) => Ok(cluster),
             Err(error) => {
@@ -87,7 +89,7 @@ impl Cluster {
     fn start_all(&self, say: &dyn Fn(&str)) -> Result<(), ClusterError> {
         let begun = clock::monotonic();
         let starts: Vec<u64> =
-            self.spec.nodes.iter().map(|node| readiness::length(&self.home.log(node))).collect();
+            self.spec.nodes.iter().map(|node| readiness::length(&self.state_dir.log(node))).collect();
         self.ports_are_free()?;
         for (index, node) in self.spec.nodes.iter().enumerate() {
             clock::sleep_until(clock::monotonic() + node.delay);
@@ -111,9 +113,9 @@ impl Cluster {
     /// Whether nobody listens where nodes are to listen: an answer of somebody else is none of theirs.
     fn ports_are_free(&self) -> Result<(), ClusterError> {
         for (index, node) in self.spec.nodes.iter().enumerate() {
-            for (name, number) in self.wiring.ports(index) {
-                let address = self.wiring.own_address(index, name);
-                let is_free = self.wiring.network.at(index, || is_free(address));
+            for (name, number) in self.addresses.ports(index) {
+                let address = self.addresses.own_address(index, name);
+                let is_free = self.addresses.network.at(index, || is_free(address));
                 let no_network =
                     |error| ClusterError::System { what: "cannot enter the network of a node", error };
                 if !is_free.map_err(no_network)? {
@@ -127,14 +129,14 @@ impl Cluster {
 
     /// Starts a node in its network.
     fn start_node(&self, node: &mut Node, index: usize) -> Result<(), ClusterError> {
-        let begun = self.wiring.network.at(index, || node.start());
+        let begun = self.addresses.network.at(index, || node.start());
         begun.map_err(|error| ClusterError::System { what: "cannot enter the network of a node", error })?
     }
 
     /// Waits until a node is ready. `before` is how long its log was when it was started.
     pub(crate) fn await_ready(&self, index: usize, before: u64) -> Result<(), ClusterError> {
         let plan = &self.spec.nodes[index];
-        let log = self.home.log(plan);
+        let log = self.state_dir.log(plan);
         let until = clock::monotonic() + plan.ready_within;
         let failed = |reason: String| ClusterError::NotReady {
             node: plan.id.clone(),
@@ -155,11 +157,11 @@ impl Cluster {
         }
     }
 
-    fn asked<'a>(&'a self, index: usize, log: &'a Path, before: u64) -> Asked<'a> {
+    fn asked<'a>(&'a self, index: usize, log: &'a Path, before: u64) -> ProbeContext<'a> {
         // Boxed once per wait, so that it may know the node.
         let port: Box<dyn Fn(&str) -> SocketAddr + 'a> =
-            Box::new(move |name: &str| self.wiring.own_address(index, name));
-        Asked { port, log, before }
+            Box::new(move |name: &str| self.addresses.own_address(index, name));
+        ProbeContext { port, log, before }
     }
 
     /// A node. Each is locked for as long as something is done to it.
@@ -180,7 +182,7 @@ impl Cluster {
 
     /// The folder of the cluster.
     pub fn directory(&self) -> &Path {
-        self.home.root()
+        self.state_dir.root()
     }
 
     /// What each node is called, and what its processes have in their environment.
@@ -200,10 +202,10 @@ impl Cluster {
                 id: plan.id.clone(),
                 pid: node.pid()?,
                 began: node.began(),
-                host: self.wiring.network.host(index),
-                ports: self.wiring.ports(index).to_vec(),
-                data: self.home.data(plan),
-                log: self.home.log(plan),
+                host: self.addresses.network.host(index),
+                ports: self.addresses.ports(index).to_vec(),
+                data: self.state_dir.data(plan),
+                log: self.state_dir.log(plan),
                 grace_ns: plan.grace.0,
             })
         });
@@ -212,12 +214,12 @@ impl Cluster {
     }
 
     fn note(&self) -> Result<(), ClusterError> {
-        self.home.note(&self.state())
+        self.state_dir.note(&self.state())
     }
 
     /// A text of the load with its values; those of the leader, if somebody leads.
     pub fn of_load(&self, text: &str, leader: Option<usize>) -> String {
-        self.wiring.of_load(text, leader)
+        self.addresses.of_load(text, leader)
     }
 
     /// Who leads now, by the first node that knows.
@@ -228,19 +230,19 @@ impl Cluster {
         let Some(question) = &self.spec.leader else { return Err("the spec does not say how".to_owned()) };
         let mut reason = "there are no nodes".to_owned();
         for (index, plan) in self.spec.nodes.iter().enumerate() {
-            if self.wiring.own_port(index, &question.port).is_none() {
+            if self.addresses.own_port(index, &question.port).is_none() {
                 continue;
             }
-            let address = self.wiring.own_address(index, &question.port);
+            let address = self.addresses.own_address(index, &question.port);
             // Where it is: links to the load may be broken.
-            let asked = self.wiring.network.at(index, || ask::json(address, &question.path, QUESTION));
+            let asked = self.addresses.network.at(index, || ask::json(address, &question.path, QUESTION));
             let answer = asked.map_err(|error| error.to_string());
             let found = answer.flatten().and_then(|answer| {
                 let said = answer.pointer(&question.pointer).cloned().unwrap_or_default();
                 match &said {
                     serde_json::Value::Bool(true) => Ok(index),
                     said => self
-                        .wiring
+                        .addresses
                         .node(&ask::shown(said))
                         .ok_or_else(|| format!("{} is at {}", said, question.pointer)),
                 }
@@ -301,7 +303,7 @@ impl Cluster {
 
     /// How long the log of a node is, in bytes.
     pub(crate) fn log_length(&self, index: usize) -> u64 {
-        readiness::length(&self.home.log(&self.spec.nodes[index]))
+        readiness::length(&self.state_dir.log(&self.spec.nodes[index]))
     }
 
     /// Ends a node by SIGTERM, and starts it again.
@@ -325,7 +327,7 @@ impl Cluster {
 
     /// The data folder of a node.
     pub fn data(&self, index: usize) -> PathBuf {
-        self.home.data(&self.spec.nodes[index])
+        self.state_dir.data(&self.spec.nodes[index])
     }
 
     /// Ends all nodes, each by SIGTERM first, and what they have left. Data that are to be removed then are.
@@ -341,21 +343,27 @@ impl Cluster {
         }
         let ended = (0..self.nodes.len()).map(|index| self.node(index).end());
         ended.collect::<Vec<_>>().into_iter().collect::<Result<Vec<()>, _>>()?;
-        self.home.forget();
+        self.state_dir.forget();
         if self.spec.clean == Clean::Both {
-            self.home.remove_data(&self.spec.nodes)?;
+            self.state_dir.remove_data(&self.spec.nodes)?;
         }
         Ok(())
     }
 }
 
-fn launch(spec: &Spec, home: &Home, wiring: &Wiring, profile: Option<&String>, index: usize) -> Launch {
+fn launch(
+    spec: &Spec,
+    state_dir: &StateDir,
+    addresses: &AddressBook,
+    profile: Option<&String>,
+    index: usize,
+) -> Launch {
     let plan = &spec.nodes[index];
     let profile = spec.profiles.iter().find(|known| Some(&known.name) == profile);
-    let of = |text: &String| wiring.of_node(text, index, None);
+    let of = |text: &String| addresses.of_node(text, index, None);
     let mut arguments: Vec<String> = plan.arguments.iter().map(of).collect();
     for peer in (0..spec.nodes.len()).filter(|peer| *peer != index) {
-        arguments.extend(plan.per_peer.iter().map(|text| wiring.of_node(text, index, Some(peer))));
+        arguments.extend(plan.per_peer.iter().map(|text| addresses.of_node(text, index, Some(peer))));
     }
     arguments.extend(profile.iter().flat_map(|profile| &profile.arguments).map(of));
     let above = profile.iter().flat_map(|profile| &profile.environment);
@@ -365,8 +373,8 @@ fn launch(spec: &Spec, home: &Home, wiring: &Wiring, profile: Option<&String>, i
         command: of(&plan.command),
         arguments,
         environment: environment.map(|(name, value)| (name.clone(), of(value))).collect(),
-        folder: home.of_node(plan),
-        log: home.log(plan),
+        folder: state_dir.of_node(plan),
+        log: state_dir.log(plan),
         grace: plan.grace,
     }
 }
@@ -377,9 +385,10 @@ fn launch(spec: &Spec, home: &Home, wiring: &Wiring, profile: Option<&String>, i
 /// # Errors
 /// The folder of the cluster cannot be named.
 pub fn provisional(spec: &Spec, surroundings: &Surroundings, text: &str) -> Result<String, ClusterError> {
-    let home = Home::at(&spec.directory)?;
-    let wiring = Wiring::provisional(spec, &home, surroundings).map_err(of_file("find", home.root()))?;
-    Ok(wiring.of_load(text, Some(0)))
+    let state_dir = StateDir::at(&spec.directory)?;
+    let addresses = AddressBook::provisional(spec, &state_dir, surroundings)
+        .map_err(of_file("find", state_dir.root()))?;
+    Ok(addresses.of_load(text, Some(0)))
 }
 
 /// Who runs in a folder.
@@ -387,8 +396,8 @@ pub fn provisional(spec: &Spec, surroundings: &Surroundings, text: &str) -> Resu
 /// # Errors
 /// Nobody does.
 pub fn running(directory: &Path) -> Result<State, ClusterError> {
-    let home = Home::at(directory)?;
-    home.running()?.ok_or_else(|| ClusterError::Nothing(home.root().to_owned()))
+    let state_dir = StateDir::at(directory)?;
+    state_dir.running()?.ok_or_else(|| ClusterError::Nothing(state_dir.root().to_owned()))
 }
 
 /// Ends a cluster that somebody else has started: by SIGTERM to the first process of each node, and after
@@ -397,7 +406,7 @@ pub fn running(directory: &Path) -> Result<State, ClusterError> {
 /// # Errors
 /// Some of its processes cannot be ended.
 pub fn end_running(directory: &Path, state: &State) -> Result<(), ClusterError> {
-    let all = Mark::of_cluster(&state.id);
+    let all = ProcessTag::of_cluster(&state.id);
     all.signal(Signal::TERM);
     all.signal(Signal::CONT);
     let grace = state.nodes.iter().map(|node| node.grace_ns).max().unwrap_or(0);
@@ -409,11 +418,11 @@ pub fn end_running(directory: &Path, state: &State) -> Result<(), ClusterError> 
         what: "cannot kill the processes of the cluster",
         error: std::io::Error::other(format!("{left} are left")),
     })?;
-    Home::at(directory)?.forget();
+    StateDir::at(directory)?.forget();
     Ok(())
 }
 
 /// Whether the first process of a node still runs.
 pub fn is_running(node: &NodeState) -> bool {
-    node.began.is_some() && mark::began(node.pid) == node.began
+    node.began.is_some() && process_tag::began(node.pid) == node.began
 }

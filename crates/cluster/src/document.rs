@@ -2,14 +2,14 @@
 //!
 //! The JSON Schema is generated from these types, and the descriptions in it are their comments.
 
-use plimsoll_plan::document::{Field, Form, Keyed, Text};
+use plimsoll_plan::document::{DocumentFormat, Field, Keyed, Text};
 use plimsoll_plan::{Problems, Source};
 use schemars::JsonSchema;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer};
 
 /// How specs are read and described.
-const FORM: Form = Form {
+const FORM: DocumentFormat = DocumentFormat {
     noun: "spec",
     schema: "cluster",
     title: "The spec of a cluster for Plimsoll",

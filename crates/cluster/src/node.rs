@@ -10,7 +10,7 @@ use plimsoll_driver::clock;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit};
 
 use crate::error::{ClusterError, of_file};
-use crate::mark::{self, Mark};
+use crate::process_tag::{self, ProcessTag};
 
 /// How often it is looked whether a process has ended.
 const LOOK: Nanos = Nanos::from_millis(5);
@@ -32,14 +32,14 @@ pub(crate) struct Launch {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) launch: Launch,
-    pub(crate) mark: Mark,
+    pub(crate) mark: ProcessTag,
     child: Option<Child>,
 }
 
 impl Node {
     /// One that was not started yet.
     pub(crate) fn new(launch: Launch, cluster: &str) -> Self {
-        let mark = Mark::of_node(cluster, &launch.id);
+        let mark = ProcessTag::of_node(cluster, &launch.id);
         Self { launch, mark, child: None }
     }
 
@@ -71,7 +71,7 @@ impl Node {
 
     /// When that began.
     pub(crate) fn began(&self) -> Option<u64> {
-        mark::began(self.pid()?)
+        process_tag::began(self.pid()?)
     }
 
     /// How it has ended, in words; `None` if it runs, or was never started.

@@ -20,7 +20,7 @@ const LINES_READ: usize = 10_000;
 const TAIL: u64 = 16 << 10;
 
 /// What a sign needs to be asked for.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ProbeContext<'a> {
     /// Where a port is, by its name.
     pub(crate) port: Box<dyn Fn(&str) -> SocketAddr + 'a>,
     pub(crate) log: &'a Path,
@@ -28,7 +28,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) before: u64,
 }
 
-impl Asked<'_> {
+impl ProbeContext<'_> {
     /// Looks for a sign.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
-//! A spec in which nothing is left to parse: plain data, made of a [`ClusterDocument`].
+//! A spec in which nothing is left to parse: plain data, made of a
+//! [`ClusterDocument`](crate::document::ClusterDocument).
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::spec::Check;
-use crate::timeline::Bell;
+use crate::timeline::CancelSignal;
 
 /// Between two changes.
 const CHANGE: Nanos = Nanos::from_millis(10);
@@ -34,7 +34,7 @@ const LAGS: usize = 1_000_000;
 #[derive(Debug)]
 pub struct Staleness {
     check: Check,
-    bell: Arc<Bell>,
+    cancel: Arc<CancelSignal>,
     begun: Nanos,
     writer: JoinHandle<u64>,
     readers: Vec<(String, JoinHandle<Seen>)>,
@@ -147,7 +147,7 @@ impl Staleness {
         let agent = agent();
         let leader = leading(cluster);
         let url = |node: usize| {
-            let address = cluster.wiring.own_address(node, &check.content.port);
+            let address = cluster.addresses.own_address(node, &check.content.port);
             format!("http://{address}{}", check.content.list)
         };
         let item =
@@ -158,27 +158,28 @@ impl Staleness {
             id.ok_or_else(|| format!("the item that was created has no text at {}", check.content.id))?;
         let urls: Vec<String> =
             (0..cluster.spec().nodes.len()).map(|node| format!("{}/{id}", url(node))).collect();
-        let (bell, acknowledged) = (Arc::new(Bell::default()), Arc::new(Mutex::new(Acknowledged::default())));
+        let (cancel, acknowledged) =
+            (Arc::new(CancelSignal::default()), Arc::new(Mutex::new(Acknowledged::default())));
         let spawn_error = |error: std::io::Error| format!("cannot start a thread: {error}");
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let writer = {
-            let (cluster, bell, urls) = (cluster.clone(), bell.clone(), urls.clone());
+            let (cluster, cancel, urls) = (cluster.clone(), cancel.clone(), urls.clone());
             let acknowledged = acknowledged.clone();
-            thread("staleness").spawn(move || write(&cluster, &bell, &urls, &acknowledged))
+            thread("staleness").spawn(move || write(&cluster, &cancel, &urls, &acknowledged))
         };
         let writer = writer.map_err(spawn_error)?;
         let mut readers = Vec::new();
         for (node, url) in cluster.spec().nodes.iter().zip(urls) {
-            let (bell, acknowledged) = (bell.clone(), acknowledged.clone());
-            let reader = thread("staleness").spawn(move || read(&bell, &url, &acknowledged));
+            let (cancel, acknowledged) = (cancel.clone(), acknowledged.clone());
+            let reader = thread("staleness").spawn(move || read(&cancel, &url, &acknowledged));
             readers.push((node.id.clone(), reader.map_err(spawn_error)?));
         }
-        Ok(Self { check: check.clone(), bell, begun: clock::monotonic(), writer, readers })
+        Ok(Self { check: check.clone(), cancel, begun: clock::monotonic(), writer, readers })
     }
 
     /// Ends it: what was seen of each node.
     pub fn end(self) -> Vec<ConsistencyFinding> {
-        self.bell.ring();
+        self.cancel.ring();
         let took = clock::monotonic() - self.begun;
         let changes = self.writer.join().unwrap_or_default();
         let mut found = Vec::new();
@@ -208,11 +209,16 @@ fn leading(cluster: &Cluster) -> usize {
     cluster.leader().unwrap_or(0)
 }
 
-/// Changes the item until the bell rings; how many changes were acknowledged.
-fn write(cluster: &Cluster, bell: &Bell, urls: &[String], acknowledged: &Mutex<Acknowledged>) -> u64 {
+/// Changes the item until the cancel signal rings; how many changes were acknowledged.
+fn write(
+    cluster: &Cluster,
+    cancel: &CancelSignal,
+    urls: &[String],
+    acknowledged: &Mutex<Acknowledged>,
+) -> u64 {
     let (agent, mut leader, mut count, mut number) = (agent(), leading(cluster), 0, 1);
     let mut next = clock::monotonic();
-    while bell.goes_on_until(next) {
+    while cancel.goes_on_until(next) {
         number += 1;
         match send(&agent, "PATCH", &urls[leader], &json!({ "price": number })) {
             Ok(_) => {
@@ -227,11 +233,11 @@ fn write(cluster: &Cluster, bell: &Bell, urls: &[String], acknowledged: &Mutex<A
     count
 }
 
-/// Reads the item of one node until the bell rings.
-fn read(bell: &Bell, url: &str, acknowledged: &Mutex<Acknowledged>) -> Seen {
+/// Reads the item of one node until the cancel signal rings.
+fn read(cancel: &CancelSignal, url: &str, acknowledged: &Mutex<Acknowledged>) -> Seen {
     let (agent, mut seen) = (agent(), Seen::default());
     let mut next = clock::monotonic();
-    while bell.goes_on_until(next) {
+    while cancel.goes_on_until(next) {
         let sent = clock::monotonic();
         // It may be there as 5 and as 5.0.
         let number = send(&agent, "GET", url, &Value::Null).ok().and_then(|item| item["price"].as_f64());

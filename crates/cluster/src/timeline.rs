@@ -29,12 +29,12 @@ pub struct Event {
 
 /// Tells the faults that the load is over.
 #[derive(Debug, Default)]
-pub struct Bell {
+pub struct CancelSignal {
     rung: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Bell {
+impl CancelSignal {
     /// The load is over.
     pub fn ring(&self) {
         *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -65,28 +65,28 @@ struct Active<'a> {
 }
 
 /// Carries out the faults of a cluster's spec from `start` on, an instant on the driver's clock, until the
-/// bell rings; then what still goes on is ended. What could not be done is told in its event. `mark` hears of
-/// the instants at which something is done, since the start, and `say` of what, in words.
+/// cancel signal rings; then what still goes on is ended. What could not be done is told in its event. `mark`
+/// hears of the instants at which something is done, since the start, and `say` of what, in words.
 pub fn carry_out(
     cluster: &Cluster,
     start: Nanos,
-    bell: &Bell,
+    cancel: &CancelSignal,
     mark: &dyn Fn(Nanos),
     say: &dyn Fn(&str),
 ) -> Vec<Event> {
     let spec = cluster.spec();
     let mut calendar = Calendar::new(&spec.faults, spec.fault_seed).peekable();
-    let mut course = Course { cluster, start, events: Vec::new(), active: Vec::new(), mark, say };
+    let mut course = Playback { cluster, start, events: Vec::new(), active: Vec::new(), mark, say };
     loop {
         let ends = course.active.iter().map(|active| active.until).min();
         let begins = calendar.peek().map(|next| next.at);
         let Some(next) = begins.into_iter().chain(ends).min() else {
-            if bell.goes_on_until(Nanos::MAX) {
+            if cancel.goes_on_until(Nanos::MAX) {
                 continue;
             }
             break;
         };
-        if !bell.goes_on_until(start + next) {
+        if !cancel.goes_on_until(start + next) {
             break;
         }
         // What ends at this instant does so before something begins.
@@ -108,7 +108,7 @@ pub fn carry_out(
     course.events
 }
 
-struct Course<'a> {
+struct Playback<'a> {
     cluster: &'a Cluster,
     start: Nanos,
     events: Vec<Event>,
@@ -117,7 +117,7 @@ struct Course<'a> {
     say: &'a dyn Fn(&str),
 }
 
-impl<'a> Course<'a> {
+impl<'a> Playback<'a> {
     fn now(&self) -> Nanos {
         clock::monotonic().since(self.start)
     }
@@ -176,7 +176,7 @@ impl<'a> Course<'a> {
     fn chosen(&self, fault: &FaultPlan, random: &mut Random) -> Result<Vec<usize>, String> {
         let count = self.cluster.spec().nodes.len();
         let of_id =
-            |id: &String| self.cluster.wiring.node(id).ok_or_else(|| format!("there is no node {id}"));
+            |id: &String| self.cluster.addresses.node(id).ok_or_else(|| format!("there is no node {id}"));
         if let Action::Partition { side } = &fault.action {
             return side.iter().map(of_id).collect();
         }
@@ -229,7 +229,7 @@ impl Cluster {
             Action::Links(impairment) => {
                 self.impair(fault, *impairment, number, (nodes, false))?;
                 // What has no length is over at once.
-                if fault.length.is_none() { self.wiring.network.end(number) } else { Ok(()) }
+                if fault.length.is_none() { self.addresses.network.end(number) } else { Ok(()) }
             }
             Action::Partition { .. } => self.impair(fault, Impairment::Cut, number, (nodes, true)),
         }
@@ -243,7 +243,7 @@ impl Cluster {
         (nodes, is_across): (&[usize], bool),
     ) -> Result<(), String> {
         let extent = Extent { nodes: nodes.to_vec(), is_across, port: fault.port.clone() };
-        self.wiring.network.begin(number, impairment, &extent)
+        self.addresses.network.begin(number, impairment, &extent)
     }
 
     /// Ends a fault on these nodes.
@@ -262,7 +262,7 @@ impl Cluster {
                 nodes.iter().try_for_each(|node| self.start_again(*node)).map_err(|error| error.to_string())
             }
             Action::Restart => Ok(()),
-            Action::Links(_) | Action::Partition { .. } => self.wiring.network.end(number),
+            Action::Links(_) | Action::Partition { .. } => self.addresses.network.end(number),
         }
     }
 }

@@ -11,11 +11,11 @@ pub mod nanos;
 pub mod outcome;
 pub mod random;
 pub mod rate;
-pub mod turns;
+pub mod sequence;
 
 pub use arrival::{Arrival, Shard};
 pub use nanos::Nanos;
 pub use outcome::{ErrorClass, Outcome};
 pub use random::Random;
 pub use rate::Rate;
-pub use turns::Turns;
+pub use sequence::SequenceAllocator;

@@ -42,7 +42,7 @@ use crate::{
 };
 use buffers::Buffers;
 use connection::{Closing, Connection};
-use ring::{Patience, Ring};
+use ring::{Ring, SpinPolicy};
 
 /// Opens [`Uring`] backends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -328,7 +328,7 @@ impl Backend for Uring {
                 // Once something is there, the floor is the end; until then it is where the aim is lowered.
                 let end = if ready > 0 { block_until.min(floor_at) } else { block_until };
                 let want = if now >= floor_at { 1 } else { want - ready };
-                self.ring.wait(Patience { want, floor: floor_at - now, timeout: end - now })
+                self.ring.wait(SpinPolicy { want, floor: floor_at - now, timeout: end - now })
             };
             entered = true;
             let slept = now < block_until;
@@ -487,7 +487,7 @@ impl Uring {
     fn reap(&mut self) -> bool {
         let before = self.in_kernel;
         let want = u32::try_from(before).unwrap_or(u32::MAX);
-        let _ = self.ring.wait(Patience { want, floor: Nanos::ZERO, timeout: Nanos::from_millis(10) });
+        let _ = self.ring.wait(SpinPolicy { want, floor: Nanos::ZERO, timeout: Nanos::from_millis(10) });
         while let Some(completion) = self.ring.pop() {
             let token = Token::from_bits(completion.user_data());
             if token.kind == ACCEPT && completion.result() >= 0 {

@@ -6,8 +6,8 @@ use plimsoll_core::{Arrival, Nanos, Shard};
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{Context, Fingerprint};
 
-use crate::lane::Lane;
-use crate::sites::Site;
+use crate::addresses::TargetAddress;
+use crate::target_pool::TargetPool;
 use crate::worker::random_of;
 
 /// Arrivals of the run that are looked at: those with smaller indices. In the closed model so many iterations
@@ -43,41 +43,41 @@ pub fn load_checksum(plan: &Plan) -> Fingerprint {
     (0..workers).fold(hash, |hash, index| of_worker(plan, Shard { index, of: workers }, hash))
 }
 
-/// An iteration that begins: its arrival, its scenario, and its lane.
+/// An iteration that begins: its arrival, its scenario, and its pool.
 type Begun = (Arrival, u32, usize);
 
 fn of_worker(plan: &Plan, worker: Shard, mut hash: Fingerprint) -> Fingerprint {
-    let nowhere: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| Arc::from([])).collect();
-    let mut lanes = Lane::all(plan, &nowhere, worker);
+    let nowhere: Vec<Arc<[TargetAddress]>> = plan.targets.iter().map(|_| Arc::from([])).collect();
+    let mut pools = TargetPool::all(plan, &nowhere, worker);
     let mut begun: Vec<Begun> = Vec::new();
-    for (number, lane) in lanes.iter_mut().enumerate() {
-        lane.end_at(ARRIVALS);
+    for (number, pool) in pools.iter_mut().enumerate() {
+        pool.end_at(ARRIVALS);
         begun.extend(
-            dealt(plan, lane, worker).into_iter().map(|(arrival, scenario)| (arrival, scenario, number)),
+            dealt(plan, pool, worker).into_iter().map(|(arrival, scenario)| (arrival, scenario, number)),
         );
     }
-    begun.sort_by_key(|(arrival, _, lane)| (arrival.at, arrival.index, *lane));
+    begun.sort_by_key(|(arrival, _, pool)| (arrival.at, arrival.index, *pool));
     for (arrival, scenario, _) in &begun {
         hash = hash.with(&arrival.index.to_le_bytes()).with(&arrival.at.0.to_le_bytes());
         hash = hash.with(&scenario.to_le_bytes());
     }
-    rendered(plan, worker, &lanes, &begun, hash)
+    rendered(plan, worker, &pools, &begun, hash)
 }
 
-/// What a lane takes, as the run takes it.
-fn dealt(plan: &Plan, lane: &mut Lane, worker: Shard) -> Vec<(Arrival, u32)> {
+/// What a pool takes, as the run takes it.
+fn dealt(plan: &Plan, pool: &mut TargetPool, worker: Shard) -> Vec<(Arrival, u32)> {
     let mut dealt = Vec::new();
     match &plan.load {
         Load::Open { .. } => {
-            while let Some(next) = lane.peek() {
-                lane.take();
+            while let Some(next) = pool.peek() {
+                pool.take();
                 dealt.push(next);
             }
         }
         Load::Closed => {
             let none = vec![false; plan.scenarios.len()];
             for turn in 0..RENDERED as u64 {
-                let Some(scenario) = lane.next_scenario(&none, Nanos::ZERO) else { break };
+                let Some(scenario) = pool.next_scenario(&none, Nanos::ZERO) else { break };
                 let index = turn * u64::from(worker.of) + u64::from(worker.index);
                 dealt.push((Arrival { index, at: Nanos::ZERO }, scenario));
             }
@@ -89,7 +89,7 @@ fn dealt(plan: &Plan, lane: &mut Lane, worker: Shard) -> Vec<(Arrival, u32)> {
 fn rendered(
     plan: &Plan,
     worker: Shard,
-    lanes: &[Lane],
+    pools: &[TargetPool],
     begun: &[Begun],
     mut hash: Fingerprint,
 ) -> Fingerprint {
@@ -107,7 +107,7 @@ fn rendered(
                 unix_ns: 0,
                 variables: &variables,
                 cookies: &[],
-                authority: lanes.get(step.target).map_or(&[], Lane::authority),
+                authority: pools.get(step.target).map_or(&[], TargetPool::authority),
                 // The text that tells supplies apart is in the fingerprint of the step.
                 body: None,
                 // They depend on the time.

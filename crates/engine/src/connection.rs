@@ -6,7 +6,7 @@ use plimsoll_plan::Plan;
 use plimsoll_scenario::{FieldNeeds, Needs};
 use plimsoll_wire::cache::{self, Answer, ReplyClient};
 use plimsoll_wire::http1::{
-    Capture, HeadMemo, Limits, Owed, ProtocolError, Response, ResponseClient, Truncated,
+    Capture, HeadMemo, Limits, PendingRequest, ProtocolError, Response, ResponseClient, Truncated,
 };
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::{Session, TlsError};
@@ -28,7 +28,7 @@ pub(crate) enum State {
     /// Ready for requests.
     Open,
     /// Takes no more requests; closes when the ones that it has are answered or abandoned.
-    Doomed,
+    Draining,
 }
 
 impl State {
@@ -39,7 +39,7 @@ impl State {
 
     /// Whether it has been established.
     pub(crate) const fn is_established(self) -> bool {
-        matches!(self, Self::Open | Self::Doomed)
+        matches!(self, Self::Open | Self::Draining)
     }
 }
 
@@ -129,7 +129,7 @@ fn next_response(
     if capture != Capture::Nothing && request.capture == NO_CAPTURE && !request.is_given_up() {
         request.capture = keeping.captures.begin();
     }
-    let owed = Owed { head_request: request.head_request, capture };
+    let owed = PendingRequest { head_request: request.head_request, capture };
     let memo = &mut keeping.memos[index];
     let before = *input;
     let response = match request.capture {
@@ -179,7 +179,7 @@ fn next_reply(
     // A step that addresses a cache has an operation.
     let operation = plan.steps[index].request.cache_operation().unwrap_or(cache::Operation::Ping);
     let body = &mut keeping.captures.get_mut(request.capture).body;
-    match client.next_into(cache::Owed { operation, keep }, input, body) {
+    match client.next_into(cache::PendingRequest { operation, keep }, input, body) {
         Ok(None) => Ok(None),
         Ok(Some(reply)) => {
             let refusal = (reply.answer == Answer::Refused)
@@ -214,11 +214,11 @@ pub(crate) struct Tls {
 #[derive(Debug)]
 pub(crate) struct Conn {
     pub(crate) id: ConnId,
-    pub(crate) lane: u32,
-    /// Where it goes: one of the lane's sites.
-    pub(crate) site: u32,
+    pub(crate) pool: u32,
+    /// Where it goes: one of the pool's sites.
+    pub(crate) target_address: u32,
     pub(crate) state: State,
-    /// Whether it stands in its lane's list of connections that can take a request.
+    /// Whether it stands in its pool's list of connections that can take a request.
     pub(crate) listed: bool,
     /// The time of its entry among the timers that counts; never, if it has none.
     pub(crate) armed: Nanos,
@@ -351,8 +351,8 @@ impl Conn {
     pub(crate) fn free() -> Self {
         Self {
             id: ConnId::new(u32::MAX, 0),
-            lane: 0,
-            site: 0,
+            pool: 0,
+            target_address: 0,
             state: State::Free,
             listed: false,
             armed: Nanos::MAX,
@@ -391,7 +391,7 @@ impl Conn {
     /// What follows a fault is nobody's response: no new request may be put on this connection.
     pub(crate) fn take_no_more(&mut self) {
         if self.state == State::Open {
-            self.state = State::Doomed;
+            self.state = State::Draining;
         }
     }
 

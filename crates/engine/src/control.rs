@@ -15,7 +15,7 @@ use plimsoll_schedule::Profile;
 
 use crate::run::WORKER_NAME;
 use steering::Steering;
-pub use steering::{RateWish, Status, SteerError};
+pub use steering::{RateCommand, Status, SteerError};
 
 /// How the threads of a run beside the actual one are called, before their number.
 const COMPANY_NAME: &str = "company-";
@@ -47,9 +47,9 @@ pub enum Watched {
 /// at least every [`worker::LONGEST_WAIT`](crate::worker::LONGEST_WAIT).
 ///
 /// A change of the rate applies from one instant of the schedule on, the same for all workers: the 200 ms
-/// after the wish that make sure that each of them has heard of it. A pause is a change to the rate zero; its
-/// end takes up the course again as if there had been no pause. In the closed model there is no rate; there
-/// users begin no iterations during a pause, from when they hear of it.
+/// after the command that make sure that each of them has heard of it. A pause is a change to the rate zero;
+/// its end takes up the course again as if there had been no pause. In the closed model there is no rate;
+/// there users begin no iterations during a pause, from when they hear of it.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     stop: Arc<AtomicU8>,
@@ -89,8 +89,8 @@ impl Control {
         if self.is_company { COMPANY_NAME } else { WORKER_NAME }
     }
 
-    /// The same for a run whose intervals tell how the workers [stand](plimsoll_metrics::Standing): what a
-    /// verdict takes while the run goes on. It costs each worker about a quarter more per snapshot.
+    /// The same for a run whose intervals tell how the workers [stand](plimsoll_metrics::WorkerStatus): what
+    /// a verdict takes while the run goes on. It costs each worker about a quarter more per snapshot.
     #[must_use]
     pub fn in_detail(self) -> Self {
         Self { detailed: true, ..self }
@@ -117,7 +117,7 @@ impl Control {
         }
     }
 
-    /// Asks to stop. A later, weaker wish does not take back a stronger one.
+    /// Asks to stop. A later, weaker command does not take back a stronger one.
     pub fn stop(&self, stop: Stop) {
         self.stop.fetch_max(stop as u8, Ordering::Relaxed);
     }
@@ -129,7 +129,7 @@ impl Control {
     }
 
     /// What was asked for so far.
-    pub fn wish(&self) -> Stop {
+    pub fn requested_stop(&self) -> Stop {
         match self.stop.load(Ordering::Relaxed) {
             0 => Stop::No,
             1 => Stop::Drain,
@@ -142,8 +142,8 @@ impl Control {
     ///
     /// # Errors
     /// Why it is not possible; then nothing has changed.
-    pub fn set_rate(&self, wish: RateWish, by: SteeredBy) -> Result<Option<RateChange>, SteerError> {
-        self.set_rate_at(wish, by, clock::monotonic)
+    pub fn set_rate(&self, command: RateCommand, by: SteeredBy) -> Result<Option<RateChange>, SteerError> {
+        self.set_rate_at(command, by, clock::monotonic)
     }
 
     /// The same with the time of the driver's clock, which is not the system's in simulated runs.
@@ -152,11 +152,11 @@ impl Control {
     /// As [`set_rate`](Self::set_rate).
     pub fn set_rate_at(
         &self,
-        wish: RateWish,
+        command: RateCommand,
         by: SteeredBy,
         now: impl FnOnce() -> Nanos,
     ) -> Result<Option<RateChange>, SteerError> {
-        self.steering.change(wish, by, now)
+        self.steering.change(command, by, now)
     }
 
     /// Sets the highest rate that [`set_rate`](Self::set_rate) takes; without it, that is ten times the

@@ -86,7 +86,7 @@ impl Demand {
     }
 }
 
-/// How many connections of one lane were free at any time: the fewest of the present stretch of
+/// How many connections of one pool were free at any time: the fewest of the present stretch of
 /// [`SPARE_TIME`], and of the one before. Without those no request would have waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spare {

@@ -4,17 +4,17 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use plimsoll_plan::{Elsewhere, Family, Newcomer, Target};
+use plimsoll_plan::{DynamicOrigin, DynamicOrigins, Family, Target};
 
-use crate::run::sites_of;
-use crate::sites::Site;
+use crate::addresses::TargetAddress;
+use crate::run::target_addresses_of;
 
 /// A server that was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ResolvedServer {
     pub(crate) target: Arc<Target>,
     /// Never empty.
-    pub(crate) sites: Arc<[Site]>,
+    pub(crate) target_addresses: Arc<[TargetAddress]>,
 }
 
 /// What is known about a server.
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 pub(crate) enum Answer {
     /// It is being looked for.
     Pending,
-    Found(Arc<Found>),
+    Found(Arc<ResolvedServer>),
     /// It has no address, or cannot be spoken to; why.
     Lost(Arc<str>),
     /// There are as many already as a run may have.
@@ -37,7 +37,7 @@ pub(crate) enum Answer {
 /// requests to that name.
 #[derive(Debug, Default)]
 pub struct Directory {
-    elsewhere: Option<Arc<Elsewhere>>,
+    dynamic_origins: Option<Arc<DynamicOrigins>>,
     family: Family,
     entries: Arc<Mutex<Vec<Entry>>>,
     /// To the thread that resolves names, once there is one; none in simulated time, where one that ran
@@ -48,46 +48,46 @@ pub struct Directory {
 
 #[derive(Debug)]
 struct Entry {
-    newcomer: Newcomer,
+    dynamic_origin: DynamicOrigin,
     answer: Answer,
 }
 
 impl Directory {
     /// A directory of one run. `at_once`: names are resolved by whoever asks, which blocks it.
-    pub(crate) fn new(elsewhere: Option<Arc<Elsewhere>>, family: Family, at_once: bool) -> Self {
-        Self { elsewhere, family, at_once, ..Self::default() }
+    pub(crate) fn new(dynamic_origins: Option<Arc<DynamicOrigins>>, family: Family, at_once: bool) -> Self {
+        Self { dynamic_origins, family, at_once, ..Self::default() }
     }
 
     /// How servers are spoken to that the plan does not name; none, if the plan has no way to meet one.
-    pub(crate) fn elsewhere(&self) -> Option<&Elsewhere> {
-        self.elsewhere.as_deref()
+    pub(crate) fn dynamic_origins(&self) -> Option<&DynamicOrigins> {
+        self.dynamic_origins.as_deref()
     }
 
     /// What is known about a server; it is looked for if it is new, and also if it was `lost` and whoever
     /// asks wants to know it again.
-    pub(crate) fn ask(&self, newcomer: &Newcomer, again: bool) -> Answer {
-        let Some(elsewhere) = &self.elsewhere else { return Answer::Full };
+    pub(crate) fn ask(&self, dynamic_origin: &DynamicOrigin, again: bool) -> Answer {
+        let Some(dynamic_origins) = &self.dynamic_origins else { return Answer::Full };
         let number = {
             let mut entries = lock(&self.entries);
-            let known = entries.iter().position(|entry| entry.newcomer.is(newcomer));
+            let known = entries.iter().position(|entry| entry.dynamic_origin.is(dynamic_origin));
             match known {
                 Some(number) if again && matches!(entries[number].answer, Answer::Lost(_)) => {
                     entries[number].answer = Answer::Pending;
                     number
                 }
                 Some(number) => return entries[number].answer.clone(),
-                None if entries.len() >= Elsewhere::MOST => return Answer::Full,
+                None if entries.len() >= DynamicOrigins::MOST => return Answer::Full,
                 None => {
-                    entries.push(Entry { newcomer: newcomer.clone(), answer: Answer::Pending });
+                    entries.push(Entry { dynamic_origin: dynamic_origin.clone(), answer: Answer::Pending });
                     entries.len() - 1
                 }
             }
         };
         if self.at_once {
-            look_up(elsewhere, self.family, &self.entries, number);
+            look_up(dynamic_origins, self.family, &self.entries, number);
             return lock(&self.entries)[number].answer.clone();
         }
-        match self.send(elsewhere, number) {
+        match self.send(dynamic_origins, number) {
             Ok(()) => Answer::Pending,
             Err(reason) => {
                 let answer = Answer::Lost(reason.into());
@@ -98,16 +98,16 @@ impl Directory {
     }
 
     /// Lets the thread look for it.
-    fn send(&self, elsewhere: &Arc<Elsewhere>, number: usize) -> Result<(), String> {
+    fn send(&self, dynamic_origins: &Arc<DynamicOrigins>, number: usize) -> Result<(), String> {
         let mut asks = lock(&self.asks);
         if asks.is_none() {
             let (send, receive) = channel();
-            let (elsewhere, family, entries) =
-                (Arc::clone(elsewhere), self.family, Arc::clone(&self.entries));
+            let (dynamic_origins, family, entries) =
+                (Arc::clone(dynamic_origins), self.family, Arc::clone(&self.entries));
             // It is not waited for at the end of the run: a name server may take its time.
             let work = move || {
                 while let Ok(number) = receive.recv() {
-                    look_up(&elsewhere, family, &entries, number);
+                    look_up(&dynamic_origins, family, &entries, number);
                 }
             };
             let spawned = thread::Builder::new().name("resolver".to_owned()).spawn(work);
@@ -120,13 +120,15 @@ impl Directory {
 }
 
 /// Looks for the server of this number. This blocks.
-fn look_up(elsewhere: &Elsewhere, family: Family, entries: &Mutex<Vec<Entry>>, number: usize) {
-    let newcomer = lock(entries)[number].newcomer.clone();
-    let found = elsewhere.target(&newcomer).and_then(|target| {
-        let sites = sites_of(&target.address, 0, family)?;
-        match sites.is_empty() {
-            true => Err(format!("`{}` has no address", newcomer.authority())),
-            false => Ok(Found { target: Arc::new(target), sites: sites.into() }),
+fn look_up(dynamic_origins: &DynamicOrigins, family: Family, entries: &Mutex<Vec<Entry>>, number: usize) {
+    let dynamic_origin = lock(entries)[number].dynamic_origin.clone();
+    let found = dynamic_origins.target(&dynamic_origin).and_then(|target| {
+        let target_addresses = target_addresses_of(&target.address, 0, family)?;
+        match target_addresses.is_empty() {
+            true => Err(format!("`{}` has no address", dynamic_origin.authority())),
+            false => {
+                Ok(ResolvedServer { target: Arc::new(target), target_addresses: target_addresses.into() })
+            }
         }
     });
     lock(entries)[number].answer = match found {
@@ -142,48 +144,48 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, Given, Plan, PlanPatch};
+    use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue};
 
     use super::*;
 
     fn directory(family: Family) -> Directory {
         let patch = PlanPatch {
-            urls: vec![Given::new("URL", "http://127.0.0.1/")],
-            follow_redirects: Some(Given::new("--follow-redirects", "1")),
-            resolve: vec![Given::new("--resolve", "*:81:192.0.2.7")],
+            urls: vec![RawValue::new("URL", "http://127.0.0.1/")],
+            follow_redirects: Some(RawValue::new("--follow-redirects", "1")),
+            resolve: vec![RawValue::new("--resolve", "*:81:192.0.2.7")],
             ..PlanPatch::default()
         };
         let plan = Plan::resolve(patch, &Disk).expect("a valid plan");
-        Directory::new(plan.elsewhere, family, true)
+        Directory::new(plan.dynamic_origins, family, true)
     }
 
-    fn newcomer(authority: &str) -> Newcomer {
-        Newcomer::read(false, authority.as_bytes()).expect("a server")
+    fn dynamic_origin(authority: &str) -> DynamicOrigin {
+        DynamicOrigin::read(false, authority.as_bytes()).expect("a server")
     }
 
     #[test]
     fn a_server_is_found_as_the_plan_leads_to_it() {
         let directory = directory(Family::Any);
         for (authority, address) in [("a.test:81", "192.0.2.7:81"), ("192.0.2.9", "192.0.2.9:80")] {
-            let Answer::Found(found) = directory.ask(&newcomer(authority), false) else {
+            let Answer::Found(found) = directory.ask(&dynamic_origin(authority), false) else {
                 panic!("{authority} was not found")
             };
-            assert_eq!(found.sites[0].endpoint.to_string(), address);
+            assert_eq!(found.target_addresses[0].endpoint.to_string(), address);
             assert_eq!(found.target.authority, authority);
         }
     }
 
     #[test]
     fn another_thread_finds_it_meanwhile() {
-        let Directory { elsewhere, family, .. } = directory(Family::Any);
-        let directory = Directory::new(elsewhere, family, false);
-        let newcomer = newcomer("192.0.2.9:82");
-        assert!(matches!(directory.ask(&newcomer, false), Answer::Pending));
+        let Directory { dynamic_origins, family, .. } = directory(Family::Any);
+        let directory = Directory::new(dynamic_origins, family, false);
+        let dynamic_origin = dynamic_origin("192.0.2.9:82");
+        assert!(matches!(directory.ask(&dynamic_origin, false), Answer::Pending));
         loop {
-            match directory.ask(&newcomer, false) {
+            match directory.ask(&dynamic_origin, false) {
                 Answer::Pending => std::thread::yield_now(),
                 Answer::Found(found) => {
-                    break assert_eq!(found.sites[0].endpoint.to_string(), "192.0.2.9:82");
+                    break assert_eq!(found.target_addresses[0].endpoint.to_string(), "192.0.2.9:82");
                 }
                 other => panic!("{other:?}"),
             }
@@ -193,18 +195,18 @@ mod tests {
     #[test]
     fn there_is_an_end_to_new_servers_but_not_to_known_ones() {
         let directory = directory(Family::Any);
-        for number in 0..Elsewhere::MOST {
-            let answer = directory.ask(&newcomer(&format!("h{number}.test:81")), false);
+        for number in 0..DynamicOrigins::MOST {
+            let answer = directory.ask(&dynamic_origin(&format!("h{number}.test:81")), false);
             assert!(matches!(answer, Answer::Found(_)), "{answer:?}");
         }
-        assert!(matches!(directory.ask(&newcomer("one-more.test:81"), false), Answer::Full));
-        assert!(matches!(directory.ask(&newcomer("H0.test:81"), false), Answer::Found(_)));
+        assert!(matches!(directory.ask(&dynamic_origin("one-more.test:81"), false), Answer::Full));
+        assert!(matches!(directory.ask(&dynamic_origin("H0.test:81"), false), Answer::Found(_)));
     }
 
     #[test]
     fn a_server_without_an_address_is_lost_and_can_be_asked_for_again() {
         let directory = directory(Family::V4);
-        let unknown = newcomer("[::1]");
+        let unknown = dynamic_origin("[::1]");
         for again in [false, false, true] {
             assert!(matches!(directory.ask(&unknown, again), Answer::Lost(_)));
         }

@@ -14,7 +14,7 @@ pub enum RunError {
         /// What the resolver said.
         reason: String,
     },
-    /// A target cannot be used: see [`preflight`](crate::preflight).
+    /// A target cannot be used: see [`preflight`](crate::preflight()).
     Preflight {
         /// Name of the error class, e.g. `connect_refused`.
         class: &'static str,

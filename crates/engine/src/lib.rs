@@ -1,6 +1,6 @@
 //! The one hot loop per worker, and run control.
 //!
-//! A run is one [`Plan`](plimsoll_plan::Plan) carried out: [`run`] resolves the targets, starts one thread
+//! A run is one [`Plan`](plimsoll_plan::Plan) carried out: [`run()`] resolves the targets, starts one thread
 //! per worker, starts all of them at one instant, gathers their per-second snapshots and merges what they
 //! measured into one [`RunRecord`](plimsoll_metrics::RunRecord). Open or closed, counted or timed, TCP, TLS
 //! or unix socket, warm-up or measurement are values that the one loop in [`worker`] reads; there is no
@@ -9,34 +9,34 @@
 //! It must not touch a socket or a clock: that is the driver's, so that the same code runs in simulated time.
 #![forbid(unsafe_code)]
 
+mod addresses;
+mod background;
 mod capture;
 mod checksum;
-mod company;
 mod connection;
 mod control;
 mod demand;
 mod directory;
 mod error;
-mod lane;
 mod pacing;
-mod patience;
 mod preflight;
 mod ramp;
 mod request;
 mod run;
 mod send_times;
 mod session;
-mod sites;
+mod shutdown_watchdog;
 pub mod supply;
+mod target_pool;
 mod timers;
 mod watch;
 pub mod worker;
 
+pub use addresses::TargetAddress;
+pub use background::{BackgroundRun, run_accompanied};
 pub use checksum::load_checksum;
-pub use company::{Companion, run_accompanied};
-pub use control::{Control, Progress, RateWish, Status, SteerError, Stop, Watched};
+pub use control::{Control, Progress, RateCommand, Status, SteerError, Stop, Watched};
 pub use directory::Directory;
 pub use error::RunError;
 pub use preflight::{FirstContact, preflight};
 pub use run::{Resolved, resolve, run, run_logged};
-pub use sites::Site;

@@ -7,12 +7,12 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_metrics::{ErrorExample, RunRecord};
 use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, Step};
-use plimsoll_scenario::{Needs, Op, Program, Reaction};
+use plimsoll_scenario::{Needs, Op, Program, ResponseHandler};
 
+use crate::addresses::TargetAddress;
 use crate::control::{Control, Stop};
 use crate::error::RunError;
 use crate::run::run;
-use crate::sites::Site;
 
 /// How often a request is tried that gets no response: some targets drop a share of their replies on purpose,
 /// and one of them is no reason to give up.
@@ -33,7 +33,7 @@ pub struct FirstContact {
     /// What was measured, of the attempt that counts; the others before it.
     pub records: Vec<RunRecord>,
     /// The time that the last attempt had.
-    patience: Nanos,
+    watchdog: Nanos,
 }
 
 impl FirstContact {
@@ -54,10 +54,10 @@ impl FirstContact {
         let Some(status) = self.status() else {
             return Some(format!(
                 "no response to the first request ({}) within {:?}; the run begins all the same",
-                step.name, self.patience
+                step.name, self.watchdog
             ));
         };
-        step.reaction.accepts(status).err()?;
+        step.handler.accepts(status).err()?;
         let said = match self.example() {
             Some(ErrorExample { body, .. }) if !body.is_empty() => format!(": {body}"),
             _ => String::new(),
@@ -98,7 +98,7 @@ impl FirstContact {
 pub fn preflight<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
-    addresses: &[Arc<[Site]>],
+    addresses: &[Arc<[TargetAddress]>],
     control: &Control,
 ) -> Result<Vec<FirstContact>, RunError> {
     let control = &control.for_preflight();
@@ -113,15 +113,15 @@ fn contact<O: Open + Clone + 'static>(
     plan: &Plan,
     target: usize,
     open: &O,
-    addresses: &[Arc<[Site]>],
+    addresses: &[Arc<[TargetAddress]>],
     control: &Control,
 ) -> Result<FirstContact, RunError> {
     let carry_out = |single: &Plan| {
         let record = run(single, open, addresses, control, &mut |_| {})?;
-        if control.wish() >= Stop::Drain { Err(RunError::Stopped) } else { Ok(record) }
+        if control.requested_stop() >= Stop::Drain { Err(RunError::Stopped) } else { Ok(record) }
     };
     let candidates = candidates(plan, target);
-    let mut found = FirstContact { target, step: None, records: Vec::new(), patience: Nanos::ZERO };
+    let mut found = FirstContact { target, step: None, records: Vec::new(), watchdog: Nanos::ZERO };
     if candidates.is_empty() {
         let record = carry_out(&single(plan, target, None, plan.timeout))?;
         if record.connections.opened == 0 {
@@ -134,8 +134,8 @@ fn contact<O: Open + Clone + 'static>(
         let step = candidates[attempt % candidates.len()];
         let whole = plan.timeout_of(step as u32).min(PATIENCE);
         let last = attempt + 1 == ATTEMPTS;
-        let patience = if last { whole } else { Nanos(whole.0 / FIRST_PART) };
-        let record = carry_out(&single(plan, target, Some(step), patience))?;
+        let watchdog = if last { whole } else { Nanos(whole.0 / FIRST_PART) };
+        let record = carry_out(&single(plan, target, Some(step), watchdog))?;
         let timed_out = record.accounting.timed_out > 0;
         let closed = [
             ErrorClass::ClosedBeforeResponse,
@@ -147,14 +147,14 @@ fn contact<O: Open + Clone + 'static>(
         if record.total.statuses.is_empty() && !timed_out && (last || !closed) {
             return Err(no_contact(plan, target, &addresses[0], &record));
         }
-        found = FirstContact { step: Some(step), patience, ..found };
+        found = FirstContact { step: Some(step), watchdog, ..found };
         found.records.push(record);
         if found.status().is_some() {
             break;
         }
     }
     let of_target = plan.steps.iter().filter(|step| step.target == target).count();
-    let hangs = found.status().is_none() && found.patience < PATIENCE && candidates.len() == of_target;
+    let hangs = found.status().is_none() && found.watchdog < PATIENCE && candidates.len() == of_target;
     if hangs || found.wants_tls() {
         let record = found.records.last().expect("an attempt was made");
         return Err(match hangs {
@@ -191,7 +191,7 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
     let steps: Vec<Step> = sent
         .map(|step| Step {
             target: 0,
-            reaction: Reaction::default(),
+            handler: ResponseHandler::default(),
             needs: Needs::default(),
             make_script: None,
             check_script: None,
@@ -250,7 +250,12 @@ fn speaks_tls(authority: &str) -> RunError {
 }
 
 /// Why a target cannot be used, and what to do about it.
-fn no_contact(plan: &Plan, target: usize, sites: &[Site], record: &RunRecord) -> RunError {
+fn no_contact(
+    plan: &Plan,
+    target: usize,
+    target_addresses: &[TargetAddress],
+    record: &RunRecord,
+) -> RunError {
     let connecting = |class: &&ErrorClass| record.connections.failed[**class as usize] > 0;
     let class = ErrorClass::ALL.iter().find(connecting).map(|class| class.name());
     let class =
@@ -262,7 +267,7 @@ fn no_contact(plan: &Plan, target: usize, sites: &[Site], record: &RunRecord) ->
         Some(reason) => reason.clone(),
         None => format!("no response within {:?}", plan.timeout.min(PATIENCE)),
     };
-    let place = match sites.first().map(|site| &site.endpoint) {
+    let place = match target_addresses.first().map(|target_address| &target_address.endpoint) {
         Some(Endpoint::Unix(path)) => format!("the unix socket {}", path.display()),
         Some(Endpoint::Tcp(address)) if address.to_string() != *authority => {
             format!("`{authority}` ({address})")
@@ -281,7 +286,7 @@ fn no_contact(plan: &Plan, target: usize, sites: &[Site], record: &RunRecord) ->
         _ => format!("the first request to {place} got no response: {reason}"),
     };
     let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
-    let hint = match (class, sites.first().map(|site| &site.endpoint)) {
+    let hint = match (class, target_addresses.first().map(|target_address| &target_address.endpoint)) {
         ("connect_refused" | "connect_failed", Some(Endpoint::Unix(_))) => {
             "is the server running, and is this the path of its socket?".to_owned()
         }

@@ -69,11 +69,11 @@ impl InFlight {
         if self.started == AT_SEND {
             return Nanos::MAX;
         }
-        let patience = match (self.intent, &plan.client_faults) {
+        let watchdog = match (self.intent, &plan.client_faults) {
             (Intent::Abandon, Some(faults)) => faults.abandon_after,
             _ => Nanos::MAX,
         };
-        self.started + plan.timeout_of(self.step).min(patience)
+        self.started + plan.timeout_of(self.step).min(watchdog)
     }
 
     /// Whether nobody waits for its response any more.
@@ -278,7 +278,7 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, Given, PlanPatch};
+    use plimsoll_plan::{Disk, PlanPatch, RawValue};
 
     use super::*;
 
@@ -289,8 +289,8 @@ mod tests {
     /// A plan with this limit for responses.
     fn plan(timeout: Nanos) -> Plan {
         let patch = PlanPatch {
-            urls: vec![Given::new("URL", "http://127.0.0.1:1/")],
-            timeout: Some(Given::new("--timeout", format!("{}ns", timeout.0))),
+            urls: vec![RawValue::new("URL", "http://127.0.0.1:1/")],
+            timeout: Some(RawValue::new("--timeout", format!("{}ns", timeout.0))),
             ..PlanPatch::default()
         };
         Plan::resolve(patch, &Disk).expect("a plan")

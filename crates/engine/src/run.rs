@@ -12,17 +12,17 @@ use plimsoll_metrics::interval::IntervalMerger;
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, Interval, IterationRecord, Log, LogRecord, LogSink, MachineInterval,
     MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
-    TimelineKeeper, WorkerRecord, verdict,
+    TimelineDownsampler, WorkerRecord, verdict,
 };
 use plimsoll_plan::{Address, Plan};
 use plimsoll_scenario::{Feeds, Per};
 
+use crate::addresses::TargetAddress;
 use crate::control::{Control, Progress, Stop};
 use crate::directory::Directory;
 use crate::error::RunError;
-use crate::patience::{LOOK, Patience};
-use crate::sites::Site;
-use crate::supply::Taps;
+use crate::shutdown_watchdog::{LOOK, ShutdownWatchdog};
+use crate::supply::BodyQueues;
 use crate::watch::MachineWatch;
 use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
 
@@ -38,7 +38,7 @@ pub(crate) const WORKER_NAME: &str = "worker-";
 const WORKER_STACK: usize = 16 << 20;
 
 /// The addresses of a plan's targets, one list per target, none empty.
-pub type Resolved = Vec<Arc<[Site]>>;
+pub type Resolved = Vec<Arc<[TargetAddress]>>;
 
 /// Resolves the targets of a plan, before and outside the hot path.
 ///
@@ -46,22 +46,25 @@ pub type Resolved = Vec<Arc<[Site]>>;
 /// [`RunError::Resolve`] for the first host without an address.
 pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
     let family = plan.connections.family;
-    let sites_of = |address: &Address, member: u16, authority: &str| {
+    let target_addresses_of = |address: &Address, member: u16, authority: &str| {
         let of = || authority.to_owned();
-        sites_of(address, member, family).map_err(|reason| RunError::Resolve { authority: of(), reason })
+        target_addresses_of(address, member, family)
+            .map_err(|reason| RunError::Resolve { authority: of(), reason })
     };
     plan.targets
         .iter()
         .map(|target| {
             if target.pool.is_empty() {
-                return Ok(sites_of(&target.address, 0, &target.authority)?.into());
+                return Ok(target_addresses_of(&target.address, 0, &target.authority)?.into());
             }
-            let mut sites = Vec::new();
+            let mut target_addresses = Vec::new();
             for (number, member) in (0..).zip(&target.pool) {
                 // Every member has the same share, however many addresses its name has.
-                sites.extend(sites_of(&member.address, number, &member.authority)?.into_iter().take(1));
+                target_addresses.extend(
+                    target_addresses_of(&member.address, number, &member.authority)?.into_iter().take(1),
+                );
             }
-            Ok(sites.into())
+            Ok(target_addresses.into())
         })
         .collect()
 }
@@ -70,11 +73,11 @@ pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) fn sites_of(
+pub(crate) fn target_addresses_of(
     address: &Address,
     member: u16,
     family: plimsoll_plan::Family,
-) -> Result<Vec<Site>, String> {
+) -> Result<Vec<TargetAddress>, String> {
     let family = match family {
         plimsoll_plan::Family::Any => Family::Any,
         plimsoll_plan::Family::V4 => Family::V4,
@@ -88,7 +91,7 @@ pub(crate) fn sites_of(
             addresses.into_iter().map(Endpoint::Tcp).collect()
         }
     };
-    Ok(endpoints.into_iter().map(|endpoint| Site { endpoint, member }).collect())
+    Ok(endpoints.into_iter().map(|endpoint| TargetAddress { endpoint, member }).collect())
 }
 
 /// What a worker thread tells the run control.
@@ -114,7 +117,7 @@ enum Message {
 pub fn run<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
-    addresses: &[Arc<[Site]>],
+    addresses: &[Arc<[TargetAddress]>],
     control: &Control,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
@@ -128,7 +131,7 @@ pub fn run<O: Open + Clone + 'static>(
 pub fn run_logged<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
-    addresses: &[Arc<[Site]>],
+    addresses: &[Arc<[TargetAddress]>],
     control: &Control,
     log: &Log,
     observe: &mut dyn FnMut(Progress<'_>),
@@ -139,7 +142,7 @@ pub fn run_logged<O: Open + Clone + 'static>(
     let feeds = Feeds::open_all(&plan.feeds, workers, plan.seed)
         .map_err(|error| RunError::Data(error.to_string()))?;
     let at_once = open.name() == SIMULATED;
-    let directory = Arc::new(Directory::new(plan.elsewhere.clone(), plan.connections.family, at_once));
+    let directory = Arc::new(Directory::new(plan.dynamic_origins.clone(), plan.connections.family, at_once));
     // The threads own what they use: one that does not come back must not keep the run from its end.
     let shared = Arc::new(plan.clone());
     let mut members = Vec::new();
@@ -150,14 +153,17 @@ pub fn run_logged<O: Open + Clone + 'static>(
         let directory = Arc::clone(&directory);
         let shard = Shard { index, of: workers };
         let feeds = feeds.with_pools(&plan.pools, shard);
-        let taps = Taps::open(&plan, shard, at_once)?;
+        let body_queues = BodyQueues::open(&plan, shard, at_once)?;
         let thread = thread::Builder::new()
             .stack_size(WORKER_STACK)
             .name(format!("{}{index}", control.thread_name()))
             .spawn(move || {
                 let make = |io: O::Backend, unix_offset| {
-                    let resources =
-                        Resources { directory, taps, ..resources(&plan, &addresses, shard, feeds, log)? };
+                    let resources = Resources {
+                        directory,
+                        body_queues,
+                        ..resources(&plan, &addresses, shard, feeds, log)?
+                    };
                     Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
                 };
                 work(&open, shard, make, &send, &started);
@@ -166,8 +172,8 @@ pub fn run_logged<O: Open + Clone + 'static>(
         members.push(Member { start, thread });
     }
     drop(send);
-    let patience = Patience::new(Nanos::MAX, Nanos::MAX);
-    let team = Team { members, receive, control: control.clone(), patience };
+    let watchdog = ShutdownWatchdog::new(Nanos::MAX, Nanos::MAX);
+    let team = Team { members, receive, control: control.clone(), watchdog };
     let watch = || MachineWatch::open(control.watched(), addresses);
     conduct(plan, open.name(), control, team, watch, observe)
 }
@@ -183,7 +189,7 @@ struct Team {
     members: Vec<Member>,
     receive: Receiver<Message>,
     control: Control,
-    patience: Patience,
+    watchdog: ShutdownWatchdog,
 }
 
 impl Team {
@@ -194,13 +200,13 @@ impl Team {
             let all_ended = self.members.iter().all(|member| member.thread.is_finished());
             match self.receive.recv_timeout(LOOK.into()) {
                 Ok(message) => {
-                    self.patience.hear();
+                    self.watchdog.hear();
                     return Ok(Some(message));
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if all_ended => break,
                 Err(RecvTimeoutError::Timeout) => {
-                    if self.patience.ends(self.control.wish(), clock::monotonic()) {
+                    if self.watchdog.ends(self.control.requested_stop(), clock::monotonic()) {
                         return Ok(None);
                     }
                 }
@@ -276,13 +282,16 @@ fn work<'p, O: Open>(
 /// Opens what a worker has beside its plan.
 fn resources(
     plan: &Plan,
-    addresses: &[Arc<[Site]>],
+    addresses: &[Arc<[TargetAddress]>],
     shard: Shard,
     feeds: Feeds,
     log: LogSink,
 ) -> Result<Resources, RunError> {
-    let addresses: Vec<String> =
-        addresses.iter().flat_map(|list| list.iter()).map(|site| site.endpoint.to_string()).collect();
+    let addresses: Vec<String> = addresses
+        .iter()
+        .flat_map(|list| list.iter())
+        .map(|target_address| target_address.endpoint.to_string())
+        .collect();
     let scripts = match &plan.scripts {
         None => None,
         Some(source) => {
@@ -313,7 +322,7 @@ fn conduct(
             Some(_) => return Err(RunError::Worker("it ended before it was ready".to_owned())),
         }
     }
-    if control.wish() == Stop::Now {
+    if control.requested_stop() == Stop::Now {
         return Err(RunError::Stopped);
     }
     let mut machine = watch();
@@ -329,16 +338,16 @@ fn conduct(
     // Virtual time says nothing about the time that a simulation takes.
     let planned = end.filter(|_| backend != SIMULATED).map(|end| clock::monotonic() + HEAD_START + end);
     let drain = if backend == SIMULATED { Nanos::MAX } else { plan.drain };
-    team.patience = Patience::new(planned.unwrap_or(Nanos::MAX), drain);
+    team.watchdog = ShutdownWatchdog::new(planned.unwrap_or(Nanos::MAX), drain);
     let outline = plan.outline();
     let mut watch = ThresholdWatch::new(&plan.thresholds, &outline, plan.interval);
     let mut phases = PhaseMerger::new(&outline.phases);
     let merger = IntervalMerger::new(workers).with_length(plan.interval).with_cuts(plan.cuts());
     let mut merger = merger.with_outline(outline.clone());
     let (mut intervals, mut parts): (Vec<Interval>, Vec<MachineInterval>) = (Vec::new(), Vec::new());
-    let mut keeper = plan.keeper();
+    let mut downsampler = plan.downsampler();
     let mut slicer = Slicer::new();
-    let mut timeline = TimelineKeeper::new();
+    let mut timeline = TimelineDownsampler::new();
     let mut reports: Vec<WorkerReport> = Vec::new();
     let mut tell = |mut interval: Interval| {
         if watch.look(&mut interval) {
@@ -367,7 +376,7 @@ fn conduct(
         slicer.add(&interval);
         timeline.add(&interval);
         phases.add(&interval);
-        keeper.add(&mut intervals, &mut parts, interval, seen);
+        downsampler.add(&mut intervals, &mut parts, interval, seen);
     };
     while reports.len() < workers {
         match team.listen()? {

@@ -235,10 +235,10 @@ impl SendTimes {
         let saturated = (cpu - before).0 as f64 > SATURATED * now.since(then).0 as f64;
         self.calm_looks = if unsure < FEW_UNSURE || saturated { self.calm_looks + 1 } else { 0 };
         // Uncertain samples come in bursts, interruptions do not.
-        let patience = if saturated || self.limit < FEWER { 1 } else { CALM_LOOKS };
+        let watchdog = if saturated || self.limit < FEWER { 1 } else { CALM_LOOKS };
         if unsure > MOST_UNSURE && !saturated {
             self.limit = (self.limit / 2).max(FEWER.min(self.limit));
-        } else if self.calm_looks >= patience {
+        } else if self.calm_looks >= watchdog {
             (self.calm_looks, self.limit) = (0, (self.limit * 2).min(self.most));
         }
         (self.flushes, self.sent, self.unsure) = (0, 0, 0);

@@ -9,7 +9,7 @@ use crate::request::NO_SESSION;
 pub(crate) struct Session {
     /// Index into the plan's scenarios.
     pub(crate) scenario: u32,
-    /// The lane of its first step, to which its user belongs.
+    /// The pool of its first step, to which its user belongs.
     pub(crate) home: u32,
     /// Global index of the iteration.
     pub(crate) index: u64,

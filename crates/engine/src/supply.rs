@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use plimsoll_core::{Nanos, Shard, Turns};
+use plimsoll_core::{Nanos, SequenceAllocator, Shard};
 use plimsoll_driver::clock;
 use plimsoll_driver::usage::{self, Cpu};
 use plimsoll_metrics::HelperCpu;
 use plimsoll_plan::{Load, Plan};
-use plimsoll_scenario::{ALWAYS, Bodies, BodyMaker, BodySource, Made, Supplied};
+use plimsoll_scenario::{ALWAYS, Bodies, BodyMaker, BodySource, Supplied, SuppliedBody};
 
 use crate::error::RunError;
 use crate::session::Sessions;
@@ -34,8 +34,8 @@ const FIRST_GUESS: usize = 1 << 16;
 
 /// The supplies of a plan, as one worker takes bodies from them.
 #[derive(Default)]
-pub struct Taps {
-    taps: Vec<(Stock, Tap)>,
+pub struct BodyQueues {
+    body_queues: Vec<(PrebuiltBodies, BodyQueue)>,
     bodies: Arc<ThreadTimes>,
     signing: Arc<ThreadTimes>,
 }
@@ -76,21 +76,21 @@ impl ThreadTimes {
 }
 
 /// What one worker takes of the bodies that were made before the run.
-struct Stock {
-    bodies: Arc<[Made]>,
+struct PrebuiltBodies {
+    bodies: Arc<[SuppliedBody]>,
     /// The next one of this worker's, and how far it is to the one after that.
     next: usize,
     stride: usize,
     expired: u64,
 }
 
-impl Stock {
-    fn new(bodies: &Arc<[Made]>, worker: Shard) -> Self {
+impl PrebuiltBodies {
+    fn new(bodies: &Arc<[SuppliedBody]>, worker: Shard) -> Self {
         let (next, stride) = (worker.index as usize, worker.of.max(1) as usize);
         Self { bodies: Arc::clone(bodies), next, stride, expired: 0 }
     }
 
-    fn take(&mut self, unix_ns: u64) -> Option<Made> {
+    fn take(&mut self, unix_ns: u64) -> Option<SuppliedBody> {
         loop {
             let made = self.bodies.get(self.next)?;
             self.next += self.stride;
@@ -103,26 +103,26 @@ impl Stock {
 }
 
 #[inline]
-fn may_be_sent(made: &Made, unix_ns: u64) -> bool {
+fn may_be_sent(made: &SuppliedBody, unix_ns: u64) -> bool {
     made.window == ALWAYS || made.window.contains(&unix_ns)
 }
 
-enum Tap {
+enum BodyQueue {
     /// These in turn.
-    Ready { bodies: Arc<[Made]>, next: usize },
+    Ready { bodies: Arc<[SuppliedBody]>, next: usize },
     /// Made ahead; when there is none, by the worker. Where nothing is made ahead there is no queue.
     Fresh { queue: Option<Queue>, own: Own, signed: bool, count: BodyCount },
 }
 
 /// Bodies that were made ahead, in the order in which they were made.
 struct Queue {
-    batches: Receiver<Vec<Made>>,
+    batches: Receiver<Vec<SuppliedBody>>,
     /// The batch that is being taken from, the next body at its end.
-    batch: Vec<Made>,
+    batch: Vec<SuppliedBody>,
 }
 
 impl Queue {
-    fn next(&mut self) -> Option<Made> {
+    fn next(&mut self) -> Option<SuppliedBody> {
         if self.batch.is_empty() {
             self.batch = self.batches.try_recv().ok()?;
         }
@@ -133,16 +133,16 @@ impl Queue {
 /// What a thread makes bodies with.
 struct Own {
     maker: Box<dyn BodyMaker>,
-    turns: Arc<Turns>,
+    turns: Arc<SequenceAllocator>,
     out: Vec<u8>,
 }
 
 impl Own {
-    fn new(maker: Box<dyn BodyMaker>, turns: &Arc<Turns>) -> Self {
+    fn new(maker: Box<dyn BodyMaker>, turns: &Arc<SequenceAllocator>) -> Self {
         Self { maker, turns: Arc::clone(turns), out: Vec::with_capacity(FIRST_GUESS) }
     }
 
-    fn make(&mut self, unix_ns: u64) -> Made {
+    fn make(&mut self, unix_ns: u64) -> SuppliedBody {
         let (number, begin) = self.turns.take(unix_ns);
         self.maker.made(number, begin, &mut self.out)
     }
@@ -162,13 +162,13 @@ pub(crate) struct BodyCount {
     pub(crate) expired: u64,
 }
 
-impl fmt::Debug for Taps {
+impl fmt::Debug for BodyQueues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taps").field("count", &self.taps.len()).finish()
+        f.debug_struct("Taps").field("count", &self.body_queues.len()).finish()
     }
 }
 
-impl Taps {
+impl BodyQueues {
     /// Opens all supplies of a plan for one worker, and starts the threads that make bodies ahead. They end
     /// when this is dropped. Where time is simulated (`at_once`) the worker makes all bodies itself.
     ///
@@ -176,17 +176,19 @@ impl Taps {
     /// A thread cannot be started.
     pub(crate) fn open(plan: &Plan, worker: Shard, at_once: bool) -> Result<Self, RunError> {
         let (bodies, signing) = (Arc::<ThreadTimes>::default(), Arc::<ThreadTimes>::default());
-        let taps = plan.supplies.iter().enumerate().map(|(number, supply)| {
+        let body_queues = plan.supplies.iter().enumerate().map(|(number, supply)| {
             let seed = plan.supply_seed(number);
             let tap = match &supply.bodies {
                 Bodies::Ready(bodies) => {
                     // Workers begin at different places, so that they do not all send the same.
                     let next = bodies.len() * worker.index as usize / worker.of.max(1) as usize;
-                    Tap::Ready { bodies: Arc::clone(bodies), next }
+                    BodyQueue::Ready { bodies: Arc::clone(bodies), next }
                 }
                 Bodies::Fresh(source) => {
                     // The thread and the worker take turns, so that their bodies have nothing in common.
-                    let turns = Arc::new(Turns::new(source.span_ns(), worker).starting_at(source.start_ns()));
+                    let turns = Arc::new(
+                        SequenceAllocator::new(source.span_ns(), worker).starting_at(source.start_ns()),
+                    );
                     let own = || Own::new(source.open(seed), &turns);
                     let queue = match at_once {
                         true => None,
@@ -198,13 +200,13 @@ impl Taps {
                         }
                     };
                     let (signed, count) = (source.is_signed(), BodyCount::default());
-                    Tap::Fresh { queue, own: own(), signed, count }
+                    BodyQueue::Fresh { queue, own: own(), signed, count }
                 }
             };
-            Ok((Stock::new(&supply.stock, worker), tap))
+            Ok((PrebuiltBodies::new(&supply.stock, worker), tap))
         });
-        let taps = taps.collect::<Result<_, RunError>>()?;
-        Ok(Self { taps, bodies, signing })
+        let body_queues = body_queues.collect::<Result<_, RunError>>()?;
+        Ok(Self { body_queues, bodies, signing })
     }
 
     /// What the threads that make bodies ahead have used of the CPU so far.
@@ -216,18 +218,18 @@ impl Taps {
     ///
     /// # Panics
     /// If there is no such supply.
-    pub(crate) fn take(&mut self, supply: u16, unix_ns: u64) -> Made {
-        let (stock, tap) = &mut self.taps[usize::from(supply)];
+    pub(crate) fn take(&mut self, supply: u16, unix_ns: u64) -> SuppliedBody {
+        let (stock, tap) = &mut self.body_queues[usize::from(supply)];
         if let Some(made) = stock.take(unix_ns) {
             return made;
         }
         match tap {
-            Tap::Ready { bodies, next } => {
+            BodyQueue::Ready { bodies, next } => {
                 let body = bodies[*next].clone();
                 *next = (*next + 1) % bodies.len();
                 body
             }
-            Tap::Fresh { queue, own, signed, count } => {
+            BodyQueue::Fresh { queue, own, signed, count } => {
                 count.taken += 1;
                 if let Some(queue) = queue {
                     while let Some(made) = queue.next() {
@@ -246,9 +248,9 @@ impl Taps {
 
     /// How the bodies that were made for this run were come by.
     pub(crate) fn count(&self) -> BodyCount {
-        self.taps.iter().fold(BodyCount::default(), |sum, (stock, tap)| match tap {
-            Tap::Ready { .. } => sum,
-            Tap::Fresh { count, .. } => {
+        self.body_queues.iter().fold(BodyCount::default(), |sum, (stock, tap)| match tap {
+            BodyQueue::Ready { .. } => sum,
+            BodyQueue::Fresh { count, .. } => {
                 let BodyCount { taken, late, unsigned, expired } = *count;
                 BodyCount {
                     taken: sum.taken + taken,
@@ -266,19 +268,19 @@ impl Taps {
 #[inline(never)]
 pub(crate) fn body_of(
     supplied: Supplied,
-    taps: &mut Taps,
+    body_queues: &mut BodyQueues,
     sessions: &mut Sessions,
     session: u32,
     unix_ns: u64,
 ) -> Arc<[u8]> {
     let session = sessions.get_mut(session);
     if supplied.inquiry {
-        let sequel = session.and_then(|session| session.state.sequel.as_ref());
-        return sequel.map_or_else(Arc::default, |sequel| Arc::clone(&sequel.inquiry));
+        let follow_up = session.and_then(|session| session.state.follow_up.as_ref());
+        return follow_up.map_or_else(Arc::default, |follow_up| Arc::clone(&follow_up.inquiry));
     }
-    let made = taps.take(supplied.supply, unix_ns);
+    let made = body_queues.take(supplied.supply, unix_ns);
     if let Some(session) = session {
-        session.state.sequel = made.sequel;
+        session.state.follow_up = made.follow_up;
     }
     made.body
 }
@@ -300,7 +302,7 @@ fn ahead(
         let mut known = Cpu::default();
         // Taken from the end.
         let mut make = move || {
-            let mut made: Vec<Made> = (0..batch).map(|_| own.make(clock::unix().0)).collect();
+            let mut made: Vec<SuppliedBody> = (0..batch).map(|_| own.make(clock::unix().0)).collect();
             made.reverse();
             times.advance(&mut known);
             made

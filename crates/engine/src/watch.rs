@@ -7,9 +7,9 @@ use plimsoll_driver::{Endpoint, clock};
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval, MachineRecord};
 use plimsoll_monitor::{Sampler, Watch};
 
+use crate::addresses::TargetAddress;
 use crate::control::Watched;
 use crate::run::WORKER_NAME;
-use crate::sites::Site;
 
 /// Looks are at least so far apart, however short the intervals of the plan: one costs some tenths of a
 /// millisecond, and CPU time is counted in ticks of 10 ms.
@@ -26,7 +26,7 @@ pub(crate) struct MachineWatch {
 
 impl MachineWatch {
     /// Takes the first look, if the machine is to be watched at all; the worker threads run already.
-    pub(crate) fn open(watched: &Watched, addresses: &[Arc<[Site]>]) -> Self {
+    pub(crate) fn open(watched: &Watched, addresses: &[Arc<[TargetAddress]>]) -> Self {
         let Watched::Machine(named) = watched else { return Self::default() };
         let watch = Watch { named: named.clone(), ..local_listeners(addresses) };
         let now = clock::monotonic();
@@ -65,10 +65,10 @@ impl MachineWatch {
 }
 
 /// Where the target listens if that is this machine: its loopback addresses, and unix sockets.
-fn local_listeners(addresses: &[Arc<[Site]>]) -> Watch {
+fn local_listeners(addresses: &[Arc<[TargetAddress]>]) -> Watch {
     let (mut ports, mut sockets) = (Vec::new(), Vec::new());
-    for site in addresses.iter().flat_map(|list| list.iter()) {
-        match &site.endpoint {
+    for target_address in addresses.iter().flat_map(|list| list.iter()) {
+        match &target_address.endpoint {
             Endpoint::Tcp(address) if address.ip().is_loopback() => ports.push(address.port()),
             Endpoint::Tcp(_) => {}
             Endpoint::Unix(path) => sockets.push(path.clone()),

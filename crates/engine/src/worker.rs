@@ -30,34 +30,34 @@ use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, RateUnit, Recorder, Snapshot,
-    Standing, StepRecord, WorkerRecord,
+    StepRecord, WorkerRecord, WorkerStatus,
 };
 use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
 use plimsoll_scenario::{
-    DynamicRequest, Feeds, FieldList, Needs, Program, Reaction, Scripts, SentRequest, Session,
+    DynamicRequest, Feeds, FieldList, Needs, Program, ResponseHandler, Scripts, SentRequest, Session,
 };
 use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
+use crate::addresses::TargetAddress;
 use crate::capture::{Captures, whole, with_location};
 use crate::connection::{Completed, Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
 use crate::demand::Demand;
 use crate::directory::Directory;
-use crate::lane::Lane;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
 use crate::send_times::SendTimes;
 use crate::session::Sessions;
-use crate::sites::Site;
-use crate::supply::Taps;
+use crate::supply::BodyQueues;
+use crate::target_pool::TargetPool;
 use crate::timers::Timers;
 use misbehaving::Misbehaviour;
 use polling::Parked;
 use proceeding::Turn;
 use quoting::Examples;
 use sending::{Facts, Unsent};
-use tokens::TokenPurse;
+use tokens::TokenCache;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -128,7 +128,7 @@ pub struct Resources {
     /// Its share of the data sources.
     pub feeds: Feeds,
     /// The bodies that are made for its requests.
-    pub taps: Taps,
+    pub body_queues: BodyQueues,
     /// Its scripts, in a state of their own.
     pub scripts: Option<Box<dyn Scripts>>,
     /// Where it logs single requests.
@@ -200,21 +200,21 @@ pub struct Worker<'p, B> {
     /// How many of its changes were taken up.
     heeded: u64,
     /// Those of the plan's targets, in their order, and behind them those of servers that came up.
-    lanes: Vec<Lane>,
+    pools: Vec<TargetPool>,
     directory: Arc<Directory>,
     /// Lanes whose server is being looked for.
     asked: u32,
-    /// Other ways to write the authority of a server: whether it is https, the text, and its lane.
+    /// Other ways to write the authority of a server: whether it is https, the text, and its pool.
     spellings: Vec<(bool, Vec<u8>, u32)>,
     conns: Vec<Conn>,
     memos: Vec<HeadMemo>,
     timers: Timers,
-    /// Users of the closed model that wait to try again, by time and lane.
+    /// Users of the closed model that wait to try again, by time and pool.
     retries: BinaryHeap<Reverse<(Nanos, u32)>>,
     ramp: Ramp,
-    /// Closed model with a ramp: when to open a connection of which lane, in order.
+    /// Closed model with a ramp: when to open a connection of which pool, in order.
     openers: VecDeque<(Nanos, u32)>,
-    /// Closed model with a number of users: the lane that they all belong to.
+    /// Closed model with a number of users: the pool that they all belong to.
     users_home: u32,
     sessions: Sessions,
     /// Iterations that think, by the end of that.
@@ -225,7 +225,7 @@ pub struct Worker<'p, B> {
     /// shared.
     programs: Vec<Program>,
     /// By step, for the same reason.
-    reactions: Vec<Reaction>,
+    handlers: Vec<ResponseHandler>,
     /// The only step of each scenario that is nothing but a request; such iterations need no session.
     singles: Vec<Option<u32>>,
     /// Open model: whether arrivals are requests, and not iterations.
@@ -239,9 +239,9 @@ pub struct Worker<'p, B> {
     /// and what would fall due is not owed.
     complete: bool,
     feeds: Feeds,
-    taps: Taps,
+    body_queues: BodyQueues,
     scripts: Option<Box<dyn Scripts>>,
-    tokens: TokenPurse,
+    tokens: TokenCache,
     /// What clients do wrong on purpose, if they do.
     misbehaviour: Option<Box<Misbehaviour>>,
     /// What is kept of responses, by step.
@@ -271,7 +271,7 @@ pub struct Worker<'p, B> {
     counts: Counts,
     record: WorkerRecord,
     /// How the worker stood when it last told of it.
-    told: Option<Box<Standing>>,
+    told: Option<Box<WorkerStatus>>,
     peers: Vec<Peer>,
     tls_versions: BTreeMap<String, u64>,
     error_examples: BTreeMap<String, String>,
@@ -311,7 +311,7 @@ pub struct Worker<'p, B> {
     /// For responses of which only the body is looked at.
     no_fields: FieldList,
     /// For targets without a book of header blocks; nothing is in it.
-    no_book: http2::HeaderBook,
+    no_book: http2::HeaderBlockCache,
     open_now: u64,
     /// As many connections may be open, to all servers together.
     most_open: u64,
@@ -369,13 +369,13 @@ impl<'p, B: Backend> Worker<'p, B> {
     pub fn new(
         io: B,
         plan: &'p Plan,
-        addresses: &[Arc<[Site]>],
+        addresses: &[Arc<[TargetAddress]>],
         shard: Shard,
         control: Control,
         unix_offset: u64,
         resources: Resources,
     ) -> Self {
-        let Resources { feeds, taps, scripts, log, directory } = resources;
+        let Resources { feeds, body_queues, scripts, log, directory } = resources;
         let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
         let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
         let unix_now = io.now().0.wrapping_add(unix_offset);
@@ -384,12 +384,12 @@ impl<'p, B: Backend> Worker<'p, B> {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
         };
-        let lanes = Lane::all(plan, addresses, shard);
+        let pools = TargetPool::all(plan, addresses, shard);
         let most_open = match plan.load {
             // Each user has a connection to every server that it is led to, one of them in use: if those of
             // the others were closed each time, handshakes that nobody asked for would be measured.
             Load::Closed => u64::MAX,
-            Load::Open { .. } => lanes.iter().map(|lane| u64::from(lane.max)).sum(),
+            Load::Open { .. } => pools.iter().map(|pool| u64::from(pool.max)).sum(),
         };
         let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
         let peers = plan
@@ -398,7 +398,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             .zip(addresses)
             .map(|(target, list)| Peer {
                 authority: target.authority.clone(),
-                addresses: list.iter().map(|site| site.endpoint.to_string()).collect(),
+                addresses: list.iter().map(|target_address| target_address.endpoint.to_string()).collect(),
                 ..Peer::default()
             })
             .collect();
@@ -409,8 +409,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             shard,
             control,
             heeded: 0,
-            users_home: lanes.iter().position(Lane::has_scenarios).unwrap_or(0) as u32,
-            lanes,
+            users_home: pools.iter().position(TargetPool::has_scenarios).unwrap_or(0) as u32,
+            pools,
             directory,
             asked: 0,
             spellings: Vec::new(),
@@ -428,16 +428,16 @@ impl<'p, B: Backend> Worker<'p, B> {
             sleepers: BinaryHeap::new(),
             parked: Parked::default(),
             programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
-            reactions: plan.steps.iter().map(|step| step.reaction.clone()).collect(),
+            handlers: plan.steps.iter().map(|step| step.handler.clone()).collect(),
             singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
             paces_requests: matches!(plan.load, Load::Open { rate_of: RateUnit::Requests, .. }),
             turns: vec![VecDeque::new(); plan.scenarios.len()],
             exhausted: vec![false; plan.scenarios.len()],
             complete: false,
             feeds,
-            taps,
+            body_queues,
             scripts,
-            tokens: TokenPurse::new(plan, shard, unix_now),
+            tokens: TokenCache::new(plan, shard, unix_now),
             misbehaviour: Misbehaviour::of(plan, shard),
             needs: plan
                 .steps
@@ -498,7 +498,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
             no_session: Session::new(plan.variables),
             no_fields: FieldList::default(),
-            no_book: http2::HeaderBook::new(),
+            no_book: http2::HeaderBlockCache::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
             most_open,
@@ -541,7 +541,7 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// Opens the initial connections and returns when each is established or has failed. What failed is
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
-        let mut missing: Vec<u32> = self.lanes.iter().map(|lane| lane.initial).collect();
+        let mut missing: Vec<u32> = self.pools.iter().map(|pool| pool.initial).collect();
         if self.plan.connections.keep_alive && !self.ramp.is_paced() {
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
@@ -552,7 +552,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                         let _ = self.open_connection(index as u32, now);
                     }
                 }
-                if self.connecting == 0 || self.control.wish() == Stop::Now {
+                if self.connecting == 0 || self.control.requested_stop() == Stop::Now {
                     break;
                 }
                 self.flush();
@@ -582,7 +582,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.handle_events();
         }
         let mut cpu = usage::thread_cpu();
-        let mut helpers = self.taps.cpu();
+        let mut helpers = self.body_queues.cpu();
         let mut run_delay = usage::thread_run_delay();
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.edge_after(start);
@@ -602,7 +602,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if !measuring && now >= self.times.measure && cpu_end.is_none() {
                 measuring = true;
                 cpu = usage::thread_cpu();
-                helpers = self.taps.cpu();
+                helpers = self.body_queues.cpu();
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
@@ -629,7 +629,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             let over = now >= self.times.end;
             if over && cpu_end.is_none() {
-                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.taps.cpu()));
+                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.body_queues.cpu()));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
                 let at = next_edge.min(self.times.end);
@@ -673,8 +673,8 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.pacer.overslept(late + self.io.now().since(now));
             }
         }
-        let (end, delay_end, helpers_end) =
-            cpu_end.unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.taps.cpu()));
+        let (end, delay_end, helpers_end) = cpu_end
+            .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.body_queues.cpu()));
         // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
         // nothing.
         if self.io.name() != SIMULATED {
@@ -712,8 +712,8 @@ pub(crate) fn random_of(seed: u64, worker: Shard) -> Random {
 /// The step of a scenario whose iterations are one request that remembers nothing.
 fn single(plan: &Plan, scenario: &Scenario) -> Option<u32> {
     let step = scenario.program.single()?;
-    let Step { request, reaction, make_script, check_script, .. } = &plan.steps[step as usize];
-    let forgets = reaction.reads_response_alone() && make_script.is_none() && check_script.is_none();
+    let Step { request, handler, make_script, check_script, .. } = &plan.steps[step as usize];
+    let forgets = handler.reads_response_alone() && make_script.is_none() && check_script.is_none();
     (forgets && !request.uses_variables()).then_some(step)
 }
 

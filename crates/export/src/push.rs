@@ -1,7 +1,7 @@
 //! Sending the figures of a run to a receiver of OTLP, every few seconds and once more at its end.
 //!
 //! A [`Pusher`] has a thread of its own, a backend of its own, and a connection for each request. What it
-//! sends is a copy of [`Totals`](crate::Totals), so a receiver that is slow, dead or broken changes nothing
+//! sends is a copy of [`Totals`], so a receiver that is slow, dead or broken changes nothing
 //! of the run: what it has missed is in the next request, and what went wrong is in the [`PushReport`].
 
 mod exchange;

@@ -59,7 +59,7 @@ pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Resul
 
 /// An option that was given, or a URL.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct Argument {
     used: Use,
     value: String,
     /// As it was typed.
@@ -67,13 +67,13 @@ pub(crate) struct Given {
 }
 
 /// Cuts words into options with their values.
-fn parse(words: &[String], findings: &mut Findings) -> Vec<Given> {
+fn parse(words: &[String], findings: &mut Findings) -> Vec<Argument> {
     let mut given = Vec::new();
     let mut words = words.iter();
     let mut only_urls = false;
     while let Some(word) = words.next() {
         if only_urls || word == "-" || !word.starts_with('-') {
-            given.push(Given { used: Use::Url, value: word.clone(), at: quoted(word) });
+            given.push(Argument { used: Use::Url, value: word.clone(), at: quoted(word) });
         } else if word == "--" {
             only_urls = true;
         } else if let Some(name) = word.strip_prefix("--") {
@@ -122,14 +122,14 @@ fn take(
     at: &str,
     means: Means,
     value: impl FnOnce() -> Option<String>,
-    given: &mut Vec<Given>,
+    given: &mut Vec<Argument>,
     findings: &mut Findings,
 ) {
     let mut missing = || findings.problem(at, "its value is missing");
     match means {
-        Means::Switch(used) => given.push(Given { used, value: String::new(), at: at.to_owned() }),
+        Means::Switch(used) => given.push(Argument { used, value: String::new(), at: at.to_owned() }),
         Means::Value(used) => match value() {
-            Some(value) => given.push(Given { used, value, at: at.to_owned() }),
+            Some(value) => given.push(Argument { used, value, at: at.to_owned() }),
             None => missing(),
         },
         Means::Idle => findings.note(at, "", "it has no meaning for a load test, and is left out"),
@@ -160,8 +160,8 @@ struct Command {
 }
 
 impl Command {
-    fn apply(&mut self, given: &Given, findings: &mut Findings) {
-        let Given { used, value, at } = given;
+    fn apply(&mut self, given: &Argument, findings: &mut Findings) {
+        let Argument { used, value, at } = given;
         let settings = &mut self.settings;
         let flag = || Field::new(true);
         match used {
@@ -298,7 +298,12 @@ impl Command {
         }
     }
 
-    fn document(mut self, given: &[Given], reader: &body::Reader<'_>, findings: &mut Findings) -> Document {
+    fn document(
+        mut self,
+        given: &[Argument],
+        reader: &body::Reader<'_>,
+        findings: &mut Findings,
+    ) -> Document {
         let mut document = Document::default();
         let content = body::read(given, reader, findings);
         if self.urls.is_empty() {

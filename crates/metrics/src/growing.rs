@@ -4,8 +4,9 @@ use plimsoll_core::Nanos;
 
 use crate::record::RunRecord;
 use crate::{
-    Accounting, ConnectionRecord, Interval, IntervalKeeper, IterationRecord, MachineFacts, MachineInterval,
-    Model, Outline, RateChange, Standing, StepRecord, ThreadUse, Verdict, WorkerRecord, verdict,
+    Accounting, ConnectionRecord, Interval, IntervalDownsampler, IterationRecord, MachineFacts,
+    MachineInterval, Model, Outline, RateChange, StepRecord, ThreadUse, Verdict, WorkerRecord, WorkerStatus,
+    verdict,
 };
 
 /// The record of a run that is under way, as if it ended with the last interval: what a verdict as it stands
@@ -17,8 +18,8 @@ use crate::{
 pub struct GrowingRecord {
     record: RunRecord,
     basis: Basis,
-    keeper: IntervalKeeper,
-    standings: Vec<Standing>,
+    downsampler: IntervalDownsampler,
+    worker_statuses: Vec<WorkerStatus>,
     threads: Vec<ThreadUse>,
     watched: Nanos,
 }
@@ -54,7 +55,7 @@ impl Basis {
 impl GrowingRecord {
     /// Before the first interval of a run with these steps, of which intervals are kept as the record of the
     /// run keeps them.
-    pub fn new(outline: &Outline, basis: Basis, keeper: IntervalKeeper) -> Self {
+    pub fn new(outline: &Outline, basis: Basis, downsampler: IntervalDownsampler) -> Self {
         let steps = outline.step_names().into_iter();
         let steps = steps.map(|(name, scenario)| StepRecord { name, scenario, ..StepRecord::default() });
         let record = RunRecord {
@@ -65,7 +66,14 @@ impl GrowingRecord {
             steps: steps.collect(),
             ..RunRecord::empty(basis.model)
         };
-        Self { record, basis, keeper, standings: Vec::new(), threads: Vec::new(), watched: Nanos::ZERO }
+        Self {
+            record,
+            basis,
+            downsampler,
+            worker_statuses: Vec::new(),
+            threads: Vec::new(),
+            watched: Nanos::ZERO,
+        }
     }
 
     /// Takes the next interval, and what the machine did meanwhile.
@@ -79,19 +87,19 @@ impl GrowingRecord {
             }
         }
         let (intervals, parts) = (&mut self.record.intervals, &mut self.record.machine.intervals);
-        self.keeper.add(intervals, parts, interval.clone(), machine.map(|(seen, _)| seen.clone()));
+        self.downsampler.add(intervals, parts, interval.clone(), machine.map(|(seen, _)| seen.clone()));
         if !interval.warmup {
             self.record.steps.iter_mut().zip(&interval.steps).for_each(|(step, tally)| step.add(tally));
             self.record.total.add(&interval.total());
         }
         // Of the warm-up there are those of workers whose load has ended in it.
-        for standing in &interval.standings {
-            standing.start_lags.iter().for_each(|lags| self.record.total.start_lag.add(lags));
-            let number = standing.worker as usize;
-            if self.standings.len() <= number {
-                self.standings.resize_with(number + 1, Standing::default);
+        for worker_status in &interval.worker_statuses {
+            worker_status.start_lags.iter().for_each(|lags| self.record.total.start_lag.add(lags));
+            let number = worker_status.worker as usize;
+            if self.worker_statuses.len() <= number {
+                self.worker_statuses.resize_with(number + 1, WorkerStatus::default);
             }
-            self.standings[number] = standing.without_lags();
+            self.worker_statuses[number] = worker_status.without_lags();
         }
         if !interval.drain && !interval.warmup {
             self.record.duration = interval.at.since(self.record.warmup);
@@ -114,7 +122,7 @@ impl GrowingRecord {
     pub fn verdict(&self) -> Option<Verdict> {
         let total = &self.record.total;
         let ended = total.ok + total.failed + total.timed_out + total.aborted();
-        (ended > 0 && !self.standings.is_empty()).then(|| verdict::judge(&self.record))
+        (ended > 0 && !self.worker_statuses.is_empty()).then(|| verdict::judge(&self.record))
     }
 
     /// The accounts, if this were the end.
@@ -126,14 +134,14 @@ impl GrowingRecord {
         record.workers.clear();
         (record.completed_in_window, record.pacing_budget) = (0, Nanos::ZERO);
         let mut waiting = 0;
-        for standing in &self.standings {
-            record.accounting.merge(&standing.accounting);
-            record.iterations.merge(&standing.iterations);
-            record.connections.merge(&standing.connections);
-            record.completed_in_window += standing.completed;
-            record.pacing_budget = record.pacing_budget.max(standing.pacing_budget);
-            record.workers.push(standing.kept.clone());
-            waiting += standing.waiting;
+        for worker_status in &self.worker_statuses {
+            record.accounting.merge(&worker_status.accounting);
+            record.iterations.merge(&worker_status.iterations);
+            record.connections.merge(&worker_status.connections);
+            record.completed_in_window += worker_status.completed;
+            record.pacing_budget = record.pacing_budget.max(worker_status.pacing_budget);
+            record.workers.push(worker_status.kept.clone());
+            waiting += worker_status.waiting;
         }
         let accounts = &mut record.accounting;
         (accounts.never_started, accounts.scheduled) =

@@ -1,13 +1,13 @@
 //! From the workers' snapshots to the seconds of the whole run.
 
-mod keeper;
+mod downsampler;
 
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 
-pub use self::keeper::{IntervalKeeper, MOST_INTERVALS, MOST_PIECES};
-use crate::{Interval, Outline, ScenarioInterval, Standing, Tally};
+pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
+use crate::{Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -37,7 +37,7 @@ pub struct Snapshot {
     pub steps: Vec<Tally>,
     /// How the worker stands, in the measured part and at the end of the load, where somebody wants to know;
     /// not if that was told already.
-    pub standing: Option<Box<Standing>>,
+    pub worker_status: Option<Box<WorkerStatus>>,
 }
 
 impl Snapshot {
@@ -48,7 +48,7 @@ impl Snapshot {
 
     /// Whether it tells nothing but gauges.
     pub fn is_empty(&self) -> bool {
-        self.scheduled == 0 && self.standing.is_none() && self.steps.iter().all(Tally::is_empty)
+        self.scheduled == 0 && self.worker_status.is_none() && self.steps.iter().all(Tally::is_empty)
     }
 }
 
@@ -161,7 +161,7 @@ impl IntervalMerger {
         for (mine, theirs) in interval.steps.iter_mut().zip(&snapshot.steps) {
             mine.merge(theirs);
         }
-        interval.standings.extend(snapshot.standing.as_deref().cloned());
+        interval.worker_statuses.extend(snapshot.worker_status.as_deref().cloned());
     }
 
     /// The next interval to which every worker has contributed, in order. An older one that some worker has
@@ -200,7 +200,7 @@ impl IntervalMerger {
         interval.timed_out = total.timed_out;
         interval.completed = total.completed;
         interval.response_time = times(&total);
-        interval.standings.sort_by_key(|standing| standing.worker);
+        interval.worker_statuses.sort_by_key(|worker_status| worker_status.worker);
         if self.outline.scenarios.len() > 1 {
             interval.scenarios = self.outline.scenarios.iter().map(|s| of_scenario(s, &interval)).collect();
         }

@@ -19,15 +19,15 @@ mod pace;
 pub mod record;
 pub mod recorder;
 pub mod slice;
-pub mod standing;
 pub mod tally;
 pub mod threshold;
 pub mod verdict;
+pub mod worker_status;
 
 pub use growing::{Basis, GrowingRecord};
 pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};
 pub use histogram::Histogram;
-pub use interval::{IntervalKeeper, IntervalMerger, Snapshot};
+pub use interval::{IntervalDownsampler, IntervalMerger, Snapshot};
 pub use log::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, LogSink};
 pub use objective::Objective;
 pub use outline::{Outline, PhaseOutline, ScenarioOutline};
@@ -41,10 +41,10 @@ pub use record::{
     TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
-pub use slice::{Slice, Slicer, Timeline, TimelineKeeper};
-pub use standing::Standing;
+pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};
 pub use tally::Tally;
 pub use threshold::{
     Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
 pub use verdict::{Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};
+pub use worker_status::WorkerStatus;

@@ -20,7 +20,7 @@ pub use self::machine::{
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
-use crate::{Histogram, Slice, Standing, Tally, ThresholdResult, Timeline, Verdict};
+use crate::{Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
 
 /// One ended request. All instants are on the driver's clock.
 #[derive(Clone, Copy, Debug)]
@@ -348,7 +348,7 @@ impl WorkerRecord {
 /// One second (or the last part of one) of the whole run, all workers merged.
 ///
 /// Its length is that of the plan's intervals, a second unless the plan says otherwise. In the record of a
-/// long run neighbours are [joined](crate::interval::IntervalKeeper).
+/// long run neighbours are [joined](crate::interval::IntervalDownsampler).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Its end, since the start of the run (warm-up included).
@@ -387,7 +387,7 @@ pub struct Interval {
     pub steps: Vec<Tally>,
     /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the
     /// measured part, and where somebody wants to know.
-    pub standings: Vec<Standing>,
+    pub worker_statuses: Vec<WorkerStatus>,
     /// Whether something was done to the system under test in it, such as a fault.
     pub marked: bool,
     /// Intervals of the plan's length that were joined to this one, which was one itself.
@@ -497,7 +497,7 @@ pub struct RunRecord {
     /// TLS versions by connections, e.g. `TLSv1.3`.
     pub tls_versions: BTreeMap<String, u64>,
     /// One per second; of a long run joined ones, at most about 5,000, see
-    /// [`IntervalKeeper`](crate::interval::IntervalKeeper).
+    /// [`IntervalDownsampler`](crate::interval::IntervalDownsampler).
     pub intervals: Vec<Interval>,
     /// The measured part as at most 30 slices of about equal length, with what the histograms counted in
     /// each: together what `total` has.

@@ -183,7 +183,7 @@ impl Recorder {
             in_flight: gauges.in_flight,
             connections: gauges.connections,
             steps: self.steps.iter_mut().map(StepRecorder::news).collect(),
-            standing: None,
+            worker_status: None,
         }
     }
 

@@ -57,20 +57,20 @@ pub struct Timeline {
 
 /// Makes the timeline of a run from its intervals.
 #[derive(Clone, Debug)]
-pub struct TimelineKeeper {
+pub struct TimelineDownsampler {
     warmup: SliceKeeper<Slice>,
     measured: SliceKeeper<Slice>,
     drain: Option<Slice>,
 }
 
-impl Default for TimelineKeeper {
+impl Default for TimelineDownsampler {
     fn default() -> Self {
         let (warmup, measured) = (MOST_OF_WARMUP, MOST_OF_TIMELINE);
         Self { warmup: SliceKeeper::keeping(warmup), measured: SliceKeeper::keeping(measured), drain: None }
     }
 }
 
-impl TimelineKeeper {
+impl TimelineDownsampler {
     /// Before the first interval.
     pub fn new() -> Self {
         Self::default()
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_timeline_tells_the_parts_of_a_run_apart() {
-        let mut keeper = TimelineKeeper::new();
+        let mut downsampler = TimelineDownsampler::new();
         let second = |at: u64| Interval {
             at: Nanos::from_secs(at),
             length: Nanos::from_secs(1),
@@ -189,8 +189,8 @@ mod tests {
             steps: vec![Tally { ok: 1, ..Tally::default() }; 2],
             ..Interval::default()
         };
-        (1..=303).for_each(|at| keeper.add(&second(at)));
-        let timeline = keeper.finish();
+        (1..=303).for_each(|at| downsampler.add(&second(at)));
+        let timeline = downsampler.finish();
         let ok = |slices: &[Slice]| slices.iter().map(|slice| slice.total.ok).sum::<u64>();
         assert_eq!((timeline.warmup.len(), ok(&timeline.warmup)), (2, 4));
         assert_eq!((timeline.measured.len(), ok(&timeline.measured)), (75, 600));

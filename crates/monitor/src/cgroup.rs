@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_metrics::{GroupLimits, Throttling};
 
-use crate::kept::{Buffer, Kept, text};
+use crate::kept::{Buffer, ProcFile, text};
 use crate::parse::cgroup as parse;
 use crate::sampler::Tree;
 
@@ -14,8 +14,8 @@ use crate::sampler::Tree;
 pub(crate) struct Groups {
     pub(crate) limits: GroupLimits,
     /// `cpu.stat` of the group whose limit is the tightest; without a limit nothing is held up.
-    cpu: Option<Kept>,
-    memory: Option<Kept>,
+    cpu: Option<ProcFile>,
+    memory: Option<ProcFile>,
     last: Option<Throttling>,
 }
 
@@ -49,12 +49,12 @@ impl Groups {
                 let Some(limit) = cpu_limit(&folder) else { continue };
                 if found.limits.cpus.is_none_or(|tightest| limit < tightest) {
                     found.limits.cpus = Some(limit);
-                    found.cpu = Kept::find(&folder.join("cpu.stat"));
+                    found.cpu = ProcFile::find(&folder.join("cpu.stat"));
                 }
             }
             for (up, folder) in memory.into_iter().enumerate() {
                 if up == 0 && found.memory.is_none() {
-                    found.memory = Kept::find(&folder.join(names.memory));
+                    found.memory = ProcFile::find(&folder.join(names.memory));
                 }
                 let limit = text(&folder.join(names.memory_limit));
                 let limit = limit.and_then(|limit| parse::memory_limit(limit.as_bytes()));

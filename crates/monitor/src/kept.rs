@@ -22,9 +22,9 @@ impl Buffer {
 
 /// A file of `/proc` or `/sys`, which is made anew when it is read from its beginning.
 #[derive(Debug)]
-pub(crate) struct Kept(File);
+pub(crate) struct ProcFile(File);
 
-impl Kept {
+impl ProcFile {
     /// Opens it; a failure is noted in `missing`.
     pub(crate) fn open(path: &Path, missing: &mut Vec<String>) -> Option<Self> {
         Self::noted(path, File::open(path), missing)

@@ -3,16 +3,16 @@
 use plimsoll_core::Nanos;
 use plimsoll_metrics::CoreUse;
 
-use crate::kept::{Buffer, Kept};
+use crate::kept::{Buffer, ProcFile};
 use crate::parse::machine as parse;
 use crate::sampler::Tree;
 
 /// What is read of the machine as a whole.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    cores: Option<Kept>,
-    pressure: Option<Kept>,
-    load: Option<Kept>,
+    cores: Option<ProcFile>,
+    pressure: Option<ProcFile>,
+    load: Option<ProcFile>,
     last: Vec<CoreUse>,
     last_pressure: Option<Nanos>,
 }
@@ -20,9 +20,9 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn open(tree: &Tree, buffer: &mut Buffer, missing: &mut Vec<String>) -> Self {
         let mut machine = Self {
-            cores: Kept::open(&tree.at("/proc/stat"), missing),
-            pressure: Kept::open(&tree.at("/proc/pressure/cpu"), missing),
-            load: Kept::open(&tree.at("/proc/loadavg"), missing),
+            cores: ProcFile::open(&tree.at("/proc/stat"), missing),
+            pressure: ProcFile::open(&tree.at("/proc/pressure/cpu"), missing),
+            load: ProcFile::open(&tree.at("/proc/loadavg"), missing),
             last: Vec::new(),
             last_pressure: None,
         };

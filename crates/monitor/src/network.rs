@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::NetworkUse;
 
-use crate::kept::{Buffer, Kept};
+use crate::kept::{Buffer, ProcFile};
 use crate::parse::network as parse;
 use crate::sampler::Tree;
 
@@ -10,17 +10,17 @@ use crate::sampler::Tree;
 #[derive(Debug)]
 pub(crate) struct Network {
     /// The counters of the standards.
-    standard: Option<Kept>,
+    standard: Option<ProcFile>,
     /// Those of Linux beside them.
-    extended: Option<Kept>,
-    sockets: Option<Kept>,
-    devices: Option<Kept>,
+    extended: Option<ProcFile>,
+    sockets: Option<ProcFile>,
+    devices: Option<ProcFile>,
     last: NetworkUse,
 }
 
 impl Network {
     pub(crate) fn open(tree: &Tree, buffer: &mut Buffer, missing: &mut Vec<String>) -> Self {
-        let mut open = |name| Kept::open(&tree.at("/proc/self/net").join(name), missing);
+        let mut open = |name| ProcFile::open(&tree.at("/proc/self/net").join(name), missing);
         let mut network = Self {
             standard: open("snmp"),
             extended: open("netstat"),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use plimsoll_core::Nanos;
 use plimsoll_metrics::OtherUse;
 
-use crate::server::{Census, Entry};
+use crate::server::{Entry, ProcessTable};
 
 /// Share of one processor that others have to use before it is looked who they are: a look at all processes
 /// of a machine costs some ten microseconds for each of them, and a quiet machine has nothing to tell.
@@ -13,15 +13,15 @@ const WORTH_A_LOOK: f64 = 0.1;
 
 /// The CPU time of all processes at the last look.
 #[derive(Debug)]
-pub(crate) struct Others {
+pub(crate) struct OtherProcesses {
     seen: HashMap<u32, Entry>,
     /// Whether the last interval was looked at, so that what a look finds was used in one interval.
     is_fresh: bool,
 }
 
-impl Others {
+impl OtherProcesses {
     /// Takes the first look.
-    pub(crate) fn open(census: Census) -> Self {
+    pub(crate) fn open(census: ProcessTable) -> Self {
         Self { seen: by_pid(census), is_fresh: true }
     }
 
@@ -32,7 +32,7 @@ impl Others {
         cpu: Nanos,
         length: Nanos,
         excluded: impl Fn(u32) -> bool,
-        census: impl FnOnce() -> Census,
+        census: impl FnOnce() -> ProcessTable,
     ) -> Vec<OtherUse> {
         if cpu.0 as f64 <= length.0 as f64 * WORTH_A_LOOK {
             self.is_fresh = false;
@@ -85,7 +85,7 @@ fn together(mut found: Vec<OtherUse>) -> Vec<OtherUse> {
     largest
 }
 
-fn by_pid(census: Census) -> HashMap<u32, Entry> {
+fn by_pid(census: ProcessTable) -> HashMap<u32, Entry> {
     census.into_entries().map(|entry| (entry.pid, entry)).collect()
 }
 
@@ -99,8 +99,8 @@ mod tests {
         Entry { pid, parent, began: 1, name: name.to_owned(), cpu: Nanos::from_millis(cpu_ms) }
     }
 
-    fn census(entries: &[(u32, u32, &str, u64)]) -> Census {
-        Census::of(entries.iter().map(entry))
+    fn census(entries: &[(u32, u32, &str, u64)]) -> ProcessTable {
+        ProcessTable::of(entries.iter().map(entry))
     }
 
     fn told(found: &[OtherUse]) -> Vec<(&str, u32, u64, u64)> {
@@ -112,7 +112,8 @@ mod tests {
 
     #[test]
     fn others_are_told_by_name_without_the_watched() {
-        let mut others = Others::open(census(&[(2, 1, "cargo", 100), (3, 1, "nginx", 0), (4, 1, "sh", 7)]));
+        let mut others =
+            OtherProcesses::open(census(&[(2, 1, "cargo", 100), (3, 1, "nginx", 0), (4, 1, "sh", 7)]));
         let now = census(&[
             (2, 1, "cargo", 200),
             (3, 1, "nginx", 900),
@@ -125,14 +126,14 @@ mod tests {
         // One child ends, and another one begins with its number.
         let again = Entry { began: 2, ..entry(&(6, 2, "ld", 40)) };
         let now = [(2, 1, "cargo", 250), (3, 1, "nginx", 900), (4, 1, "sh", 7), (5, 2, "rustc", 300)];
-        let now = Census::of(now.iter().map(entry).chain([again]));
+        let now = ProcessTable::of(now.iter().map(entry).chain([again]));
         let found = others.sample(SECOND, SECOND, |pid| pid == 3, || now);
         assert_eq!(told(&found), [("cargo", 2, 1, 50), ("ld", 6, 1, 40)]);
     }
 
     #[test]
     fn a_quiet_machine_is_not_looked_at_and_later_looks_do_not_say_too_much() {
-        let mut others = Others::open(census(&[(2, 1, "cargo", 0)]));
+        let mut others = OtherProcesses::open(census(&[(2, 1, "cargo", 0)]));
         let found = others.sample(Nanos::from_millis(90), SECOND, |_| false, || panic!("it is quiet"));
         assert_eq!(found, []);
         let found = others.sample(SECOND, SECOND, |_| false, || census(&[(2, 1, "cargo", 1_090)]));

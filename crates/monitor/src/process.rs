@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::{FileUse, ProcessUse, ThreadUse};
 
 use crate::cgroup::Groups;
-use crate::kept::{Buffer, Kept, note, text};
+use crate::kept::{Buffer, ProcFile, note, text};
 use crate::parse::process::{self as parse, Schedule, Stat};
 use crate::sampler::Tree;
 
@@ -19,16 +19,16 @@ const DESCRIPTORS_COUNTED: usize = 4096;
 /// One of our own threads, in detail.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    stat: Option<Kept>,
-    schedule: Option<Kept>,
-    status: Option<Kept>,
+    stat: Option<ProcFile>,
+    schedule: Option<ProcFile>,
+    status: Option<ProcFile>,
     last: ThreadUse,
 }
 
 impl Thread {
     /// The thread whose folder this is.
     pub(crate) fn open(folder: &Path, buffer: &mut Buffer) -> Self {
-        let find = |name| Kept::find(&folder.join(name));
+        let find = |name| ProcFile::find(&folder.join(name));
         let mut thread = Self {
             stat: find("stat"),
             schedule: find("schedstat"),
@@ -99,10 +99,10 @@ pub(crate) struct Process {
     pub(crate) name: String,
     tasks: PathBuf,
     descriptors: PathBuf,
-    stat: Kept,
-    status: Option<Kept>,
-    files: Option<Kept>,
-    threads: Vec<(Kept, Schedule)>,
+    stat: ProcFile,
+    status: Option<ProcFile>,
+    files: Option<ProcFile>,
+    threads: Vec<(ProcFile, Schedule)>,
     threads_watched: usize,
     pub(crate) last: Stat,
     /// What was moved since the process began.
@@ -120,7 +120,7 @@ impl Process {
         buffer: &mut Buffer,
         missing: &mut Vec<String>,
     ) -> Option<Self> {
-        let stat = Kept::open(&folder.join("stat"), missing)?;
+        let stat = ProcFile::open(&folder.join("stat"), missing)?;
         let bytes = stat.read(buffer)?;
         let name = String::from_utf8_lossy(parse::name(bytes)?).into_owned();
         let last = parse::stat(bytes).filter(|stat| !stat.is_over)?;
@@ -130,8 +130,8 @@ impl Process {
             tasks: folder.join("task"),
             descriptors: folder.join("fd"),
             stat,
-            status: Kept::open(&folder.join("status"), missing),
-            files: Kept::open_readable(&folder.join("io"), missing),
+            status: ProcFile::open(&folder.join("status"), missing),
+            files: ProcFile::open_readable(&folder.join("io"), missing),
             threads: Vec::new(),
             threads_watched: threads_watched.min(THREADS_WATCHED),
             last,
@@ -220,7 +220,7 @@ impl Process {
             return;
         }
         for folder in folders(&self.tasks).iter().take(self.threads_watched) {
-            let Some(file) = Kept::find(&folder.join("schedstat")) else { continue };
+            let Some(file) = ProcFile::find(&folder.join("schedstat")) else { continue };
             if let Some(seen) = file.read(buffer).and_then(parse::schedule) {
                 self.threads.push((file, seen));
             }

@@ -8,10 +8,10 @@ use plimsoll_metrics::{MachineFacts, MachineInterval, TargetProcess, WatchedProc
 use crate::kept::{Buffer, text};
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::others::Others;
+use crate::others::OtherProcesses;
 use crate::parse;
 use crate::process::{self, Process, THREADS_WATCHED, Thread};
-use crate::server::{Census, Server};
+use crate::server::{ProcessTable, Server};
 use crate::target::{self, Watch};
 
 /// Where the files are: below the root of the system, or of a captured one in tests.
@@ -50,7 +50,7 @@ pub struct Sampler {
     generator: Option<Process>,
     /// In the order of those of the facts.
     servers: Vec<Server>,
-    others: Others,
+    others: OtherProcesses,
     machine: Machine,
     network: Network,
     facts: MachineFacts,
@@ -84,7 +84,7 @@ impl Sampler {
         let network = Network::open(tree, &mut buffer, &mut missing);
         let workers = process::workers(tree, worker_prefix, &mut buffer);
         facts.missing = missing;
-        let others = Others::open(Census::take(tree, &mut buffer));
+        let others = OtherProcesses::open(ProcessTable::take(tree, &mut buffer));
         let tree = tree.clone();
         Self { tree, buffer, last: now, workers, generator, servers, others, machine, network, facts }
     }
@@ -102,7 +102,7 @@ impl Sampler {
         let mut cores = Vec::new();
         self.machine.cores(buffer, &mut cores);
         let is_asked = self.servers.iter().any(Server::comes_and_goes);
-        let census = is_asked.then(|| Census::take(&self.tree, buffer));
+        let census = is_asked.then(|| ProcessTable::take(&self.tree, buffer));
         let servers = self.servers.iter_mut().zip(&mut facts.watched);
         let watched: Vec<WatchedUse> = servers
             .map(|(server, facts)| server.sample(&self.tree, census.as_ref(), buffer, facts))
@@ -119,7 +119,7 @@ impl Sampler {
             busy.since(known),
             length,
             |pid| servers.iter().any(|server| server.has(pid)),
-            || census.unwrap_or_else(|| Census::take(tree, buffer)),
+            || census.unwrap_or_else(|| ProcessTable::take(tree, buffer)),
         );
         MachineInterval {
             at: now,
@@ -146,7 +146,8 @@ fn servers(
     buffer: &mut Buffer,
     missing: &mut Vec<String>,
 ) -> (Vec<Server>, Vec<WatchedProcess>) {
-    let census = if watch.named.is_empty() { Census::default() } else { Census::take(tree, buffer) };
+    let census =
+        if watch.named.is_empty() { ProcessTable::default() } else { ProcessTable::take(tree, buffer) };
     let (mut servers, mut watched): (Vec<Server>, Vec<WatchedProcess>) =
         watch.named.iter().map(|named| Server::named(tree, named, &census, buffer)).unzip();
     let listening = target::find(tree, watch, missing);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{FileUse, FoundBy, ProcessEvent, ProcessUse, WatchedProcess, WatchedUse};
 
-use crate::kept::{Buffer, Kept, note, text};
+use crate::kept::{Buffer, ProcFile, note, text};
 use crate::parse::process as parse;
 use crate::process::{self, Process, THREADS_WATCHED};
 use crate::sampler::Tree;
@@ -24,7 +24,7 @@ pub const DESCRIPTORS_PER_SERVER: u32 = (5 * PROCESSES + THREADS_WATCHED) as u32
 
 /// All processes of this system at one instant.
 #[derive(Debug, Default)]
-pub(crate) struct Census {
+pub(crate) struct ProcessTable {
     processes: Vec<Entry>,
     /// When the youngest of them began.
     youngest: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     pub(crate) cpu: Nanos,
 }
 
-impl Census {
+impl ProcessTable {
     /// Looks at all but this process, which is nobody's server.
     pub(crate) fn take(tree: &Tree, buffer: &mut Buffer) -> Self {
         let own = std::process::id();
@@ -49,7 +49,7 @@ impl Census {
         let mut found = Self::default();
         for entry in std::fs::read_dir(&root).into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            let Some(file) = Kept::find(&entry.path().join("stat")) else { continue };
+            let Some(file) = ProcFile::find(&entry.path().join("stat")) else { continue };
             let Some(bytes) = file.read(buffer) else { continue };
             let Some((stat, name)) = parse::stat(bytes).zip(parse::name(bytes)) else { continue };
             if pid == own || stat.is_over {
@@ -79,7 +79,7 @@ impl Census {
 /// Whether a process that was named is there.
 pub fn is_there(named: &Named) -> bool {
     let tree = Tree::system();
-    let census = Census::take(&tree, &mut Buffer::new());
+    let census = ProcessTable::take(&tree, &mut Buffer::new());
     census.processes.iter().any(|entry| is_named(&tree, named, entry))
 }
 
@@ -124,7 +124,7 @@ impl Server {
     pub(crate) fn named(
         tree: &Tree,
         named: &Named,
-        census: &Census,
+        census: &ProcessTable,
         buffer: &mut Buffer,
     ) -> (Self, WatchedProcess) {
         let mut server = Self::new(Some(named.clone()));
@@ -193,7 +193,7 @@ impl Server {
     pub(crate) fn sample(
         &mut self,
         tree: &Tree,
-        census: Option<&Census>,
+        census: Option<&ProcessTable>,
         buffer: &mut Buffer,
         facts: &mut WatchedProcess,
     ) -> WatchedUse {
@@ -234,7 +234,7 @@ impl Server {
     fn take_in(
         &mut self,
         tree: &Tree,
-        census: &Census,
+        census: &ProcessTable,
         buffer: &mut Buffer,
         missing: &mut Vec<String>,
         is_new: impl Fn(&Entry) -> bool,

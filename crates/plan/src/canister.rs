@@ -99,14 +99,14 @@ impl CanisterNotes {
 
 /// What was asked of a canister.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum CallKind {
     Query,
     Update,
     /// What became of an update.
     State,
 }
 
-impl Asked {
+impl CallKind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -119,19 +119,19 @@ impl Asked {
 /// Who judges the answers to a query, to an update, and to the question what became of one: for tests with
 /// hostile answers.
 pub fn canister_judges(notes: &Arc<CanisterNotes>) -> [Arc<dyn Judge>; 3] {
-    [Asked::Query, Asked::Update, Asked::State]
+    [CallKind::Query, CallKind::Update, CallKind::State]
         .map(|asked| Arc::new(CanisterJudge::new(asked, Arc::clone(notes))) as Arc<dyn Judge>)
 }
 
 /// Says what the answers of replicas mean.
 #[derive(Debug)]
 pub(crate) struct CanisterJudge {
-    asked: Asked,
+    asked: CallKind,
     notes: Arc<CanisterNotes>,
 }
 
 impl CanisterJudge {
-    pub(crate) const fn new(asked: Asked, notes: Arc<CanisterNotes>) -> Self {
+    pub(crate) const fn new(asked: CallKind, notes: Arc<CanisterNotes>) -> Self {
         Self { asked, notes }
     }
 
@@ -163,15 +163,15 @@ const GARBAGE: Judgement = Judgement::Failed(ErrorClass::Check);
 impl Judge for CanisterJudge {
     fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement {
         match (self.asked, Answer::read(body)) {
-            (Asked::Query, Ok(Answer::Replied { arg })) => {
+            (CallKind::Query, Ok(Answer::Replied { arg })) => {
                 self.notes.replied(arg);
                 Judgement::Good
             }
-            (Asked::Query | Asked::Update, Ok(Answer::Rejected(_))) => {
+            (CallKind::Query | CallKind::Update, Ok(Answer::Rejected(_))) => {
                 Judgement::Failed(ErrorClass::Rejected)
             }
-            (Asked::Update, Ok(Answer::Accepted)) => Judgement::Pending,
-            (Asked::Update | Asked::State, Ok(Answer::Certified { certificate })) => {
+            (CallKind::Update, Ok(Answer::Accepted)) => Judgement::Pending,
+            (CallKind::Update | CallKind::State, Ok(Answer::Certified { certificate })) => {
                 self.state(certificate, id)
             }
             _ => GARBAGE,
@@ -179,7 +179,7 @@ impl Judge for CanisterJudge {
     }
 
     fn needs_id(&self) -> bool {
-        self.asked != Asked::Query
+        self.asked != CallKind::Query
     }
 
     fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String {
@@ -187,7 +187,7 @@ impl Judge for CanisterJudge {
         match Answer::read(body) {
             Err(error) => format!("what came is no answer to a {asked}: {error}"),
             Ok(Answer::Rejected(reject)) => rejected(&reject),
-            Ok(Answer::Certified { certificate }) if self.asked != Asked::Query => {
+            Ok(Answer::Certified { certificate }) if self.asked != CallKind::Query => {
                 match request_status(certificate, &RequestId(id.copied().unwrap_or_default())) {
                     Err(error) => format!("the certificate cannot be read: {error}"),
                     Ok(RequestStatus::Rejected(reject)) => rejected(&reject),

@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 
 use crate::resolve::Resolver;
-use crate::{ClientFaults, Given, Parts, PlanPatch};
+use crate::{ClientFaults, Parts, PlanPatch, RawValue};
 
 /// Of a million million: shares are drawn as whole numbers.
 const WHOLE: f64 = 1e12;
@@ -16,7 +16,7 @@ impl Resolver<'_> {
         let abandon = self.read(patch.abandon_pct.as_ref(), parse_share);
         let after = self.read_duration(patch.abandon_after.as_ref());
         let (abort, at, abandon, after) = (abort?, at?, abandon?, after?);
-        let useless = |given: &Option<Given>, missing: &str| {
+        let useless = |given: &Option<RawValue>, missing: &str| {
             let given = given.as_ref()?;
             let problem = given.problem(format!("{} has no effect without {missing}", given.by));
             Some(problem.with_hint(format!("say how many with {missing} PERCENT, or leave it out")))

@@ -34,11 +34,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_scenario::token::Signer;
-use plimsoll_scenario::{Constants, Fingerprint, Scope, Supply, TemplateError, suggest};
+use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Scope, TemplateError, suggest};
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
-use crate::protocol::Wish;
+use crate::protocol::ProtocolPreference;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
@@ -53,7 +53,7 @@ use server::NamedTarget;
 struct Compiler<'r, 'a> {
     resolver: &'r mut Resolver<'a>,
     loaded: &'r LoadedDocument,
-    wish: &'r Wish,
+    preference: &'r ProtocolPreference,
     /// Whether nothing is wrong with the form of the plan.
     form_is_right: bool,
     /// Whether it was reported that a path has no server.
@@ -76,7 +76,7 @@ struct Compiler<'r, 'a> {
     sources: Vec<SourceDraft>,
     scripts: Vec<ScriptText>,
     /// Those of the steps that were compiled so far.
-    supplies: Vec<Supply>,
+    supplies: Vec<BodySupply>,
     canisters: Arc<CanisterNotes>,
     /// What steps keep.
     pools: Vec<PoolDraft>,
@@ -90,10 +90,10 @@ impl Resolver<'_> {
         patch: &PlanPatch,
         document: &LoadedDocument,
         form_is_right: bool,
-        wish: &Wish,
+        preference: &ProtocolPreference,
     ) -> Option<Requests> {
         let routes = self.routes(patch);
-        let headers = self.headers(patch, wish);
+        let headers = self.headers(patch, preference);
         let token = self.run_token(patch);
         let authorization = self.authorization(patch, token.as_ref()?.as_deref());
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
@@ -101,7 +101,7 @@ impl Resolver<'_> {
         let mut compiler = Compiler {
             resolver: self,
             loaded: document,
-            wish,
+            preference,
             form_is_right,
             misses_target: false,
             headers: headers.clone().unwrap_or_default(),
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         // Which flags fit is known only if every server is.
         let complete = work.filter(|_| self.problems.len() == known);
         let work = Work { closes: everywhere, ..complete? };
-        let targets = self.targets(patch, wish, &work.servers, routes, work.strays())?;
+        let targets = self.targets(patch, preference, &work.servers, routes, work.strays())?;
         headers?;
         Some(self.assemble(patch, work, targets))
     }

@@ -6,7 +6,7 @@ use plimsoll_schedule::parse_rate;
 
 use crate::resolve::Resolver;
 use crate::users::Users;
-use crate::{Connections, Family, Given, Overload, Place, PlanPatch, Problem};
+use crate::{Connections, Family, Overload, Place, PlanPatch, Problem, RawValue};
 
 /// Connections of the closed model: what wrk's and h2load's documentation use, and enough to keep a server
 /// of a few cores busy.
@@ -56,7 +56,7 @@ struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    fn of(given: Option<&'a Given>, default: &'a str) -> Self {
+    fn of(given: Option<&'a RawValue>, default: &'a str) -> Self {
         Self { by: given.map_or(default, |given| &given.by), place: given.and_then(|given| given.place) }
     }
 

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, ExtractSpec, Form, Source, check_method, parse_header};
+use plimsoll_scenario::{Body, Conversion, ExtractSpec, Source, check_method, parse_header};
 
 use crate::draft::Draft;
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{Given, PlanPatch, Problem};
+use crate::{PlanPatch, Problem, RawValue};
 
 /// What the path of the resource is called between the steps.
 const RESOURCE: &str = "resource";
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         Some(())
     }
 
-    fn crud_method(&mut self, given: Option<&Given>) -> Option<Option<String>> {
+    fn crud_method(&mut self, given: Option<&RawValue>) -> Option<Option<String>> {
         let Some(given) = given else { return Some(None) };
         match check_method(&given.text) {
             Ok(()) => Some(Some(given.text.clone())),
@@ -160,7 +160,7 @@ impl Resolver<'_> {
         Some(Some(Variable { name: name.text.clone(), slot: format!("${{range({start},{end})}}") }))
     }
 
-    fn data(&mut self, given: Option<&Given>) -> Option<Option<Vec<u8>>> {
+    fn data(&mut self, given: Option<&RawValue>) -> Option<Option<Vec<u8>>> {
         match given {
             None => Some(None),
             Some(given) => Some(Some(self.file(given, &given.text)?)),
@@ -170,7 +170,7 @@ impl Resolver<'_> {
     /// The body that a data file holds: a template if the variable occurs in it, else as it is.
     fn crud_body(
         &mut self,
-        given: Option<&Given>,
+        given: Option<&RawValue>,
         content: Option<Vec<u8>>,
         variable: Option<&Variable>,
     ) -> Option<Body> {
@@ -241,14 +241,14 @@ impl Crud {
             variable: 0,
             source: Source::Header(self.header.clone()),
             regex: None,
-            form: Form::Path,
+            form: Conversion::Path,
             default: None,
         };
         let name = format!("create {} {place}", self.create.method);
         let (method, body) = (self.create.method.clone(), self.create.body.clone());
         let mut drafts = vec![Draft::new(name, method, url.target.clone(), body)];
         if self.steps() > 1 {
-            drafts[0].reaction.extract.push(resource);
+            drafts[0].handler.extract.push(resource);
             drafts[0].variables = Arc::from([RESOURCE.to_owned()]);
         }
         for (verb, operation) in followers {

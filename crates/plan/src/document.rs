@@ -19,9 +19,9 @@ mod yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use check::Deed;
+pub(crate) use check::StepKind;
 pub use field::{Field, Keyed, Text};
-pub use form::Form;
+pub use form::DocumentFormat;
 pub use source::{LoadedDocument, Source};
 pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
 pub(crate) use tree::{LARGEST_TEXT, too_large};
@@ -781,8 +781,12 @@ pub struct ScriptSettings {
 
 impl Document {
     /// How plan files are read and described.
-    pub(crate) const FORM: Form =
-        Form { noun: "plan", schema: "plan", title: "A plan of Plimsoll", short_forms: SHORT_FORMS };
+    pub(crate) const FORM: DocumentFormat = DocumentFormat {
+        noun: "plan",
+        schema: "plan",
+        title: "A plan of Plimsoll",
+        short_forms: SHORT_FORMS,
+    };
 }
 
 /// Types that may be written short, as one of their fields alone; and the name of that field.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    Body, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, PoolSpec, Program, Reaction, ReactionSpec,
-    RequestSpec, RequestTemplate, Scheme, Scope, ScriptSource, Supply, TemplateError,
+    Body, BodySupply, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, PoolSpec, Program, ReactionSpec,
+    RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, ScriptSource, TemplateError,
 };
 
 use plimsoll_script::WrkScript;
@@ -14,14 +14,14 @@ use plimsoll_script::WrkScript;
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers, Targets};
-use crate::{Away, CanisterNotes, Elsewhere, Place, PlanPatch, Scenario, Step, Target};
+use crate::{CanisterNotes, DynamicOrigins, ForeignRequest, Place, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
     pub(crate) scenarios: Vec<Scenario>,
     pub(crate) steps: Vec<Step>,
     pub(crate) targets: Vec<Target>,
-    pub(crate) elsewhere: Option<Arc<Elsewhere>>,
+    pub(crate) dynamic_origins: Option<Arc<DynamicOrigins>>,
     /// Variables of one iteration.
     pub(crate) variables: usize,
     /// The data sources.
@@ -29,7 +29,7 @@ pub(crate) struct Requests {
     /// What iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
     /// Where bodies come from that are made for requests.
-    pub(crate) supplies: Vec<Supply>,
+    pub(crate) supplies: Vec<BodySupply>,
     /// What is noted of the answers of canisters.
     pub(crate) canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for them.
@@ -53,7 +53,7 @@ pub(crate) struct Work {
     pub(crate) feeds: Vec<FeedSpec>,
     /// What iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
-    pub(crate) supplies: Vec<Supply>,
+    pub(crate) supplies: Vec<BodySupply>,
     pub(crate) canisters: Arc<CanisterNotes>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
@@ -98,7 +98,7 @@ pub(crate) struct Draft {
     pub(crate) server: usize,
     /// Variables that its templates may name.
     pub(crate) variables: Arc<[String]>,
-    pub(crate) reaction: ReactionSpec,
+    pub(crate) handler: ReactionSpec,
     pub(crate) timeout: Option<Nanos>,
     /// Whether its iteration goes on if it fails.
     pub(crate) goes_on: bool,
@@ -143,7 +143,7 @@ impl Draft {
             cookies: false,
             server: 0,
             variables: Arc::from([]),
-            reaction: ReactionSpec::default(),
+            handler: ReactionSpec::default(),
             timeout: None,
             goes_on: false,
             script: None,
@@ -197,7 +197,7 @@ impl Resolver<'_> {
             scenarios: Vec::with_capacity(work.scenarios.len()),
             steps: Vec::new(),
             targets: targets.all,
-            elsewhere: targets.elsewhere,
+            dynamic_origins: targets.dynamic_origins,
             variables: work.variables,
             feeds: work.feeds,
             pools: work.pools,
@@ -255,9 +255,9 @@ impl Resolver<'_> {
         let scope = Scope { variables: &draft.variables, constants: Some(constants), tokens: &tokens };
         let book = requests.targets[draft.server].book.as_mut();
         let request = RequestTemplate::compile(&spec, &scope, book);
-        let reaction = Reaction::compile(&draft.reaction, &scope);
-        let (request, reaction) = match (request, reaction) {
-            (Ok(request), Ok(reaction)) => (request, reaction),
+        let handler = ResponseHandler::compile(&draft.handler, &scope);
+        let (request, handler) = match (request, handler) {
+            (Ok(request), Ok(handler)) => (request, handler),
             (Err(error), _) | (_, Err(error)) => {
                 return self.problems.push(from_template(&error).at(draft.place));
             }
@@ -268,8 +268,8 @@ impl Resolver<'_> {
         };
         let scripts = requests.scripts.as_deref();
         let needs = match (scripts, draft.script) {
-            (Some(scripts), Some(script)) => union(reaction.needs(), &scripts.needs(script)),
-            _ => reaction.needs().clone(),
+            (Some(scripts), Some(script)) => union(handler.needs(), &scripts.needs(script)),
+            _ => handler.needs().clone(),
         };
         let with = |does: fn(&dyn ScriptSource, u32) -> bool| {
             draft.script.filter(|&script| scripts.is_some_and(|scripts| does(scripts, script)))
@@ -278,8 +278,8 @@ impl Resolver<'_> {
             name: draft.name,
             target: draft.server,
             request,
-            logic: Fingerprint::EMPTY.with(format!("{:?}", draft.reaction).as_bytes()),
-            reaction,
+            logic: Fingerprint::EMPTY.with(format!("{:?}", draft.handler).as_bytes()),
+            handler,
             needs,
             timeout: draft.timeout,
             goes_on: draft.goes_on,
@@ -291,14 +291,18 @@ impl Resolver<'_> {
 }
 
 /// The request where another server is asked than the step's target, if that may be.
-fn away(draft: &Draft, spec: &RequestSpec, scope: &Scope<'_>) -> Result<Option<Away>, TemplateError> {
+fn away(
+    draft: &Draft,
+    spec: &RequestSpec,
+    scope: &Scope<'_>,
+) -> Result<Option<ForeignRequest>, TemplateError> {
     let Some(headers) = &draft.away else { return Ok(None) };
     let compile = |scheme| {
         let headers = headers.clone();
         let spec = RequestSpec { scheme, headers, authority_slot: true, ..spec.clone() };
         RequestTemplate::compile(&spec, scope, None).map(Arc::new)
     };
-    Ok(Some(Away { plain: compile(Scheme::Http)?, secure: compile(Scheme::Https)? }))
+    Ok(Some(ForeignRequest { plain: compile(Scheme::Http)?, secure: compile(Scheme::Https)? }))
 }
 
 /// What either of two needs.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use plimsoll_scenario::suggest;
 
 use crate::document::{Field, LoadedDocument, Settings, Text};
-use crate::{Given, Place, PlanPatch, Problem, Problems, Switch};
+use crate::{Place, PlanPatch, Problem, Problems, RawValue, Switch};
 
 /// In front of a setting's name, in capitals, the name of its environment variable.
 const PREFIX: &str = "PLIMSOLL_";
@@ -73,9 +73,9 @@ pub struct GaveWay {
     /// The name of the setting.
     pub name: &'static str,
     /// Its value.
-    pub value: Given,
+    pub value: RawValue,
     /// What it gave way to.
-    pub to: Given,
+    pub to: RawValue,
 }
 
 impl Layered {
@@ -108,8 +108,8 @@ fn of_document(loaded: &LoadedDocument) -> PlanPatch {
     for (name, slot) in patch.slots() {
         let Some((_, values)) = values.iter().find(|(known, _)| *known == name) else { continue };
         let given = values.iter().map(|value| {
-            let given = Given::new(format!("run.{name}"), value.text.clone().unwrap_or_default());
-            Given { reported: value.text.is_none(), ..given.at(value.place) }
+            let given = RawValue::new(format!("run.{name}"), value.text.clone().unwrap_or_default());
+            RawValue { reported: value.text.is_none(), ..given.at(value.place) }
         });
         slot.fill(given.collect());
     }
@@ -131,7 +131,7 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
             }
             continue;
         };
-        let given = |text: &str| Given::new(variable.clone(), text);
+        let given = |text: &str| RawValue::new(variable.clone(), text);
         match slot {
             Slot::Switch(switch) if text == "true" || text == "false" => **switch = Switch(Some(given(text))),
             Slot::Switch(_) => {
@@ -152,7 +152,7 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
 /// The settings of `upper`, and those of `lower` where that has none and does not give way. What is no
 /// setting is the upper layer's.
 fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>) -> PlanPatch {
-    let chosen: Vec<(&'static str, Given)> = upper
+    let chosen: Vec<(&'static str, RawValue)> = upper
         .settings()
         .into_iter()
         .filter_map(|(name, values)| {
@@ -177,7 +177,7 @@ fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>)
             (None, _) => Vec::new(),
             (Some(_), Slot::Many(headers)) if name == "headers" => {
                 let names: Vec<&str> = headers.iter().map(|given| header_name(&given.text)).collect();
-                let is_named = |given: &mut Given| {
+                let is_named = |given: &mut RawValue| {
                     names.iter().any(|name| name.eq_ignore_ascii_case(header_name(&given.text)))
                 };
                 below.extract_if(.., is_named).collect()
@@ -200,7 +200,7 @@ fn header_name(text: &str) -> &str {
     text.split(':').next().unwrap_or_default().trim()
 }
 
-impl Given {
+impl RawValue {
     /// Whether this chooses something: a switch that is off does not.
     fn chooses(&self, name: &str) -> bool {
         !(SWITCHES.contains(&name) && self.text == "false")
@@ -209,13 +209,13 @@ impl Given {
 
 /// A setting of a patch.
 enum Slot<'p> {
-    One(&'p mut Option<Given>),
-    Many(&'p mut Vec<Given>),
+    One(&'p mut Option<RawValue>),
+    Many(&'p mut Vec<RawValue>),
     Switch(&'p mut Switch),
 }
 
 impl Slot<'_> {
-    fn fill(self, mut values: Vec<Given>) {
+    fn fill(self, mut values: Vec<RawValue>) {
         match self {
             Self::One(one) => *one = values.pop(),
             Self::Switch(switch) => switch.0 = values.pop(),
@@ -224,7 +224,7 @@ impl Slot<'_> {
         }
     }
 
-    fn first(&self) -> Option<&Given> {
+    fn first(&self) -> Option<&RawValue> {
         match self {
             Self::One(one) => one.as_ref(),
             Self::Switch(switch) => switch.0.as_ref(),
@@ -232,7 +232,7 @@ impl Slot<'_> {
         }
     }
 
-    fn take(self) -> Vec<Given> {
+    fn take(self) -> Vec<RawValue> {
         match self {
             Self::One(one) => one.take().into_iter().collect(),
             Self::Switch(switch) => switch.0.take().into_iter().collect(),
@@ -241,7 +241,7 @@ impl Slot<'_> {
     }
 
     /// Puts values of a lower layer in front.
-    fn prepend(self, values: Vec<Given>) {
+    fn prepend(self, values: Vec<RawValue>) {
         match self {
             Self::One(one) if one.is_none() => *one = values.into_iter().next(),
             Self::Switch(switch) if switch.0.is_none() => switch.0 = values.into_iter().next(),
@@ -262,7 +262,7 @@ macro_rules! slots {
             }
 
             /// The settings by their names in plan files, with the values that were given.
-            pub fn settings(&self) -> Vec<(&'static str, Vec<&Given>)> {
+            pub fn settings(&self) -> Vec<(&'static str, Vec<&RawValue>)> {
                 vec![$($((stringify!($name), slots!(@list $kind self.$field)),)+)+]
             }
         }

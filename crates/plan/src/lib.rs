@@ -27,7 +27,7 @@ mod compile;
 mod connections;
 mod crud;
 mod draft;
-mod elsewhere;
+mod dynamic_origins;
 mod fingerprint;
 mod identities;
 mod judging;
@@ -51,16 +51,16 @@ mod users;
 
 pub use canister::{CanisterNotes, CertificateSample, canister_judges};
 pub use document::{Document, LoadedDocument, Source};
-pub use elsewhere::{Elsewhere, Newcomer};
+pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;
 pub use files::{Disk, FileKind, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, Refused, Resolved, is_plan_name};
-pub use patch::{CrudPatch, Given, PlanPatch, Switch};
+pub use patch::{CrudPatch, PlanPatch, RawValue, Switch};
 pub use plan::{
-    Address, Away, BackendChoice, ClientFaults, Connections, End, Family, Load, Overload, Pacing, Parts,
-    Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
+    Address, BackendChoice, ClientFaults, Connections, End, Family, ForeignRequest, Load, Overload, Pacing,
+    Parts, Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use plimsoll_script::syntax_error as script_syntax_error;

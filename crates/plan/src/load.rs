@@ -5,10 +5,10 @@ use plimsoll_metrics::{PhaseOutline, RateUnit};
 use plimsoll_scenario::Op;
 use plimsoll_schedule::{Population, Process, Profile, Stage, parse_duration, parse_rate, parse_stages};
 
-use crate::phases::{Course, Phased};
+use crate::phases::{LoadProfile, Phased};
 use crate::resolve::Resolver;
 use crate::users::Users;
-use crate::{End, Given, PlanPatch, Problem, Scenario};
+use crate::{End, PlanPatch, Problem, RawValue, Scenario};
 
 /// Length of a run when nothing says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
@@ -150,13 +150,13 @@ impl Resolver<'_> {
         phased: Phased,
         users: Option<&Users>,
     ) -> Option<Schedule> {
-        let by = Given { place: phased.place, ..Given::new("phases", "") };
+        let by = RawValue { place: phased.place, ..RawValue::new("phases", "") };
         let process = self.read(patch.arrival.as_ref(), parse_process);
         let Phased { phases, course, warmup, .. } = phased;
         let length = phases.last().map_or(Nanos::ZERO, PhaseOutline::end);
         let end = End { duration: Some(length.since(warmup)), iterations: None };
         let (profile, users) = match course {
-            Course::Rates { warmup, measured } => {
+            LoadProfile::Rates { warmup, measured } => {
                 let profile = match Profile::new([warmup, measured.clone()].concat()) {
                     Ok(profile) => profile,
                     Err(error) => return self.fail(by.problem(format!("phases: {error}"))),
@@ -166,7 +166,7 @@ impl Resolver<'_> {
                 self.check_any_due(Some(&by), measured)?;
                 (Some((profile, process)), None)
             }
-            Course::Users(_) => {
+            LoadProfile::Users(_) => {
                 self.only_open(patch.arrival.as_ref())?;
                 (None, Some(self.population(users?, warmup, patch)?))
             }
@@ -230,7 +230,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses a rate at which the Poisson process could not even be drawn.
-    fn check_drawn(&mut self, given: Option<&Given>, profile: &Profile, process: Process) -> Option<()> {
+    fn check_drawn(&mut self, given: Option<&RawValue>, profile: &Profile, process: Process) -> Option<()> {
         if process == Process::Uniform || profile.peak() <= FASTEST_DRAWN {
             return Some(());
         }
@@ -273,7 +273,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses a measured part in which no iteration is due: a run without samples says nothing.
-    fn check_any_due(&mut self, given: Option<&Given>, stages: Vec<Stage>) -> Option<()> {
+    fn check_any_due(&mut self, given: Option<&RawValue>, stages: Vec<Stage>) -> Option<()> {
         // Parts of a profile that is sound are sound.
         let measured = Profile::new(stages).ok()?;
         if measured.total() > 0 {
@@ -289,7 +289,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses a flag that only the open model knows.
-    pub(crate) fn only_open(&mut self, given: Option<&Given>) -> Option<()> {
+    pub(crate) fn only_open(&mut self, given: Option<&RawValue>) -> Option<()> {
         match given {
             None => Some(()),
             Some(given) => self.fail(
@@ -302,7 +302,7 @@ impl Resolver<'_> {
 }
 
 /// The flag of a constant rate.
-fn given_rate(patch: &PlanPatch) -> Option<&Given> {
+fn given_rate(patch: &PlanPatch) -> Option<&RawValue> {
     patch.rate.as_ref().or(patch.rps.as_ref())
 }
 

@@ -16,7 +16,7 @@ use crate::{Place, PlanPatch, Problem};
 /// The phases of a run, put together.
 pub(crate) struct Phased {
     pub(crate) phases: Vec<PhaseOutline>,
-    pub(crate) course: Course,
+    pub(crate) course: LoadProfile,
     /// Length of the phases that are not measured.
     pub(crate) warmup: Nanos,
     /// Where the first one stands.
@@ -25,7 +25,7 @@ pub(crate) struct Phased {
 
 /// The load over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+pub(crate) enum LoadProfile {
     /// Open model: rates; those of the warm-up apart.
     Rates { warmup: Vec<Stage>, measured: Vec<Stage> },
     /// Closed model: users.
@@ -53,7 +53,7 @@ impl Part {
 impl Phased {
     /// Whether the model is open.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.course, Course::Rates { .. })
+        matches!(self.course, LoadProfile::Rates { .. })
     }
 }
 
@@ -103,7 +103,11 @@ impl Resolver<'_> {
             return self.fail(problem.with_hint("leave `measured: false` out of the phases that count"));
         }
         let Reading { phases, rates: [warmup, measured], users, warmup: length, .. } = reading;
-        let course = if users.is_empty() { Course::Rates { warmup, measured } } else { Course::Users(users) };
+        let course = if users.is_empty() {
+            LoadProfile::Rates { warmup, measured }
+        } else {
+            LoadProfile::Users(users)
+        };
         Some(Some(Phased { phases, course, warmup: length, place }))
     }
 

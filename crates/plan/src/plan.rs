@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::{
-    Basis, IntervalKeeper, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline, ThresholdSpec,
+    Basis, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline, ThresholdSpec,
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    FeedSpec, Fingerprint, Needs, PoolSpec, Program, Reaction, Redaction, RequestTemplate, ScriptSource,
-    Supplied, Supply,
+    BodySupply, FeedSpec, Fingerprint, Needs, PoolSpec, Program, Redaction, RequestTemplate, ResponseHandler,
+    ScriptSource, Supplied,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
 use plimsoll_wire::http1::Limits;
-use plimsoll_wire::http2::{ClientOptions, HeaderBook};
+use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{CanisterNotes, Elsewhere};
+use crate::{CanisterNotes, DynamicOrigins};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Plan {
     /// What iterations keep for each other.
     pub pools: Vec<PoolSpec>,
     /// Where bodies of requests come from that are made for them.
-    pub supplies: Vec<Supply>,
+    pub supplies: Vec<BodySupply>,
     /// What is noted of the answers of canisters.
     pub canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for requests.
@@ -54,7 +54,7 @@ pub struct Plan {
     pub targets: Vec<Target>,
     /// How other servers are addressed; there if redirects are followed, or if a step's URL may be that of
     /// another server.
-    pub elsewhere: Option<Arc<Elsewhere>>,
+    pub dynamic_origins: Option<Arc<DynamicOrigins>>,
     /// Who decides when the next iteration starts.
     pub load: Load,
     /// Closed model: the users over time, for the whole run, from the start of the warm-up on; `None`: as
@@ -167,9 +167,9 @@ impl Plan {
     }
 
     /// What keeps the intervals of its runs.
-    pub fn keeper(&self) -> IntervalKeeper {
+    pub fn downsampler(&self) -> IntervalDownsampler {
         let planned = self.end.duration.map(|duration| self.warmup + duration);
-        IntervalKeeper::new(self.interval, planned, self.cuts(), self.outline())
+        IntervalDownsampler::new(self.interval, planned, self.cuts(), self.outline())
     }
 
     /// When the first scenario joins, since the start of the run: before it no load is asked for.
@@ -210,7 +210,7 @@ pub struct Step {
     /// The compiled request; for HTTP/2, too, if the target has a [`book`](Target::book).
     pub request: RequestTemplate,
     /// What is made of its response.
-    pub reaction: Reaction,
+    pub handler: ResponseHandler,
     /// Identifies what the reaction was compiled from.
     pub logic: Fingerprint,
     /// What is kept of the exchange: for the reaction, and for scripts.
@@ -227,13 +227,13 @@ pub struct Step {
     /// Its request where its URL is that of another server than its target, which is known only when it is
     /// sent: the [leading variable](RequestTemplate::leading_variable) says it. Without such a variable, or
     /// where it always is a path of the target, there is none.
-    pub away: Option<Away>,
+    pub away: Option<ForeignRequest>,
 }
 
 /// A request to a server that the plan need not know: the authority is that of the connection. Without the
 /// credentials that are meant for the step's target alone.
 #[derive(Clone, Debug)]
-pub struct Away {
+pub struct ForeignRequest {
     /// By `http`.
     pub plain: Arc<RequestTemplate>,
     /// By `https`.
@@ -263,7 +263,7 @@ pub struct Target {
     pub protocol: Protocol,
     /// The header blocks of the steps that address it, sealed; there unless the protocol is
     /// [`Protocol::Http1`].
-    pub book: Option<HeaderBook>,
+    pub book: Option<HeaderBlockCache>,
 }
 
 impl Target {

@@ -5,7 +5,7 @@ use plimsoll_wire::http2::ClientOptions;
 
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{Given, PlanPatch, Problem, Protocol, parse_size};
+use crate::{PlanPatch, Problem, Protocol, RawValue, parse_size};
 
 /// Largest header table that may be asked for, in bytes: every connection may need as much memory.
 const LARGEST_TABLE: u64 = 16 * 1024 * 1024;
@@ -19,7 +19,7 @@ const WINDOW_BITS: std::ops::RangeInclusive<u32> = 16..=31;
 
 /// What is to be spoken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum ProtocolPreference {
     /// HTTP/1.1 everywhere.
     #[default]
     Http1,
@@ -48,7 +48,7 @@ impl Version {
     }
 }
 
-impl Wish {
+impl ProtocolPreference {
     /// Whether a connection may come to speak HTTP/2.
     pub(crate) fn may_be_http2(&self) -> bool {
         match self {
@@ -96,7 +96,7 @@ pub(crate) struct Http2Part {
 
 impl Resolver<'_> {
     /// Reads the flags that choose a protocol.
-    pub(crate) fn wish(&mut self, patch: &PlanPatch) -> Option<Wish> {
+    pub(crate) fn preference(&mut self, patch: &PlanPatch) -> Option<ProtocolPreference> {
         let alpn = self.read(patch.alpn.as_ref(), parse_alpn);
         let chosen = [
             patch.http1.given(),
@@ -104,7 +104,7 @@ impl Resolver<'_> {
             patch.http2_prior_knowledge.given(),
             patch.alpn.as_ref(),
         ];
-        let chosen: Vec<&Given> = chosen.into_iter().flatten().collect();
+        let chosen: Vec<&RawValue> = chosen.into_iter().flatten().collect();
         if let [first, second, ..] = chosen.as_slice() {
             let problem = second.problem(format!("{} and {} exclude each other", first.by, second.by));
             return self.fail(match patch.alpn {
@@ -113,23 +113,29 @@ impl Resolver<'_> {
             });
         }
         Some(match alpn? {
-            Some(versions) => Wish::Alpn(versions),
-            None if patch.http2.is_on() => Wish::Http2,
-            None if patch.http2_prior_knowledge.is_on() => Wish::PriorKnowledge,
-            None => Wish::Http1,
+            Some(versions) => ProtocolPreference::Alpn(versions),
+            None if patch.http2.is_on() => ProtocolPreference::Http2,
+            None if patch.http2_prior_knowledge.is_on() => ProtocolPreference::PriorKnowledge,
+            None => ProtocolPreference::Http1,
         })
     }
 
     /// Checks the wish against the schemes of the URLs.
-    pub(crate) fn check_schemes(&mut self, patch: &PlanPatch, wish: &Wish, http: bool, https: bool) {
-        if let (Wish::Alpn(_), Some(given), false) = (wish, &patch.alpn, https) {
+    pub(crate) fn check_schemes(
+        &mut self,
+        patch: &PlanPatch,
+        preference: &ProtocolPreference,
+        http: bool,
+        https: bool,
+    ) {
+        if let (ProtocolPreference::Alpn(_), Some(given), false) = (preference, &patch.alpn, https) {
             self.problems.push(
                 given
                     .problem(format!("{} has no effect: no URL is https", given.by))
                     .with_hint("ALPN is a part of TLS: write https://, or `--http2` for HTTP/2 without TLS"),
             );
         }
-        if *wish == Wish::PriorKnowledge && https {
+        if *preference == ProtocolPreference::PriorKnowledge && https {
             let given = patch.http2_prior_knowledge.given();
             let by = given.map_or("--http2-prior-knowledge", |given| &given.by);
             let rest = if http { ", and not every URL is" } else { "" };
@@ -140,8 +146,8 @@ impl Resolver<'_> {
     }
 
     /// Reads the settings of HTTP/2.
-    pub(crate) fn http2(&mut self, patch: &PlanPatch, wish: &Wish) -> Option<Http2Part> {
-        if !wish.may_be_http2() {
+    pub(crate) fn http2(&mut self, patch: &PlanPatch, preference: &ProtocolPreference) -> Option<Http2Part> {
+        if !preference.may_be_http2() {
             self.refuse_http2_flags(patch);
         }
         let window = self.window(patch.window_bits.as_ref());
@@ -185,14 +191,14 @@ impl Resolver<'_> {
     }
 
     /// A window of 2^n − 1 bytes.
-    fn window(&mut self, bits: Option<&Given>) -> Option<Option<u32>> {
+    fn window(&mut self, bits: Option<&RawValue>) -> Option<Option<u32>> {
         let bits = self.read_small(bits, WINDOW_BITS)?;
         Some(bits.map(|bits| u32::MAX >> (u32::BITS - bits)))
     }
 
     fn size(
         &mut self,
-        given: Option<&Given>,
+        given: Option<&RawValue>,
         range: std::ops::RangeInclusive<u64>,
         shown: &str,
     ) -> Option<Option<u32>> {

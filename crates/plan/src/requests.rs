@@ -7,7 +7,7 @@ use plimsoll_scenario::{Body, ScriptSource, Template, TemplateError, check_metho
 use crate::crud::{self, Crud};
 use crate::draft::{Draft, Requests, ScenarioDraft, Work};
 use crate::loading::{is_plan_name, not_a_url};
-use crate::protocol::Wish;
+use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::script;
 use crate::security::basic_authorization;
@@ -20,12 +20,12 @@ impl Resolver<'_> {
     pub(crate) fn requests(
         &mut self,
         patch: &PlanPatch,
-        wish: &Wish,
+        preference: &ProtocolPreference,
         crud: Option<&Crud>,
     ) -> Option<Requests> {
         let urls = self.urls(patch, crud);
         let routes = self.routes(patch);
-        let headers = self.headers(patch, wish);
+        let headers = self.headers(patch, preference);
         let body = self.body(patch);
         let method = self.method(patch);
         let token = self.run_token(patch);
@@ -42,7 +42,7 @@ impl Resolver<'_> {
         });
         // Without a valid URL it is not known whether TLS is needed: nothing to say about its flags then.
         let (urls, indices) = (urls?, indices?);
-        let targets = self.targets(patch, wish, &servers, routes, false);
+        let targets = self.targets(patch, preference, &servers, routes, false);
         let (headers, authorization) = (headers?, authorization?);
         let (targets, body, method) = (targets?, body?, method?);
         if let Some(crud) = crud {
@@ -61,7 +61,7 @@ impl Resolver<'_> {
                 Some(crud) => crud.scenario(url, urls.len() > 1),
                 None => single(url, &method, &body),
             };
-            let wrk = self.wrk_script(patch, wish, url, &mut headers, &mut drafts[0])?;
+            let wrk = self.wrk_script(patch, preference, url, &mut headers, &mut drafts[0])?;
             let name = self.redaction.in_text(&name).into_owned();
             let drafts = drafts.into_iter().map(|draft| Draft {
                 name: self.redaction.in_text(&draft.name).into_owned(),
@@ -136,12 +136,16 @@ impl Resolver<'_> {
         }
     }
 
-    pub(crate) fn headers(&mut self, patch: &PlanPatch, wish: &Wish) -> Option<Vec<(String, String)>> {
+    pub(crate) fn headers(
+        &mut self,
+        patch: &PlanPatch,
+        preference: &ProtocolPreference,
+    ) -> Option<Vec<(String, String)>> {
         let mut headers = Vec::new();
         for (index, given) in patch.headers.iter().enumerate() {
             match parse_header(&given.text) {
                 Ok((name, value)) => {
-                    if let Some(problem) = foreign_to_http2(wish, &name, &value) {
+                    if let Some(problem) = foreign_to_http2(preference, &name, &value) {
                         self.problems.push(problem.at(given.place));
                     }
                     headers.push((name, value));
@@ -219,15 +223,15 @@ pub(crate) fn closes(name: &str, value: &str) -> bool {
 
 /// Headers that are about an HTTP/1.1 connection have no place in HTTP/2 (RFC 9113 section 8.2.2): servers
 /// reject them, so they would have to be left out silently. An empty value only leaves out a default header.
-pub(crate) fn foreign_to_http2(wish: &Wish, name: &str, value: &str) -> Option<Problem> {
+pub(crate) fn foreign_to_http2(preference: &ProtocolPreference, name: &str, value: &str) -> Option<Problem> {
     const FOREIGN: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
     let name_is = |other: &str| name.eq_ignore_ascii_case(other);
-    let foreign = match wish {
+    let foreign = match preference {
         // `Connection: close` is a wish about connections, and refused as that.
         _ if name_is("connection") && value.eq_ignore_ascii_case("close") => false,
-        _ if name_is("te") => wish.may_be_http2() && !value.eq_ignore_ascii_case("trailers"),
+        _ if name_is("te") => preference.may_be_http2() && !value.eq_ignore_ascii_case("trailers"),
         // With a choice, it is for the case that HTTP/1.1 is chosen.
-        _ => wish.http(true) == Protocol::Http2 && FOREIGN.iter().any(|other| name_is(other)),
+        _ => preference.http(true) == Protocol::Http2 && FOREIGN.iter().any(|other| name_is(other)),
     };
     if value.is_empty() || !foreign {
         return None;

@@ -19,10 +19,10 @@ use crate::judging::DEFAULT_INTERVAL;
 use crate::load::{PerConnection, RATE_OF_REQUESTS, requests_per_iteration};
 use crate::phases::Phased;
 use crate::plan::first_joining;
-use crate::protocol::Wish;
+use crate::protocol::ProtocolPreference;
 use crate::{
-    BackendChoice, Environment, Files, Given, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem,
-    Problems, parse_backend, parse_pacing, parse_size,
+    BackendChoice, Environment, Files, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem, Problems,
+    RawValue, parse_backend, parse_pacing, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
@@ -96,7 +96,7 @@ impl Resolver<'_> {
     }
 
     /// The file that a value names: relative to the plan's folder if the value stands in the plan.
-    pub(crate) fn path(&self, given: &Given, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, given: &RawValue, name: &str) -> PathBuf {
         match (&self.document, given.place) {
             (Some(document), Some(_)) => document.path(name),
             _ => PathBuf::from(name),
@@ -106,7 +106,7 @@ impl Resolver<'_> {
     /// Parses a value, if it was given. `None`: it was, and is wrong.
     pub(crate) fn read<T, E: Display>(
         &mut self,
-        given: Option<&Given>,
+        given: Option<&RawValue>,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<Option<T>> {
         let Some(given) = given else { return Some(None) };
@@ -128,7 +128,7 @@ impl Resolver<'_> {
     /// Checks a value that could be read: what is typed is understood, so a habit from elsewhere is no hint.
     pub(crate) fn check<T>(
         &mut self,
-        given: Option<&Given>,
+        given: Option<&RawValue>,
         value: Option<Option<T>>,
         wrong: impl FnOnce(&T) -> Option<String>,
     ) -> Option<Option<T>> {
@@ -141,7 +141,7 @@ impl Resolver<'_> {
     }
 
     /// Reads a duration above zero.
-    pub(crate) fn read_duration(&mut self, given: Option<&Given>) -> Option<Option<Nanos>> {
+    pub(crate) fn read_duration(&mut self, given: Option<&RawValue>) -> Option<Option<Nanos>> {
         let duration = self.read(given, parse_duration);
         self.check(given, duration, |&duration| (duration == Nanos::ZERO).then(above_zero))
     }
@@ -149,7 +149,7 @@ impl Resolver<'_> {
     /// Reads a whole number in a range.
     pub(crate) fn read_number(
         &mut self,
-        given: Option<&Given>,
+        given: Option<&RawValue>,
         range: std::ops::RangeInclusive<u64>,
     ) -> Option<Option<u64>> {
         let number = self.read(given, parse_count);
@@ -163,7 +163,7 @@ impl Resolver<'_> {
     /// [`read_number`](Self::read_number) for what is counted in 32 bits.
     pub(crate) fn read_small(
         &mut self,
-        given: Option<&Given>,
+        given: Option<&RawValue>,
         range: std::ops::RangeInclusive<u32>,
     ) -> Option<Option<u32>> {
         let number = self.read_number(given, u64::from(*range.start())..=u64::from(*range.end()))?;
@@ -171,11 +171,11 @@ impl Resolver<'_> {
     }
 
     fn plan(&mut self, patch: &PlanPatch) -> Option<Plan> {
-        let wish = self.wish(patch);
+        let preference = self.preference(patch);
         let crud = self.crud(patch);
         // What a wrong flag asked for is not known: the rest is read as if it had not been there, and
         // problems that would only follow from that are left out.
-        let spoken = wish.clone().unwrap_or_default();
+        let spoken = preference.clone().unwrap_or_default();
         let scenario = crud.as_ref().and_then(Option::as_ref);
         let document = patch.document.as_deref();
         let form_is_right = document.is_none_or(|loaded| loaded.document.check(&mut self.problems));
@@ -203,7 +203,7 @@ impl Resolver<'_> {
             iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
             targets: requests.as_ref().map_or(1, |requests| requests.targets.len()),
             closes: requests.as_ref().is_some_and(|requests| requests.closes),
-            http2: wish.as_ref().map(Wish::may_be_http2),
+            http2: preference.as_ref().map(ProtocolPreference::may_be_http2),
         };
         let usage = self.connections(patch, &demand);
         let rate_of = self.rate_of(patch, open);
@@ -222,7 +222,7 @@ impl Resolver<'_> {
             _ => None,
         };
         let limits = self.limits(patch);
-        let http2 = wish.as_ref().and_then(|wish| self.http2(patch, wish));
+        let http2 = preference.as_ref().and_then(|preference| self.http2(patch, preference));
         let client_faults = self.client_faults(patch);
         let judging = self.judging(patch);
         self.check_redaction(patch);
@@ -248,7 +248,7 @@ impl Resolver<'_> {
             wrk: requests.wrk,
             logic: requests.logic,
             targets: requests.targets,
-            elsewhere: requests.elsewhere,
+            dynamic_origins: requests.dynamic_origins,
             load,
             users: schedule.users,
             phases: schedule.phases,
@@ -396,7 +396,7 @@ impl Resolver<'_> {
             (&patch.stream_timeout, stream_timeout?),
             (&patch.stream_timeout_ms, milliseconds?),
         ];
-        let mut first: Option<(&Given, Nanos)> = None;
+        let mut first: Option<(&RawValue, Nanos)> = None;
         for (given, limit) in all {
             let (Some(given), Some(limit)) = (given, limit) else { continue };
             match first {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::resolve::Resolver;
 use crate::url::{Url, parse_port};
-use crate::{Address, Given, Place, PlanPatch, Problem};
+use crate::{Address, Place, PlanPatch, Problem, RawValue};
 
 /// Longest path of a unix socket, in bytes: `sun_path` has 108 with its final NUL.
 const LONGEST_SOCKET_PATH: usize = 107;
@@ -136,7 +136,7 @@ impl Routes {
 }
 
 impl Fixed {
-    fn parse(given: &Given, text: &str) -> Result<Self, String> {
+    fn parse(given: &RawValue, text: &str) -> Result<Self, String> {
         let malformed =
             || format!("`{text}` is not host:port:address: write it as in example.test:80:127.0.0.1");
         // curl's leading `+` makes an entry time out; the addresses of a run never do.
@@ -160,7 +160,7 @@ impl Fixed {
 }
 
 impl ConnectTo {
-    fn parse(given: &Given, text: &str) -> Result<Self, String> {
+    fn parse(given: &RawValue, text: &str) -> Result<Self, String> {
         let malformed = || {
             format!("`{text}` is not host1:port1:host2:port2: write it as in example.test:80:127.0.0.1:8080")
         };

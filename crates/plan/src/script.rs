@@ -7,16 +7,16 @@ use plimsoll_scenario::{Body, Op, ScriptSource as _, Template};
 use plimsoll_script::{Host, ScriptOptions, ScriptText, WrkRequest, WrkScript};
 
 use crate::draft::Draft;
-use crate::protocol::Wish;
+use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{Given, PlanPatch, Problem};
+use crate::{PlanPatch, Problem, RawValue};
 
 /// A script of wrk, and what scripts are given of the world.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptPatch {
     /// The file.
-    pub file: Option<Given>,
+    pub file: Option<RawValue>,
     /// Arguments of its `init`.
     pub arguments: Vec<String>,
     /// Scripts may reach the system.
@@ -48,7 +48,7 @@ impl Resolver<'_> {
     pub(crate) fn wrk_script(
         &mut self,
         patch: &PlanPatch,
-        wish: &Wish,
+        preference: &ProtocolPreference,
         url: &Url,
         headers: &mut Vec<(String, String)>,
         draft: &mut Draft,
@@ -79,7 +79,7 @@ impl Resolver<'_> {
             Ok(script) => script,
             Err(error) => return self.fail(Problem::new(error.message)),
         };
-        if script.gives_bytes() && wish.protocol(url).may_be_http2() {
+        if script.gives_bytes() && preference.protocol(url).may_be_http2() {
             let problem = Problem::new(format!("{}: the script writes requests of HTTP/1.1", given.by));
             return self.fail(problem.with_hint("leave the flags for HTTP/2 out, or the function `request`"));
         }
@@ -110,7 +110,7 @@ impl Resolver<'_> {
     /// Carries over what the script changed.
     fn take_over(
         &mut self,
-        given: &Given,
+        given: &RawValue,
         before: &WrkRequest,
         after: &WrkRequest,
         headers: &mut Vec<(String, String)>,

@@ -10,10 +10,10 @@ use plimsoll_wire::tls::{
     ClientConfig, ClientOptions, Identity, KeyLogSink, TlsConfigError, TlsFile, Versions,
 };
 
-use crate::protocol::Wish;
+use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::tokens::OF_FLAGS;
-use crate::{Fingerprint, Given, PlanPatch, Problem};
+use crate::{Fingerprint, PlanPatch, Problem, RawValue};
 
 /// TLS towards the targets of a plan, and servers elsewhere.
 pub(crate) struct TlsPart {
@@ -35,12 +35,12 @@ impl Resolver<'_> {
     pub(crate) fn tls(
         &mut self,
         patch: &PlanPatch,
-        wish: &Wish,
+        preference: &ProtocolPreference,
         needed: bool,
-        elsewhere: bool,
+        dynamic_origins: bool,
     ) -> Option<TlsPart> {
         let versions = self.read(patch.tls.as_ref(), parse_versions);
-        if !needed && !elsewhere {
+        if !needed && !dynamic_origins {
             self.refuse_tls_flags(patch);
             return versions.map(|_| TlsPart { settings: None, options: None });
         }
@@ -69,7 +69,7 @@ impl Resolver<'_> {
             verify: !patch.insecure.is_on(),
             ca_pem: authorities?,
             identity: identity?,
-            alpn: wish.alpn(),
+            alpn: preference.alpn(),
             versions: versions?.unwrap_or(Versions::Both),
             resumption: true,
             key_log: key_log?,
@@ -130,7 +130,7 @@ impl Resolver<'_> {
     }
 
     /// Reads a file that a flag names.
-    pub(crate) fn file(&mut self, given: &Given, path: &str) -> Option<Vec<u8>> {
+    pub(crate) fn file(&mut self, given: &RawValue, path: &str) -> Option<Vec<u8>> {
         if path.is_empty() {
             return self.fail(given.problem(format!("{}: the file name is empty", given.by)));
         }
@@ -178,7 +178,7 @@ impl Resolver<'_> {
     }
 
     /// A credential: the text itself, or the first line of `@file`.
-    fn secret(&mut self, given: &Given) -> Option<String> {
+    fn secret(&mut self, given: &RawValue) -> Option<String> {
         if given.reported {
             return None;
         }

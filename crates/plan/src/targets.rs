@@ -4,10 +4,10 @@ use core::net::{IpAddr, SocketAddr};
 
 use std::sync::{Arc, OnceLock};
 
-use plimsoll_wire::http2::HeaderBook;
+use plimsoll_wire::http2::HeaderBlockCache;
 
-use crate::elsewhere::Elsewhere;
-use crate::protocol::Wish;
+use crate::dynamic_origins::DynamicOrigins;
+use crate::protocol::ProtocolPreference;
 use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::TlsSettings;
@@ -23,7 +23,7 @@ pub(crate) struct Targets {
     /// In the order of [`Servers`].
     pub(crate) all: Vec<Target>,
     /// How to speak to others, if there may be any.
-    pub(crate) elsewhere: Option<Arc<Elsewhere>>,
+    pub(crate) dynamic_origins: Option<Arc<DynamicOrigins>>,
 }
 
 /// A server, or a pool of servers that share the load.
@@ -95,48 +95,53 @@ impl Resolver<'_> {
     pub(crate) fn targets(
         &mut self,
         patch: &PlanPatch,
-        wish: &Wish,
+        preference: &ProtocolPreference,
         servers: &Servers,
         routes: Option<Routes>,
         strays: bool,
     ) -> Option<Targets> {
         let strays = strays || self.follows_redirects(patch);
-        let tls = self.tls(patch, wish, servers.any(UrlScheme::Https), strays);
+        let tls = self.tls(patch, preference, servers.any(UrlScheme::Https), strays);
         // Only the run will show whether there is a server to which ALPN matters.
-        if !(strays && matches!(wish, Wish::Alpn(_))) {
-            self.check_schemes(patch, wish, servers.any(UrlScheme::Http), servers.any(UrlScheme::Https));
+        if !(strays && matches!(preference, ProtocolPreference::Alpn(_))) {
+            self.check_schemes(
+                patch,
+                preference,
+                servers.any(UrlScheme::Http),
+                servers.any(UrlScheme::Https),
+            );
         }
         let (mut routes, tls) = (routes?, tls?);
         let sni = self.read(patch.sni.as_ref(), parse_server_name);
         let all = sni.map(|sni| {
             let settings = tls.settings.as_ref();
             let name = sni.as_deref();
-            let target = |server| self.target(patch, wish, server, &mut routes, settings, name);
+            let target = |server| self.target(patch, preference, server, &mut routes, settings, name);
             (servers.0.iter().map(target).collect(), sni)
         });
         if !strays {
             self.check_used(&routes);
-            return all.map(|(all, _)| Targets { all, elsewhere: None });
+            return all.map(|(all, _)| Targets { all, dynamic_origins: None });
         }
         let (all, sni) = all?;
         let known = tls.settings.map(|settings| (settings.config, settings.fingerprint));
-        let elsewhere = tls.options.map(|options| {
-            let (wish, built) = (wish.clone(), OnceLock::new());
-            Arc::new(Elsewhere { routes, wish, sni, tls: known, options, built })
+        let dynamic_origins = tls.options.map(|options| {
+            let (preference, built) = (preference.clone(), OnceLock::new());
+            Arc::new(DynamicOrigins { routes, preference, sni, tls: known, options, built })
         });
-        Some(Targets { all, elsewhere })
+        Some(Targets { all, dynamic_origins })
     }
 
     fn target(
         &mut self,
         patch: &PlanPatch,
-        wish: &Wish,
+        preference: &ProtocolPreference,
         server: &Server,
         routes: &mut Routes,
         tls: Option<&TlsSettings>,
         sni: Option<&str>,
     ) -> Target {
-        let protocol = wish.protocol(&server.url);
+        let protocol = preference.protocol(&server.url);
         let address = self.address(patch, &server.url, routes);
         let name_of = |url: &Url| sni.unwrap_or(&url.host).to_owned();
         let members = server.is_pool().then_some(&server.url).into_iter().chain(&server.share);
@@ -153,7 +158,7 @@ impl Resolver<'_> {
             fail_over: server.fail_over,
             fail_back: server.fail_back,
             protocol,
-            book: protocol.may_be_http2().then(HeaderBook::new),
+            book: protocol.may_be_http2().then(HeaderBlockCache::new),
             tls: tls.filter(|_| server.url.is_secure()).map(|tls| TlsTarget {
                 config: tls.config.clone(),
                 settings: tls.fingerprint,

@@ -9,7 +9,7 @@ use plimsoll_scenario::token::{Algorithm, Signer, Stamp, TokenError, TokenPart, 
 use plimsoll_schedule::parse_duration;
 
 use crate::resolve::Resolver;
-use crate::{Given, PlanPatch, Problem};
+use crate::{PlanPatch, Problem, RawValue};
 
 /// What templates call the token of the flags. No token of a plan file can be called that.
 pub(crate) const OF_FLAGS: &str = "--auth jwt";
@@ -101,7 +101,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn signing_key(&mut self, given: &Given, text: &str, path: &Path) -> Option<Vec<u8>> {
+    fn signing_key(&mut self, given: &RawValue, text: &str, path: &Path) -> Option<Vec<u8>> {
         match self.key_bytes(text, path) {
             Ok(bytes) => Some(bytes),
             Err(wrong) => {

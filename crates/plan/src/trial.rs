@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_metrics::RateUnit;
-use plimsoll_scenario::{Op, Program, Reaction};
+use plimsoll_scenario::{Op, Program, ResponseHandler};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 
 use crate::load::requests_per_iteration;
@@ -48,7 +48,7 @@ impl Plan {
         };
         plan.connections.max = plan.connections.initial;
         for step in &mut plan.steps {
-            step.reaction = Reaction::default();
+            step.handler = ResponseHandler::default();
             step.check_script = None;
         }
         for scenario in &mut plan.scenarios {

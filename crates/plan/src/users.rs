@@ -3,9 +3,9 @@
 use plimsoll_core::Nanos;
 use plimsoll_schedule::{Population, ScheduleError, UserStage, parse_count, parse_user_stages_after};
 
-use crate::phases::{Course, Phased};
+use crate::phases::{LoadProfile, Phased};
 use crate::resolve::Resolver;
-use crate::{Given, PlanPatch, Problem};
+use crate::{PlanPatch, Problem, RawValue};
 
 /// The users of the closed model over time, without the warm-up of a flag.
 pub(crate) struct Users {
@@ -13,7 +13,7 @@ pub(crate) struct Users {
     /// Whether they say how long the run is.
     pub(crate) timed: bool,
     /// What they were given by.
-    pub(crate) by: Given,
+    pub(crate) by: RawValue,
 }
 
 impl Users {
@@ -39,9 +39,9 @@ impl Resolver<'_> {
     /// they are wrong.
     pub(crate) fn users(&mut self, patch: &PlanPatch, phased: Option<&Phased>) -> Option<Option<Users>> {
         if let Some(phased) = phased {
-            let Course::Users(stages) = &phased.course else { return Some(None) };
-            let by = Given::new("phases", "");
-            let by = Given { place: phased.place, ..by };
+            let LoadProfile::Users(stages) = &phased.course else { return Some(None) };
+            let by = RawValue::new("phases", "");
+            let by = RawValue { place: phased.place, ..by };
             // Those of the warm-up alone would not be measured.
             let mut end = Nanos::ZERO;
             let is_measured = |stage: &UserStage| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems, ScriptHost, Switch};
+use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problems, RawValue, ScriptHost, Switch};
 use plimsoll_scenario::{Context, FieldNeeds, Op};
 use plimsoll_script::Host;
 
@@ -49,8 +49,8 @@ impl Host for Still {
 
 fn resolve(source: &'static str, change: impl FnOnce(&mut PlanPatch)) -> Result<Plan, Problems> {
     let mut patch =
-        PlanPatch { urls: vec![Given::new("URL", "http://a.test:81/start")], ..PlanPatch::default() };
-    patch.script.file = Some(Given::new("--script", "dir/s.lua"));
+        PlanPatch { urls: vec![RawValue::new("URL", "http://a.test:81/start")], ..PlanPatch::default() };
+    patch.script.file = Some(RawValue::new("--script", "dir/s.lua"));
     patch.script.host = Some(ScriptHost(Arc::new(Still)));
     change(&mut patch);
     Plan::resolve(patch, &Script(source))
@@ -70,7 +70,7 @@ fn rendered(plan: &Plan) -> String {
 }
 
 fn header(patch: &mut PlanPatch, text: &str) {
-    patch.headers.push(Given::new("--header", text));
+    patch.headers.push(RawValue::new("--header", text));
 }
 
 #[test]
@@ -147,15 +147,15 @@ fn what_cannot_be_done_is_refused() {
         ]
     );
     assert_eq!(
-        refused(own, &|patch| patch.urls.push(Given::new("URL", "http://b.test/"))),
+        refused(own, &|patch| patch.urls.push(RawValue::new("URL", "http://b.test/"))),
         ["--script and more than one URL exclude each other; a script of wrk is for one URL"]
     );
     assert_eq!(
-        refused(own, &|patch| patch.crud.create_method = Some(Given::new("--crud-create-method", "POST"))),
+        refused(own, &|patch| patch.crud.create_method = Some(RawValue::new("--crud-create-method", "POST"))),
         ["--script and --crud-create-method exclude each other; -"]
     );
     assert_eq!(
-        refused(own, &|patch| patch.script.file = Some(Given::new("--script", "absent.lua"))),
+        refused(own, &|patch| patch.script.file = Some(RawValue::new("--script", "absent.lua"))),
         ["--script: cannot read `absent.lua`: entity not found; -"]
     );
     assert_eq!(refused(own, &|patch| patch.script.host = None), ["--script: scripts cannot be run here; -"]);

@@ -14,10 +14,10 @@ use crate::change::{Change, Fate, New, Reply, What};
 use crate::collection::Collection;
 use crate::fields::{Fields, object};
 use crate::identifier::{self, Identifiers};
-use crate::lies::{Liar, LieKind, Told};
+use crate::lies::{FaultInjector, InjectedFault, LieKind};
+use crate::node_status::NodeStatus;
 use crate::proposer::{Outcome, Proposal};
 use crate::query::Query;
-use crate::standing::Standing;
 use crate::timestamp::rfc3339;
 use crate::views::Views;
 
@@ -36,10 +36,10 @@ pub(crate) struct Api {
     /// Where clients reach the others.
     pub(crate) peers: HashMap<u64, SocketAddr>,
     pub(crate) views: Arc<Views>,
-    pub(crate) standing: watch::Receiver<Standing>,
+    pub(crate) node_status: watch::Receiver<NodeStatus>,
     pub(crate) proposals: mpsc::Sender<Proposal>,
     pub(crate) commit_timeout: Duration,
-    pub(crate) liar: Liar,
+    pub(crate) injector: FaultInjector,
     pub(crate) ids: Identifiers,
 }
 
@@ -136,8 +136,8 @@ impl Api {
     }
 
     fn status(&self) -> Value {
-        let standing = self.standing.borrow();
-        let leader = standing.leader;
+        let node_status = self.node_status.borrow();
+        let leader = node_status.leader;
         json!({
             "raft": {
                 "enabled": true,
@@ -146,8 +146,8 @@ impl Api {
                 "node_id": self.id,
                 "peers": self.peers.len(),
                 "leader_id": leader,
-                "term": standing.term,
-                "last_applied": standing.last_applied,
+                "term": node_status.term,
+                "last_applied": node_status.last_applied,
             },
             "service": "plimsoll-crud-node",
             "status": if leader.is_some() { "ready" } else { "electing" },
@@ -156,7 +156,7 @@ impl Api {
     }
 
     fn leader(&self) -> Value {
-        let leader = self.standing.borrow().leader;
+        let leader = self.node_status.borrow().leader;
         json!({
             "is_current_node_leader": leader == Some(self.id),
             "leader_id": leader,
@@ -166,17 +166,17 @@ impl Api {
     }
 
     fn health(&self) -> Value {
-        let standing = self.standing.borrow();
-        let followers = standing.followers.iter();
+        let node_status = self.node_status.borrow();
+        let followers = node_status.followers.iter();
         let followers =
             followers.map(|(id, matched)| json!({"node_id": id, "last_replicated_index": matched}));
         json!({
             "node_id": self.id,
             "cluster_peers": self.peers.len(),
-            "term": standing.term,
-            "commit_index": standing.last_applied,
-            "last_applied": standing.last_applied,
-            "last_log": standing.last_log,
+            "term": node_status.term,
+            "commit_index": node_status.last_applied,
+            "last_applied": node_status.last_applied,
+            "last_log": node_status.last_log,
             "followers": followers.collect::<Value>(),
         })
     }
@@ -231,7 +231,7 @@ impl Api {
         id: Option<u128>,
         read: impl Fn(&crate::state::State) -> T,
     ) -> T {
-        self.views.read(clock::monotonic(), read, || Told {
+        self.views.read(clock::monotonic(), read, || InjectedFault {
             kind: LieKind::Stale,
             operation: operation.to_owned(),
             model: model.to_owned(),
@@ -243,8 +243,12 @@ impl Api {
     // Writes.
 
     /// Has a write made and carried out if this node leads; or says who does.
-    async fn write(&self, request: &Request<'_>, make: impl FnOnce() -> Result<Made, Answer>) -> Answer {
-        let leader = self.standing.borrow().leader;
+    async fn write(
+        &self,
+        request: &Request<'_>,
+        make: impl FnOnce() -> Result<PreparedWrite, Answer>,
+    ) -> Answer {
+        let leader = self.node_status.borrow().leader;
         match leader {
             Some(id) if id == self.id => {}
             Some(id) => return self.redirect(request, id),
@@ -253,7 +257,7 @@ impl Api {
         if request.method != "DELETE" && !request.is_json {
             return Answer::error(415, "unsupported media type, expected application/json");
         }
-        let Made { change, created } = match make() {
+        let PreparedWrite { change, created } = match make() {
             Ok(made) => made,
             Err(refusal) => return refusal,
         };
@@ -267,7 +271,7 @@ impl Api {
         match tokio::time::timeout(self.commit_timeout, outcome).await.unwrap_or(Outcome::Unknown) {
             Outcome::Committed(reply, index) => replied(reply, created).with("x-raft-index", index),
             Outcome::NotLeader => {
-                let leader = self.standing.borrow().leader;
+                let leader = self.node_status.borrow().leader;
                 match leader.filter(|id| *id != self.id) {
                     Some(id) => self.redirect(request, id),
                     None => nobody_leads(),
@@ -288,15 +292,15 @@ impl Api {
         Answer::json(307, body.to_string()).with("location", url)
     }
 
-    fn create(&self, model: &str, request: &Request<'_>) -> Result<Made, Answer> {
+    fn create(&self, model: &str, request: &Request<'_>) -> Result<PreparedWrite, Answer> {
         let fields = Fields::parse(request.body).ok_or_else(|| Answer::error(400, INVALID))?;
         let now = rfc3339(clock::unix());
         let (id, item) = self.item(model, &fields, &now).map_err(|why| Answer::error(400, why))?;
         let change = self.creation(model, &[(id, item.clone())]);
-        Ok(Made { change, created: Some(item) })
+        Ok(PreparedWrite { change, created: Some(item) })
     }
 
-    fn create_all(&self, model: &str, request: &Request<'_>) -> Result<Made, Answer> {
+    fn create_all(&self, model: &str, request: &Request<'_>) -> Result<PreparedWrite, Answer> {
         const INVALID_ARRAY: &str = "Invalid JSON array";
         let refuse = |why: Refusal| Answer::error(400, if why == INVALID { INVALID_ARRAY } else { why });
         let objects: Vec<Fields<'_>> = serde_json::from_slice(request.body).map_err(|_| refuse(INVALID))?;
@@ -320,7 +324,7 @@ impl Api {
             created.push_str(item);
         }
         created.push(']');
-        Ok(Made { change, created: Some(created) })
+        Ok(PreparedWrite { change, created: Some(created) })
     }
 
     /// The id and the text of a new item.
@@ -332,9 +336,9 @@ impl Api {
 
     fn creation(&self, model: &str, items: &[(u128, String)]) -> Vec<u8> {
         let new = items.iter().map(|(id, item)| {
-            let fate = if self.liar.lies(LieKind::Lose) {
+            let fate = if self.injector.lies(LieKind::Lose) {
                 Fate::Lost
-            } else if self.liar.lies(LieKind::Duplicate) {
+            } else if self.injector.lies(LieKind::Duplicate) {
                 Fate::Duplicated(self.ids.next())
             } else {
                 Fate::Stored
@@ -344,7 +348,7 @@ impl Api {
         Change { model, what: What::Create(new.collect()), lost: false }.encode()
     }
 
-    fn update(&self, model: &str, id: &str, request: &Request<'_>) -> Result<Made, Answer> {
+    fn update(&self, model: &str, id: &str, request: &Request<'_>) -> Result<PreparedWrite, Answer> {
         let id = identifier::parse(id).ok_or_else(Answer::not_found)?;
         let invalid = |why: Refusal| Answer::error(400, why);
         let fields = Fields::parse(request.body).ok_or_else(|| invalid(INVALID))?;
@@ -353,21 +357,24 @@ impl Api {
         let object = str::from_utf8(request.body).map_err(|_| invalid(INVALID))?;
         let at = &rfc3339(clock::unix());
         let what = if partly { What::Merge { id, object, at } } else { What::Replace { id, object, at } };
-        Ok(Made {
-            change: Change { model, what, lost: self.liar.lies(LieKind::Lose) }.encode(),
+        Ok(PreparedWrite {
+            change: Change { model, what, lost: self.injector.lies(LieKind::Lose) }.encode(),
             created: None,
         })
     }
 
-    fn delete(&self, model: &str, id: &str) -> Result<Made, Answer> {
+    fn delete(&self, model: &str, id: &str) -> Result<PreparedWrite, Answer> {
         let id = identifier::parse(id).ok_or_else(Answer::not_found)?;
-        let lost = self.liar.lies(LieKind::Resurrect);
-        Ok(Made { change: Change { model, what: What::Delete { id }, lost }.encode(), created: None })
+        let lost = self.injector.lies(LieKind::Resurrect);
+        Ok(PreparedWrite {
+            change: Change { model, what: What::Delete { id }, lost }.encode(),
+            created: None,
+        })
     }
 }
 
 /// A write that is ready for the log, and what its client is told if it creates something.
-struct Made {
+struct PreparedWrite {
     change: Vec<u8>,
     created: Option<String>,
 }

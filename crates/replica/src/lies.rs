@@ -35,7 +35,7 @@ pub enum LieKind {
 
 /// A lie that was told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct InjectedFault {
     pub(crate) kind: LieKind,
     /// What was asked for: `create`, `update`, `delete`, `get`, `count` or `list`.
     pub(crate) operation: String,
@@ -49,19 +49,19 @@ pub(crate) struct Told {
 /// Lies in the order in which they were told, up to a bound.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Confession {
-    told: Vec<Told>,
+    told: Vec<InjectedFault>,
     total: u64,
 }
 
 impl Confession {
-    pub(crate) fn add(&mut self, told: Told) {
+    pub(crate) fn add(&mut self, told: InjectedFault) {
         self.total += 1;
         if self.told.len() < KEPT {
             self.told.push(told);
         }
     }
 
-    pub(crate) fn told(&self) -> &[Told] {
+    pub(crate) fn told(&self) -> &[InjectedFault] {
         &self.told
     }
 
@@ -73,13 +73,13 @@ impl Confession {
 
 /// Chooses what is treated wrongly, by the seed and a number alone.
 #[derive(Debug)]
-pub(crate) struct Liar {
+pub(crate) struct FaultInjector {
     lie: Option<Lie>,
     seed: u64,
     number: AtomicU64,
 }
 
-impl Liar {
+impl FaultInjector {
     pub(crate) const fn new(lie: Option<Lie>, seed: u64) -> Self {
         Self { lie, seed, number: AtomicU64::new(0) }
     }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn the_share_of_lies_is_as_told_and_always_the_same() {
         let lies = |seed| {
-            let liar = Liar::new(Some(Lie { kind: LieKind::Lose, share: 0.25 }), seed);
-            assert!(!liar.lies(LieKind::Stale));
-            (0..1000).map(|_| liar.lies(LieKind::Lose)).collect::<Vec<_>>()
+            let injector = FaultInjector::new(Some(Lie { kind: LieKind::Lose, share: 0.25 }), seed);
+            assert!(!injector.lies(LieKind::Stale));
+            (0..1000).map(|_| injector.lies(LieKind::Lose)).collect::<Vec<_>>()
         };
         let count = lies(1).iter().filter(|lie| **lie).count();
         assert!((200..300).contains(&count), "{count}");
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_not_kept_is_counted() {
-        let told = Told {
+        let told = InjectedFault {
             kind: LieKind::Lose,
             operation: "create".to_owned(),
             model: "m".to_owned(),

@@ -64,9 +64,9 @@ impl Log {
         let Recovered { segments, entries, torn } =
             Segments::open(folder, purged.map(|purged| purged.index))?;
         let (writer, orders) = channel();
-        let desk = Desk { folder: folder.to_owned(), segments, fsync, unsynced: None };
+        let log_writer = LogWriter { folder: folder.to_owned(), segments, fsync, unsynced: None };
         let thread = std::thread::Builder::new().name("log".to_owned());
-        let thread = thread.spawn(move || desk.work(&orders)).map_err(ReplicaError::Thread)?;
+        let thread = thread.spawn(move || log_writer.work(&orders)).map_err(ReplicaError::Thread)?;
         // How long they are matters only for what goes to followers at once.
         let entries = entries.into_iter().map(|entry| (length(&entry), entry)).map(|(n, entry)| (entry, n));
         let kept = Kept { entries: entries.collect(), purged, vote, written: 0, writer };
@@ -238,7 +238,7 @@ impl RaftLogStorage<Types> for Log {
 }
 
 /// Where orders are carried out.
-struct Desk {
+struct LogWriter {
     folder: PathBuf,
     segments: Segments,
     fsync: Fsync,
@@ -246,7 +246,7 @@ struct Desk {
     unsynced: Option<Nanos>,
 }
 
-impl Desk {
+impl LogWriter {
     fn work(mut self, orders: &Receiver<Order>) {
         loop {
             let order = match self.unsynced {

@@ -43,19 +43,19 @@ impl Query {
     }
 
     /// The items to choose from: those of the page, if no others have to be looked at.
-    pub(crate) fn collect(&self, state: &State, model: &str) -> Found {
-        let Some(items) = state.models.get(model) else { return Found::default() };
+    pub(crate) fn collect(&self, state: &State, model: &str) -> QueryResult {
+        let Some(items) = state.models.get(model) else { return QueryResult::default() };
         let all = items.iter().map(|(_, item)| item.clone());
         let is_plain = self.sort.is_none() && self.wanted.is_empty();
-        Found {
+        QueryResult {
             items: if is_plain { all.skip(self.skip).take(self.taken()).collect() } else { all.collect() },
             total: is_plain.then_some(items.len()),
         }
     }
 
     /// The reply: a page of what was found.
-    pub(crate) fn page(&self, found: Found) -> String {
-        let Found { mut items, total } = found;
+    pub(crate) fn page(&self, found: QueryResult) -> String {
+        let QueryResult { mut items, total } = found;
         let total = total.unwrap_or_else(|| {
             self.choose(&mut items);
             let total = items.len();
@@ -95,7 +95,7 @@ impl Query {
 
 /// Items, and how many there are in all, if that is known.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct QueryResult {
     items: Vec<Arc<str>>,
     total: Option<usize>,
 }

@@ -19,14 +19,14 @@ use crate::consensus::{Raft, SnapshotMeta};
 use crate::durable;
 use crate::error::ReplicaError;
 use crate::identifier::Identifiers;
-use crate::lies::Liar;
+use crate::lies::FaultInjector;
 use crate::log::{Log, Writer};
 use crate::machine::Machine;
 use crate::network::Addresses;
+use crate::node_status::NodeStatus;
 use crate::options::{Peer, ReplicaOptions};
 use crate::proposer::{self, Proposal};
 use crate::snapshot::Snapshots;
-use crate::standing::Standing;
 use crate::views::Views;
 use crate::{http, peers};
 
@@ -122,23 +122,23 @@ impl Bound {
     pub fn start(
         self,
         peers: &[Peer],
-        heard: impl FnMut(&Standing) + Send + 'static,
+        heard: impl FnMut(&NodeStatus) + Send + 'static,
     ) -> Result<Replica, ReplicaError> {
         let Self { options, folder, http, raft } = self;
         let Folder { lock, log, writer, snapshots, meta, views, .. } = folder;
         let stopper = Stopper(Arc::new(watch::Sender::new(false)));
-        let (stand, standing) = watch::channel(Standing::default());
+        let (stand, node_status) = watch::channel(NodeStatus::default());
         let (propose, proposals) = mpsc::channel(WAITING);
         let api = Arc::new(Api {
             id: options.id,
             http: http.address,
             peers: peers.iter().map(|peer| (peer.id, peer.http)).collect(),
             views: views.clone(),
-            standing,
+            node_status,
             proposals: propose,
             commit_timeout: duration(options.commit_timeout),
             // Other numbers than those of the values that diverge.
-            liar: Liar::new(options.lie, options.seed),
+            injector: FaultInjector::new(options.lie, options.seed),
             ids: Identifiers::new(),
         });
         let addresses: HashMap<u64, SocketAddr> = peers.iter().map(|peer| (peer.id, peer.raft)).collect();
@@ -253,7 +253,7 @@ struct Node {
     snapshots: Snapshots,
     machine: Machine,
     proposals: mpsc::Receiver<Proposal>,
-    stand: watch::Sender<Standing>,
+    stand: watch::Sender<NodeStatus>,
 }
 
 impl Node {
@@ -261,7 +261,7 @@ impl Node {
         self,
         listener: TcpListener,
         stop: watch::Receiver<bool>,
-        mut heard: impl FnMut(&Standing),
+        mut heard: impl FnMut(&NodeStatus),
     ) -> Result<(), ReplicaError> {
         let Self { options, members, addresses, log, snapshots, machine, proposals, stand } = self;
         let config = config(&options, &members)?;
@@ -317,21 +317,21 @@ async fn watch(
     log: &Log,
     (snapshots, snapshot_every): (&Snapshots, u64),
     lease: u64,
-    stand: &watch::Sender<Standing>,
-    heard: &mut impl FnMut(&Standing),
+    stand: &watch::Sender<NodeStatus>,
+    heard: &mut impl FnMut(&NodeStatus),
 ) -> Result<(), ReplicaError> {
     let mut metrics = raft.metrics();
     let mut snapshot_from = log.written();
     loop {
-        let (standing, state) = {
+        let (node_status, state) = {
             let metrics = metrics.borrow_and_update();
-            (Standing::of(&metrics, lease), metrics.running_state.clone())
+            (NodeStatus::of(&metrics, lease), metrics.running_state.clone())
         };
         state.map_err(|error| ReplicaError::Stopped(error.to_string()))?;
         let before = stand.borrow().leader;
-        stand.send_replace(standing.clone());
-        if before != standing.leader {
-            heard(&standing);
+        stand.send_replace(node_status.clone());
+        if before != node_status.leader {
+            heard(&node_status);
         }
         // One that is longer than the log since then would cost more than it saves.
         if log.written() - snapshot_from >= snapshot_every.max(snapshots.length()) {

@@ -7,7 +7,7 @@ use crate::change::{Change, Fate, New, Reply, What, decode};
 use crate::collection::Collection;
 use crate::fields::{Fields, object, string, with_id};
 use crate::identifier;
-use crate::lies::{Confession, Liar, LieKind, Told};
+use crate::lies::{Confession, FaultInjector, InjectedFault, LieKind};
 
 /// Changes of one entry that are told apart when it is chosen which of them diverge.
 const CHANGES_PER_ENTRY: u64 = 1 << 20;
@@ -24,13 +24,13 @@ impl State {
         self.models.get(model)?.get(id)
     }
 
-    /// Carries out the entry with this index, and says what came of each of its changes. `liar` says which
-    /// values this node alone changes.
+    /// Carries out the entry with this index, and says what came of each of its changes. `injector` says
+    /// which values this node alone changes.
     pub(crate) fn apply(
         &mut self,
         index: u64,
         entry: &[u8],
-        liar: &Liar,
+        injector: &FaultInjector,
     ) -> Result<Vec<Reply>, postcard::Error> {
         let numbers = index.wrapping_mul(CHANGES_PER_ENTRY)..;
         let mut numbers = numbers.into_iter();
@@ -38,8 +38,13 @@ impl State {
             .map(|change| {
                 let change = change?;
                 let items = self.models.entry_of(change.model);
-                let mut carried =
-                    Carried { items, lies: &mut self.lies, model: change.model, liar, numbers: &mut numbers };
+                let mut carried = Carried {
+                    items,
+                    lies: &mut self.lies,
+                    model: change.model,
+                    injector,
+                    numbers: &mut numbers,
+                };
                 Ok(carried.out(&change))
             })
             .collect()
@@ -65,7 +70,7 @@ struct Carried<'a, N> {
     items: &'a mut Collection,
     lies: &'a mut Confession,
     model: &'a str,
-    liar: &'a Liar,
+    injector: &'a FaultInjector,
     numbers: &'a mut N,
 }
 
@@ -122,7 +127,7 @@ impl<N: Iterator<Item = u64>> Carried<'_, N> {
     /// Stores an item, or on a node that diverges something else.
     fn store(&mut self, operation: &str, id: u128, item: &str) {
         let number = self.numbers.next().expect("numbers do not end");
-        if self.liar.lies_about(LieKind::Diverge, number) {
+        if self.injector.lies_about(LieKind::Diverge, number) {
             self.items.put(id, &diverged(item));
             self.tell(LieKind::Diverge, operation, id, None);
         } else {
@@ -131,7 +136,7 @@ impl<N: Iterator<Item = u64>> Carried<'_, N> {
     }
 
     fn tell(&mut self, kind: LieKind, operation: &str, id: u128, duplicate: Option<u128>) {
-        self.lies.add(Told {
+        self.lies.add(InjectedFault {
             kind,
             operation: operation.to_owned(),
             model: self.model.to_owned(),
@@ -214,7 +219,7 @@ mod tests {
 
     fn apply(state: &mut State, what: What<'_>, lost: bool) -> Reply {
         let entry = Change { model: "m", what, lost }.encode();
-        state.apply(1, &entry, &Liar::new(None, 0)).unwrap().remove(0)
+        state.apply(1, &entry, &FaultInjector::new(None, 0)).unwrap().remove(0)
     }
 
     fn create(state: &mut State, fate: Fate) -> Reply {
@@ -284,10 +289,10 @@ mod tests {
 
     #[test]
     fn a_node_diverges_by_itself() {
-        let liar = Liar::new(Some(Lie { kind: LieKind::Diverge, share: 1.0 }), 0);
+        let injector = FaultInjector::new(Some(Lie { kind: LieKind::Diverge, share: 1.0 }), 0);
         let mut state = State::default();
         let what = What::Create(vec![New { id: 1, item: ITEM, fate: Fate::Stored }]);
-        state.apply(1, &Change { model: "m", what, lost: false }.encode(), &liar).unwrap();
+        state.apply(1, &Change { model: "m", what, lost: false }.encode(), &injector).unwrap();
         assert_eq!(item(&state), Some(&ITEM.replace("\"a\"", "\"a?\"")[..]));
         assert_eq!(state.lies.told()[0].kind, LieKind::Diverge);
         assert_eq!(diverged(&ITEM.replace("\"name\":\"a\",", "")).matches(r#""price":2"#).count(), 1);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use plimsoll_core::Nanos;
 
 use crate::change::Reply;
-use crate::lies::{Confession, Liar, LieKind, Told};
+use crate::lies::{Confession, FaultInjector, InjectedFault, LieKind};
 use crate::options::ReplicaOptions;
 use crate::state::State;
 
@@ -15,7 +15,7 @@ use crate::state::State;
 #[derive(Debug)]
 pub(crate) struct Views {
     fresh: RwLock<State>,
-    liar: Liar,
+    injector: FaultInjector,
     stale: Option<Mutex<Stale>>,
     /// Lies of this node about reads.
     told: Mutex<Confession>,
@@ -32,11 +32,11 @@ struct Stale {
 
 impl Views {
     pub(crate) fn new(options: &ReplicaOptions, state: State) -> Self {
-        let liar = Liar::new(options.lie, options.seed);
-        let stale = liar.is(LieKind::Stale).then(|| {
+        let injector = FaultInjector::new(options.lie, options.seed);
+        let stale = injector.is(LieKind::Stale).then(|| {
             Mutex::new(Stale { by: options.stale_by, state: state.clone(), waiting: VecDeque::new() })
         });
-        Self { fresh: RwLock::new(state), liar, stale, told: Mutex::default() }
+        Self { fresh: RwLock::new(state), injector, stale, told: Mutex::default() }
     }
 
     /// Carries out an entry.
@@ -46,7 +46,7 @@ impl Views {
             stale.waiting.push_back((now, index, entry.clone()));
             stale.advance(now);
         }
-        self.fresh.write().expect("nobody panics with it").apply(index, entry, &self.liar)
+        self.fresh.write().expect("nobody panics with it").apply(index, entry, &self.injector)
     }
 
     /// Takes another state.
@@ -69,10 +69,10 @@ impl Views {
         &self,
         now: Nanos,
         read: impl Fn(&State) -> T,
-        lie: impl FnOnce() -> Told,
+        lie: impl FnOnce() -> InjectedFault,
     ) -> T {
         let truth = self.look(&read);
-        let Some(stale) = self.stale.as_ref().filter(|_| self.liar.lies(LieKind::Stale)) else {
+        let Some(stale) = self.stale.as_ref().filter(|_| self.injector.lies(LieKind::Stale)) else {
             return truth;
         };
         let mut stale = stale.lock().expect("nobody panics with it");
@@ -85,7 +85,7 @@ impl Views {
     }
 
     /// All lies that this node knows of, about items and then about reads, and how many there were.
-    pub(crate) fn lies(&self) -> (Vec<Told>, u64) {
+    pub(crate) fn lies(&self) -> (Vec<InjectedFault>, u64) {
         let (mut told, mut total) = self.look(|state| (state.lies.told().to_vec(), state.lies.total()));
         let of_reads = self.told.lock().expect("nobody panics with it");
         told.extend_from_slice(of_reads.told());
@@ -96,7 +96,7 @@ impl Views {
 
 impl Stale {
     fn advance(&mut self, now: Nanos) {
-        let honest = Liar::new(None, 0);
+        let honest = FaultInjector::new(None, 0);
         while let Some((_, index, entry)) = self.waiting.pop_front_if(|(at, ..)| *at + self.by <= now) {
             // What the fresh state could not carry out has ended the node.
             drop(self.state.apply(index, &entry, &honest));

@@ -6,11 +6,11 @@
 
 mod chart;
 mod comparing;
-mod course;
 mod figures;
 mod heat;
 mod machine;
 mod markup;
+mod time_series;
 mod times;
 mod verdict;
 

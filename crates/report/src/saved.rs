@@ -12,7 +12,7 @@ use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tal
 
 pub use self::encoding::{tallies_from_bytes, tallies_to_bytes};
 pub use self::merging::MergeError;
-pub use self::unfinished::{Beginning, Cut, MOST_PARTS, Part, PartKind, Told};
+pub use self::unfinished::{Beginning, Cut, LiveRecord, MOST_PARTS, Part, PartKind};
 use crate::{ReadError, RunResult};
 
 /// The version of the bytes of a saved run: raised when a field changes its meaning or goes.

@@ -16,8 +16,8 @@ pub struct SlicesResult {
     /// "response_time" or "service_time".
     pub time: String,
     /// Slice by slice, in the order of time: the values in nanoseconds, in ascending order, each with how
-    /// often it occurred, as in "1012735:17 1013759:3". Values are those of the histogram: less than 0.1 % too large.
-    /// Empty, with a reason in `missing`, if they are too many.
+    /// often it occurred, as in "1012735:17 1013759:3". Values are those of the histogram: less than 0.1 %
+    /// too large. Empty, with a reason in `missing`, if they are too many.
     pub values: Vec<String>,
     /// Why there are no slices; null if there are.
     pub missing: Option<String>,

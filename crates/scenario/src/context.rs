@@ -17,8 +17,8 @@ pub struct Context<'a> {
     pub unix_ns: u64,
     /// The values of the variables, in the order of [`Scope::variables`]; one that is not there renders
     /// nothing. Each must be fit for a header ([`header::is_value`](crate::header::is_value)): whoever takes
-    /// a value from outside checks that before it is stored, as [`Reaction::apply`](crate::Reaction::apply)
-    /// does, and no rendering looks at it again.
+    /// a value from outside checks that before it is stored, as
+    /// [`ResponseHandler::apply`](crate::ResponseHandler::apply) does, and no rendering looks at it again.
     pub variables: &'a [Vec<u8>],
     /// The value of the Cookie field for a request that [sends cookies](crate::RequestSpec::cookies): what
     /// [`CookieJar::header`](crate::CookieJar) wrote; empty if there are none.

@@ -201,8 +201,8 @@ impl DynamicRequest {
     /// left out (RFC 9113 section 8.2.2). It has to [pass](Self::check), and must not be [`raw`](Self::raw):
     /// [`parse_http1`](Self::parse_http1) makes fields of that.
     ///
-    /// On a connection with a book, [`HeaderBook::begin`](plimsoll_wire::http2::HeaderBook::begin) comes
-    /// first.
+    /// On a connection with a book,
+    /// [`HeaderBlockCache::begin`](plimsoll_wire::http2::HeaderBlockCache::begin) comes first.
     pub fn write_block(&self, scheme: Scheme, out: &mut Vec<u8>) {
         put_literal(out, b":method", &self.method, false);
         put_literal(out, b":scheme", scheme.as_str().as_bytes(), false);

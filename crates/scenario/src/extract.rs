@@ -11,12 +11,12 @@ pub struct Extract {
     /// Where it goes: the position in [`Context::variables`](crate::Context::variables).
     pub variable: u16,
     /// What is made of it.
-    pub form: Form,
+    pub form: Conversion,
 }
 
 /// What is made of a value that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Conversion {
     /// The value as it is, without white space around it.
     Value,
     /// A reference to a resource, such as a Location (RFC 9110 section 10.2.2), becomes the path and query by
@@ -32,9 +32,9 @@ impl Extract {
     /// came from. Allocates only when `into` has to grow.
     ///
     /// This is where variables are kept from splitting the requests that use them: what is stored never
-    /// contains CR, LF, NUL or another control character but the tab, and a [path](Form::Path) consists of
-    /// visible ASCII characters, the first of them `/`; so does a [URL](Form::Url) behind its authority.
-    /// (What is not, in a value that a target uses, is percent-encoded there.)
+    /// contains CR, LF, NUL or another control character but the tab, and a [path](Conversion::Path) consists
+    /// of visible ASCII characters, the first of them `/`; so does a [URL](Conversion::Url) behind its
+    /// authority. (What is not, in a value that a target uses, is percent-encoded there.)
     ///
     /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
     /// control characters; a reference that does not lead to a path of http or https.
@@ -43,19 +43,19 @@ impl Extract {
     }
 
     /// The same without saying where the value is and where it goes.
-    pub(crate) fn make(form: Form, value: &[u8], request: Resource<'_>, into: &mut Vec<u8>) -> bool {
+    pub(crate) fn make(form: Conversion, value: &[u8], request: Resource<'_>, into: &mut Vec<u8>) -> bool {
         into.clear();
         let value = trimmed(value);
         let found = match form {
-            Form::Value => {
+            Conversion::Value => {
                 let legal = !value.is_empty() && is_value(value);
                 if legal {
                     into.extend_from_slice(value);
                 }
                 legal
             }
-            Form::Path => resolve(value, request.path, into),
-            Form::Url => resolve_url(value, request, into),
+            Conversion::Path => resolve(value, request.path, into),
+            Conversion::Url => resolve_url(value, request, into),
         };
         if !found {
             into.clear();
@@ -82,7 +82,7 @@ mod tests {
         Resource { origin: Origin { https: true, authority: b"h:81" }, path }
     }
 
-    fn applied(form: Form, value: &[u8]) -> Option<Vec<u8>> {
+    fn applied(form: Conversion, value: &[u8]) -> Option<Vec<u8>> {
         let mut into = b"left over".to_vec();
         let found =
             Extract { header: "x".to_owned(), variable: 0, form }.apply(value, asked(b"/a/b?c"), &mut into);
@@ -99,14 +99,18 @@ mod tests {
             (b"a\tb", b"a\tb"),
             (b"/a b#c", b"/a b#c"),
         ] {
-            assert_eq!(applied(Form::Value, value).as_deref(), Some(kept), "{}", value.escape_ascii());
+            assert_eq!(applied(Conversion::Value, value).as_deref(), Some(kept), "{}", value.escape_ascii());
         }
     }
 
     #[test]
     fn a_path_is_resolved_against_that_of_the_request() {
         for (value, path) in [("http://x/y?z", "/y?z"), (" d ", "/a/d"), ("?d", "/a/b?d"), ("", "/a/b?c")] {
-            assert_eq!(applied(Form::Path, value.as_bytes()).as_deref(), Some(path.as_bytes()), "{value:?}");
+            assert_eq!(
+                applied(Conversion::Path, value.as_bytes()).as_deref(),
+                Some(path.as_bytes()),
+                "{value:?}"
+            );
         }
     }
 
@@ -119,24 +123,28 @@ mod tests {
             ("/y", "https://h:81/y"),
             (" d ", "https://h:81/a/d"),
         ] {
-            assert_eq!(applied(Form::Url, value.as_bytes()).as_deref(), Some(url.as_bytes()), "{value:?}");
+            assert_eq!(
+                applied(Conversion::Url, value.as_bytes()).as_deref(),
+                Some(url.as_bytes()),
+                "{value:?}"
+            );
         }
         for value in ["mailto:a@b", "http://me:secret@x/", "http://", "http:///a", "http://a b/"] {
-            assert_eq!(applied(Form::Url, value.as_bytes()), None, "{value}");
+            assert_eq!(applied(Conversion::Url, value.as_bytes()), None, "{value}");
         }
     }
 
     #[test]
     fn what_would_split_a_request_is_not_taken() {
         for value in [&b"a\r\nX: y"[..], b"/a\rb", b"/a\nb", b"/a\0b", b"/a\x7fb", b"/a\x0bb", b"/\r\n"] {
-            for form in [Form::Value, Form::Path, Form::Url] {
+            for form in [Conversion::Value, Conversion::Path, Conversion::Url] {
                 assert_eq!(applied(form, value), None, "{form:?} {}", value.escape_ascii());
             }
         }
         for value in [&b"/a b"[..], b"/\xc3\xa4", b"/a\tb", b"?\xff", b"http://x/ y"] {
-            assert_eq!(applied(Form::Path, value), None, "{}", value.escape_ascii());
+            assert_eq!(applied(Conversion::Path, value), None, "{}", value.escape_ascii());
         }
-        assert_eq!(applied(Form::Value, b" \t"), None, "there is nothing to use");
+        assert_eq!(applied(Conversion::Value, b" \t"), None, "there is nothing to use");
     }
 
     proptest! {
@@ -147,16 +155,16 @@ mod tests {
             ),
             base in proptest::collection::vec(any::<u8>(), 0..20),
         ) {
-            for form in [Form::Value, Form::Path, Form::Url] {
+            for form in [Conversion::Value, Conversion::Path, Conversion::Url] {
                 let mut into = Vec::new();
                 let extract = Extract { header: String::new(), variable: 0, form };
                 if extract.apply(&value, asked(&base), &mut into) {
                     prop_assert!(is_value(&into) && !into.is_empty());
                     prop_assert_eq!(trimmed(&into), &into[..]);
-                    if form == Form::Url {
+                    if form == Conversion::Url {
                         prop_assert!(crate::reference::origin(&into).is_some());
                     }
-                    if form == Form::Path {
+                    if form == Conversion::Path {
                         prop_assert!(into.starts_with(b"/"));
                         prop_assert!(into.iter().all(|&byte| byte.is_ascii_graphic() && byte != b'#'));
                     }

@@ -2,7 +2,7 @@
 
 use plimsoll_core::Random;
 use plimsoll_wire::http2::hpack::put_literal;
-use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBook, Indexing};
+use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 
 use crate::head::{FieldText, HeadField};
 use crate::request::skip;
@@ -22,7 +22,7 @@ pub(crate) enum FieldBlock {
 
 impl FieldBlock {
     /// Adds `fields`, but for those that HTTP/2 does not send, to `book`, if there is one.
-    pub(crate) fn compile(fields: &[HeadField], book: Option<&mut HeaderBook>) -> Self {
+    pub(crate) fn compile(fields: &[HeadField], book: Option<&mut HeaderBlockCache>) -> Self {
         let fields = fields.iter().filter(|field| !field.of_connection);
         let Some(book) = book else {
             return Self::Loose { fields: fields.cloned().collect() };
@@ -70,7 +70,7 @@ impl RequestTemplate {
     /// of the connection's other requests, and is encoded anew, which allocates.
     pub fn render_block(
         &self,
-        book: &HeaderBook,
+        book: &HeaderBlockCache,
         indexing: &mut Indexing,
         context: &Context<'_>,
         random: &mut Random,

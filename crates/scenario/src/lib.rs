@@ -12,7 +12,6 @@
 mod condition;
 mod context;
 mod cookie;
-mod deal;
 mod dynamic;
 pub mod error;
 mod extract;
@@ -28,11 +27,12 @@ pub mod pointer;
 mod pool;
 mod program;
 mod quote;
-mod reaction;
 pub mod redaction;
 pub mod redirect;
 pub mod reference;
 mod request;
+mod response_handler;
+mod round_robin;
 mod script;
 mod session;
 pub mod slot;
@@ -45,10 +45,9 @@ pub mod token;
 pub use condition::Condition;
 pub use context::{Constants, Context, Scope};
 pub use cookie::CookieJar;
-pub use deal::Deal;
 pub use dynamic::DynamicRequest;
 pub use error::TemplateError;
-pub use extract::{Extract, Form};
+pub use extract::{Conversion, Extract};
 pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Per, Rows, Share};
 pub use fingerprint::Fingerprint;
 pub use head::check_method;
@@ -58,15 +57,16 @@ pub use pause::Pause;
 pub use pool::{PoolSpec, Row};
 pub use program::{Next, Op, Program, Surroundings};
 pub use quote::first_line;
-pub use reaction::{
-    CheckSpec, CollectSpec, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec, Reaction,
-    ReactionSpec, Source, StatusRange, Verdict,
-};
 pub use redaction::Redaction;
 pub use request::{RequestTemplate, Supplied};
+pub use response_handler::{
+    CheckSpec, CollectSpec, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec,
+    ReactionSpec, ResponseHandler, Source, StatusRange, Verdict,
+};
+pub use round_robin::WeightedRoundRobin;
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
 pub use slot::{Slot, Writing};
 pub use spec::{Body, Dialect, RequestSpec, Scheme};
-pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, Made, Sequel, Supply};
+pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, BodySupply, FollowUp, SuppliedBody};
 pub use template::Template;

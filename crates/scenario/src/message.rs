@@ -82,7 +82,7 @@ pub struct Received<'a> {
     /// Wall-clock time in seconds since 1970, for the age of cookies.
     pub unix_s: u64,
     /// By what answers to the last supplied body are known: the id of the session's
-    /// [sequel](crate::Sequel).
+    /// [follow-up](crate::FollowUp).
     pub id: Option<[u8; 32]>,
 }
 

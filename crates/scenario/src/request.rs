@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Random;
 use plimsoll_wire::cache::Operation;
-use plimsoll_wire::http2::{HeaderBook, Payload};
+use plimsoll_wire::http2::{HeaderBlockCache, Payload};
 
 use crate::frame::{self, Frame, Value};
 use crate::head::{FieldText, Head, HeadField};
@@ -106,7 +106,7 @@ impl RequestTemplate {
     pub fn compile(
         spec: &RequestSpec,
         scope: &Scope<'_>,
-        book: Option<&mut HeaderBook>,
+        book: Option<&mut HeaderBlockCache>,
     ) -> Result<Self, TemplateError> {
         let content = Content::compile(&spec.body, scope).map_err(|error| error.at("body"))?;
         if let Dialect::Cache { name } = &spec.dialect {

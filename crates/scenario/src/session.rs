@@ -1,6 +1,6 @@
 //! What one iteration remembers.
 
-use crate::Sequel;
+use crate::FollowUp;
 use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
 
@@ -16,7 +16,7 @@ pub struct Session {
     /// Cookies that servers have set in this iteration.
     pub cookies: CookieJar,
     /// How to ask what became of the last request whose body a supply gave, if that can be asked.
-    pub sequel: Option<Sequel>,
+    pub follow_up: Option<FollowUp>,
     /// The last request, as far as a step needs it.
     pub sent: SentRequest,
     /// The fields of the last response, for scripts.
@@ -74,7 +74,7 @@ impl Session {
         self.variables.iter_mut().for_each(Vec::clear);
         self.known.fill(false);
         self.cookies.clear();
-        self.sequel = None;
+        self.follow_up = None;
         self.sent.method.clear();
         self.sent.path.clear();
         self.sent.authority.clear();

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 /// Where the bodies of requests with [`Body::Supplied`](crate::Body::Supplied) come from.
 #[derive(Clone, Debug)]
-pub struct Supply {
+pub struct BodySupply {
     /// Records that each body has, for reports.
     pub records: u32,
     /// The bodies.
     pub bodies: Bodies,
     /// Bodies that were made before the run, each of which is taken before any other, and once.
-    pub stock: Arc<[Made]>,
+    pub stock: Arc<[SuppliedBody]>,
 }
 
 /// The bodies of a supply.
@@ -21,33 +21,33 @@ pub enum Bodies {
     /// Another one for each request.
     Fresh(Arc<dyn BodySource>),
     /// These over and over, in their order. There is at least one.
-    Ready(Arc<[Made]>),
+    Ready(Arc<[SuppliedBody]>),
 }
 
 /// A body, with what belongs to it.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct SuppliedBody {
     /// The body.
     pub body: Arc<[u8]>,
     /// What becomes of it is asked for later.
-    pub sequel: Option<Sequel>,
+    pub follow_up: Option<FollowUp>,
     /// When it may be sent, in nanoseconds since 1970: what is signed expires.
     pub window: RangeInclusive<u64>,
 }
 
 /// How to ask what became of a request.
 #[derive(Clone, Debug)]
-pub struct Sequel {
+pub struct FollowUp {
     /// By what its answers are known: a request id, say.
     pub id: [u8; 32],
     /// The body of the request that asks.
     pub inquiry: Arc<[u8]>,
 }
 
-impl Made {
+impl SuppliedBody {
     /// A body with nothing beside it, which may be sent at any time.
     pub fn plain(body: Arc<[u8]>) -> Self {
-        Self { body, sequel: None, window: ALWAYS }
+        Self { body, follow_up: None, window: ALWAYS }
     }
 }
 
@@ -60,7 +60,7 @@ pub trait BodySource: fmt::Debug + Send + Sync {
     fn open(&self, seed: u64) -> Box<dyn BodyMaker>;
 
     /// For how long the times in one body go on, in nanoseconds, at least 1: see
-    /// [`Turns`](plimsoll_core::Turns).
+    /// [`SequenceAllocator`](plimsoll_core::SequenceAllocator).
     fn span_ns(&self) -> u64;
 
     /// When the times of the first body begin, in nanoseconds since 1970; `None` for when it is made.
@@ -104,11 +104,11 @@ pub trait BodyMaker: Send {
 
 impl dyn BodyMaker {
     /// Makes body `number`, with what belongs to it; `scratch` is room to make it in.
-    pub fn made(&mut self, number: u64, unix_ns: u64, scratch: &mut Vec<u8>) -> Made {
+    pub fn made(&mut self, number: u64, unix_ns: u64, scratch: &mut Vec<u8>) -> SuppliedBody {
         self.make(number, unix_ns, scratch);
         let (body, window) = (Arc::from(&scratch[..]), self.window());
-        let sequel = self.inquire(scratch).map(|id| Sequel { id, inquiry: Arc::from(&scratch[..]) });
-        Made { body, sequel, window }
+        let follow_up = self.inquire(scratch).map(|id| FollowUp { id, inquiry: Arc::from(&scratch[..]) });
+        SuppliedBody { body, follow_up, window }
     }
 }
 

@@ -3,10 +3,11 @@
 use allocation_counter::measure;
 use plimsoll_core::Random;
 use plimsoll_scenario::{
-    Body, CheckSpec, Context, DynamicRequest, ExtractSpec, FieldList, Form, Matching, Reaction, ReactionSpec,
-    Received, RequestSpec, RequestTemplate, Scheme, Scope, SentRequest, Session, Source, StatusRange,
+    Body, CheckSpec, Context, Conversion, DynamicRequest, ExtractSpec, FieldList, Matching, ReactionSpec,
+    Received, RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, SentRequest, Session, Source,
+    StatusRange,
 };
-use plimsoll_wire::http2::{HeaderBook, Indexing};
+use plimsoll_wire::http2::{HeaderBlockCache, Indexing};
 
 fn names() -> [String; 3] {
     ["token", "id", "page"].map(str::to_owned)
@@ -30,7 +31,7 @@ fn templated() -> RequestSpec {
 #[test]
 fn rendering_a_request() {
     let names = names();
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = RequestTemplate::compile(&templated(), &Scope::new(&names), Some(&mut book)).unwrap();
     book.seal();
     let variables = ["to\"ken / x", "4711", ""].map(|text| text.as_bytes().to_vec());
@@ -73,7 +74,7 @@ fn judging_a_response() {
         variable,
         source,
         regex: regex.map(str::to_owned),
-        form: Form::Value,
+        form: Conversion::Value,
         default: None,
     };
     let pointer = |path: &str| Source::JsonPointer(path.to_owned());
@@ -93,7 +94,7 @@ fn judging_a_response() {
         extract: vec![
             take(0, pointer("/items/1/id"), None),
             take(1, Source::Body, Some(r#""next":"([^"]+)""#)),
-            ExtractSpec { form: Form::Path, ..take(2, header("location"), None) },
+            ExtractSpec { form: Conversion::Path, ..take(2, header("location"), None) },
             take(1, Source::Cookie(text("sid")), None),
         ],
         collect: Vec::new(),
@@ -101,7 +102,7 @@ fn judging_a_response() {
         poll: None,
         cookies: false,
     };
-    let reaction = Reaction::compile(&spec, &Scope::new(&names)).unwrap();
+    let handler = ResponseHandler::compile(&spec, &Scope::new(&names)).unwrap();
     let mut fields = FieldList::default();
     fields.push(b"etag", b"\"1\"");
     fields.push(b"location", b"../next?x");
@@ -113,17 +114,17 @@ fn judging_a_response() {
     session.sent.fields.push(b"x-sum", b"42 and more");
     session.variables[0] = b"42".to_vec();
     for _ in 0..10 {
-        assert!(reaction.apply(&received, &mut session).is_ok());
+        assert!(handler.apply(&received, &mut session).is_ok());
     }
     assert_eq!(session.variables, ["42", "7", "/next?x"].map(|text| text.as_bytes().to_vec()));
     let counted = measure(|| {
         for _ in 0..1000 {
-            assert!(reaction.apply(&received, &mut session).is_ok());
+            assert!(handler.apply(&received, &mut session).is_ok());
         }
     });
     assert_eq!(counted.count_total, 0);
     let failing =
-        measure(|| assert!(reaction.apply(&Received { status: 404, ..received }, &mut session).is_err()));
+        measure(|| assert!(handler.apply(&Received { status: 404, ..received }, &mut session).is_err()));
     assert_eq!(failing.count_total, 0);
 }
 

@@ -45,13 +45,13 @@ enum Reason {
     Text(String),
 }
 
-struct Found {
+struct ErrorText {
     reason: Reason,
     /// The innermost line of Lua in the trace: `script.lua:12`.
     place: Option<String>,
 }
 
-fn text(error: &Error) -> Found {
+fn text(error: &Error) -> ErrorText {
     let plain = |text: &str| {
         let (message, trace) = match text.find("\nstack traceback:") {
             Some(at) => text.split_at(at),
@@ -61,15 +61,15 @@ fn text(error: &Error) -> Found {
             true => Reason::Memory,
             false => Reason::Text(without_own_place(message.trim_end()).to_owned()),
         };
-        Found { reason, place: innermost(trace) }
+        ErrorText { reason, place: innermost(trace) }
     };
     match error {
         Error::SyntaxError { message, .. } => plain(message),
         Error::RuntimeError(message) => plain(message),
-        Error::MemoryError(message) => Found { reason: Reason::Memory, ..plain(message) },
+        Error::MemoryError(message) => ErrorText { reason: Reason::Memory, ..plain(message) },
         Error::CallbackError { traceback, cause } => {
             let inner = text(cause);
-            Found { place: inner.place.or_else(|| innermost(traceback)), ..inner }
+            ErrorText { place: inner.place.or_else(|| innermost(traceback)), ..inner }
         }
         Error::WithContext { cause, .. } => text(cause),
         other => plain(&other.to_string()),

@@ -1,7 +1,7 @@
 //! Patterns as Lua 5.1 has them (reference manual, section 5.4.1), in steps that can be counted.
 //!
-//! LuaJIT's own matcher backtracks without end inside one call, where no hook runs: `("a"):rep(40):find(("a-"):rep(20)
-//! .. "b")` could not be stopped.
+//! LuaJIT's own matcher backtracks without end inside one call, where no hook runs:
+//! `("a"):rep(40):find(("a-"):rep(20) .. "b")` could not be stopped.
 
 /// Captures of one pattern, as in Lua.
 const MOST_CAPTURES: usize = 32;

@@ -42,14 +42,14 @@ pub struct StepScript {
 #[derive(Debug)]
 pub struct StepScripts {
     scripts: Vec<StepScript>,
-    found: Vec<Found>,
+    found: Vec<Definitions>,
     options: ScriptOptions,
     shared: Arc<Shared>,
 }
 
 /// What a script defines, and what that reads.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct Definitions {
     make: Option<Uses>,
     check: Option<Uses>,
 }
@@ -85,7 +85,7 @@ impl StepScripts {
         needs(self.found(script).check)
     }
 
-    fn found(&self, script: u32) -> Found {
+    fn found(&self, script: u32) -> Definitions {
         self.found.get(script as usize).copied().unwrap_or_default()
     }
 }
@@ -224,9 +224,9 @@ impl Loaded {
         Ok(Self { name: Arc::clone(&script.text.name), scheme, make, check })
     }
 
-    fn found(&self) -> Found {
+    fn found(&self) -> Definitions {
         let uses = |entry: &Option<Entry>| entry.as_ref().map(|entry| entry.uses);
-        Found { make: uses(&self.make), check: uses(&self.check) }
+        Definitions { make: uses(&self.make), check: uses(&self.check) }
     }
 }
 

@@ -95,7 +95,7 @@ mod tests {
 
     use plimsoll_metrics::histogram::{Cursor, Delta};
     use plimsoll_metrics::interval::MOST_INTERVALS;
-    use plimsoll_metrics::{Histogram, Interval, IntervalKeeper, Outline, Tally};
+    use plimsoll_metrics::{Histogram, Interval, IntervalDownsampler, Outline, Tally};
     use plimsoll_report::RunContext;
     use plimsoll_report::result::ModelKind;
     use plimsoll_report::saved::MOST_PARTS;
@@ -130,7 +130,7 @@ mod tests {
                 plan: Some("run: {}".to_owned()),
             };
             let interval = Nanos::from_secs(1);
-            let keeper = IntervalKeeper::new(interval, None, vec![interval * 2], Outline::default());
+            let keeper = IntervalDownsampler::new(interval, None, vec![interval * 2], Outline::default());
             self.open().begin(&beginning, keeper, &labels, "maker").unwrap()
         }
     }

@@ -1,7 +1,7 @@
 //! Writing runs: begun, told of while they go on, and finished.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{Interval, IntervalKeeper, Slice};
+use plimsoll_metrics::{Interval, IntervalDownsampler, Slice};
 use plimsoll_report::result::{IntervalResult, ModelKind, RunResult, Thresholds};
 use plimsoll_report::saved::{Beginning, MOST_PARTS, Part, PartKind, tallies_to_bytes};
 use plimsoll_report::{ReadError, SavedRun, rfc3339};
@@ -26,7 +26,7 @@ pub struct Ongoing {
     store: Store,
     number: i64,
     id: String,
-    keeper: IntervalKeeper,
+    keeper: IntervalDownsampler,
     /// What is kept of the intervals, of which each is a row.
     intervals: Vec<Interval>,
     /// The rows of so many of them are as they have to be.
@@ -55,7 +55,7 @@ impl Store {
     pub fn begin(
         mut self,
         beginning: &Beginning,
-        keeper: IntervalKeeper,
+        keeper: IntervalDownsampler,
         labels: &Labels,
         process: &str,
     ) -> Result<Ongoing, StoreError> {

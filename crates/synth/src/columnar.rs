@@ -1,7 +1,7 @@
 //! Arc's columnar MessagePack: `{"m": …, "columns": {"time": […], …}}`.
 
 use crate::digits::hexadecimal;
-use crate::encoding::{Dress, Style, pack_list, pack_text};
+use crate::encoding::{Style, Wrapping, pack_list, pack_text};
 use crate::pen::Pen;
 use crate::slots::Slots;
 use crate::table::{Cells, Table};
@@ -32,8 +32,10 @@ impl Columnar {
             pack_text(description.name, &mut head);
             pack_list(table.rows(), &mut head);
             let slots = match &description.cells {
-                Cells::Word(lexicon, _) => Some(Slots::new(lexicon, Dress::new(Style::Pack), spare(column))),
-                Cells::Flag(_) => Some(Slots::of_flags(Dress::new(Style::PackFlag))),
+                Cells::Word(lexicon, _) => {
+                    Some(Slots::new(lexicon, Wrapping::new(Style::Pack), spare(column)))
+                }
+                Cells::Flag(_) => Some(Slots::of_flags(Wrapping::new(Style::PackFlag))),
                 _ => None,
             };
             ColumnWords { column, head, slots }

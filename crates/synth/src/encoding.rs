@@ -4,7 +4,7 @@ use crate::pen::varint_length;
 
 /// A word with what is around it.
 #[derive(Clone, Debug)]
-pub(crate) struct Dress {
+pub(crate) struct Wrapping {
     before: Vec<u8>,
     style: Style,
     after: Vec<u8>,
@@ -47,7 +47,7 @@ pub(crate) enum Style {
     Label(&'static str),
 }
 
-impl Dress {
+impl Wrapping {
     /// A word without anything around it.
     pub(crate) fn new(style: Style) -> Self {
         Self { before: Vec::new(), style, after: Vec::new() }

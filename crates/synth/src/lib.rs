@@ -6,8 +6,8 @@
 //! whichever thread makes batch 7, it has the same bytes. There is no clock, no socket and no thread in here,
 //! and after the first batches nothing is allocated.
 //!
-//! Inside, a kind ([`kind`]) draws a table of columns, cell by cell as small numbers; a format ([`format`])
-//! has made its words ready before, so that writing a cell is copying a piece of fixed size.
+//! Inside, a kind ([`kind`]) draws a table of columns, cell by cell as small numbers; a format
+//! ([`mod@format`]) has made its words ready before, so that writing a cell is copying a piece of fixed size.
 #![forbid(unsafe_code)]
 
 pub mod campaign;

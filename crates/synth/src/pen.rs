@@ -11,7 +11,7 @@ pub(crate) struct Pen {
 /// A message of protobuf that is being written: where its length belongs.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Nest {
+pub(crate) struct NestedMessage {
     length_at: usize,
     reserved: usize,
 }
@@ -69,15 +69,15 @@ impl Pen {
 
     /// Begins a message of protobuf with the key `key`, whose length will probably take `reserved` bytes.
     /// There has to be room for them, the message and three bytes more.
-    pub(crate) fn open(&mut self, key: u8, reserved: usize) -> Nest {
+    pub(crate) fn open(&mut self, key: u8, reserved: usize) -> NestedMessage {
         self.bytes[self.at] = key;
         let length_at = self.at + 1;
         self.at = length_at + reserved;
-        Nest { length_at, reserved }
+        NestedMessage { length_at, reserved }
     }
 
     /// Ends a message: its length is written, and what follows is moved if it takes another number of bytes.
-    pub(crate) fn close(&mut self, nest: &Nest) {
+    pub(crate) fn close(&mut self, nest: &NestedMessage) {
         let begin = nest.length_at + nest.reserved;
         let mut length = self.at - begin;
         let needed = varint_length(length as u64);

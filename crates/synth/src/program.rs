@@ -1,7 +1,7 @@
 //! Records written one after another: what a format does for each of them, put together once.
 
 use crate::digits::{DECIMAL_MAX, decimal, hexadecimal};
-use crate::encoding::{Dress, Style, attribute, pack_text};
+use crate::encoding::{Style, Wrapping, attribute, pack_text};
 use crate::lexicon::Lexicon;
 use crate::pen::Pen;
 use crate::slots::{Slots, WIDEST};
@@ -233,11 +233,11 @@ impl<'a> Builder<'a> {
         self.pieces.push(Piece::Word(column, slots));
     }
 
-    fn dress(&mut self, style: Style) -> Dress {
+    fn dress(&mut self, style: Style) -> Wrapping {
         if self.text.len() > JOINED_MAX {
             self.flush();
         }
-        Dress::around(std::mem::take(&mut self.text), style, [])
+        Wrapping::around(std::mem::take(&mut self.text), style, [])
     }
 
     /// Another piece.

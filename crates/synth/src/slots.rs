@@ -1,6 +1,6 @@
 //! Words made ready to be written.
 
-use crate::encoding::Dress;
+use crate::encoding::Wrapping;
 use crate::lexicon::Lexicon;
 use crate::pen::Pen;
 
@@ -10,7 +10,7 @@ use crate::pen::Pen;
 pub(crate) struct Slots {
     width: usize,
     bytes: Vec<u8>,
-    dress: Dress,
+    dress: Wrapping,
     /// What a word is put together in; kept for its memory.
     scratch: Vec<u8>,
 }
@@ -50,7 +50,7 @@ macro_rules! with_width {
 
 impl Slots {
     /// Makes all words of a lexicon ready. `spare` is how much longer a word may become later, in bytes.
-    pub(crate) fn new(lexicon: &Lexicon, dress: Dress, spare: usize) -> Self {
+    pub(crate) fn new(lexicon: &Lexicon, dress: Wrapping, spare: usize) -> Self {
         let (mut word, mut scratch) = (String::new(), Vec::new());
         let mut longest = 0;
         for index in 0..lexicon.count() {
@@ -74,7 +74,7 @@ impl Slots {
     }
 
     /// No and yes.
-    pub(crate) fn of_flags(dress: Dress) -> Self {
+    pub(crate) fn of_flags(dress: Wrapping) -> Self {
         Self::new(&Lexicon::Fixed(&["false", "true"]), dress, 0)
     }
 

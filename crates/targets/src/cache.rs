@@ -12,10 +12,10 @@
 mod accounts;
 mod api;
 mod catalogue;
-mod desk;
+mod fault_injector;
 mod http;
-mod liar;
 mod options;
+mod request_handler;
 mod setup;
 mod store;
 mod worker;
@@ -32,7 +32,7 @@ pub use setup::CacheReport;
 use setup::Setup;
 use worker::{Ports, Worker};
 
-use crate::crew::{Crew, Duty, Ready, Stopper};
+use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 
 /// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
 /// [duration](CacheOptions::duration), or when this is dropped.
@@ -40,7 +40,7 @@ use crate::crew::{Crew, Duty, Ready, Stopper};
 pub struct CacheServer {
     setup: Arc<Setup>,
     place: Place,
-    crew: Crew<CacheReport>,
+    threads: ServerThreads<CacheReport>,
 }
 
 impl CacheServer {
@@ -59,7 +59,7 @@ impl CacheServer {
         let duty = Arc::new(CacheDuty { setup: Arc::clone(&setup), open });
         let ready = Ready::gather("cache", options.threads, place, &duty)?;
         let place = ready.place().clone();
-        Ok(Self { place, crew: ready.begin(), setup })
+        Ok(Self { place, threads: ready.begin(), setup })
     }
 
     /// Where it speaks the binary protocol.
@@ -86,7 +86,7 @@ impl CacheServer {
     /// Waits until it stops and says what it did.
     pub fn wait(mut self) -> CacheReport {
         let mut report = CacheReport::default();
-        for of_thread in self.crew.wait() {
+        for of_thread in self.threads.wait() {
             report += of_thread;
         }
         report
@@ -112,7 +112,7 @@ struct CacheDuty<O> {
     open: Arc<O>,
 }
 
-impl<O: Open + 'static> Duty for CacheDuty<O> {
+impl<O: Open + 'static> ThreadTask for CacheDuty<O> {
     type Place = Place;
     type Ready = (O::Backend, Ports);
     type Error = StartError;

@@ -144,7 +144,7 @@ fn serve<O: Open>(
             // The other side cannot be gone: it waits for this.
             let _ = ready.send(Ok(endpoint));
             let (memo, access) = (RequestMemo::new(), options.access);
-            Desk { io, listener, memo, access, answer, callers: Vec::new() }.run(stop);
+            RequestHandler { io, listener, memo, access, answer, callers: Vec::new() }.run(stop);
         }
         Err(error) => {
             let _ = ready.send(Err(error));
@@ -160,7 +160,7 @@ struct Caller {
     reader: RequestReader,
 }
 
-struct Desk<B> {
+struct RequestHandler<B> {
     io: B,
     listener: ListenerId,
     memo: RequestMemo,
@@ -169,7 +169,7 @@ struct Desk<B> {
     callers: Vec<Caller>,
 }
 
-impl<B: Backend> Desk<B> {
+impl<B: Backend> RequestHandler<B> {
     fn run(mut self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             let until = self.io.now() + STOP_POLL;

@@ -15,9 +15,9 @@ mod api;
 mod batch;
 mod body;
 mod column;
+mod fault_injector;
 mod foreign;
 mod http;
-mod liar;
 mod line_protocol;
 mod msgpack;
 mod options;
@@ -45,7 +45,7 @@ pub use store::Acknowledged;
 use setup::Setup;
 use worker::Worker;
 
-use crate::crew::{Crew, Duty, Ready, Stopper};
+use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 
 /// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
 /// [duration](IngestOptions::duration), or when this is dropped.
@@ -53,7 +53,7 @@ use crate::crew::{Crew, Duty, Ready, Stopper};
 pub struct IngestServer {
     setup: Arc<Setup>,
     endpoint: Endpoint,
-    crew: Crew<IngestCounts>,
+    threads: ServerThreads<IngestCounts>,
 }
 
 impl IngestServer {
@@ -71,7 +71,7 @@ impl IngestServer {
         let duty = Arc::new(IngestDuty { setup: Arc::clone(&setup), open });
         let ready = Ready::gather("ingest", options.threads, options.listen.clone(), &duty)?;
         let endpoint = ready.place().clone();
-        Ok(Self { endpoint, crew: ready.begin(), setup })
+        Ok(Self { endpoint, threads: ready.begin(), setup })
     }
 
     /// Where it listens.
@@ -93,7 +93,7 @@ impl IngestServer {
     /// Waits until it stops and says what it did.
     pub fn wait(mut self) -> IngestReport {
         let mut counts = IngestCounts::default();
-        for of_thread in self.crew.wait() {
+        for of_thread in self.threads.wait() {
             counts += of_thread;
         }
         IngestReport { counts, acknowledged: self.setup.store.acknowledged(clock::monotonic()) }
@@ -112,7 +112,7 @@ struct IngestDuty<O> {
     open: Arc<O>,
 }
 
-impl<O: Open + 'static> Duty for IngestDuty<O> {
+impl<O: Open + 'static> ThreadTask for IngestDuty<O> {
     type Place = Endpoint;
     type Ready = (O::Backend, ListenerId);
     type Error = StartError;

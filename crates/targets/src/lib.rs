@@ -34,9 +34,9 @@ pub mod ingest;
 pub mod sink;
 
 mod budget;
-mod crew;
 mod http_reply;
 mod lies;
+mod server_threads;
 mod start_error;
 mod table;
 
@@ -44,11 +44,12 @@ pub use cache::{CacheOptions, CacheReport, CacheServer, Lie, LieKind};
 pub use control::{
     Access, CONTROL_FIELD, ControlError, ControlOptions, ControlReply, ControlRequest, ControlServer,
 };
-pub use crew::Stopper;
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
+pub use server_threads::Stopper;
 pub use sink::{
-    Action, Body, Canister, Crud, Delay, Fate, Faults, Freeze, Intent, Law, Location, Reply, RequestId,
-    Service, SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
+    Action, Body, Canister, Crud, Delay, FaultModel, Faults, Freeze, Intent, Location, Reply, RequestFate,
+    RequestId, Service, SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth,
+    TruthRow,
 };
 pub use start_error::StartError;

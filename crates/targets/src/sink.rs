@@ -1,21 +1,21 @@
 //! The load sink.
 
-mod agenda;
 mod backlog;
 mod canister;
+mod completion;
 mod connection;
-mod desk;
+mod encoded_reply;
 mod error;
-mod form;
+mod event_queue;
 mod freeze;
 mod law;
 mod options;
-mod outlet;
 mod queue;
 mod reply;
+mod reply_writer;
+mod request_handler;
 mod resources;
 mod service;
-mod settlement;
 mod setup;
 mod truth;
 mod worker;
@@ -27,7 +27,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Endpoint, ListenerId, Open};
 
 pub use error::SinkError;
-pub use law::{Fate, Intent, Law};
+pub use law::{FaultModel, Intent, RequestFate};
 pub use options::{Delay, Freeze, SinkOptions, Truth};
 pub use queue::{SingleServer, TokenServer};
 pub use service::{Body, Canister, Crud, Faults, Location, Reply, Service, SlowData};
@@ -37,7 +37,7 @@ use setup::{Setup, Tally};
 use truth::{FinishedSheet, Sheet};
 use worker::Worker;
 
-use crate::crew::{Crew, Duty, Ready, Stopper};
+use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 
 /// What a thread gives back at its end.
 type Ended = (Tally, FinishedSheet);
@@ -48,7 +48,7 @@ type Ended = (Tally, FinishedSheet);
 pub struct Sink {
     setup: Arc<Setup>,
     endpoint: Endpoint,
-    crew: Crew<Ended>,
+    threads: ServerThreads<Ended>,
 }
 
 /// What a sink did. The identity
@@ -110,7 +110,7 @@ impl Sink {
         if let Service::Crud(crud) = &setup.options.service {
             setup.forms.set_origin(crud.location.origin(&endpoint, setup.options.tls.is_some()));
         }
-        Ok(Self { setup, endpoint, crew: ready.begin() })
+        Ok(Self { setup, endpoint, threads: ready.begin() })
     }
 
     /// Where it listens.
@@ -120,7 +120,7 @@ impl Sink {
 
     /// When it started, on the driver's clock; freezes and the duration count from here.
     pub const fn started(&self) -> Nanos {
-        self.crew.started()
+        self.threads.started()
     }
 
     /// Requests read so far, over all threads.
@@ -141,7 +141,7 @@ impl Sink {
 
     /// Waits until it stops and says what it did.
     pub fn wait(mut self) -> SinkReport {
-        let ended = self.crew.wait();
+        let ended = self.threads.wait();
         report(&self.setup, ended)
     }
 }
@@ -158,7 +158,7 @@ struct SinkDuty<O> {
     open: Arc<O>,
 }
 
-impl<O: Open + 'static> Duty for SinkDuty<O> {
+impl<O: Open + 'static> ThreadTask for SinkDuty<O> {
     type Place = Endpoint;
     type Ready = (Sheet, O::Backend, ListenerId);
     type Error = SinkError;

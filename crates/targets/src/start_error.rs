@@ -5,7 +5,7 @@ use std::io;
 
 use plimsoll_driver::{Endpoint, SystemError};
 
-use crate::crew::NoThread;
+use crate::server_threads::NoThread;
 
 /// Why a server for people to test against did not start.
 #[derive(Debug)]

@@ -59,7 +59,7 @@ enum Happening {
     MoreHead { link: usize, stream: u32 },
     /// A connection's send buffer has room again.
     Writable { conn: ConnId },
-    /// One of [`SimOptions::errands`], by its number.
+    /// One of [`SimOptions::timed_actions`], by its number.
     Errand(usize),
 }
 
@@ -99,8 +99,8 @@ impl SimBackend {
     pub(crate) fn new(options: Arc<SimOptions>, truth: TruthLog, world: u32) -> Self {
         let seed = options.seed.wrapping_add(u64::from(world));
         let mut timeline = Timeline::new();
-        for (number, errand) in options.errands.iter().enumerate() {
-            timeline.push(errand.at, Happening::Errand(number));
+        for (number, timed_action) in options.timed_actions.iter().enumerate() {
+            timeline.push(timed_action.at, Happening::Errand(number));
         }
         let servers = options.servers.iter().zip(1..);
         let servers =
@@ -151,7 +151,7 @@ impl SimBackend {
                 }
                 Happening::Say { link } => self.say(at, link),
                 Happening::MoreHead { link, stream } => self.send_more_head(at, link, stream),
-                Happening::Errand(number) => (self.options.errands[number].run)(at),
+                Happening::Errand(number) => (self.options.timed_actions[number].run)(at),
                 Happening::Writable { conn } => {
                     if let Some(socket) = self.sockets.get_mut(conn) {
                         socket.full = false;

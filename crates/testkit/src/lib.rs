@@ -44,6 +44,6 @@ pub use answer::{Answer, Framing};
 pub use backend::SimBackend;
 pub use behaviour::{Behaviour, Concurrency, Faults, Http2, Pause, SlowAccept};
 pub use law::Law;
-pub use options::{Errand, SimOpen, SimOptions};
+pub use options::{SimOpen, SimOptions, TimedAction};
 pub use seeds::for_each_seed;
 pub use truth::{Action, Truth, TruthLog};

@@ -52,20 +52,20 @@ pub struct SimOptions {
     /// The servers.
     pub servers: Vec<(Endpoint, Behaviour)>,
     /// What is done at certain instants beside the world, such as steering the run.
-    pub errands: Vec<Errand>,
+    pub timed_actions: Vec<TimedAction>,
 }
 
 /// Something that is done at an instant of virtual time. Every world has a clock of its own and does it once,
 /// so that with several workers it has to be such that the second time does nothing.
 #[derive(Clone)]
-pub struct Errand {
+pub struct TimedAction {
     /// When, on the clock of the worlds.
     pub at: Nanos,
     /// What; given that instant.
     pub run: Arc<dyn Fn(Nanos) + Send + Sync>,
 }
 
-impl std::fmt::Debug for Errand {
+impl std::fmt::Debug for TimedAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Errand").field("at", &self.at).finish_non_exhaustive()
     }
@@ -93,7 +93,7 @@ impl Default for SimOptions {
             descriptors: usize::MAX,
             keep_requests: false,
             servers: Vec::new(),
-            errands: Vec::new(),
+            timed_actions: Vec::new(),
         }
     }
 }

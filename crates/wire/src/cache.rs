@@ -28,7 +28,7 @@ mod server;
 pub use error::{ProtocolError, TooLong, Truncated};
 pub use frame::{FrameHead, FrameWriter, ServerReply, write_reply, write_request, write_value_head};
 pub use refusal::Refusal;
-pub use reply::{Answer, LONGEST_ERROR_TEXT, Owed, Reply, ReplyClient};
+pub use reply::{Answer, LONGEST_ERROR_TEXT, PendingRequest, Reply, ReplyClient};
 pub use server::{FrameTooLong, Request, RequestServer};
 
 /// The most bytes of a frame, without the four of its length: 8 MiB, what the real server takes.

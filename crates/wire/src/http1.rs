@@ -31,7 +31,7 @@ pub use encode::{reason, write_response_head};
 pub use error::{ProtocolError, Truncated};
 pub use memo::{HeadMemo, RequestMemo};
 pub use request::{Request, RequestServer};
-pub use response::{Capture, Owed, Response, ResponseClient};
+pub use response::{Capture, PendingRequest, Response, ResponseClient};
 
 /// What a peer may make a connection hold or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

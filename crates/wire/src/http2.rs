@@ -10,28 +10,28 @@
 //! ```
 //!
 //! As in HTTP/1.1 what repeats is neither encoded nor decoded again. A request without variables is written
-//! by copying some ten bytes, once the peer's dynamic table holds what the [`HeaderBook`] wants there; an
-//! answer whose header block is the same as the last one costs one comparison, as long as
+//! by copying some ten bytes, once the peer's dynamic table holds what the [`HeaderBlockCache`] wants there;
+//! an answer whose header block is the same as the last one costs one comparison, as long as
 //! [`hpack::Decoder::epoch`] says that it still means the same.
 
 mod block;
-mod book;
+mod block_cache;
 mod budget;
 mod client;
 mod error;
 mod fields;
 mod flow;
 mod frame;
+mod frame_reader;
 mod heads;
 pub mod hpack;
-mod intake;
 mod payload;
 mod server;
 mod settings;
 mod streams;
 mod window;
 
-pub use book::{BlockId, Field, FieldValue, HeaderBook, Indexing};
+pub use block_cache::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 pub use client::{
     Captured, Client, ClientOptions, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, Response, StreamFailure, Submit,
 };

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::WorkloadError;
 pub use advice::advice;
 pub use preset::Preset;
-pub use reconcile::{Check, Found, Interface, Store, Window};
+pub use reconcile::{Check, Interface, Store, TableContents, Window};
 
 /// Where the store listens if nothing else is said, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";

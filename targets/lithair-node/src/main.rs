@@ -1,5 +1,5 @@
-//! One node on the published lithair-core, with the command line of Lithair's own example: the system that the
-//! reference cluster (`plimsoll target crud-cluster`) has the API of.
+//! One node on the published lithair-core, with the command line of Lithair's own example: the system that
+//! the reference cluster (`plimsoll target crud-cluster`) has the API of.
 #![forbid(unsafe_code)]
 
 use std::path::PathBuf;

@@ -24,7 +24,7 @@ const TARGET: &str = "\u{254c}";
 
 /// One interval in a chart.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mark {
+pub(super) struct ChartColumn {
     /// Its value; `None` if there is none.
     pub(super) value: Option<f64>,
     pub(super) style: Style,
@@ -162,7 +162,7 @@ pub(super) fn columns<'f, T>(
 /// A line of the last intervals, and the level that was asked for.
 pub(super) fn line(
     figures: &Figures,
-    mark: impl Fn(&super::figures::Point) -> Mark,
+    mark: impl Fn(&super::figures::Point) -> ChartColumn,
     (scale, target): (Scale, Option<f64>),
     area: Rect,
     buffer: &mut Buffer,
@@ -186,7 +186,7 @@ pub(super) fn line(
 /// Bars of the last intervals.
 pub(super) fn bars(
     figures: &Figures,
-    mark: impl Fn(&super::figures::Point) -> Mark,
+    mark: impl Fn(&super::figures::Point) -> ChartColumn,
     scale: Scale,
     area: Rect,
     buffer: &mut Buffer,

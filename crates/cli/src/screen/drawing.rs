@@ -8,10 +8,10 @@ use ratatui::layout::Size;
 use rustix::process;
 
 use super::figures::{Figures, Subject};
-use super::look::Look;
+use super::look::Theme;
 use super::page::Page;
 use super::surface::{ENTER, Surface};
-use super::{Inbox, Stage};
+use super::{DrawQueue, ScreenHandle};
 use crate::terminal::{self, Output};
 
 /// Between two frames, at least.
@@ -24,7 +24,7 @@ const PATIENCE: Nanos = Nanos::from_millis(300);
 const NICE: i32 = 19;
 
 /// Draws until the run is over, or its terminal has gone.
-pub(super) fn draw(stage: &Stage, subject: Subject, control: &Control, look: Look) {
+pub(super) fn draw(stage: &ScreenHandle, subject: Subject, control: &Control, look: Theme) {
     // Of this thread alone, as Linux has it. Without it the screen costs the workers a little more.
     let _ = process::setpriority_process(None, NICE);
     let mut canvas = Canvas::new(look);
@@ -49,7 +49,12 @@ pub(super) fn draw(stage: &Stage, subject: Subject, control: &Control, look: Loo
 
 /// Waits until something has come, and the first of these times; but not beyond the second. Takes what there
 /// is. Whether the run is over.
-fn gather(stage: &Stage, (next, latest): (Nanos, Nanos), figures: &mut Figures, page: &mut Page) -> bool {
+fn gather(
+    stage: &ScreenHandle,
+    (next, latest): (Nanos, Nanos),
+    figures: &mut Figures,
+    page: &mut Page,
+) -> bool {
     let mut inbox = stage.inbox();
     loop {
         let until = if inbox.news { next } else { latest };
@@ -63,7 +68,7 @@ fn gather(stage: &Stage, (next, latest): (Nanos, Nanos), figures: &mut Figures, 
         };
     }
     inbox.news = false;
-    let Inbox { over, lost, .. } = *inbox;
+    let DrawQueue { over, lost, .. } = *inbox;
     let intervals = std::mem::take(&mut inbox.intervals);
     let keys = std::mem::take(&mut inbox.keys);
     let messages = inbox.messages[inbox.read..].to_vec();
@@ -80,7 +85,7 @@ fn gather(stage: &Stage, (next, latest): (Nanos, Nanos), figures: &mut Figures, 
 
 /// The terminal with what is drawn on it.
 struct Canvas {
-    look: Look,
+    look: Theme,
     terminal: Option<Terminal<Surface>>,
     output: Output,
     /// The turn of the screen that the last frame was drawn in.
@@ -88,7 +93,7 @@ struct Canvas {
 }
 
 impl Canvas {
-    fn new(look: Look) -> Self {
+    fn new(look: Theme) -> Self {
         Self { look, terminal: None, output: Output::open(), turn: 0 }
     }
 

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_metrics::{
-    Basis, GrowingRecord, Headline, Histogram, IntervalKeeper, MachineFacts, MachineInterval, Outline, Pace,
-    RunFacts, StepRecord, Tally, ThresholdFacts, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict,
-    samples_needed,
+    Basis, GrowingRecord, Headline, Histogram, IntervalDownsampler, MachineFacts, MachineInterval, Outline,
+    Pace, RunFacts, StepRecord, Tally, ThresholdFacts, ThresholdResult, ThresholdSpec, ThresholdWatch,
+    Verdict, samples_needed,
 };
 use plimsoll_plan::Plan;
 
-use super::News;
+use super::IntervalUpdate;
 use super::spread::Spread;
 
 /// Intervals that charts can show: as many as the widest terminal has columns.
@@ -35,7 +35,7 @@ pub(super) struct Subject {
     pub(super) outline: Outline,
     pub(super) basis: Basis,
     /// What keeps the intervals of the run.
-    pub(super) keeper: IntervalKeeper,
+    pub(super) downsampler: IntervalDownsampler,
     /// When the load ends, since the start, and the iterations that it ends with.
     pub(super) end: Option<Nanos>,
     pub(super) iterations: Option<u64>,
@@ -55,7 +55,7 @@ impl Subject {
             target,
             outline: plan.outline(),
             basis: plan.basis(),
-            keeper: plan.keeper(),
+            downsampler: plan.downsampler(),
             end: plan.end.duration.map(|duration| plan.warmup + duration),
             iterations: plan.end.iterations,
             interval: plan.interval,
@@ -188,7 +188,7 @@ impl Figures {
             thresholds: Vec::new(),
             spread: Spread::default(),
             pace: Pace::default(),
-            record: GrowingRecord::new(&subject.outline, subject.basis, subject.keeper.clone()),
+            record: GrowingRecord::new(&subject.outline, subject.basis, subject.downsampler.clone()),
             warmup: subject.basis.warmup > Nanos::ZERO,
             subject,
             points: VecDeque::new(),
@@ -218,8 +218,8 @@ impl Figures {
     }
 
     /// Takes an interval that came at `now`.
-    pub(super) fn add(&mut self, news: News, now: Nanos) {
-        let News { end, target, pace, mut interval, machine } = news;
+    pub(super) fn add(&mut self, news: IntervalUpdate, now: Nanos) {
+        let IntervalUpdate { end, target, pace, mut interval, machine } = news;
         // It was looked at by the run control, too, which has noted in it what it saw.
         let failed = std::mem::take(&mut interval.thresholds_failed);
         self.watch.look(&mut interval);
@@ -242,8 +242,9 @@ impl Figures {
         if !interval.warmup {
             self.statuses.iter_mut().zip(total.statuses).for_each(|(mine, theirs)| *mine += theirs);
             self.lag = Histogram::new();
-            let standings = interval.standings.iter().flat_map(|standing| &standing.start_lags);
-            standings.for_each(|lags| self.lag.add(lags));
+            let worker_statuses =
+                interval.worker_statuses.iter().flat_map(|worker_status| &worker_status.start_lags);
+            worker_statuses.for_each(|lags| self.lag.add(lags));
         }
         self.run = Times::of_record(&self.record.record().total);
         self.now = Times::of_tally(&total);
@@ -257,7 +258,7 @@ impl Figures {
         };
         if !interval.warmup {
             self.spread.add(&point.spread);
-            self.thresholds = self.watch.standing(self.record.record());
+            self.thresholds = self.watch.worker_status(self.record.record());
         }
         if !interval.drain {
             push(&mut self.points, point, POINTS);
@@ -294,7 +295,8 @@ impl Figures {
     /// Looks at what is asked of the run, and at the time.
     pub(super) fn look_at(&mut self, control: &Control, now: Nanos) {
         let status = control.status();
-        (self.paused, self.wished, self.stopping) = (status.paused, status.target_per_second, control.wish());
+        (self.paused, self.wished, self.stopping) =
+            (status.paused, status.target_per_second, control.requested_stop());
         self.record.set_changes(control.changes());
         self.set_time(now);
     }

@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 /// How the screen looks. Nothing is told by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct Theme {
     /// Emphasis by ANSI colours.
     pub(crate) color: bool,
     /// Characters beyond ASCII.
@@ -27,7 +27,7 @@ pub(super) const RATE: Style = Style::new().fg(Color::Cyan);
 /// Bars of times.
 pub(super) const TIME: Style = Style::new().fg(Color::Magenta);
 
-impl Look {
+impl Theme {
     /// Takes away what the terminal cannot show.
     pub(super) fn apply(self, buffer: &mut Buffer) {
         if self.color && self.unicode {
@@ -80,16 +80,16 @@ mod tests {
     #[test]
     fn a_poor_terminal_gets_ascii_and_no_colour() {
         let text = ratatui::text::Line::styled("│p99 ≥ 3 µs ▁▅█ né", BAD);
-        let shown = |look: Look| {
+        let shown = |look: Theme| {
             let mut buffer = Buffer::empty(Rect::new(0, 0, 18, 1));
             (&text).render(buffer.area, &mut buffer);
             look.apply(&mut buffer);
             let cells = buffer.content.iter();
             (cells.map(ratatui::buffer::Cell::symbol).collect::<String>(), buffer.content[0].fg)
         };
-        let (poor, colour) = shown(Look { color: false, unicode: false });
+        let (poor, colour) = shown(Theme { color: false, unicode: false });
         assert_eq!((poor.as_str(), colour), ("|p99 > 3 us _=# n?", Color::Reset));
-        let (rich, colour) = shown(Look { color: true, unicode: true });
+        let (rich, colour) = shown(Theme { color: true, unicode: true });
         assert_eq!((rich.as_str(), colour), ("│p99 ≥ 3 µs ▁▅█ né", Color::Red));
     }
 }

@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget as _, Wrap};
 
-use super::chart::{self, Mark, Scale};
+use super::chart::{self, ChartColumn, Scale};
 use super::figures::{Figures, PERCENTILES, Point, Times};
 use super::look::{BAD, DOUBTFUL, GOOD, HEADING, LABEL, RATE, TIME};
 use super::page::{badge, titled};
@@ -65,7 +65,7 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     }
     let asked = figures.points.back().and_then(|point| point.pace.asked);
     let scale = Scale::linear(figures.points.iter().filter_map(charted).chain(asked));
-    let mark = |point: &Point| Mark {
+    let mark = |point: &Point| ChartColumn {
         value: charted(point),
         style: if point.warmup {
             LABEL
@@ -98,7 +98,8 @@ pub(super) fn times(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     ];
     let area = write(inner, &rows, buffer);
     let Some(scale) = Scale::logarithmic(figures.points.iter().filter_map(p99)) else { return };
-    let mark = |point: &Point| Mark { value: p99(point), style: if point.warmup { LABEL } else { TIME } };
+    let mark =
+        |point: &Point| ChartColumn { value: p99(point), style: if point.warmup { LABEL } else { TIME } };
     let area = chart::axis(scale, chart::time, area, buffer);
     chart::bars(figures, mark, scale, area, buffer);
 }

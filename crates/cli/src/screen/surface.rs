@@ -27,13 +27,14 @@ pub(crate) struct Surface {
 
 /// What the letters that follow look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pen {
+struct TextStyle {
     foreground: Color,
     background: Color,
     modifier: Modifier,
 }
 
-const PLAIN: Pen = Pen { foreground: Color::Reset, background: Color::Reset, modifier: Modifier::empty() };
+const PLAIN: TextStyle =
+    TextStyle { foreground: Color::Reset, background: Color::Reset, modifier: Modifier::empty() };
 
 impl Surface {
     fn put(&mut self, text: &str) {
@@ -46,7 +47,7 @@ impl Surface {
     }
 
     /// Select graphic rendition (ECMA-48 8.3.117), from nothing each time: that is short enough.
-    fn take(&mut self, pen: Pen) {
+    fn take(&mut self, pen: TextStyle) {
         self.put("\x1b[0");
         for (modifier, code) in [
             (Modifier::BOLD, ";1"),
@@ -105,7 +106,7 @@ impl Backend for Surface {
             if next != Some((x, y)) {
                 self.go(x, y);
             }
-            let wanted = Pen { foreground: cell.fg, background: cell.bg, modifier: cell.modifier };
+            let wanted = TextStyle { foreground: cell.fg, background: cell.bg, modifier: cell.modifier };
             if wanted != pen {
                 self.take(wanted);
                 pen = wanted;

@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, Outcome};
 use plimsoll_metrics::{
     CoreUse, FileUse, Gauges, IntervalMerger, IterationRecord, Model, Outline, ProcessUse, Reason,
-    ReasonCode, Recorder, Sample, ScenarioOutline, Standing, TargetProcess, ThreadUse, Threshold,
-    ThresholdSpec, Verdict, WatchedProcess, WatchedUse, WorkerRecord,
+    ReasonCode, Recorder, Sample, ScenarioOutline, TargetProcess, ThreadUse, Threshold, ThresholdSpec,
+    Verdict, WatchedProcess, WatchedUse, WorkerRecord, WorkerStatus,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -13,7 +13,7 @@ use super::figures::Figures;
 use super::page::Page;
 use super::*;
 
-const RICH: Look = Look { color: true, unicode: true };
+const RICH: Theme = Theme { color: true, unicode: true };
 const SECOND: Nanos = Nanos::from_secs(1);
 
 fn subject(steps: usize) -> Subject {
@@ -34,7 +34,7 @@ fn subject(steps: usize) -> Subject {
             paces_requests: false,
             asked_per_second: None,
         },
-        keeper: plimsoll_metrics::IntervalKeeper::new(SECOND, None, Vec::new(), Outline::default()),
+        downsampler: plimsoll_metrics::IntervalDownsampler::new(SECOND, None, Vec::new(), Outline::default()),
         end: Some(Nanos::from_secs(30)),
         iterations: None,
         interval: SECOND,
@@ -115,20 +115,20 @@ impl Played {
         let mut snapshot = self.recorder.snapshot(gauges);
         let lags = self.recorder.start_lags();
         let started = self.accounting.started;
-        snapshot.standing = (!warmup).then(|| {
-            Box::new(Standing {
+        snapshot.worker_status = (!warmup).then(|| {
+            Box::new(WorkerStatus {
                 accounting: self.accounting,
                 iterations: IterationRecord { started, completed: started, ..IterationRecord::default() },
                 kept: WorkerRecord { wall: at.since(SECOND * 2), ..WorkerRecord::default() },
                 completed: self.accounting.ok + self.accounting.failed,
                 pacing_budget: Nanos::from_micros(100),
                 start_lags: lags,
-                ..Standing::default()
+                ..WorkerStatus::default()
             })
         });
         self.merger.add(&snapshot);
         let interval = self.merger.next_complete().unwrap();
-        let news = News {
+        let news = IntervalUpdate {
             end: Some(SECOND * 30),
             target: Some(1_000.0),
             pace: Pace::of_interval(&interval, &self.figures.subject.outline, Some(1_000.0)),
@@ -189,7 +189,7 @@ fn machine(at: Nanos, warmup: bool) -> (MachineInterval, MachineFacts) {
     (seen, MachineFacts { target, watched: watched.into(), ..MachineFacts::default() })
 }
 
-fn drawn(figures: &Figures, page: &mut Page, (width, height): (u16, u16), look: Look) -> String {
+fn drawn(figures: &Figures, page: &mut Page, (width, height): (u16, u16), look: Theme) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let draw = terminal.draw(|frame| {
         page.draw(figures, frame.area(), frame.buffer_mut());
@@ -206,7 +206,7 @@ fn one_step_in_every_size() {
         let name = format!("one_step_{}x{}", size.0, size.1);
         insta::assert_snapshot!(name, drawn(&figures, &mut Page::default(), size, RICH));
     }
-    let poor = Look { color: false, unicode: false };
+    let poor = Theme { color: false, unicode: false };
     let shown = drawn(&figures, &mut Page::default(), (80, 24), poor);
     assert!(shown.is_ascii(), "{shown}");
     insta::assert_snapshot!("one_step_ascii", shown);
@@ -327,7 +327,7 @@ fn no_size_is_too_small_to_draw() {
 
 #[test]
 fn messages_wait_for_the_end_of_the_screen_and_are_not_taken_without_one() {
-    let stage = Stage::default();
+    let stage = ScreenHandle::default();
     assert!(!stage.take_message("before"));
     stage.inbox().shown = true;
     assert!(stage.take_message("during"));

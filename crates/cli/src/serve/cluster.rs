@@ -12,7 +12,7 @@ use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
 use plimsoll_replica::LieKind;
 
-use super::{Voice, Watch};
+use super::{ServerMessages, Watch};
 use crate::replica_flags::{CrudClusterSpec, RAFT_OFFSET};
 use crate::{Exit, Failure};
 
@@ -20,7 +20,7 @@ use crate::{Exit, Failure};
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
 pub(crate) fn command(spec: CrudClusterSpec) -> Result<Exit, Failure> {
-    let voice = Voice { name: "target crud-cluster", quiet: spec.quiet };
+    let voice = ServerMessages { name: "target crud-cluster", quiet: spec.quiet };
     let (tell, events) = channel();
     let watch = Watch::new({
         let tell = tell.clone();
@@ -102,18 +102,23 @@ impl Cluster {
     }
 
     /// Until it is stopped, or no node is left.
-    fn run(&mut self, voice: &Voice, events: &Receiver<Event>, end: Option<Nanos>) -> Result<(), Failure> {
+    fn run(
+        &mut self,
+        voice: &ServerMessages,
+        events: &Receiver<Event>,
+        end: Option<Nanos>,
+    ) -> Result<(), Failure> {
         while let Some(event) = next(events, end) {
             match event {
                 Event::Stop => return Ok(()),
                 Event::Said(number, line) => self.hear(voice, number, line)?,
-                Event::Ended(number) => self.bury(voice, number)?,
+                Event::Ended(number) => self.reap(voice, number)?,
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, voice: &Voice, number: usize, line: String) -> Result<(), Failure> {
+    fn hear(&mut self, voice: &ServerMessages, number: usize, line: String) -> Result<(), Failure> {
         let node = &mut self.nodes[number];
         let said = line.strip_prefix("target crud-node: ").unwrap_or(&line);
         if let Some(address) = said.strip_prefix("raft on ") {
@@ -157,7 +162,7 @@ impl Cluster {
     }
 
     /// Says who leads when all nodes are there and agree for the first time, and then whenever that changes.
-    fn tell_leader(&mut self, voice: &Voice) {
+    fn tell_leader(&mut self, voice: &ServerMessages) {
         let Some(latest) = self.nodes.iter().filter_map(|node| node.leader).max_by_key(|(_, term)| *term)
         else {
             return;
@@ -173,7 +178,7 @@ impl Cluster {
         voice.say(format!("{ready}node {} leads at http://{url}, term {}", latest.0, latest.1));
     }
 
-    fn bury(&mut self, voice: &Voice, number: usize) -> Result<(), Failure> {
+    fn reap(&mut self, voice: &ServerMessages, number: usize) -> Result<(), Failure> {
         let node = &mut self.nodes[number];
         let status = node.child.wait();
         (node.has_ended, node.leader) = (true, None);

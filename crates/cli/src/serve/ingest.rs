@@ -9,7 +9,7 @@ use plimsoll_targets::ingest::{
 };
 use plimsoll_targets::{Delay, StartError};
 
-use super::{ANOTHER_PORT, Voice, Watch, percent, raise_descriptors, stop, url};
+use super::{ANOTHER_PORT, ServerMessages, Watch, percent, raise_descriptors, stop, url};
 use crate::ingest_target_flags::IngestSpec;
 use crate::progress::grouped;
 use crate::{Exit, Failure, run};
@@ -22,7 +22,7 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
     let (access, faults) = (access(&options), faults(&options));
     raise_descriptors();
     let server = start(options, run::uses_uring(backend)?)?;
-    let voice = Voice { name: "target ingest", quiet };
+    let voice = ServerMessages { name: "target ingest", quiet };
     let watch = Watch::new(stop(server.stopper()))?;
     voice.say(format!("listening on {}", url(server.endpoint())));
     voice.say(access);

@@ -5,16 +5,16 @@ use std::sync::mpsc::channel;
 
 use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
-use plimsoll_replica::{Bound, Peer, ReplicaError, ReplicaOptions, Standing};
+use plimsoll_replica::{Bound, NodeStatus, Peer, ReplicaError, ReplicaOptions};
 
-use super::{Voice, Watch, percent};
+use super::{ServerMessages, Watch, percent};
 use crate::replica_flags::{CrudNodeSpec, parse_peer, twice};
 use crate::{Exit, Failure};
 
 pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
     let CrudNodeSpec { options, mut peers, with_parent, temporary, duration, quiet } = spec;
     super::raise_descriptors();
-    let voice = Voice { name: "target crud-node", quiet };
+    let voice = ServerMessages { name: "target crud-node", quiet };
     let (id, data, faults) = (options.id, options.data.clone(), faults(&options));
     let bound = Bound::new(options).map_err(failure)?;
     if bound.torn() > 0 {
@@ -33,8 +33,8 @@ pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
     }
     // Whoever reads what is said here may be slow, and the node must not wait for that.
     let (tell, told) = channel();
-    let heard = move |standing: &Standing| {
-        let _ = tell.send((standing.leader, standing.term));
+    let heard = move |status: &NodeStatus| {
+        let _ = tell.send((status.leader, status.term));
     };
     let replica = bound.start(&peers, heard).map_err(failure)?;
     let stopper = replica.stopper();

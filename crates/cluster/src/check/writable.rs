@@ -77,7 +77,7 @@ fn takers(cluster: &Cluster, gone: &[String]) -> Result<Vec<usize>, String> {
 /// Creates an item at a node, reads it back and deletes it.
 fn write(cluster: &Cluster, check: &Check, node: usize, patience: Nanos) -> Result<(), String> {
     let content = &check.content;
-    let address = cluster.wiring.own_address(node, &content.port);
+    let address = cluster.addresses.own_address(node, &content.port);
     let list = content.list.split('?').next().unwrap_or_default();
     let made = ask::post(address, list, &check.item, patience)?;
     good(&format!("POST {list}"), &made)?;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use plimsoll_core::Nanos;
 
 use crate::fault::Impairment;
-use crate::weather::Weather;
+use crate::link_impairment::LinkImpairment;
 
 /// The first two bytes of all addresses: those for tests of networks (RFC 2544), which nobody routes, so that
 /// they are not those of a network that this machine is in.
@@ -22,7 +22,7 @@ const DELAYED: u32 = 10_000;
 const QUANTUM: u32 = 60_000;
 
 /// Who is at an end of a link: a node, or the load.
-pub(super) type Site = Option<usize>;
+pub(super) type LinkEnd = Option<usize>;
 
 /// The addresses of a cluster: 256 that are neighbours, one of the 512 such ranges of RFC 2544.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Range {
     }
 
     /// The address of a node or the load.
-    pub(super) fn of(self, site: Site) -> Ipv4Addr {
+    pub(super) fn of(self, site: LinkEnd) -> Ipv4Addr {
         // There are a hundred nodes at most.
         self.address(site.map_or(LOAD, |node| node as u8 + 1))
     }
@@ -63,7 +63,7 @@ impl Range {
 }
 
 /// The router's device towards somebody.
-pub(super) fn device(site: Site) -> String {
+pub(super) fn device(site: LinkEnd) -> String {
     site.map_or_else(|| "load".to_owned(), |node| format!("n{node}"))
 }
 
@@ -77,14 +77,14 @@ pub(super) enum End {
 /// The packets from one to another, or those of them from or to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Packets {
-    pub(super) source: Site,
-    pub(super) destination: Site,
+    pub(super) source: LinkEnd,
+    pub(super) destination: LinkEnd,
     pub(super) port: Option<(End, u16)>,
 }
 
 impl Packets {
     /// Those of the connections of a client to a node, or to one port of it, in both directions.
-    pub(super) fn between(client: Site, node: usize, port: Option<u16>) -> [Self; 2] {
+    pub(super) fn between(client: LinkEnd, node: usize, port: Option<u16>) -> [Self; 2] {
         let server = Some(node);
         let at = |end| port.map(|port| (end, port));
         [
@@ -162,14 +162,14 @@ impl Rules {
         let (of_ports, all): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| cell.port.is_some());
         for cell in of_ports.into_iter().chain(all) {
             let has = |wrong: &&Wrong| wrong.packets.iter().any(|packets| packets.have(&cell));
-            let weather = Weather::of(wrong.iter().filter(has).map(|wrong| wrong.impairment));
+            let link_impairment = LinkImpairment::of(wrong.iter().filter(has).map(|wrong| wrong.impairment));
             let begins = wrong.iter().filter(has).any(|wrong| wrong.is_beginning);
             let found = cell.matched(range, false);
-            if weather.is_cut || weather.is_half_open || weather.loss >= 1.0 {
+            if link_impairment.is_cut || link_impairment.is_half_open || link_impairment.loss >= 1.0 {
                 rules.push(format!("{found} drop"));
                 continue;
             }
-            if weather.resets {
+            if link_impairment.resets {
                 // A reset itself gets through: who ends a connection by it has told the other side.
                 let of_tcp = cell.matched(range, true);
                 rules.push(format!("{of_tcp} tcp flags & rst == rst accept"));
@@ -179,15 +179,18 @@ impl Rules {
                 rules.push(format!("{found} drop"));
                 continue;
             }
-            if weather.loss > 0.0 {
-                let millionth = (weather.loss * 1e6) as u32;
+            if link_impairment.loss > 0.0 {
+                let millionth = (link_impairment.loss * 1e6) as u32;
                 rules.push(format!("{found} numgen random mod 1000000 < {millionth} drop"));
             }
-            if weather.delay > Nanos::ZERO || weather.spread > Nanos::ZERO || weather.bandwidth.is_some() {
+            if link_impairment.delay > Nanos::ZERO
+                || link_impairment.spread > Nanos::ZERO
+                || link_impairment.bandwidth.is_some()
+            {
                 let device = device(cell.destination);
                 let of_device = queues.entry(device.clone()).or_default();
                 let class = of_device.len() + 1;
-                of_device.push(queue(&device, class, &weather));
+                of_device.push(queue(&device, class, &link_impairment));
                 rules.push(format!("{found} meta priority set 1:{class:x}"));
             }
             rules.push(format!("{found} accept"));
@@ -205,15 +208,15 @@ impl Rules {
 }
 
 /// A queue for packets that have its class as priority.
-fn queue(device: &str, class: usize, weather: &Weather) -> String {
+fn queue(device: &str, class: usize, link_impairment: &LinkImpairment) -> String {
     // The unit `bps` of tc is bytes per second (tc(8)).
-    let rate = weather.bandwidth.map_or("100gbit".to_owned(), |bytes| format!("{bytes}bps"));
+    let rate = link_impairment.bandwidth.map_or("100gbit".to_owned(), |bytes| format!("{bytes}bps"));
     let mut lines =
         format!("class add dev {device} parent 1: classid 1:{class:x} htb rate {rate} quantum {QUANTUM}\n");
-    if weather.delay > Nanos::ZERO || weather.spread > Nanos::ZERO {
+    if link_impairment.delay > Nanos::ZERO || link_impairment.spread > Nanos::ZERO {
         // It draws evenly from as much before the delay as behind it (tc-netem(8)).
-        let half = weather.spread.0 / 2_000;
-        let middle = weather.delay.0 / 1_000 + half;
+        let half = link_impairment.spread.0 / 2_000;
+        let middle = link_impairment.delay.0 / 1_000 + half;
         let spread = if half > 0 { format!(" {half}us") } else { String::new() };
         let handle = class + 1;
         lines.push_str(&format!(

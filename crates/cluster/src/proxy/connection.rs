@@ -100,10 +100,10 @@ impl Connection {
                 Err(_) => Passing::Break,
             };
             let is_last = !matches!(passing, Passing::Bytes(_));
-            let weather = link.weather();
-            let spread = (weather.spread.0 as f64 * link.draw()) as u64;
+            let link_impairment = link.link_impairment();
+            let spread = (link_impairment.spread.0 as f64 * link.draw()) as u64;
             // What comes later is not delivered earlier: it is one stream.
-            last_due = last_due.max(clock::monotonic() + weather.delay + Nanos(spread));
+            last_due = last_due.max(clock::monotonic() + link_impairment.delay + Nanos(spread));
             // The writer has gone when nobody takes it any more.
             if !hand_on(&send, last_due, passing) || is_last {
                 return;
@@ -122,7 +122,7 @@ impl Connection {
                 Passing::Bytes(bytes) => {
                     let mut rest = bytes.as_slice();
                     while !rest.is_empty() {
-                        let (portion, takes) = link.weather().portion(rest.len());
+                        let (portion, takes) = link.link_impairment().portion(rest.len());
                         // The last of its bits arrives when the line has carried all of them.
                         free_at = free_at.max(clock::monotonic()) + takes;
                         if takes > Nanos::ZERO && !link.await_due(free_at) {

@@ -12,7 +12,7 @@ use plimsoll_driver::clock;
 
 use super::connection::{Connection, reset};
 use crate::fault::Impairment;
-use crate::weather::Weather;
+use crate::link_impairment::LinkImpairment;
 
 /// Stacks of the proxy's threads, in bytes: they have a buffer of 16 KiB on the heap, and little else.
 pub(super) const STACK: usize = 128 << 10;
@@ -68,12 +68,12 @@ impl Link {
 
     /// Takes up a new connection.
     fn take(self: &Arc<Self>, client: TcpStream) {
-        let weather = self.state().weather();
-        if weather.resets || weather.loss > 0.0 && self.draw() < weather.loss {
+        let link_impairment = self.state().link_impairment();
+        if link_impairment.resets || link_impairment.loss > 0.0 && self.draw() < link_impairment.loss {
             reset(&client);
             return;
         }
-        let connection = Connection::begin(client, self.to, self, weather.is_half_open);
+        let connection = Connection::begin(client, self.to, self, link_impairment.is_half_open);
         // Without threads or descriptors there is no connection: it was dropped, which closes it.
         let Ok(connection) = connection else { return };
         let mut state = self.state();
@@ -112,14 +112,14 @@ impl Link {
     }
 
     /// What holds now.
-    pub(super) fn weather(&self) -> Weather {
-        self.state().weather()
+    pub(super) fn link_impairment(&self) -> LinkImpairment {
+        self.state().link_impairment()
     }
 
     /// Waits until nothing is cut; whether the link still serves.
     pub(super) fn await_open(&self) -> bool {
         let mut state = self.state();
-        while state.weather().is_cut && !state.closed {
+        while state.link_impairment().is_cut && !state.closed {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         !state.closed
@@ -143,7 +143,7 @@ impl Link {
 }
 
 impl State {
-    fn weather(&self) -> Weather {
-        Weather::of(self.impairments.iter().map(|(_, impairment)| *impairment))
+    fn link_impairment(&self) -> LinkImpairment {
+        LinkImpairment::of(self.impairments.iter().map(|(_, impairment)| *impairment))
     }
 }

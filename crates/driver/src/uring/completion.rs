@@ -94,8 +94,8 @@ impl Uring {
         }
     }
 
-    /// The connection has broken, or both directions have ended. The receive tells that as a rule. It does not
-    /// where a reset came with the last bytes: the kernel wakes it once for both, it takes the bytes, and
+    /// The connection has broken, or both directions have ended. The receive tells that as a rule. It does
+    /// not where a reset came with the last bytes: the kernel wakes it once for both, it takes the bytes, and
     /// waits for more (seen on Linux 6.18). Made anew, it meets the error.
     fn hung_up(&mut self, token: Token) {
         if let Some(connection) = self.slots.by_token(token) {

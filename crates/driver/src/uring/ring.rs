@@ -38,7 +38,7 @@ const UNREGISTER_RING_FDS: u32 = 21;
 
 /// How long [`Ring::wait`] waits, in spans from now.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct SpinPolicy {
     /// Completions to return at.
     pub(super) want: u32,
     /// After this span one completion is enough. Zero: `want` alone counts.
@@ -141,7 +141,7 @@ impl Ring {
 
     /// Submits what is queued, lets the kernel do its deferred work, and waits. An error is a signal
     /// (`EINTR`), want of memory, or `EBUSY` if completions must be taken first; a time-out is none.
-    pub(super) fn wait(&mut self, patience: Patience) -> io::Result<()> {
+    pub(super) fn wait(&mut self, patience: SpinPolicy) -> io::Result<()> {
         let queued = self.io.submission().len() as u32;
         let mut patience = patience;
         if !self.lowers_aim && patience.floor > Nanos::ZERO && patience.floor < patience.timeout {

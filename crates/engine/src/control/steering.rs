@@ -14,14 +14,14 @@ use crate::worker::LONGEST_WAIT;
 /// How many times the highest planned rate may be set, unless another limit was given.
 const MOST_TIMES_PEAK: f64 = 10.0;
 
-/// From a wish to when it applies. A worker takes no arrival that is due after the time at which it last
+/// From a command to when it applies. A worker takes no arrival that is due after the time at which it last
 /// looked at the control, so any time beyond the present would do; twice the longest wait also lets each of
 /// them hear of the change before the first arrival of a faster rate is due.
 const NOTICE: Nanos = Nanos(2 * LONGEST_WAIT.0);
 
 /// What somebody wants of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RateWish {
+pub enum RateCommand {
     /// Another constant rate, in iterations for the whole run, until the end; zero pauses. It ends a pause.
     To(Rate),
     /// Start nothing until [`Resume`](Self::Resume).
@@ -97,7 +97,7 @@ pub(super) struct Steering {
 
 #[derive(Debug, Default)]
 struct State {
-    course: Option<Course>,
+    course: Option<ActiveRun>,
     /// The highest rate that may be set, where one was given.
     most: Option<Rate>,
     over: bool,
@@ -106,7 +106,7 @@ struct State {
 
 /// A run under way.
 #[derive(Debug)]
-struct Course {
+struct ActiveRun {
     /// On the driver's clock.
     start: Nanos,
     /// Open model: the schedule.
@@ -148,7 +148,7 @@ impl Steering {
                 most: most.unwrap_or_else(|| MOST_TIMES_PEAK * profile.peak()).ceil() as u64,
             }),
         };
-        state.course = Some(Course { start, open, paused: false, changes: Vec::new() });
+        state.course = Some(ActiveRun { start, open, paused: false, changes: Vec::new() });
     }
 
     pub(super) fn started(&self) -> Option<Nanos> {
@@ -204,7 +204,7 @@ impl Steering {
 
     pub(super) fn change(
         &self,
-        wish: RateWish,
+        command: RateCommand,
         by: SteeredBy,
         now: impl FnOnce() -> Nanos,
     ) -> Result<Option<RateChange>, SteerError> {
@@ -215,23 +215,23 @@ impl Steering {
         let course = state.course.as_mut().ok_or(SteerError::NotYet)?;
         // Under the lock, so that changes have the order of their times.
         let now = now().since(course.start);
-        let wish = match wish {
-            RateWish::To(rate) if rate.is_zero() => RateWish::Pause,
+        let command = match command {
+            RateCommand::To(rate) if rate.is_zero() => RateCommand::Pause,
             other => other,
         };
         let change = match &mut course.open {
-            Some(open) => open.change(wish, course.paused, now + NOTICE)?,
-            None => match (wish, course.paused) {
-                (RateWish::To(_), _) => return Err(SteerError::Closed),
-                (RateWish::Pause, true) | (RateWish::Resume, false) => None,
+            Some(open) => open.change(command, course.paused, now + NOTICE)?,
+            None => match (command, course.paused) {
+                (RateCommand::To(_), _) => return Err(SteerError::Closed),
+                (RateCommand::Pause, true) | (RateCommand::Resume, false) => None,
                 _ => Some((now, None, None)),
             },
         };
         let Some((at, from_per_second, to_per_second)) = change else { return Ok(None) };
-        let what = match wish {
-            RateWish::To(_) => What::Rate,
-            RateWish::Pause => What::Pause,
-            RateWish::Resume => What::Resume,
+        let what = match command {
+            RateCommand::To(_) => What::Rate,
+            RateCommand::Pause => What::Pause,
+            RateCommand::Resume => What::Resume,
         };
         course.paused = what == What::Pause;
         let change = RateChange { at, what, from_per_second, to_per_second, by };
@@ -243,11 +243,16 @@ impl Steering {
 }
 
 /// A change that was made: from when on it applies, and the rates before and after it, where there are any.
-type Made = (Nanos, Option<f64>, Option<f64>);
+type AppliedChange = (Nanos, Option<f64>, Option<f64>);
 
 impl Open {
     /// Makes a change that applies from `at` on; `None` if there is nothing to change.
-    fn change(&mut self, wish: RateWish, paused: bool, at: Nanos) -> Result<Option<Made>, SteerError> {
+    fn change(
+        &mut self,
+        command: RateCommand,
+        paused: bool,
+        at: Nanos,
+    ) -> Result<Option<AppliedChange>, SteerError> {
         let end = self.present.duration();
         if at >= end {
             return Err(SteerError::Over);
@@ -255,11 +260,11 @@ impl Open {
         if self.counted {
             return Err(SteerError::Counted);
         }
-        let (base, present) = match wish {
-            RateWish::To(rate) if rate.per_second_f64() > self.most as f64 => {
+        let (base, present) = match command {
+            RateCommand::To(rate) if rate.per_second_f64() > self.most as f64 => {
                 return Err(SteerError::AboveMost(self.most));
             }
-            RateWish::To(rate) => {
+            RateCommand::To(rate) => {
                 let base = Profile::constant(rate, end);
                 if base == self.base && !paused {
                     return Ok(None);
@@ -267,10 +272,10 @@ impl Open {
                 let present = self.present.spliced(at, &base);
                 (Some(base), present)
             }
-            RateWish::Pause if paused => return Ok(None),
-            RateWish::Pause => (None, self.present.changed(at, Rate::per_second(0))),
-            RateWish::Resume if !paused => return Ok(None),
-            RateWish::Resume => (None, self.present.spliced(at, &self.base)),
+            RateCommand::Pause if paused => return Ok(None),
+            RateCommand::Pause => (None, self.present.changed(at, Rate::per_second(0))),
+            RateCommand::Resume if !paused => return Ok(None),
+            RateCommand::Resume => (None, self.present.spliced(at, &self.base)),
         };
         let present = present.map_err(SteerError::Profile)?;
         // The rate before is the one that was asked for, though it may not have come into force.
@@ -286,16 +291,17 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{Disk, Given, PlanPatch};
+    use plimsoll_plan::{Disk, PlanPatch, RawValue};
 
     use super::*;
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
     fn steered(flags: &[(&'static str, &str)]) -> Steering {
-        let mut patch = PlanPatch { urls: vec![Given::new("URL", "http://a.test/")], ..PlanPatch::default() };
+        let mut patch =
+            PlanPatch { urls: vec![RawValue::new("URL", "http://a.test/")], ..PlanPatch::default() };
         for &(flag, value) in flags {
-            let given = Some(Given::new(flag, value));
+            let given = Some(RawValue::new(flag, value));
             match flag {
                 "--rate" => patch.rate = given,
                 "--stages" => patch.stages = given,
@@ -306,48 +312,48 @@ mod tests {
         }
         let plan = Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"));
         let steering = Steering::default();
-        assert_eq!(steering.change(RateWish::Pause, SteeredBy::Key, || SECOND), Err(SteerError::NotYet));
+        assert_eq!(steering.change(RateCommand::Pause, SteeredBy::Key, || SECOND), Err(SteerError::NotYet));
         steering.begin(&plan, SECOND * 1000);
         steering
     }
 
-    /// Makes a wish so many milliseconds after the start.
-    fn wish(steering: &Steering, wish: RateWish, ms: u64) -> Result<Option<RateChange>, SteerError> {
-        steering.change(wish, SteeredBy::Http, || SECOND * 1000 + Nanos::from_millis(ms))
+    /// Makes a command so many milliseconds after the start.
+    fn command(steering: &Steering, command: RateCommand, ms: u64) -> Result<Option<RateChange>, SteerError> {
+        steering.change(command, SteeredBy::Http, || SECOND * 1000 + Nanos::from_millis(ms))
     }
 
     #[test]
     fn a_change_applies_after_its_notice_and_says_from_what_to_what() {
         let steering = steered(&[("--rate", "100"), ("-d", "10s")]);
         assert_eq!((steering.version(), steering.target_at(SECOND)), (0, Some(100.0)));
-        let change = wish(&steering, RateWish::To(Rate::per_second(500)), 1000).unwrap().unwrap();
+        let change = command(&steering, RateCommand::To(Rate::per_second(500)), 1000).unwrap().unwrap();
         assert_eq!(change.at, Nanos::from_millis(1200));
         assert_eq!((change.from_per_second, change.to_per_second), (Some(100.0), Some(500.0)));
         assert_eq!((change.what, change.by), (What::Rate, SteeredBy::Http));
         assert_eq!((steering.version(), steering.target_at(SECOND * 2)), (1, Some(500.0)));
         // The same once more is no change.
-        assert_eq!(wish(&steering, RateWish::To(Rate::per_second(500)), 2000), Ok(None));
+        assert_eq!(command(&steering, RateCommand::To(Rate::per_second(500)), 2000), Ok(None));
         assert_eq!(steering.version(), 1);
         assert_eq!(steering.finish(SECOND * 10), (vec![change], None));
-        assert_eq!(wish(&steering, RateWish::Pause, 2000), Err(SteerError::Over));
+        assert_eq!(command(&steering, RateCommand::Pause, 2000), Err(SteerError::Over));
     }
 
     #[test]
     fn a_pause_ends_where_the_stages_are_by_then() {
         let steering = steered(&[("--stages", "2s@100,2s@=200,2s@=300")]);
-        let change = wish(&steering, RateWish::Pause, 800).unwrap().unwrap();
+        let change = command(&steering, RateCommand::Pause, 800).unwrap().unwrap();
         assert_eq!((change.what, change.to_per_second), (What::Pause, Some(0.0)));
-        assert_eq!(wish(&steering, RateWish::Pause, 900), Ok(None));
+        assert_eq!(command(&steering, RateCommand::Pause, 900), Ok(None));
         let status = |seconds: u64| steering.status(SECOND * (1000 + seconds));
         assert!(status(1).paused && status(1).target_per_second == Some(100.0));
-        let change = wish(&steering, RateWish::Resume, 2800).unwrap().unwrap();
+        let change = command(&steering, RateCommand::Resume, 2800).unwrap().unwrap();
         assert_eq!((change.from_per_second, change.to_per_second), (Some(0.0), Some(200.0)));
-        assert_eq!(wish(&steering, RateWish::Resume, 2900), Ok(None));
+        assert_eq!(command(&steering, RateCommand::Resume, 2900), Ok(None));
         assert_eq!(steering.target_at(SECOND * 5), Some(300.0));
         // A rate ends a pause, and zero is one.
-        wish(&steering, RateWish::To(Rate::per_second(0)), 3000).unwrap();
+        command(&steering, RateCommand::To(Rate::per_second(0)), 3000).unwrap();
         assert!(status(3).paused);
-        wish(&steering, RateWish::To(Rate::per_second(7)), 4000).unwrap();
+        command(&steering, RateCommand::To(Rate::per_second(7)), 4000).unwrap();
         assert_eq!(status(4), Status { running: true, target_per_second: Some(7.0), paused: false });
         assert!(!steering.holds_users());
     }
@@ -358,22 +364,22 @@ mod tests {
         let steering = steered(&[("--stages", "2s@100,2s@=200,2s@=300")]);
         let target = |seconds: u64| steering.status(SECOND * (1000 + seconds)).target_per_second;
         assert_eq!([0, 1, 3, 5].map(target), [100.0, 100.0, 200.0, 300.0].map(Some));
-        wish(&steering, RateWish::Pause, 1000).unwrap();
+        command(&steering, RateCommand::Pause, 1000).unwrap();
         assert_eq!(target(5), Some(300.0));
     }
 
     #[test]
     fn what_is_not_possible_says_why_and_changes_nothing() {
         let counted = steered(&[("--rate", "100"), ("-n", "500")]);
-        assert_eq!(wish(&counted, RateWish::Pause, 100), Err(SteerError::Counted));
+        assert_eq!(command(&counted, RateCommand::Pause, 100), Err(SteerError::Counted));
         let closed = steered(&[("-d", "10s")]);
-        assert_eq!(wish(&closed, RateWish::To(Rate::per_second(5)), 100), Err(SteerError::Closed));
+        assert_eq!(command(&closed, RateCommand::To(Rate::per_second(5)), 100), Err(SteerError::Closed));
         assert_eq!(closed.profile(), None);
         let open = steered(&[("--rate", "100"), ("-d", "2s")]);
-        assert_eq!(wish(&open, RateWish::Pause, 1800), Err(SteerError::Over));
-        let odd = |period| RateWish::To(Rate::new(1, Nanos(period)).unwrap());
-        assert!(wish(&open, odd(4_294_967_291), 100).is_ok());
-        assert_eq!(wish(&open, odd(4_294_967_279), 200), Err(SteerError::Profile(ProfileError::TooFine)));
+        assert_eq!(command(&open, RateCommand::Pause, 1800), Err(SteerError::Over));
+        let odd = |period| RateCommand::To(Rate::new(1, Nanos(period)).unwrap());
+        assert!(command(&open, odd(4_294_967_291), 100).is_ok());
+        assert_eq!(command(&open, odd(4_294_967_279), 200), Err(SteerError::Profile(ProfileError::TooFine)));
         assert_eq!((open.version(), counted.version(), closed.version()), (1, 0, 0));
         for error in [SteerError::NotYet, SteerError::Over, SteerError::Closed, SteerError::Counted] {
             assert!(error.to_string().len() > 30, "{error}");
@@ -383,23 +389,23 @@ mod tests {
     #[test]
     fn a_rate_far_above_the_planned_ones_is_a_slip() {
         let steering = steered(&[("--stages", "2s@50,2s@70")]);
-        let to = |rate| RateWish::To(Rate::per_second(rate));
-        assert_eq!(wish(&steering, to(701), 100), Err(SteerError::AboveMost(700)));
-        assert_eq!(wish(&steering, to(100_000_000), 100), Err(SteerError::AboveMost(700)));
+        let to = |rate| RateCommand::To(Rate::per_second(rate));
+        assert_eq!(command(&steering, to(701), 100), Err(SteerError::AboveMost(700)));
+        assert_eq!(command(&steering, to(100_000_000), 100), Err(SteerError::AboveMost(700)));
         assert!(SteerError::AboveMost(700).to_string().starts_with("at most 700/s can be set"));
-        assert!(wish(&steering, to(700), 100).is_ok_and(|change| change.is_some()));
+        assert!(command(&steering, to(700), 100).is_ok_and(|change| change.is_some()));
         // A pause and its end are no rates.
-        wish(&steering, RateWish::Pause, 200).unwrap();
-        wish(&steering, RateWish::Resume, 300).unwrap();
+        command(&steering, RateCommand::Pause, 200).unwrap();
+        command(&steering, RateCommand::Resume, 300).unwrap();
         let slow = steered(&[("--rate", "1/m"), ("-d", "5m")]);
-        assert_eq!(wish(&slow, to(2), 100), Err(SteerError::AboveMost(1)));
+        assert_eq!(command(&slow, to(2), 100), Err(SteerError::AboveMost(1)));
     }
 
     #[test]
     fn the_highest_rate_can_be_given() {
         let plan = |rate| {
-            let given = |by, text| Some(Given::new(by, text));
-            let urls = vec![Given::new("URL", "http://a.test/")];
+            let given = |by, text| Some(RawValue::new(by, text));
+            let urls = vec![RawValue::new("URL", "http://a.test/")];
             let patch = PlanPatch {
                 urls,
                 rate: given("--rate", rate),
@@ -411,17 +417,20 @@ mod tests {
         let steering = Steering::default();
         steering.limit(Rate::per_second(20));
         steering.begin(&plan("5"), SECOND * 1000);
-        assert_eq!(wish(&steering, RateWish::To(Rate::per_second(21)), 100), Err(SteerError::AboveMost(20)));
-        assert!(wish(&steering, RateWish::To(Rate::per_second(20)), 100).is_ok());
+        assert_eq!(
+            command(&steering, RateCommand::To(Rate::per_second(21)), 100),
+            Err(SteerError::AboveMost(20))
+        );
+        assert!(command(&steering, RateCommand::To(Rate::per_second(20)), 100).is_ok());
     }
 
     #[test]
     fn users_of_the_closed_model_are_held_at_once() {
         let steering = steered(&[("-d", "10s")]);
-        let change = wish(&steering, RateWish::Pause, 100).unwrap().unwrap();
+        let change = command(&steering, RateCommand::Pause, 100).unwrap().unwrap();
         assert_eq!((change.at, change.to_per_second), (Nanos::from_millis(100), None));
         assert!(steering.holds_users());
-        wish(&steering, RateWish::Resume, 200).unwrap();
+        command(&steering, RateCommand::Resume, 200).unwrap();
         assert!(!steering.holds_users());
         // The load ended before the second one: it did not come to pass.
         steering.note_stop(SteeredBy::Key);

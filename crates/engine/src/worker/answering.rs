@@ -9,7 +9,7 @@ use plimsoll_scenario::{RequestTemplate, Scheme, reference};
 
 use super::Worker;
 use super::judging::Judged;
-use super::proceeding::{Course, Fate};
+use super::proceeding::{Fate, IterationState};
 use super::routing::NoWay;
 use crate::capture::Detour;
 use crate::connection::{Client, Reply, State};
@@ -18,9 +18,9 @@ use crate::request::{AT_SEND, InFlight, Intent};
 /// A redirect that was answered.
 struct Redirect {
     slot: u32,
-    lane: u32,
-    /// The site of the lane that has answered.
-    site: u32,
+    pool: u32,
+    /// The site of the pool that has answered.
+    target_address: u32,
     /// Whether the next request can go on the same connection.
     here: bool,
     status: u16,
@@ -59,7 +59,7 @@ impl<B: Backend> Worker<'_, B> {
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
         let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);
-        let (lane, site) = (conn.lane, conn.site);
+        let (pool, target_address) = (conn.pool, conn.target_address);
         if !usable {
             if conn.requests.is_empty() {
                 self.release(slot, Some(Close::Now));
@@ -67,37 +67,37 @@ impl<B: Backend> Worker<'_, B> {
                 // The server answers nothing more on this connection.
                 self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
             } else {
-                self.conns[slot as usize].state = State::Doomed;
+                self.conns[slot as usize].state = State::Draining;
             }
         }
         if request.is_given_up() {
-            self.settle(slot);
+            self.finish_request(slot);
             return;
         }
         if matches!(request.intent, Intent::CutRequest | Intent::CutResponse) {
             // All of it has come at once, or before all was sent: nobody reads it.
-            self.fail(lane, &request, ErrorClass::AbortedByUs, 0, at);
-            self.settle(slot);
+            self.fail(pool, &request, ErrorClass::AbortedByUs, 0, at);
+            self.finish_request(slot);
             return;
         }
         if self.plan.redirects > 0 && matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
             // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
             let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
             self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
-            self.keep_cookies(&request, (lane, site));
+            self.keep_cookies(&request, (pool, target_address));
             let location = self.location(&request);
-            let redirect = Redirect { slot, lane, site, here, status: reply.status, location, at };
+            let redirect = Redirect { slot, pool, target_address, here, status: reply.status, location, at };
             self.on_redirect(redirect, request);
             if usable {
                 self.list(slot);
             }
             return;
         }
-        let outcome = match self.judge(&request, (lane, site), reply) {
+        let outcome = match self.judge(&request, (pool, target_address), reply) {
             Judged::Ended(outcome) => outcome,
             Judged::Pending(pause) => {
                 self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
-                self.park(lane, request, at + pause);
+                self.park(pool, request, at + pause);
                 if usable {
                     self.list(slot);
                 }
@@ -105,7 +105,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         self.counts.answered[protocol] += u64::from(request.measured);
-        let home = self.home_of(&request, lane);
+        let home = self.home_of(&request, pool);
         if outcome.is_bad() {
             self.blamed = Some(slot);
         }
@@ -117,11 +117,11 @@ impl<B: Backend> Worker<'_, B> {
             Fate::Over => true,
             Fate::GoesOn => {
                 let due = self.due_after(at);
-                self.proceed(request.session, lane, slot_if_usable, due) != Course::UnderWay
+                self.proceed(request.session, pool, slot_if_usable, due) != IterationState::UnderWay
             }
         };
         if over && matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(home, slot_if_usable.filter(|_| home == lane), at, self.now);
+            self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.now);
         }
         // What follows may think first, go to another target, or not be at all.
         if usable {
@@ -129,27 +129,27 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The lane to which the user of a request belongs, which is on `lane`.
-    pub(super) fn home_of(&self, request: &InFlight, lane: u32) -> u32 {
+    /// The pool to which the user of a request belongs, which is on `pool`.
+    pub(super) fn home_of(&self, request: &InFlight, pool: u32) -> u32 {
         match self.sessions.get(request.session) {
             Some(session) => session.home,
-            // It may have been led away from the target of its step; the plan's lanes are in the order of its
+            // It may have been led away from the target of its step; the plan's pools are in the order of its
             // targets.
             None if self.plan.users.is_some() => self.users_home,
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
-            None => lane,
+            None => pool,
         }
     }
 
     /// Follows a redirect, as a part of the same request.
     fn on_redirect(&mut self, redirect: Redirect, mut request: InFlight) {
-        let Redirect { slot, lane, site, here, status, ref location, at } = redirect;
+        let Redirect { slot, pool, target_address, here, status, ref location, at } = redirect;
         let next = match location.as_deref() {
             None => Err(unfollowed("a redirect without a location".to_owned())),
             Some(_) if u32::from(request.redirects) >= self.plan.redirects => {
                 Err(unfollowed(format!("more than {} redirects in a row", self.plan.redirects)))
             }
-            Some(location) => self.redirected(&request, (lane, site), location, status),
+            Some(location) => self.redirected(&request, (pool, target_address), location, status),
         };
         let (there, next) = match next {
             Ok(next) => next,
@@ -157,7 +157,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.note_error(class, &reason);
                 self.blamed = Some(slot);
                 let status = if class == ErrorClass::Redirect { status } else { 0 };
-                self.fail(lane, &request, class, status, at);
+                self.fail(pool, &request, class, status, at);
                 return;
             }
         };
@@ -166,35 +166,35 @@ impl<B: Backend> Worker<'_, B> {
         request.first_byte = Nanos::MAX;
         self.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
         // The server may have gone away, or have lowered its limit, together with this answer.
-        if there == lane && here && self.has_room(slot) {
+        if there == pool && here && self.has_room(slot) {
             self.transmit(slot, &mut request, Nanos::MAX);
         } else {
-            self.seat_elsewhere(there, &mut request, Nanos::MAX, self.now);
+            self.seat_dynamic_origins(there, &mut request, Nanos::MAX, self.now);
         }
     }
 
-    /// Where a redirect leads to from a lane and the site that has answered: the lane and the next request.
+    /// Where a redirect leads to from a pool and the site that has answered: the pool and the next request.
     fn redirected(
         &mut self,
         request: &InFlight,
-        (lane, site): (u32, u32),
+        (pool, target_address): (u32, u32),
         location: &[u8],
         status: u16,
     ) -> Result<(u32, RequestTemplate), NoWay> {
         let shown = || String::from_utf8_lossy(location).into_owned();
         let mut url = Vec::new();
         if location.starts_with(b"//") {
-            url.extend_from_slice(if self.lanes[lane as usize].https { b"https:" } else { b"http:" });
+            url.extend_from_slice(if self.pools[pool as usize].https { b"https:" } else { b"http:" });
         }
         url.extend(location.split(|&byte| byte == b'#').next().unwrap_or_default());
         // What was meant for one member of a pool was meant for the others, too.
-        let home = &self.lanes[self.plan.steps[request.step as usize].target];
+        let home = &self.pools[self.plan.steps[request.step as usize].target];
         let stays = reference::origin(&url).is_some_and(|(origin, _)| home.has_member(origin));
         let (there, path) = match reference::origin(&url) {
             // Whoever has answered calls itself by its own name, also in a pool.
-            Some((origin, path)) if self.lanes[lane as usize].is_at(site, origin) => (lane, path),
-            Some((origin, path)) => (self.lane_to(origin)?, path),
-            None if url.starts_with(b"/") => (lane, &url[..]),
+            Some((origin, path)) if self.pools[pool as usize].is_at(target_address, origin) => (pool, path),
+            Some((origin, path)) => (self.pool_to(origin)?, path),
+            None if url.starts_with(b"/") => (pool, &url[..]),
             None => return Err(unfollowed(format!("a redirect to what is no path and no URL: {}", shown()))),
         };
         let path = if path.starts_with(b"/") { path.to_vec() } else { [b"/", path].concat() };
@@ -207,11 +207,11 @@ impl<B: Backend> Worker<'_, B> {
             _ => None,
         };
         let from = detour.as_deref().unwrap_or(&self.plan.steps[request.step as usize].request);
-        let same_scheme = self.lanes[there as usize].https == self.lanes[lane as usize].https;
-        let next = if there == lane || (stays && same_scheme) {
+        let same_scheme = self.pools[there as usize].https == self.pools[pool as usize].https;
+        let next = if there == pool || (stays && same_scheme) {
             from.redirected(&path, status)
         } else {
-            let https = self.lanes[there as usize].https;
+            let https = self.pools[there as usize].https;
             from.redirected_away(&path, status, if https { Scheme::Https } else { Scheme::Http })
         };
         let next = next.map_err(|error| unfollowed(error.to_string()))?;

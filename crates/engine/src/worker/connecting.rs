@@ -16,28 +16,28 @@ use crate::request::{AT_SEND, InFlight, Requests};
 const H2: &[u8] = b"h2";
 
 impl<B: Backend> Worker<'_, B> {
-    /// Begins to connect for `lane`.
+    /// Begins to connect for `pool`.
     ///
     /// # Errors
     /// If not even a socket could be made. That is counted here.
-    pub(super) fn open_connection(&mut self, lane: u32, now: Nanos) -> Result<u32, ErrorClass> {
+    pub(super) fn open_connection(&mut self, pool: u32, now: Nanos) -> Result<u32, ErrorClass> {
         if self.open_now >= self.most_open
-            && let Some(idle) = self.idle_elsewhere(lane)
+            && let Some(idle) = self.idle_dynamic_origins(pool)
         {
-            self.doom(idle);
+            self.mark_draining(idle);
         }
-        let (site, endpoint) = self.lanes[lane as usize].sites.take();
-        self.open_connection_to(lane, site, &endpoint, now)
+        let (target_address, endpoint) = self.pools[pool as usize].target_addresses.take();
+        self.open_connection_to(pool, target_address, &endpoint, now)
     }
 
     fn open_connection_to(
         &mut self,
-        lane_index: u32,
-        site: u32,
+        pool_index: u32,
+        target_address: u32,
         endpoint: &Endpoint,
         now: Nanos,
     ) -> Result<u32, ErrorClass> {
-        let lane = &mut self.lanes[lane_index as usize];
+        let pool = &mut self.pools[pool_index as usize];
         let sources = &self.plan.connections.sources;
         let source = (!sources.is_empty()).then(|| {
             self.sources += 1;
@@ -52,7 +52,7 @@ impl<B: Backend> Worker<'_, B> {
                 if self.conns.len() <= slot {
                     self.conns.resize_with(slot + 1, Conn::free);
                 }
-                lane.open += 1;
+                pool.open += 1;
                 self.open_now += 1;
                 self.connecting += 1;
                 let connections = &mut self.recorder.connections;
@@ -62,20 +62,20 @@ impl<B: Backend> Worker<'_, B> {
                 debug_assert!(requests.is_empty(), "the slot was freed with requests");
                 *conn = Conn {
                     id,
-                    lane: lane_index,
-                    site,
+                    pool: pool_index,
+                    target_address,
                     state: State::Connecting,
                     since: now,
                     number: self.ramp.opened(),
                     ..Conn::free()
                 };
-                conn.fills = lane.unfilled > 0;
-                lane.unfilled -= u32::from(conn.fills);
+                conn.fills = pool.unfilled > 0;
+                pool.unfilled -= u32::from(conn.fills);
                 self.arm(slot as u32);
                 Ok(slot as u32)
             }
             Err(error) => {
-                lane.sites.release(site);
+                pool.target_addresses.release(target_address);
                 let class = of_connecting(error.class());
                 self.connect_failed(class, &format!("connect to {endpoint}: {error}"));
                 Err(class)
@@ -116,18 +116,18 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.connecting -= u32::from(conn.state.is_early());
         // It never was open: the next one has its users.
-        self.lanes[conn.lane as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
+        self.pools[conn.pool as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
         let was_open = conn.state.is_established();
         conn.state = State::Free;
         conn.requests = Requests::default();
         conn.client = Client::Undecided;
         conn.tls = None;
         conn.listed = false;
-        let lane = &mut self.lanes[conn.lane as usize];
-        lane.open -= 1;
-        lane.sites.release(conn.site);
+        let pool = &mut self.pools[conn.pool as usize];
+        pool.open -= 1;
+        pool.target_addresses.release(conn.target_address);
         if was_open {
-            lane.sites.miss(conn.site, self.now);
+            pool.target_addresses.miss(conn.target_address, self.now);
         }
         self.open_now -= 1;
     }
@@ -137,11 +137,12 @@ impl<B: Backend> Worker<'_, B> {
     /// What was not yet sent moves to another connection.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let lane = conn.lane;
+        let pool = conn.pool;
         let established = conn.state.is_established();
         let unreachable = conn.state.is_early() && first.is_connect();
         // A pool has other servers for what was not sent.
-        let fails_over = unreachable && self.lanes[lane as usize].sites.lose(conn.site, now);
+        let fails_over =
+            unreachable && self.pools[pool as usize].target_addresses.lose(conn.target_address, now);
         // A server that closes each connection before its first answer is not tried for ever.
         let answered = conn.answered;
         let in_turn = matches!(conn.client, Client::InTurn(_));
@@ -156,11 +157,11 @@ impl<B: Backend> Worker<'_, B> {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
                 let mut again = InFlight { bytes_sent: 0, ..request };
                 self.captures.renew(&mut again.capture);
-                self.seat(lane, None, &mut again, Nanos::MAX, now);
+                self.assign(pool, None, &mut again, Nanos::MAX, now);
                 continue;
             }
             self.blamed = Some(slot);
-            self.fail(lane, &request, class, 0, now);
+            self.fail(pool, &request, class, 0, now);
             // What we close fails for no other reason.
             if established && in_turn && first != ErrorClass::AbortedByUs {
                 class = ErrorClass::ClosedBeforeResponse;
@@ -172,8 +173,8 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn note_spare(&mut self) {
         if self.demand.is_some() {
-            for lane in &mut self.lanes {
-                lane.spare.note(lane.available.len());
+            for pool in &mut self.pools {
+                pool.spare.note(pool.available.len());
             }
         }
     }
@@ -182,20 +183,20 @@ impl<B: Backend> Worker<'_, B> {
     /// the planned number, and the longest idle first.
     pub(super) fn close_spare(&mut self, now: Nanos) {
         let Some(demand) = self.demand else { return };
-        for number in 0..self.lanes.len() as u32 {
-            let lane = &mut self.lanes[number as usize];
+        for number in 0..self.pools.len() as u32 {
+            let pool = &mut self.pools[number as usize];
             let surplus =
-                demand.surplus(lane.open, lane.depth, now).min(lane.open.saturating_sub(lane.initial));
-            let mut left = lane.spare.take_surplus(surplus, now);
+                demand.surplus(pool.open, pool.depth, now).min(pool.open.saturating_sub(pool.initial));
+            let mut left = pool.spare.take_surplus(surplus, now);
             let mut place = 0;
             while left > 0
-                && let Some(&slot) = self.lanes[number as usize].available.get(place)
+                && let Some(&slot) = self.pools[number as usize].available.get(place)
             {
                 let conn = &self.conns[slot as usize];
-                let listed = conn.lane == number && conn.listed && conn.state == State::Open;
+                let listed = conn.pool == number && conn.listed && conn.state == State::Open;
                 if listed && conn.requests.is_empty() {
-                    self.lanes[number as usize].available.remove(place);
-                    self.doom(slot);
+                    self.pools[number as usize].available.remove(place);
+                    self.mark_draining(slot);
                     left -= 1;
                 } else {
                     place += 1;
@@ -209,12 +210,12 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         self.recorder.connections.connect_time.record(at.since(conn.since).0);
         conn.since = at;
-        let target = &self.lanes[conn.lane as usize].server;
+        let target = &self.pools[conn.pool as usize].server;
         let Some(tls) = &target.tls else {
             self.agree(slot, at);
             return;
         };
-        let member = self.lanes[conn.lane as usize].sites.member(conn.site);
+        let member = self.pools[conn.pool as usize].target_addresses.member(conn.target_address);
         let server_name = target.pool.get(member).map_or(&tls.server_name, |member| &member.server_name);
         match Session::client(&tls.config, server_name) {
             Ok(mut session) => {
@@ -249,7 +250,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Decides what is spoken, and begins to.
     fn agree(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let protocol = self.lanes[conn.lane as usize].server.protocol;
+        let protocol = self.pools[conn.pool as usize].server.protocol;
         let chosen = conn.tls.as_ref().map(|tls| tls.session.alpn().unwrap_or_default());
         let http2 = match (protocol, chosen) {
             (Protocol::Http1 | Protocol::Cache, _) => false,
@@ -290,10 +291,10 @@ impl<B: Backend> Worker<'_, B> {
         conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| at + lifetime);
         self.connecting -= 1;
         self.recorder.connections.opened += 1;
-        let lane = &mut self.lanes[conn.lane as usize];
-        lane.connected();
-        let found = lane.sites.find(conn.site);
-        lane.depth = conn.depth(settings.depth);
+        let pool = &mut self.pools[conn.pool as usize];
+        pool.connected();
+        let found = pool.target_addresses.find(conn.target_address);
+        pool.depth = conn.depth(settings.depth);
         let protocol = conn.client.protocol();
         if let Client::Http2(client) = &conn.client {
             conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
@@ -303,7 +304,7 @@ impl<B: Backend> Worker<'_, B> {
                 record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
             }
         }
-        let peer = &mut self.peers[lane.target];
+        let peer = &mut self.peers[pool.target];
         if peer.protocol.is_empty() {
             protocol.clone_into(&mut peer.protocol);
             if let Some(tls) = &conn.tls {
@@ -316,41 +317,45 @@ impl<B: Backend> Worker<'_, B> {
         self.arm(slot);
         self.list(slot);
         if found {
-            let lane = self.conns[slot as usize].lane;
-            self.move_back(lane);
+            let pool = self.conns[slot as usize].pool;
+            self.move_back(pool);
         }
     }
 
     /// Asks lost servers of pools whether they are there again, by a connection that is used if they are.
     pub(super) fn probe_lost(&mut self, now: Nanos) {
-        for lane in 0..self.lanes.len() as u32 {
-            if self.lanes[lane as usize].sites.next_probe() > now || now >= self.times.end {
+        for pool in 0..self.pools.len() as u32 {
+            if self.pools[pool as usize].target_addresses.next_probe() > now || now >= self.times.end {
                 continue;
             }
-            while let Some(site) = self.lanes[lane as usize].sites.probe(now) {
-                let (site, endpoint) = self.lanes[lane as usize].sites.take_at(site);
+            while let Some(target_address) = self.pools[pool as usize].target_addresses.probe(now) {
+                let (target_address, endpoint) =
+                    self.pools[pool as usize].target_addresses.take_at(target_address);
                 // What failed is counted, and tried again in a while.
-                let _ = self.open_connection_to(lane, site, &endpoint, now);
+                let _ = self.open_connection_to(pool, target_address, &endpoint, now);
             }
         }
     }
 
     /// A server of a pool is there again: the others give up what they have above an even share, once it is
     /// idle.
-    fn move_back(&mut self, lane: u32) {
+    fn move_back(&mut self, pool: u32) {
         for slot in 0..self.conns.len() as u32 {
             let conn = &self.conns[slot as usize];
-            let sites = &self.lanes[lane as usize].sites;
-            let mine = conn.lane == lane && conn.state == State::Open;
-            if mine && sites.excess(conn.site) > self.leaving(lane, conn.site) {
-                self.doom(slot);
+            let target_addresses = &self.pools[pool as usize].target_addresses;
+            let mine = conn.pool == pool && conn.state == State::Open;
+            if mine && target_addresses.excess(conn.target_address) > self.leaving(pool, conn.target_address)
+            {
+                self.mark_draining(slot);
             }
         }
     }
 
     /// Connections to a site that close once they are idle.
-    fn leaving(&self, lane: u32, site: u32) -> u32 {
-        let leaves = |conn: &&Conn| conn.lane == lane && conn.site == site && conn.state == State::Doomed;
+    fn leaving(&self, pool: u32, target_address: u32) -> u32 {
+        let leaves = |conn: &&Conn| {
+            conn.pool == pool && conn.target_address == target_address && conn.state == State::Draining
+        };
         self.conns.iter().filter(leaves).count() as u32
     }
 

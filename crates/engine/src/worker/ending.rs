@@ -118,9 +118,9 @@ impl<B: Backend> Worker<'_, B> {
     /// A request that failed; `status` is that of its response, 0 if there was none. Its iteration goes on if
     /// its step wants that, and else, in the closed model, its user; after a pause if it was the connection
     /// that failed.
-    pub(super) fn fail(&mut self, lane: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
-        let home = self.home_of(request, lane);
-        self.do_without_response(request, lane);
+    pub(super) fn fail(&mut self, pool: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
+        let home = self.home_of(request, pool);
+        self.do_without_response(request, pool);
         self.finish(request, Outcome::Failed(class), (status, 0), at);
         let fate = self.conclude(request, false);
         if fate == Fate::Pending || fate == Fate::Over && !matches!(self.plan.load, Load::Closed) {
@@ -132,7 +132,7 @@ impl<B: Backend> Worker<'_, B> {
             // It says nothing about the target.
             Nanos::from_millis(1)
         } else if request.sent == AT_SEND || class.is_connect() || class == ErrorClass::Tls {
-            self.lanes[lane as usize].backoff(now)
+            self.pools[pool as usize].backoff(now)
         } else {
             Nanos::ZERO
         };
@@ -157,18 +157,18 @@ impl<B: Backend> Worker<'_, B> {
                 self.arm(slot);
             }
         }
-        for lane in 0..self.lanes.len() as u32 {
-            while let Some(request) = self.lanes[lane as usize].take_overdue(now) {
-                self.time_out(lane, &request, now);
+        for pool in 0..self.pools.len() as u32 {
+            while let Some(request) = self.pools[pool as usize].take_overdue(now) {
+                self.time_out(pool, &request, now);
             }
         }
     }
 
     /// No whole response came in time. Its iteration goes on if its step wants that, and else, in the closed
     /// model, its user.
-    pub(super) fn time_out(&mut self, lane: u32, request: &InFlight, now: Nanos) {
-        let home = self.home_of(request, lane);
-        self.do_without_response(request, lane);
+    pub(super) fn time_out(&mut self, pool: u32, request: &InFlight, now: Nanos) {
+        let home = self.home_of(request, pool);
+        self.do_without_response(request, pool);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
         match self.conclude(request, false) {
             Fate::GoesOn => self.sleep(request.session, now),
@@ -180,7 +180,7 @@ impl<B: Backend> Worker<'_, B> {
     fn expire_connection(&mut self, slot: u32, now: Nanos) {
         self.reason = None;
         let conn = &mut self.conns[slot as usize];
-        let (id, early, lane) = (conn.id, conn.state.is_early(), conn.lane);
+        let (id, early, pool) = (conn.id, conn.state.is_early(), conn.pool);
         if early && conn.since + self.plan.connect_timeout <= now {
             let what = match conn.state {
                 State::Connecting => "connection",
@@ -199,7 +199,7 @@ impl<B: Backend> Worker<'_, B> {
             self.break_off(slot, ErrorClass::Inactive, Some(Close::Now), now);
             return;
         }
-        self.expire_requests(slot, lane, now);
+        self.expire_requests(slot, pool, now);
         if !self.lives(id) {
             return;
         }
@@ -225,12 +225,12 @@ impl<B: Backend> Worker<'_, B> {
                 client.go_away(&mut self.control_bytes);
                 self.write_control(slot);
             }
-            self.doom(slot);
+            self.mark_draining(slot);
         }
     }
 
     /// Gives up the requests on a connection whose time is over.
-    fn expire_requests(&mut self, slot: u32, lane: u32, now: Nanos) {
+    fn expire_requests(&mut self, slot: u32, pool: u32, now: Nanos) {
         if !self.unsent.is_empty() {
             // What is written leaves in any case.
             self.flush();
@@ -270,9 +270,9 @@ impl<B: Backend> Worker<'_, B> {
             self.blamed = Some(slot);
             match request {
                 Some(request) if request.intent == Intent::Abandon => {
-                    self.fail(lane, &request, ErrorClass::AbortedByUs, 0, now);
+                    self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);
                 }
-                Some(request) => self.time_out(lane, &request, now),
+                Some(request) => self.time_out(pool, &request, now),
                 None => {}
             }
         }
@@ -286,9 +286,9 @@ impl<B: Backend> Worker<'_, B> {
         if !self.conns[slot as usize].state.is_early() {
             if in_turn {
                 // Its next responses belong to requests that are given up: take no new ones.
-                self.conns[slot as usize].state = State::Doomed;
+                self.conns[slot as usize].state = State::Draining;
             }
-            self.settle(slot);
+            self.finish_request(slot);
         }
     }
 
@@ -299,7 +299,7 @@ impl<B: Backend> Worker<'_, B> {
             self.take_up_changes(now);
         }
         self.is_stopped_by_script(now);
-        match self.control.wish() {
+        match self.control.requested_stop() {
             Stop::No => {}
             Stop::Drain if self.times.end > now => self.end_load(now),
             Stop::Drain => {}
@@ -334,8 +334,8 @@ impl<B: Backend> Worker<'_, B> {
     /// The rate was changed. Arrivals up to `now` may have been taken; the change applies later than that.
     fn take_up_changes(&mut self, now: Nanos) {
         let Some(profile) = self.control.profile() else { return };
-        for lane in &mut self.lanes {
-            lane.change(&profile);
+        for pool in &mut self.pools {
+            pool.change(&profile);
         }
         let peak = profile.peak_from(now.since(self.times.start));
         if let Some(demand) = &mut self.demand {
@@ -373,8 +373,8 @@ impl<B: Backend> Worker<'_, B> {
             // Connections are not closed one by one: that comes with the backend's end, and costs less there.
             unfinished.extend(conn.requests.iter().filter(|request| !request.is_given_up()).copied());
         }
-        for lane in &self.lanes {
-            unfinished.extend(lane.waiting.iter().map(|(_, request)| request));
+        for pool in &self.pools {
+            unfinished.extend(pool.waiting.iter().map(|(_, request)| request));
         }
         unfinished.extend(self.parked.requests());
         for request in unfinished {
@@ -389,8 +389,8 @@ impl<B: Backend> Worker<'_, B> {
             let intended = if request.intended == AT_SEND { started } else { request.intended };
             self.recorder.record_unfinished(request.step, started.since(intended));
         }
-        for lane in self.lanes.iter().filter(|_| !self.complete) {
-            let passed = lane.give_up_before(self.times.end.since(self.times.start), &self.exhausted);
+        for pool in self.pools.iter().filter(|_| !self.complete) {
+            let passed = pool.give_up_before(self.times.end.since(self.times.start), &self.exhausted);
             self.counts.never_start(passed.measured, passed.without_data);
         }
         self.note_blocked(false, false, self.times.end.min(now));
@@ -410,7 +410,7 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(scripts) = self.scripts.take() {
             self.control.leave(scripts.finish());
         }
-        let bodies = self.taps.count();
+        let bodies = self.body_queues.count();
         (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
         (self.record.bodies_unsigned, self.record.bodies_expired) = (bodies.unsigned, bodies.expired);
         let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);

@@ -73,15 +73,15 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Takes the cookies of a response that is not judged, a redirect's: the next request may need them.
-    pub(super) fn keep_cookies(&mut self, request: &InFlight, (lane, site): (u32, u32)) {
+    pub(super) fn keep_cookies(&mut self, request: &InFlight, (pool, target_address): (u32, u32)) {
         if !self.plan.steps[request.step as usize].request.uses_cookies() {
             return;
         }
         self.recall_sent(request);
         let Some(session) = self.sessions.get_mut(request.session) else { return };
-        let lane = &self.lanes[lane as usize];
-        let host = &lane.name_of(site).host;
-        let secure = lane.https;
+        let pool = &self.pools[pool as usize];
+        let host = &pool.name_of(target_address).host;
+        let secure = pool.https;
         let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
         let Session { cookies, sent, .. } = &mut session.state;
         for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
@@ -106,7 +106,7 @@ impl<B: Backend> Worker<'_, B> {
         self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
-    /// Whether this whole response, from this lane and site, is what the step of its request expects; takes
+    /// Whether this whole response, from this pool and site, is what the step of its request expects; takes
     /// its values into the session.
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), reply: Reply) -> Judged {
@@ -115,7 +115,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let status = reply.status;
         if self.facts[request.step as usize].status_alone {
-            match self.reactions[request.step as usize].accepts(status) {
+            match self.handlers[request.step as usize].accepts(status) {
                 Ok(()) => return Judged::Ended(Outcome::Ok),
                 // The reason in words is wanted, too.
                 Err(failure) if self.keeps || self.lacks_example(request, failure.class) => {}
@@ -126,36 +126,41 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     #[inline(never)]
-    fn judge_in_full(&mut self, request: &InFlight, (lane, site): (u32, u32), status: u16) -> Judged {
+    fn judge_in_full(
+        &mut self,
+        request: &InFlight,
+        (pool, target_address): (u32, u32),
+        status: u16,
+    ) -> Judged {
         self.reason = None;
         self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);
-        let lane = &self.lanes[lane as usize];
+        let pool = &self.pools[pool as usize];
         let session = self.sessions.get(request.session);
         let received = Received {
-            id: session.and_then(|session| session.state.sequel.as_ref()).map(|sequel| sequel.id),
-            host: &lane.name_of(site).host,
-            authority: &lane.name_of(site).authority,
-            secure: lane.https,
+            id: session.and_then(|session| session.state.follow_up.as_ref()).map(|follow_up| follow_up.id),
+            host: &pool.name_of(target_address).host,
+            authority: &pool.name_of(target_address).authority,
+            secure: pool.https,
             unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
             ..Received::new(status, &captured.fields, &captured.body)
         };
-        let reaction = &self.reactions[request.step as usize];
+        let handler = &self.handlers[request.step as usize];
         let lacks = |class| request.measured && self.examples[request.step as usize].lacks(class);
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         let session = match self.sessions.get_mut(request.session) {
             Some(session) => &mut session.state,
             None => &mut self.no_session,
         };
-        let accepted = reaction.apply(&received, session);
-        if let (Ok(Verdict::Pending), Some(poll)) = (accepted, reaction.poll()) {
+        let accepted = handler.apply(&received, session);
+        if let (Ok(Verdict::Pending), Some(poll)) = (accepted, handler.poll()) {
             return Judged::Pending(poll.pause(self.now.since(request.sent)));
         }
         // What a failed request was to take, its iteration needs to go on.
-        let lacks_values = accepted.is_err() && step.goes_on && !reaction.salvage(&received, session);
-        let accepted = accepted.and_then(|_| reaction.collect(&received, &mut self.feeds, &mut self.random));
+        let lacks_values = accepted.is_err() && step.goes_on && !handler.salvage(&received, session);
+        let accepted = accepted.and_then(|_| handler.collect(&received, &mut self.feeds, &mut self.random));
         if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
@@ -178,7 +183,7 @@ impl<B: Backend> Worker<'_, B> {
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
             if self.keeps || lacks(failure.class) {
-                reason = Some(reaction.describe(failure, &received));
+                reason = Some(handler.describe(failure, &received));
             }
         }
         let reason = fault.map(|error| self.script_failed(error)).or(reason);
@@ -202,26 +207,26 @@ impl<B: Backend> Worker<'_, B> {
 
     /// There is no response to a request that has failed: takes what belongs to the request itself into its
     /// session, if that may go on. Its capture is still there.
-    pub(super) fn do_without_response(&mut self, request: &InFlight, lane: u32) {
+    pub(super) fn do_without_response(&mut self, request: &InFlight, pool: u32) {
         if !self.plan.steps[request.step as usize].goes_on || self.sessions.get(request.session).is_none() {
             return;
         }
         self.recall_sent(request);
-        let lane = &self.lanes[lane as usize];
+        let pool = &self.pools[pool as usize];
         let received = Received {
-            authority: lane.authority(),
-            secure: lane.https,
+            authority: pool.authority(),
+            secure: pool.https,
             ..Received::new(0, &self.no_fields, &[])
         };
-        let reaction = &self.reactions[request.step as usize];
+        let handler = &self.handlers[request.step as usize];
         let Some(session) = self.sessions.get_mut(request.session) else { return };
         session.state.last_status = 0;
         session.state.last_fields.clear();
         session.state.last_body.clear();
         // What was never sent says nothing, either.
         let is_whole = match request.sent {
-            AT_SEND => !reaction.takes_values(),
-            _ => reaction.salvage(&received, &mut session.state),
+            AT_SEND => !handler.takes_values(),
+            _ => handler.salvage(&received, &mut session.state),
         };
         session.stops |= !is_whole;
     }

@@ -22,7 +22,7 @@ impl<B: Backend> Worker<'_, B> {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         self.ready(slot, request, &step.request, self.facts[request.step as usize]);
-        let lane = self.conns[slot as usize].lane;
+        let pool = self.conns[slot as usize].pool;
         match self.make_request(slot, request, &step.request, script) {
             Ok(_) if self.dynamic.is_nothing() => {
                 self.withhold(request);
@@ -33,7 +33,7 @@ impl<B: Backend> Worker<'_, B> {
             Err(reason) => {
                 self.note_error(ErrorClass::Script, &format!("{}: {reason}", step.name));
                 self.record.script_errors += 1;
-                self.fail(lane, request, ErrorClass::Script, 0, self.now);
+                self.fail(pool, request, ErrorClass::Script, 0, self.now);
                 self.list(slot);
             }
         }
@@ -56,26 +56,26 @@ impl<B: Backend> Worker<'_, B> {
     /// The same for a request that a script has made with a whole URL: that says who is asked.
     #[inline(never)]
     fn send_made(&mut self, slot: u32, request: &mut InFlight, https: bool, ready: Nanos) {
-        let lane = self.conns[slot as usize].lane;
+        let pool = self.conns[slot as usize].pool;
         let authority = self.dynamic.authority.clone();
-        match self.lane_to(Origin { https, authority: &authority }) {
-            Ok(there) if there == lane => self.transmit_made(slot, request, ready),
+        match self.pool_to(Origin { https, authority: &authority }) {
+            Ok(there) if there == pool => self.transmit_made(slot, request, ready),
             Ok(there) => {
                 self.address_made(request, there);
                 let made = Detour::Made(Arc::new(self.dynamic.clone()));
                 self.captures.send_by(&mut request.capture, made);
-                self.seat_elsewhere(there, request, ready, self.now);
+                self.seat_dynamic_origins(there, request, ready, self.now);
                 self.list(slot);
             }
             Err(NoWay { class, reason }) => {
-                self.fail_unrouted(lane, request, class, &reason);
+                self.fail_unrouted(pool, request, class, &reason);
                 self.list(slot);
             }
         }
     }
 
     /// Takes out of `dynamic` what the step gave it for its target, the credentials (in `scratch`) and the
-    /// cookies, and adds the cookies of the server of lane `there`.
+    /// cookies, and adds the cookies of the server of pool `there`.
     fn address_made(&mut self, request: &InFlight, there: u32) {
         let (cookies, credentials) = (&self.cookies, &self.scratch);
         self.dynamic.fields.retain(|name, value| match name {
@@ -87,11 +87,11 @@ impl<B: Backend> Worker<'_, B> {
         if !self.facts[request.step as usize].cookies {
             return;
         }
-        let lane = &self.lanes[there as usize];
+        let pool = &self.pools[there as usize];
         let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
         self.cookies.clear();
         let jar = &session.state.cookies;
-        jar.header(lane.host(), &self.dynamic.path, lane.https, unix_s, &mut self.cookies);
+        jar.header(pool.host(), &self.dynamic.path, pool.https, unix_s, &mut self.cookies);
         if !self.cookies.is_empty() {
             self.dynamic.fields.push(b"cookie", &self.cookies);
         }
@@ -99,23 +99,23 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Writes what `dynamic` has.
     pub(super) fn transmit_made(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
-        let lane = self.conns[slot as usize].lane;
+        let pool = self.conns[slot as usize].pool;
         let place = self.mark_written(slot);
         let conn = &mut self.conns[slot as usize];
         request.head_request = self.dynamic.is_head();
-        let lane = &self.lanes[lane as usize];
+        let pool = &self.pools[pool as usize];
         let out = match &mut conn.tls {
             None => self.io.outbox(conn.id),
             Some(tls) => &mut tls.plain,
         };
         if let Client::Http2(client) = &mut conn.client {
             let needs = &self.needs[request.step as usize];
-            let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
-            let scheme = if lane.https { Scheme::Https } else { Scheme::Http };
+            let book = pool.server.book.as_ref().unwrap_or(&self.no_book);
+            let scheme = if pool.https { Scheme::Https } else { Scheme::Http };
             let dynamic = &self.dynamic;
             if self.keeps {
                 self.kept.copy_from(dynamic);
-                self.captures.keep_lines(&mut request.capture, lane.server.scheme(), &self.kept);
+                self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.kept);
             }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
             let (ticket, length) =
@@ -189,7 +189,7 @@ impl<B: Backend> Worker<'_, B> {
     ) -> Result<Option<bool>, String> {
         let conn = &self.conns[slot as usize];
         let http2 = matches!(conn.client, Client::Http2(_));
-        let lane = &self.lanes[conn.lane as usize];
+        let pool = &self.pools[conn.pool as usize];
         let Some(session) = self.sessions.get_mut(request.session) else {
             return Err("a request of no iteration".to_owned());
         };
@@ -199,7 +199,7 @@ impl<B: Backend> Worker<'_, B> {
             unix_ns: self.now.0.wrapping_add(self.unix_offset),
             variables: &session.state.variables,
             cookies: &self.cookies,
-            authority: &lane.name_of(conn.site).authority,
+            authority: &pool.name_of(conn.target_address).authority,
             // A step has either a script that makes its request, or a supply.
             body: None,
             tokens: Some(&self.tokens.all),

@@ -80,7 +80,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         if is_in_turn {
             // Nothing can follow half a request.
-            self.conns[slot as usize].state = State::Doomed;
+            self.conns[slot as usize].state = State::Draining;
         }
         self.abort_later(slot, ticket);
     }
@@ -125,7 +125,7 @@ impl<B: Backend> Worker<'_, B> {
 
     fn abort(&mut self, slot: u32, ticket: u32, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        let lane = conn.lane;
+        let pool = conn.pool;
         let Client::Http2(client) = &mut conn.client else {
             // What is queued of the request leaves first.
             self.break_off(slot, ErrorClass::AbortedByUs, Some(Close::AfterSend), now);
@@ -142,7 +142,7 @@ impl<B: Backend> Worker<'_, B> {
         client.cancel(ticket, &mut self.control_bytes);
         self.recorder.connections.http2.cancelled += 1;
         self.write_control(slot);
-        self.fail(lane, &request, ErrorClass::AbortedByUs, 0, now);
-        self.settle(slot);
+        self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);
+        self.finish_request(slot);
     }
 }

@@ -10,7 +10,7 @@ use super::Worker;
 use crate::capture::NO_CAPTURE;
 use crate::request::InFlight;
 
-/// Requests that are to be sent again, each with its lane.
+/// Requests that are to be sent again, each with its pool.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     /// When, and the place among all.
@@ -20,14 +20,14 @@ pub(super) struct Parked {
 }
 
 impl Parked {
-    fn push(&mut self, at: Nanos, lane: u32, request: InFlight) {
+    fn push(&mut self, at: Nanos, pool: u32, request: InFlight) {
         let place = match self.free.pop() {
             Some(place) => {
-                self.all[place as usize] = (lane, request);
+                self.all[place as usize] = (pool, request);
                 place
             }
             None => {
-                self.all.push((lane, request));
+                self.all.push((pool, request));
                 (self.all.len() - 1) as u32
             }
         };
@@ -62,23 +62,23 @@ impl Parked {
 
 impl<B: Backend> Worker<'_, B> {
     /// The request is sent again at that time, on whatever connection there is then. Its time limit goes on.
-    pub(super) fn park(&mut self, lane: u32, mut request: InFlight, at: Nanos) {
+    pub(super) fn park(&mut self, pool: u32, mut request: InFlight, at: Nanos) {
         self.captures.end(request.capture);
         request.capture = NO_CAPTURE;
         request.redirects = 0;
         // What is measured and extracted is the last response.
         request.first_byte = Nanos::MAX;
         let at = at.min(request.deadline(self.plan));
-        self.parked.push(at, lane, request);
+        self.parked.push(at, pool, request);
     }
 
     /// Requests whose pause is over are sent again, also after the end of the load: they were begun before.
     pub(super) fn start_parked(&mut self, now: Nanos) {
-        while let Some((lane, mut request)) = self.parked.pop_due(now) {
+        while let Some((pool, mut request)) = self.parked.pop_due(now) {
             if request.deadline(self.plan) <= now {
-                self.time_out(lane, &request, now);
+                self.time_out(pool, &request, now);
             } else {
-                self.seat_elsewhere(lane, &mut request, Nanos::MAX, now);
+                self.seat_dynamic_origins(pool, &mut request, Nanos::MAX, now);
             }
         }
     }

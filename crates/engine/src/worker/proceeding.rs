@@ -13,7 +13,7 @@ use crate::request::{AT_SEND, InFlight, new_request};
 
 /// When the next request of an iteration is due.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
+pub(super) struct NextDue {
     /// When it should start, [`AT_SEND`] if its user has no plan but to send at once.
     pub(super) intended: Nanos,
     /// Closed model: when the response arrived that made its user ready; never, if unknown.
@@ -29,13 +29,13 @@ pub(super) struct Due {
 pub(super) struct Turn {
     session: u32,
     step: u32,
-    /// The lane of the request before.
-    lane: u32,
+    /// The pool of the request before.
+    pool: u32,
 }
 
 /// What became of an iteration that was to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum IterationState {
     /// It has requests under way, or thinks.
     UnderWay,
     /// It is over: its session has ended.
@@ -56,13 +56,19 @@ pub(super) enum Fate {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// Lets an iteration do what it does next: `lane` and `slot` are those of its last request, if its
+    /// Lets an iteration do what it does next: `pool` and `slot` are those of its last request, if its
     /// connection can be used again.
-    pub(super) fn proceed(&mut self, number: u32, lane: u32, slot: Option<u32>, due: Due) -> Course {
-        let Some(session) = self.sessions.get_mut(number) else { return Course::Over };
+    pub(super) fn proceed(
+        &mut self,
+        number: u32,
+        pool: u32,
+        slot: Option<u32>,
+        due: NextDue,
+    ) -> IterationState {
+        let Some(session) = self.sessions.get_mut(number) else { return IterationState::Over };
         let (scenario, measured) = (session.scenario, session.measured);
         loop {
-            let Some(session) = self.sessions.get_mut(number) else { return Course::Over };
+            let Some(session) = self.sessions.get_mut(number) else { return IterationState::Over };
             let mut surroundings = Surroundings {
                 index: session.index,
                 worker: self.shard.index,
@@ -77,13 +83,13 @@ impl<B: Backend> Worker<'_, B> {
                 Next::Pause(time) if time == Nanos::ZERO => continue,
                 Next::Pause(time) => {
                     self.sleep(number, due.since + time);
-                    return Course::UnderWay;
+                    return IterationState::UnderWay;
                 }
                 Next::ScriptPause(script) => match self.script_pause(script) {
                     Ok(Nanos::ZERO) => continue,
                     Ok(time) => {
                         self.sleep(number, due.since + time);
-                        return Course::UnderWay;
+                        return IterationState::UnderWay;
                     }
                     Err(reason) => return self.give_up(number, ErrorClass::Script, &reason),
                 },
@@ -92,7 +98,7 @@ impl<B: Backend> Worker<'_, B> {
                     self.counts.iterations.completed += if measured { completed } else { 0 };
                     self.counts.iterations.failed += if measured { failed } else { 0 };
                     self.end_session(number);
-                    return Course::Over;
+                    return IterationState::Over;
                 }
                 Next::Exhausted => {
                     self.exhausted[scenario as usize] = true;
@@ -103,64 +109,72 @@ impl<B: Backend> Worker<'_, B> {
                         return self.give_up(number, ErrorClass::Scenario, "the data has ended");
                     }
                     self.end_session(number);
-                    return Course::Exhausted;
+                    return IterationState::Exhausted;
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
             if self.now >= self.times.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
                 self.end_session(number);
-                return Course::Over;
+                return IterationState::Over;
             }
             session.outstanding = steps.len() as u32;
             let mut slot = slot;
             let mut has_arrival = due.begins || !self.paces_requests;
             for step in steps {
                 if has_arrival {
-                    self.send_step(number, step, lane, slot.take(), due, measured);
+                    self.send_step(number, step, pool, slot.take(), due, measured);
                 } else {
-                    self.turns[scenario as usize].push_back(Turn { session: number, step, lane });
+                    self.turns[scenario as usize].push_back(Turn { session: number, step, pool });
                 }
                 has_arrival = !self.paces_requests;
             }
-            return Course::UnderWay;
+            return IterationState::UnderWay;
         }
     }
 
     /// Arrivals are requests: the one that is intended at `intended` is that of an iteration under way.
     pub(super) fn send_turn(&mut self, turn: Turn, intended: Nanos, measured: bool) {
-        let Turn { session, step, lane } = turn;
-        let due = Due { intended, ready: Nanos::MAX, since: intended, begins: false };
-        self.send_step(session, step, lane, None, due, measured);
+        let Turn { session, step, pool } = turn;
+        let due = NextDue { intended, ready: Nanos::MAX, since: intended, begins: false };
+        self.send_step(session, step, pool, None, due, measured);
     }
 
     /// Starts the request of one step of an iteration.
-    fn send_step(&mut self, number: u32, step: u32, lane: u32, slot: Option<u32>, due: Due, measured: bool) {
+    fn send_step(
+        &mut self,
+        number: u32,
+        step: u32,
+        pool: u32,
+        slot: Option<u32>,
+        due: NextDue,
+        measured: bool,
+    ) {
         let Some(session) = self.sessions.get(number) else { return };
         let index = session.index;
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
-        let next_lane = self.lane_of(self.plan.steps[step as usize].target, lane);
+        let next_pool = self.pool_of(self.plan.steps[step as usize].target, pool);
         let mut request = new_request(due.intended, index, step, measured);
         request.session = number;
         if self.plan.steps[step as usize].away.is_some() {
-            self.send_by_url(next_lane, lane, slot, &mut request, due.ready);
+            self.send_by_url(next_pool, pool, slot, &mut request, due.ready);
             return;
         }
-        let slot = slot.filter(|_| next_lane == lane);
-        self.place(next_lane, slot, &mut request, due.ready, self.now);
+        let slot = slot.filter(|_| next_pool == pool);
+        self.place(next_pool, slot, &mut request, due.ready, self.now);
     }
 
-    /// The same for a step whose URL may be that of another server than its target, whose lane is `home`.
+    /// The same for a step whose URL may be that of another server than its target, whose pool is `home`.
     #[inline(never)]
-    fn send_by_url(&mut self, home: u32, lane: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
-        let way = self.lane_by_url(request, home);
+    fn send_by_url(&mut self, home: u32, pool: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
+        let way = self.pool_by_url(request, home);
         let now = self.now;
         match way {
-            Ok(there) if there == lane && slot.is_some() => self.place(there, slot, request, ready, now),
+            Ok(there) if there == pool && slot.is_some() => self.place(there, slot, request, ready, now),
             Ok(there) => {
                 self.count_started(request);
-                self.seat_elsewhere(there, request, ready, now);
+                self.seat_dynamic_origins(there, request, ready, now);
             }
             Err(NoWay { class, reason }) => {
                 self.count_started(request);
@@ -169,16 +183,16 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The lane in which a request will be that waits for its arrival.
-    pub(super) fn lane_of_turn(&self, turn: Turn) -> u32 {
-        self.lane_of(self.plan.steps[turn.step as usize].target, turn.lane)
+    /// The pool in which a request will be that waits for its arrival.
+    pub(super) fn pool_of_turn(&self, turn: Turn) -> u32 {
+        self.pool_of(self.plan.steps[turn.step as usize].target, turn.pool)
     }
 
-    pub(super) fn lane_of(&self, target: usize, likely: u32) -> u32 {
-        if self.lanes[likely as usize].target == target {
+    pub(super) fn pool_of(&self, target: usize, likely: u32) -> u32 {
+        if self.pools[likely as usize].target == target {
             return likely;
         }
-        self.lanes.iter().position(|lane| lane.target == target).map_or(likely, |lane| lane as u32)
+        self.pools.iter().position(|pool| pool.target == target).map_or(likely, |pool| pool as u32)
     }
 
     /// An iteration is over.
@@ -195,14 +209,14 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// The iteration cannot go on.
-    fn give_up(&mut self, number: u32, class: ErrorClass, reason: &str) -> Course {
+    fn give_up(&mut self, number: u32, class: ErrorClass, reason: &str) -> IterationState {
         self.note_error(class, reason);
         self.record.script_errors += 1;
         if let Some(session) = self.sessions.get(number) {
             self.counts.iterations.failed += u64::from(session.measured);
         }
         self.end_session(number);
-        Course::Over
+        IterationState::Over
     }
 
     /// Iterations whose think time is over go on.
@@ -214,8 +228,8 @@ impl<B: Backend> Worker<'_, B> {
             self.sleepers.pop();
             let Some(home) = self.sessions.get(number).map(|session| session.home) else { continue };
             // It owes its next request to its own plan: being late is the generator's matter.
-            let due = Due { intended: at, ready: Nanos::MAX, since: at, begins: false };
-            let over = self.proceed(number, home, None, due) == Course::Over;
+            let due = NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false };
+            let over = self.proceed(number, home, None, due) == IterationState::Over;
             if over && matches!(self.plan.load, Load::Closed) {
                 // It has taken its time already.
                 self.retries.push(Reverse((now, home)));
@@ -258,11 +272,11 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// When the next request of an iteration is due whose last response arrived at `at`.
-    pub(super) fn due_after(&self, at: Nanos) -> Due {
+    pub(super) fn due_after(&self, at: Nanos) -> NextDue {
         match self.plan.load {
             // In the open model a session owes its steps to a schedule, though each waits for the one before.
-            Load::Open { .. } => Due { intended: at, ready: Nanos::MAX, since: at, begins: false },
-            Load::Closed => Due { intended: AT_SEND, ready: at, since: at, begins: false },
+            Load::Open { .. } => NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false },
+            Load::Closed => NextDue { intended: AT_SEND, ready: at, since: at, begins: false },
         }
     }
 }

@@ -80,7 +80,8 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(slot) = blamed {
             let conn = &self.conns[slot as usize];
             connection = conn.number;
-            address = self.lanes[conn.lane as usize].sites.endpoint(conn.site).to_string();
+            address =
+                self.pools[conn.pool as usize].target_addresses.endpoint(conn.target_address).to_string();
         }
         let example = ErrorExample {
             at: at.since(self.times.start),

@@ -118,16 +118,16 @@ impl<B: Backend> Worker<'_, B> {
         let mut completed = std::mem::take(&mut self.completed);
         let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
-        let (facts, reactions, no_session) = (&self.facts, &self.reactions, &mut self.no_session);
+        let (facts, handlers, no_session) = (&self.facts, &self.handlers, &mut self.no_session);
         let mut is_good = |step: usize, status: u16, body: &[u8]| {
             if !(200..300).contains(&status) {
                 return false;
             }
             if facts[step].status_alone {
-                return reactions[step].accepts(status).is_ok();
+                return handlers[step].accepts(status).is_ok();
             }
             let received = Received::new(status, &self.no_fields, body);
-            facts[step].body_alone && reactions[step].apply(&received, no_session) == Ok(Verdict::Settled)
+            facts[step].body_alone && handlers[step].apply(&received, no_session) == Ok(Verdict::Settled)
         };
         let keeps = self.keeps || self.judges_bodies;
         let mut keeping = Keeping {
@@ -231,7 +231,7 @@ impl<B: Backend> Worker<'_, B> {
             http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
             http2::Event::GoAway { code, .. } => {
                 *self.recorder.connections.http2.go_aways.entry(code.name()).or_default() += 1;
-                self.doom(slot);
+                self.mark_draining(slot);
             }
             http2::Event::Pong { payload } => {
                 let time = at.since(Nanos(payload));
@@ -271,33 +271,33 @@ impl<B: Backend> Worker<'_, B> {
             self.flush();
         }
         let conn = &mut self.conns[slot as usize];
-        let lane = conn.lane;
+        let pool = conn.pool;
         let Some(request) = conn.requests.take(ticket) else { return };
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
         self.note_error(class, &reason);
         self.blamed = Some(slot);
-        self.fail(lane, &request, class, 0, at);
-        self.settle(slot);
+        self.fail(pool, &request, class, 0, at);
+        self.finish_request(slot);
     }
 
     /// Takes no more requests on this connection, and closes it when those on it have ended.
-    pub(super) fn doom(&mut self, slot: u32) {
+    pub(super) fn mark_draining(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
         if conn.state.is_early() {
             // Nothing was sent on it.
             self.break_off(slot, ErrorClass::GoAway, Some(Close::Now), self.now);
             return;
         }
-        conn.state = State::Doomed;
-        self.settle(slot);
+        conn.state = State::Draining;
+        self.finish_request(slot);
     }
 
     /// After the end of a request: closes a connection that was waiting for it, or offers its room.
-    pub(super) fn settle(&mut self, slot: u32) {
+    pub(super) fn finish_request(&mut self, slot: u32) {
         let conn = &self.conns[slot as usize];
-        if conn.state == State::Doomed {
+        if conn.state == State::Draining {
             if conn.requests.iter().all(InFlight::is_given_up) {
                 self.release(slot, Some(Close::Now));
             }

@@ -1,19 +1,19 @@
 //! Routing: requests that go to another server than their step's target, because their URL or a redirect says
-//! so. It may be one that the plan does not name: then it gets a lane of its own.
+//! so. It may be one that the plan does not name: then it gets a pool of its own.
 
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_metrics::Peer;
-use plimsoll_plan::{Elsewhere, Newcomer};
+use plimsoll_plan::{DynamicOrigin, DynamicOrigins};
 use plimsoll_scenario::reference::{self, Origin};
 
 use super::Worker;
 use crate::capture::Detour;
-use crate::directory::{Answer, Found};
-use crate::lane::{Lane, Whereabouts};
+use crate::directory::{Answer, ResolvedServer};
 use crate::request::InFlight;
+use crate::target_pool::{ResolveState, TargetPool};
 
 /// How often the directory is asked for servers that are being looked for: a request to one starts so much
 /// late at most.
@@ -30,9 +30,9 @@ pub(super) struct NoWay {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// The lane of a request that is to be started: that of its step, `home`, unless its URL names another
+    /// The pool of a request that is to be started: that of its step, `home`, unless its URL names another
     /// server.
-    pub(super) fn lane_by_url(&mut self, request: &mut InFlight, home: u32) -> Result<u32, NoWay> {
+    pub(super) fn pool_by_url(&mut self, request: &mut InFlight, home: u32) -> Result<u32, NoWay> {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let (Some(away), Some(variable)) = (&step.away, step.request.leading_variable()) else {
@@ -43,146 +43,158 @@ impl<B: Backend> Worker<'_, B> {
         };
         let Some((origin, _)) = reference::origin(value) else { return Ok(home) };
         let template = if origin.https { &away.secure } else { &away.plain };
-        let lane = match self.known_lane(origin) {
-            Some(lane) => lane,
+        let pool = match self.known_pool(origin) {
+            Some(pool) => pool,
             None => {
                 let (https, authority) = (origin.https, origin.authority.to_vec());
-                self.new_lane(Origin { https, authority: &authority })?
+                self.new_pool(Origin { https, authority: &authority })?
             }
         };
-        if lane != home {
+        if pool != home {
             self.captures.send_by(&mut request.capture, Detour::Template(Arc::clone(template)));
         }
-        Ok(lane)
+        Ok(pool)
     }
 
-    /// The lane of the server of a URL; a new one, if there is none yet.
-    pub(super) fn lane_to(&mut self, origin: Origin<'_>) -> Result<u32, NoWay> {
-        match self.known_lane(origin) {
-            Some(lane) => Ok(lane),
-            None => self.new_lane(origin),
+    /// The pool of the server of a URL; a new one, if there is none yet.
+    pub(super) fn pool_to(&mut self, origin: Origin<'_>) -> Result<u32, NoWay> {
+        match self.known_pool(origin) {
+            Some(pool) => Ok(pool),
+            None => self.new_pool(origin),
         }
     }
 
-    /// The lane of a server whose authority was written like this before.
-    fn known_lane(&self, origin: Origin<'_>) -> Option<u32> {
-        let lane = self.lanes.iter().position(|lane| lane.is_called(origin)).map(|lane| lane as u32);
-        lane.or_else(|| {
+    /// The pool of a server whose authority was written like this before.
+    fn known_pool(&self, origin: Origin<'_>) -> Option<u32> {
+        let pool = self.pools.iter().position(|pool| pool.is_called(origin)).map(|pool| pool as u32);
+        pool.or_else(|| {
             let same = |(https, authority, _): &&(bool, Vec<u8>, u32)| {
                 *https == origin.https && authority == origin.authority
             };
-            self.spellings.iter().find(same).map(|(_, _, lane)| *lane)
+            self.spellings.iter().find(same).map(|(_, _, pool)| *pool)
         })
     }
 
     #[cold]
-    fn new_lane(&mut self, origin: Origin<'_>) -> Result<u32, NoWay> {
+    fn new_pool(&mut self, origin: Origin<'_>) -> Result<u32, NoWay> {
         let no_way = |class, reason: String| NoWay { class, reason };
-        let newcomer = Newcomer::read(origin.https, origin.authority)
+        let dynamic_origin = DynamicOrigin::read(origin.https, origin.authority)
             .map_err(|reason| no_way(ErrorClass::Resolve, reason))?;
-        let known = self.lanes.iter().position(|lane| lane.is(&newcomer));
-        if let Some(lane) = known {
-            self.remember_spelling(origin, lane as u32);
-            return Ok(lane as u32);
+        let known = self.pools.iter().position(|pool| pool.is(&dynamic_origin));
+        if let Some(pool) = known {
+            self.remember_spelling(origin, pool as u32);
+            return Ok(pool as u32);
         }
-        let Some(elsewhere) = self.directory.elsewhere() else {
-            let reason = format!("`{}` is no target of the plan", newcomer.authority());
+        let Some(dynamic_origins) = self.directory.dynamic_origins() else {
+            let reason = format!("`{}` is no target of the plan", dynamic_origin.authority());
             return Err(no_way(ErrorClass::Resolve, reason));
         };
-        let outline = elsewhere.outline(&newcomer);
-        let answer = self.directory.ask(&newcomer, false);
+        let outline = dynamic_origins.outline(&dynamic_origin);
+        let answer = self.directory.ask(&dynamic_origin, false);
         if matches!(answer, Answer::Full) {
-            let most = Elsewhere::MOST;
-            let reason =
-                format!("`{}` is one server more than the {most} that may come up", newcomer.authority());
+            let most = DynamicOrigins::MOST;
+            let reason = format!(
+                "`{}` is one server more than the {most} that may come up",
+                dynamic_origin.authority()
+            );
             return Err(no_way(ErrorClass::TooManyServers, reason));
         }
-        self.lanes.push(Lane::elsewhere(self.plan, outline, newcomer));
-        let lane = (self.lanes.len() - 1) as u32;
-        self.take_answer(lane, answer);
-        Ok(lane)
+        self.pools.push(TargetPool::dynamic_origins(self.plan, outline, dynamic_origin));
+        let pool = (self.pools.len() - 1) as u32;
+        self.take_answer(pool, answer);
+        Ok(pool)
     }
 
-    fn remember_spelling(&mut self, origin: Origin<'_>, lane: u32) {
+    fn remember_spelling(&mut self, origin: Origin<'_>, pool: u32) {
         if self.spellings.len() < SPELLINGS {
-            self.spellings.push((origin.https, origin.authority.to_vec(), lane));
+            self.spellings.push((origin.https, origin.authority.to_vec(), pool));
         }
     }
 
-    /// Starts a request, which was counted before, on a lane that may be one of a server that the plan does
+    /// Starts a request, which was counted before, on a pool that may be one of a server that the plan does
     /// not name: if that was not found, it fails.
-    pub(super) fn seat_elsewhere(&mut self, lane: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
-        if let Whereabouts::Lost { until, reason } = &self.lanes[lane as usize].whereabouts {
+    pub(super) fn seat_dynamic_origins(
+        &mut self,
+        pool: u32,
+        request: &mut InFlight,
+        ready: Nanos,
+        now: Nanos,
+    ) {
+        if let ResolveState::Failed { until, reason } = &self.pools[pool as usize].resolve_state {
             if now < *until {
                 let reason = Arc::clone(reason);
-                self.fail_unrouted(lane, request, ErrorClass::Resolve, &reason);
+                self.fail_unrouted(pool, request, ErrorClass::Resolve, &reason);
                 return;
             }
-            self.ask_for(lane, true);
-            if let Whereabouts::Lost { reason, .. } = &self.lanes[lane as usize].whereabouts {
+            self.ask_for(pool, true);
+            if let ResolveState::Failed { reason, .. } = &self.pools[pool as usize].resolve_state {
                 let reason = Arc::clone(reason);
-                self.fail_unrouted(lane, request, ErrorClass::Resolve, &reason);
+                self.fail_unrouted(pool, request, ErrorClass::Resolve, &reason);
                 return;
             }
         }
-        self.seat(lane, None, request, ready, now);
+        self.assign(pool, None, request, ready, now);
     }
 
     /// A request that cannot go anywhere.
-    pub(super) fn fail_unrouted(&mut self, lane: u32, request: &InFlight, class: ErrorClass, reason: &str) {
+    pub(super) fn fail_unrouted(&mut self, pool: u32, request: &InFlight, class: ErrorClass, reason: &str) {
         self.note_error(class, reason);
-        self.fail(lane, request, class, 0, self.now);
+        self.fail(pool, request, class, 0, self.now);
     }
 
     /// Asks for the servers that are being looked for.
     #[cold]
     pub(super) fn ask_directory(&mut self, now: Nanos) {
         self.now = self.now.max(now);
-        for lane in 0..self.lanes.len() as u32 {
-            if matches!(self.lanes[lane as usize].whereabouts, Whereabouts::Asked) {
-                self.ask_for(lane, false);
+        for pool in 0..self.pools.len() as u32 {
+            if matches!(self.pools[pool as usize].resolve_state, ResolveState::Resolving) {
+                self.ask_for(pool, false);
             }
         }
     }
 
-    fn ask_for(&mut self, lane: u32, again: bool) {
-        let Some(newcomer) = &self.lanes[lane as usize].newcomer else { return };
-        let answer = self.directory.ask(newcomer, again);
-        self.take_answer(lane, answer);
+    fn ask_for(&mut self, pool: u32, again: bool) {
+        let Some(dynamic_origin) = &self.pools[pool as usize].origin else { return };
+        let answer = self.directory.ask(dynamic_origin, again);
+        self.take_answer(pool, answer);
     }
 
-    /// What the directory says of the server of this lane.
-    fn take_answer(&mut self, lane: u32, answer: Answer) {
-        let state = &mut self.lanes[lane as usize];
+    /// What the directory says of the server of this pool.
+    fn take_answer(&mut self, pool: u32, answer: Answer) {
+        let state = &mut self.pools[pool as usize];
         match answer {
-            Answer::Found(found) => self.settle_lane(lane, &found),
-            Answer::Pending => state.whereabouts = Whereabouts::Asked,
+            Answer::Found(found) => self.settle_pool(pool, &found),
+            Answer::Pending => state.resolve_state = ResolveState::Resolving,
             Answer::Lost(reason) => {
                 let until = self.now + LOST_FOR;
-                state.whereabouts = Whereabouts::Lost { until, reason: Arc::clone(&reason) };
+                state.resolve_state = ResolveState::Failed { until, reason: Arc::clone(&reason) };
                 let waiting = std::mem::take(&mut state.waiting);
                 for (_, request) in waiting {
-                    self.fail_unrouted(lane, &request, ErrorClass::Resolve, &reason);
+                    self.fail_unrouted(pool, &request, ErrorClass::Resolve, &reason);
                 }
             }
             // It has an entry already, so that there is room for it.
             Answer::Full => {}
         }
-        let asked = |lane: &&Lane| matches!(lane.whereabouts, Whereabouts::Asked);
-        self.asked = self.lanes.iter().filter(asked).count() as u32;
+        let asked = |pool: &&TargetPool| matches!(pool.resolve_state, ResolveState::Resolving);
+        self.asked = self.pools.iter().filter(asked).count() as u32;
     }
 
     /// The server is found: connections to it may be opened.
-    fn settle_lane(&mut self, lane: u32, found: &Found) {
+    fn settle_pool(&mut self, pool: u32, found: &ResolvedServer) {
         let most = self.shard.share_of(u64::from(self.plan.connections.max)) as u32;
         let peer = self.peers.len();
-        let lane = &mut self.lanes[lane as usize];
-        let origin = lane.newcomer.as_ref().map(Newcomer::origin).unwrap_or_default();
-        lane.settle(found, peer, most.max(1), self.shard.index);
+        let pool = &mut self.pools[pool as usize];
+        let origin = pool.origin.as_ref().map(DynamicOrigin::origin).unwrap_or_default();
+        pool.settle(found, peer, most.max(1), self.shard.index);
         self.peers.push(Peer {
             authority: found.target.authority.clone(),
             origin,
-            addresses: found.sites.iter().map(|site| site.endpoint.to_string()).collect(),
+            addresses: found
+                .target_addresses
+                .iter()
+                .map(|target_address| target_address.endpoint.to_string())
+                .collect(),
             ..Peer::default()
         });
     }

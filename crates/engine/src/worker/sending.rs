@@ -50,9 +50,9 @@ impl Facts {
     pub(super) fn of(plan: &Plan, step: &Step) -> Self {
         let scripted = step.check_script.is_some() || plan.scripts.is_some();
         Self {
-            status_alone: step.reaction.is_plain() && !scripted,
-            body_alone: step.reaction.reads_response_alone()
-                && !step.reaction.collects()
+            status_alone: step.handler.is_plain() && !scripted,
+            body_alone: step.handler.reads_response_alone()
+                && !step.handler.collects()
                 && step.needs.fields == FieldNeeds::Nothing
                 && !scripted,
             cookies: step.request.uses_cookies(),
@@ -156,10 +156,10 @@ impl<B: Backend> Worker<'_, B> {
         let logic = self.ready(slot, request, template, facts);
         let conn = &mut self.conns[slot as usize];
         let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
-        let lane = &self.lanes[conn.lane as usize];
+        let pool = &self.pools[conn.pool as usize];
         let body = template.supply().map(|supplied| {
             let unix_ns = self.now.0.wrapping_add(self.unix_offset);
-            supply::body_of(supplied, &mut self.taps, &mut self.sessions, request.session, unix_ns)
+            supply::body_of(supplied, &mut self.body_queues, &mut self.sessions, request.session, unix_ns)
         });
         let context = Context {
             index: request.index,
@@ -167,7 +167,7 @@ impl<B: Backend> Worker<'_, B> {
             unix_ns,
             variables: self.sessions.variables(request.session),
             cookies: &self.cookies,
-            authority: if logic { &lane.name_of(conn.site).authority } else { &[] },
+            authority: if logic { &pool.name_of(conn.target_address).authority } else { &[] },
             body: body.as_ref(),
             tokens: Some(&self.tokens.all),
         };
@@ -183,14 +183,14 @@ impl<B: Backend> Worker<'_, B> {
         if keeps && !keeps_text {
             // What the rendering below is going to draw, too.
             template.render_request(&context, &mut self.random.clone(), &mut self.kept);
-            self.captures.keep_lines(&mut request.capture, lane.server.scheme(), &self.kept);
+            self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.kept);
         }
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
             let body = template.render_body(&context, &self.random, &mut self.scratch);
             let needs = &self.needs[request.step as usize];
-            let book = lane.server.book.as_ref().unwrap_or(&self.no_book);
+            let book = pool.server.book.as_ref().unwrap_or(&self.no_book);
             let random = &mut self.random;
             let body_bytes = body.len();
             let kind = (template.head_request(), request.intent == Intent::CutRequest);
@@ -250,8 +250,8 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn ready_in_full(&mut self, slot: u32, request: &mut InFlight, template: &RequestTemplate, facts: Facts) {
         let conn = &self.conns[slot as usize];
-        let lane = &self.lanes[conn.lane as usize];
-        let name = lane.name_of(conn.site);
+        let pool = &self.pools[conn.pool as usize];
+        let name = pool.name_of(conn.target_address);
         let unix_ns = self.now.0.wrapping_add(self.unix_offset);
         let needs = &self.plan.steps[request.step as usize].needs;
         let context = Context {
@@ -271,7 +271,7 @@ impl<B: Backend> Worker<'_, B> {
         if facts.cookies
             && let Some(session) = self.sessions.get(request.session)
         {
-            let secure = lane.https;
+            let secure = pool.https;
             let unix_s = unix_ns / 1_000_000_000;
             let path = &self.sent.path;
             session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.cookies);
@@ -400,7 +400,7 @@ impl<B: Backend> Worker<'_, B> {
             _ => Requests::default(),
         };
         let mut waiting = std::mem::replace(&mut conn.requests, fresh);
-        let lane = conn.lane;
+        let pool = conn.pool;
         while let Some(mut request) = waiting.pop() {
             if request.is_given_up() {
                 continue;
@@ -409,7 +409,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.transmit(slot, &mut request, Nanos::MAX);
             } else {
                 // The server allows fewer than was expected.
-                self.wait_for_room(lane, &mut request, self.now);
+                self.wait_for_room(pool, &mut request, self.now);
             }
         }
     }

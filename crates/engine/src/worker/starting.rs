@@ -7,11 +7,11 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
 
-use super::proceeding::{Course, Due};
+use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
-use crate::lane::{Lane, Passed};
 use crate::request::{AT_SEND, InFlight, new_request};
+use crate::target_pool::{Passed, TargetPool};
 
 /// Connections that are opened in one pass for arrivals that find none, at some ten microseconds each: then
 /// what has arrived meanwhile gets its turn, and may have made others free.
@@ -21,7 +21,7 @@ const OPENINGS_PER_PASS: u32 = 64;
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     scenario: u32,
-    lane: u32,
+    pool: u32,
     index: u64,
     intended: Nanos,
     /// Closed model: when the response arrived that made its user ready.
@@ -33,28 +33,28 @@ impl<B: Backend> Worker<'_, B> {
     /// Closed model without a number of users: every connection gets as many iterations as it may have in
     /// flight.
     pub(super) fn start_users(&mut self, now: Nanos) {
-        for lane in 0..self.lanes.len() as u32 {
-            let (initial, depth) = (self.lanes[lane as usize].initial, self.lanes[lane as usize].depth);
+        for pool in 0..self.pools.len() as u32 {
+            let (initial, depth) = (self.pools[pool as usize].initial, self.pools[pool as usize].depth);
             let mut missing = initial;
             for slot in 0..self.conns.len() as u32 {
                 let conn = &self.conns[slot as usize];
-                if conn.lane != lane || conn.state != State::Open {
+                if conn.pool != pool || conn.state != State::Open {
                     continue;
                 }
                 missing = missing.saturating_sub(1);
                 for _ in 0..conn.depth(self.plan.connections.depth) {
-                    self.next_iteration(lane, Some(slot), Nanos::MAX, now);
+                    self.next_iteration(pool, Some(slot), Nanos::MAX, now);
                 }
             }
             for _ in 0..missing {
                 if self.ramp.is_paced() {
                     // One user opens the connection; those that share it come when it is open.
                     let at = self.times.start + self.ramp.at(self.openers.len() as u64);
-                    self.openers.push_back((at, lane));
+                    self.openers.push_back((at, pool));
                     continue;
                 }
                 for _ in 0..depth {
-                    self.next_iteration(lane, None, Nanos::MAX, now);
+                    self.next_iteration(pool, None, Nanos::MAX, now);
                 }
             }
         }
@@ -62,22 +62,22 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model with a ramp: opens the connections whose time has come, each with its first user.
     pub(super) fn start_openers(&mut self, now: Nanos) {
-        while let Some(&(at, lane)) = self.openers.front()
+        while let Some(&(at, pool)) = self.openers.front()
             && at <= now
         {
             self.openers.pop_front();
             if now >= self.times.end {
                 continue;
             }
-            self.lanes[lane as usize].unfilled += 1;
-            match self.open_connection(lane, now) {
+            self.pools[pool as usize].unfilled += 1;
+            match self.open_connection(pool, now) {
                 Ok(slot) => {
-                    self.next_iteration(lane, Some(slot), Nanos::MAX, now);
+                    self.next_iteration(pool, Some(slot), Nanos::MAX, now);
                 }
                 // It was counted. The user tries again as any other does.
                 Err(_) => {
-                    let pause = self.lanes[lane as usize].backoff(now);
-                    self.retries.push(Reverse((now + pause, lane)));
+                    let pause = self.pools[pool as usize].backoff(now);
+                    self.retries.push(Reverse((now + pause, pool)));
                 }
             }
         }
@@ -89,42 +89,42 @@ impl<B: Backend> Worker<'_, B> {
         if !std::mem::take(&mut conn.fills) {
             return;
         }
-        let (lane, users) = (conn.lane, conn.depth(self.plan.connections.depth));
+        let (pool, users) = (conn.pool, conn.depth(self.plan.connections.depth));
         for _ in 1..users {
-            self.next_iteration(lane, Some(slot), Nanos::MAX, self.now);
+            self.next_iteration(pool, Some(slot), Nanos::MAX, self.now);
         }
     }
 
-    /// Closed model: a user of `lane` is ready for its next iteration, unless the load is over. `slot` is the
+    /// Closed model: a user of `pool` is ready for its next iteration, unless the load is over. `slot` is the
     /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
     /// unknown. Whether it was begun.
-    pub(super) fn next_iteration(&mut self, lane: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
+    pub(super) fn next_iteration(&mut self, pool: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
             let over = now.max(self.now) >= self.times.end;
             if over || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
                 return false;
             }
             if self.is_long_over(now) {
-                self.retries.push(Reverse((self.now, lane)));
+                self.retries.push(Reverse((self.now, pool)));
                 return false;
             }
-            if self.user_goes(lane) {
+            if self.user_goes(pool) {
                 return false;
             }
             if self.control.is_paused() {
-                self.retries.push(Reverse((now + LONGEST_WAIT, lane)));
+                self.retries.push(Reverse((now + LONGEST_WAIT, pool)));
                 return false;
             }
             let at = now.since(self.times.start);
-            let Some(scenario) = self.lanes[lane as usize].next_scenario(&self.exhausted, at) else {
-                if let Some(joins) = self.lanes[lane as usize].next_joining(at) {
-                    self.retries.push(Reverse((self.times.start + joins, lane)));
+            let Some(scenario) = self.pools[pool as usize].next_scenario(&self.exhausted, at) else {
+                if let Some(joins) = self.pools[pool as usize].next_joining(at) {
+                    self.retries.push(Reverse((self.times.start + joins, pool)));
                 }
                 return false;
             };
             let measured = now >= self.times.measure;
             let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
-            let begin = Begin { scenario, lane, index, intended: AT_SEND, ready, measured };
+            let begin = Begin { scenario, pool, index, intended: AT_SEND, ready, measured };
             if self.begin(begin, slot, now) {
                 self.counts.begun += 1;
                 if measured && let Some(remaining) = &mut self.counts.remaining {
@@ -138,7 +138,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Begins an iteration. False if its data has ended: then it never was.
     #[inline(always)]
     fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
-        let Begin { scenario, lane, index, intended, ready, measured } = begin;
+        let Begin { scenario, pool, index, intended, ready, measured } = begin;
         if let Some(step) = self.singles[scenario as usize] {
             self.counts.accounting.scheduled += u64::from(measured);
             self.counts.iterations.started += u64::from(measured);
@@ -146,8 +146,8 @@ impl<B: Backend> Worker<'_, B> {
             self.counts.new_iterations += 1;
             let mut request = new_request(intended, index, step, measured);
             // A user that is counted goes to whoever its scenario begins at.
-            let there = self.lane_of(self.plan.steps[step as usize].target, lane);
-            self.place(there, slot.filter(|_| there == lane), &mut request, ready, now);
+            let there = self.pool_of(self.plan.steps[step as usize].target, pool);
+            self.place(there, slot.filter(|_| there == pool), &mut request, ready, now);
             return true;
         }
         self.begin_session(begin, slot, now)
@@ -156,15 +156,15 @@ impl<B: Backend> Worker<'_, B> {
     /// The same for an iteration that remembers something.
     #[inline(never)]
     fn begin_session(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
-        let Begin { scenario, lane, index, intended, ready, measured } = begin;
-        let session = self.sessions.begin(scenario, lane, index, measured);
+        let Begin { scenario, pool, index, intended, ready, measured } = begin;
+        let session = self.sessions.begin(scenario, pool, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
         self.counts.iterations.started += u64::from(measured);
         self.counts.new_iterations += 1;
-        match self.proceed(session, lane, slot, Due { intended, ready, since, begins: true }) {
-            Course::UnderWay => {}
-            Course::Over => self.user_goes_on(lane, now),
-            Course::Exhausted => {
+        match self.proceed(session, pool, slot, NextDue { intended, ready, since, begins: true }) {
+            IterationState::UnderWay => {}
+            IterationState::Over => self.user_goes_on(pool, now),
+            IterationState::Exhausted => {
                 self.counts.iterations.started -= u64::from(measured);
                 self.counts.new_iterations -= 1;
                 return false;
@@ -175,10 +175,10 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Requests that were started find a connection, as far as there is room.
     pub(super) fn start_waiting(&mut self, now: Nanos) {
-        for lane in 0..self.lanes.len() as u32 {
-            while !self.lanes[lane as usize].waiting.is_empty() && self.can_place(lane, now) {
-                if let Some((_, mut request)) = self.lanes[lane as usize].waiting.pop_front() {
-                    self.seat_anywhere(lane, &mut request, Nanos::MAX, now);
+        for pool in 0..self.pools.len() as u32 {
+            while !self.pools[pool as usize].waiting.is_empty() && self.can_place(pool, now) {
+                if let Some((_, mut request)) = self.pools[pool as usize].waiting.pop_front() {
+                    self.seat_anywhere(pool, &mut request, Nanos::MAX, now);
                 }
             }
         }
@@ -186,12 +186,12 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model: users whose back-off is over try again.
     pub(super) fn start_retries(&mut self, now: Nanos) {
-        while let Some(&Reverse((at, lane))) = self.retries.peek() {
+        while let Some(&Reverse((at, pool))) = self.retries.peek() {
             if at > now {
                 return;
             }
             self.retries.pop();
-            self.next_iteration(lane, None, Nanos::MAX, now);
+            self.next_iteration(pool, None, Nanos::MAX, now);
         }
     }
 
@@ -221,37 +221,37 @@ impl<B: Backend> Worker<'_, B> {
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
         self.held = false;
         self.openings = OPENINGS_PER_PASS;
-        'lanes: for lane in 0..self.lanes.len() as u32 {
-            let state = &mut self.lanes[lane as usize];
+        'pools: for pool in 0..self.pools.len() as u32 {
+            let state = &mut self.pools[pool as usize];
             // While its server is looked for, no connection is what is missing.
             state.blocked = !state.waiting.is_empty() && state.max > 0;
             let waits = state.blocked;
             blocked |= waits;
-            at_limit |= waits && self.is_at_limit(lane);
-            while let Some((arrival, scenario)) = self.lanes[lane as usize].peek() {
+            at_limit |= waits && self.is_at_limit(pool);
+            while let Some((arrival, scenario)) = self.pools[pool as usize].peek() {
                 let intended = self.times.start + arrival.at;
                 if intended > now || intended >= until || self.is_long_over(now) {
                     break;
                 }
                 if self.is_stopped_by_script(now) {
-                    break 'lanes;
+                    break 'pools;
                 }
                 let measured = intended >= self.times.measure;
                 let turn = self.turns[scenario as usize].front().copied();
                 if turn.is_none() && self.exhausted[scenario as usize] {
-                    self.lanes[lane as usize].take();
+                    self.pools[pool as usize].take();
                     if !self.complete {
                         self.pass_by(measured);
                     }
                     continue;
                 }
-                let there = turn.map_or(lane, |turn| self.lane_of_turn(turn));
-                if !self.lanes[there as usize].waiting.is_empty() || !self.can_place(there, now) {
+                let there = turn.map_or(pool, |turn| self.pool_of_turn(turn));
+                if !self.pools[there as usize].waiting.is_empty() || !self.can_place(there, now) {
                     if overload == Overload::Drop {
                         // In this pass no connection becomes free for those behind it, either.
                         let due = until.min(now + Nanos(1)).since(self.times.start);
                         let Passed { all, measured, without_data } =
-                            self.lanes[lane as usize].take_before(due, &self.exhausted);
+                            self.pools[pool as usize].take_before(due, &self.exhausted);
                         self.counts.new_scheduled += all;
                         self.counts.never_start(without_data, without_data);
                         self.counts.accounting.scheduled += measured - without_data;
@@ -259,11 +259,11 @@ impl<B: Backend> Worker<'_, B> {
                         break;
                     }
                     blocked = true;
-                    self.lanes[lane as usize].blocked = true;
+                    self.pools[pool as usize].blocked = true;
                     at_limit |= self.is_at_limit(there);
                     break;
                 }
-                self.lanes[lane as usize].take();
+                self.pools[pool as usize].take();
                 if let Some(turn) = turn {
                     self.turns[scenario as usize].pop_front();
                     self.send_turn(turn, intended, measured);
@@ -271,14 +271,14 @@ impl<B: Backend> Worker<'_, B> {
                     continue;
                 }
                 let index = arrival.index;
-                let begin = Begin { scenario, lane, index, intended, ready: Nanos::MAX, measured };
+                let begin = Begin { scenario, pool, index, intended, ready: Nanos::MAX, measured };
                 if self.begin(begin, None, now) {
                     started = true;
                 } else if !self.complete {
                     self.pass_by(measured);
                 }
                 if self.has_begun_all() || self.is_stopped_by_script(now) {
-                    break 'lanes;
+                    break 'pools;
                 }
             }
         }
@@ -308,8 +308,8 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Whether [`place`](Self::place) would find or may open a connection.
-    pub(super) fn can_place(&mut self, lane: u32, now: Nanos) -> bool {
-        self.find_available(lane).is_some() || self.may_open(lane, now)
+    pub(super) fn can_place(&mut self, pool: u32, now: Nanos) -> bool {
+        self.find_available(pool).is_some() || self.may_open(pool, now)
     }
 
     /// Opens the connections whose time has come (`--connection-rate`), unless they come with their users.
@@ -319,63 +319,63 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         while self.ramp.is_rising() && now >= self.times.start + self.ramp.next() && now < self.times.end {
-            let lacks = |lane: &Lane| lane.open < lane.initial;
-            let Some(lane) = self.lanes.iter().position(lacks) else { return };
-            if self.is_at_limit(lane as u32) {
+            let lacks = |pool: &TargetPool| pool.open < pool.initial;
+            let Some(pool) = self.pools.iter().position(lacks) else { return };
+            if self.is_at_limit(pool as u32) {
                 return;
             }
             // What failed is counted, and tried again when a request needs a connection.
-            let _ = self.open_connection(lane as u32, now);
+            let _ = self.open_connection(pool as u32, now);
         }
     }
 
-    fn may_open(&mut self, lane: u32, now: Nanos) -> bool {
+    fn may_open(&mut self, pool: u32, now: Nanos) -> bool {
         let paced = self.ramp.is_paced() && !self.users_have_connections();
-        let may = !self.is_at_limit(lane) && (!paced || now >= self.times.start + self.ramp.next());
+        let may = !self.is_at_limit(pool) && (!paced || now >= self.times.start + self.ramp.next());
         let Some(demand) = self.demand.filter(|_| may) else { return may };
-        let Lane { open, initial, depth, .. } = self.lanes[lane as usize];
+        let TargetPool { open, initial, depth, .. } = self.pools[pool as usize];
         // By the time of this pass: opening connections takes time, too, in which nothing is heard.
         let needed = open < initial || (self.openings > 0 && demand.warrants(open, depth, now));
         self.held |= !needed;
         needed
     }
 
-    /// Whether the limit of connections allows the lane no further one.
+    /// Whether the limit of connections allows the pool no further one.
     #[inline]
-    fn is_at_limit(&self, lane: u32) -> bool {
-        let Lane { open, max, .. } = self.lanes[lane as usize];
-        open >= max || (self.open_now >= self.most_open && self.idle_elsewhere(lane).is_none())
+    fn is_at_limit(&self, pool: u32) -> bool {
+        let TargetPool { open, max, .. } = self.pools[pool as usize];
+        open >= max || (self.open_now >= self.most_open && self.idle_dynamic_origins(pool).is_none())
     }
 
-    /// A connection of another lane on which nothing is in flight, of the lane with most of them that which
-    /// has been idle for longest. It gives its place to a server that has come up, or gets it back: the lanes
+    /// A connection of another pool on which nothing is in flight, of the pool with most of them that which
+    /// has been idle for longest. It gives its place to a server that has come up, or gets it back: the pools
     /// of the plan's targets alone never have more than all of the places.
     #[cold]
-    pub(super) fn idle_elsewhere(&self, lane: u32) -> Option<u32> {
-        let idle = |(number, other): (u32, &Lane)| {
+    pub(super) fn idle_dynamic_origins(&self, pool: u32) -> Option<u32> {
+        let idle = |(number, other): (u32, &TargetPool)| {
             let is_idle = |slot: &u32| {
                 let conn = &self.conns[*slot as usize];
-                let listed = conn.lane == number && conn.listed && conn.state == State::Open;
+                let listed = conn.pool == number && conn.listed && conn.state == State::Open;
                 listed && conn.requests.is_empty()
             };
             let slot = other.available.iter().copied().find(is_idle)?;
             Some((other.open, slot))
         };
-        let others = (0..).zip(&self.lanes).filter(|(number, _)| *number != lane);
+        let others = (0..).zip(&self.pools).filter(|(number, _)| *number != pool);
         others.filter_map(idle).max_by_key(|(open, _)| *open).map(|(_, slot)| slot)
     }
 
-    /// The first connection of the lane that has room for a request; forgets stale entries on the way.
-    pub(super) fn find_available(&mut self, lane: u32) -> Option<u32> {
-        while let Some(&slot) = self.lanes[lane as usize].available.front() {
+    /// The first connection of the pool that has room for a request; forgets stale entries on the way.
+    pub(super) fn find_available(&mut self, pool: u32) -> Option<u32> {
+        while let Some(&slot) = self.pools[pool as usize].available.front() {
             let conn = &self.conns[slot as usize];
-            if conn.lane == lane && conn.listed && self.has_room(slot) {
+            if conn.pool == pool && conn.listed && self.has_room(slot) {
                 return Some(slot);
             }
-            if self.conns[slot as usize].lane == lane {
+            if self.conns[slot as usize].pool == pool {
                 self.conns[slot as usize].listed = false;
             }
-            self.lanes[lane as usize].available.pop_front();
+            self.pools[pool as usize].available.pop_front();
         }
         None
     }
@@ -385,7 +385,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn has_room(&self, slot: u32) -> bool {
         let connections = &self.plan.connections;
         let conn = &self.conns[slot as usize];
-        conn.has_room(connections.depth, self.lanes[conn.lane as usize].depth, connections.max_requests)
+        conn.has_room(connections.depth, self.pools[conn.pool as usize].depth, connections.max_requests)
     }
 
     /// Starts `request`: on the connection `slot` if it has room, else on the one that has had room for
@@ -393,14 +393,14 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn place(
         &mut self,
-        lane: u32,
+        pool: u32,
         slot: Option<u32>,
         request: &mut InFlight,
         ready: Nanos,
         now: Nanos,
     ) {
         self.count_started(request);
-        self.seat(lane, slot, request, ready, now);
+        self.assign(pool, slot, request, ready, now);
     }
 
     #[inline(always)]
@@ -415,21 +415,21 @@ impl<B: Backend> Worker<'_, B> {
 
     /// The same for a request that was counted before. Without a connection it waits for one.
     #[inline]
-    pub(super) fn seat(
+    pub(super) fn assign(
         &mut self,
-        lane: u32,
+        pool: u32,
         slot: Option<u32>,
         request: &mut InFlight,
         ready: Nanos,
         now: Nanos,
     ) {
-        if self.lanes[lane as usize].waiting.is_empty() {
+        if self.pools[pool as usize].waiting.is_empty() {
             if let Some(slot) = slot
                 && self.has_room(slot)
             {
-                self.put(slot, request, ready, now);
+                self.enqueue(slot, request, ready, now);
             } else {
-                self.seat_anywhere(lane, request, ready, now);
+                self.seat_anywhere(pool, request, ready, now);
             }
             return;
         }
@@ -437,43 +437,43 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(slot) = slot {
             self.list(slot);
         }
-        self.wait_for_room(lane, request, now);
+        self.wait_for_room(pool, request, now);
     }
 
-    /// Lets a request that was started wait for a connection of the lane.
-    pub(super) fn wait_for_room(&mut self, lane: u32, request: &mut InFlight, now: Nanos) {
+    /// Lets a request that was started wait for a connection of the pool.
+    pub(super) fn wait_for_room(&mut self, pool: u32, request: &mut InFlight, now: Nanos) {
         let deadline = request.deadline(self.plan).min(now + self.plan.timeout_of(request.step));
         if request.intended == AT_SEND {
             // Its user is ready, and from here on it waits.
             request.intended = now;
         }
-        self.lanes[lane as usize].waiting.push_back((deadline, *request));
+        self.pools[pool as usize].waiting.push_back((deadline, *request));
     }
 
-    fn seat_anywhere(&mut self, lane: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
-        if let Some(slot) = self.find_available(lane) {
-            self.lanes[lane as usize].available.pop_front();
+    fn seat_anywhere(&mut self, pool: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
+        if let Some(slot) = self.find_available(pool) {
+            self.pools[pool as usize].available.pop_front();
             self.conns[slot as usize].listed = false;
-            self.put(slot, request, ready, now);
+            self.enqueue(slot, request, ready, now);
             self.list(slot);
             return;
         }
-        if !self.may_open(lane, now) {
-            self.wait_for_room(lane, request, now);
+        if !self.may_open(pool, now) {
+            self.wait_for_room(pool, request, now);
             return;
         }
-        match self.open_connection(lane, now) {
+        match self.open_connection(pool, now) {
             Ok(slot) => {
-                self.put(slot, request, ready, now);
+                self.enqueue(slot, request, ready, now);
                 self.list(slot);
             }
-            Err(class) => self.fail(lane, request, class, 0, now),
+            Err(class) => self.fail(pool, request, class, 0, now),
         }
     }
 
     /// Adds `request` to a connection, and writes it if the connection is ready for it.
     #[inline]
-    fn put(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
+    fn enqueue(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let deadline = request.deadline(self.plan).min(now + self.plan.timeout_of(request.step));
         if deadline < conn.armed {
@@ -488,13 +488,13 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Puts the connection into its lane's list if it has room and is not there yet.
+    /// Puts the connection into its pool's list if it has room and is not there yet.
     #[inline]
     pub(super) fn list(&mut self, slot: u32) {
         if !self.conns[slot as usize].listed && self.has_room(slot) {
             let conn = &mut self.conns[slot as usize];
             conn.listed = true;
-            self.lanes[conn.lane as usize].available.push_back(slot);
+            self.pools[conn.pool as usize].available.push_back(slot);
         }
     }
 }

@@ -21,7 +21,7 @@ const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 const STREAM: u64 = 1 << 40;
 
 /// The tokens of a worker, and who signs them.
-pub(super) struct TokenPurse {
+pub(super) struct TokenCache {
     pub(super) all: Tokens,
     /// When to look at them next, on the driver's clock; never, without tokens.
     pub(super) due: Nanos,
@@ -31,7 +31,7 @@ pub(super) struct TokenPurse {
     pending: Vec<(usize, Receiver<Signed>)>,
 }
 
-impl TokenPurse {
+impl TokenCache {
     /// Signs the tokens of a plan for one worker, at a time in nanoseconds since 1970. They are due at once,
     /// so that somebody looks when the next one is.
     pub(super) fn new(plan: &Plan, worker: Shard, unix_ns: u64) -> Self {
@@ -64,12 +64,12 @@ impl<B: Backend> Worker<'_, B> {
     #[cold]
     pub(super) fn renew_tokens(&mut self, now: Nanos) {
         let unix_ns = now.0.wrapping_add(self.unix_offset);
-        let TokenPurse { all, random, pending, .. } = &mut self.tokens;
+        let TokenCache { all, random, pending, .. } = &mut self.tokens;
         while let Some((number, signer)) = all.due(unix_ns) {
             let signer = Arc::clone(signer);
             let draft = signer.draft(unix_ns, random);
-            let elsewhere = signer.is_slow() && self.io.name() != SIMULATED;
-            if !elsewhere {
+            let dynamic_origins = signer.is_slow() && self.io.name() != SIMULATED;
+            if !dynamic_origins {
                 all.replace(number, signer.sign(draft));
                 continue;
             }

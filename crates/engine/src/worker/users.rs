@@ -27,25 +27,25 @@ impl<B: Backend> Worker<'_, B> {
         let at = now.since(self.times.start);
         self.users_change = population.change_after(at).map_or(Nanos::MAX, |next| self.times.start + next);
         let mine = self.shard.share_of(u64::from(population.at(at)));
-        let of = self.lanes.iter().filter(|lane| lane.has_scenarios()).count() as u32;
-        let homes = self.lanes.iter_mut().filter(|lane| lane.has_scenarios());
-        for (index, lane) in (0..of).zip(homes) {
-            lane.users_wanted = Shard { index, of }.share_of(mine) as u32;
+        let of = self.pools.iter().filter(|pool| pool.has_scenarios()).count() as u32;
+        let homes = self.pools.iter_mut().filter(|pool| pool.has_scenarios());
+        for (index, pool) in (0..of).zip(homes) {
+            pool.users_wanted = Shard { index, of }.share_of(mine) as u32;
         }
-        for lane in 0..self.lanes.len() as u32 {
-            while self.lanes[lane as usize].users < self.lanes[lane as usize].users_wanted {
-                self.lanes[lane as usize].users += 1;
-                self.next_iteration(lane, None, Nanos::MAX, now);
+        for pool in 0..self.pools.len() as u32 {
+            while self.pools[pool as usize].users < self.pools[pool as usize].users_wanted {
+                self.pools[pool as usize].users += 1;
+                self.next_iteration(pool, None, Nanos::MAX, now);
             }
         }
     }
 
-    /// Whether a user of the lane that is ready for its next iteration goes instead.
+    /// Whether a user of the pool that is ready for its next iteration goes instead.
     #[inline]
-    pub(super) fn user_goes(&mut self, lane: u32) -> bool {
-        let lane = &mut self.lanes[lane as usize];
-        let goes = lane.users > lane.users_wanted;
-        lane.users -= u32::from(goes);
+    pub(super) fn user_goes(&mut self, pool: u32) -> bool {
+        let pool = &mut self.pools[pool as usize];
+        let goes = pool.users > pool.users_wanted;
+        pool.users -= u32::from(goes);
         goes
     }
 }

@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
-use plimsoll_metrics::{ConnectionRecord, Snapshot, Stall, Standing, WorkerRecord};
+use plimsoll_metrics::{ConnectionRecord, Snapshot, Stall, WorkerRecord, WorkerStatus};
 use plimsoll_plan::{Load, Overload};
 
 use super::routing::ASK_INTERVAL;
 use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
-use crate::lane::Lane;
 use crate::pacing::Outlook;
+use crate::target_pool::TargetPool;
 
 /// Delay before an arrival that needs no further connection is looked at again.
 const HELD: Nanos = Nanos::from_millis(1);
@@ -30,7 +30,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         match self.counts.remaining {
             Some(remaining) => remaining == 0,
-            None => self.lanes.iter_mut().all(|lane| lane.peek().is_none()),
+            None => self.pools.iter_mut().all(|pool| pool.peek().is_none()),
         }
     }
 
@@ -40,8 +40,8 @@ impl<B: Backend> Worker<'_, B> {
             None
         } else {
             // While an arrival waits for a connection, the next thing to wait for is a response.
-            let lanes = self.lanes.iter_mut().filter(|lane| !lane.blocked);
-            let due = lanes.filter_map(|lane| lane.peek().map(|(arrival, _)| arrival.at)).min();
+            let pools = self.pools.iter_mut().filter(|pool| !pool.blocked);
+            let due = pools.filter_map(|pool| pool.peek().map(|(arrival, _)| arrival.at)).min();
             due.map(|at| self.times.start + at)
         };
         let end = if over { self.times.drained } else { self.times.end };
@@ -50,13 +50,13 @@ impl<B: Backend> Worker<'_, B> {
         let parked = self.parked.next_due().max(now);
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(parked).min(longest);
         let until = if self.asked > 0 { until.min(now + ASK_INTERVAL) } else { until };
-        let until = self.lanes.iter().map(Lane::waiting_until).fold(until, Nanos::min);
-        let probe = self.lanes.iter().map(|lane| lane.sites.next_probe().max(now)).min();
+        let until = self.pools.iter().map(TargetPool::waiting_until).fold(until, Nanos::min);
+        let probe = self.pools.iter().map(|pool| pool.target_addresses.next_probe().max(now)).min();
         // After the end no server is asked for, and nobody thinks.
         let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
         let sleeper = self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| (*at).max(now));
         let until = if over { until } else { until.min(sleeper).min(self.users_change.max(now)) };
-        let waits = self.blocked_since.is_some() || self.lanes.iter().any(|lane| !lane.waiting.is_empty());
+        let waits = self.blocked_since.is_some() || self.pools.iter().any(|pool| !pool.waiting.is_empty());
         let opening = self.times.start + self.ramp.next();
         let paced = self.ramp.is_rising() && !self.users_have_connections() && !over;
         let until = if paced { until.min(opening.max(now)) } else { until };
@@ -80,8 +80,8 @@ impl<B: Backend> Worker<'_, B> {
     /// up, if the plan says so, and half of the room is left for chance to bring more than usual.
     fn room(&self) -> u64 {
         // Those of the plan's targets: arrivals begin there.
-        let lanes = self.lanes.iter().take(self.plan.targets.len());
-        let places = lanes.map(|lane| u64::from(lane.max) * u64::from(lane.depth)).sum::<u64>();
+        let pools = self.pools.iter().take(self.plan.targets.len());
+        let places = pools.map(|pool| u64::from(pool.max) * u64::from(pool.depth)).sum::<u64>();
         let room = places.saturating_sub(self.counts.in_flight);
         let drops = matches!(self.plan.load, Load::Open { overload: Overload::Drop, .. });
         if drops { room / 2 } else { room }
@@ -174,23 +174,23 @@ impl<B: Backend> Worker<'_, B> {
         };
         // A worker whose load ends in the warm-up says how it stands with the last interval of that.
         let tells = self.control.is_detailed() && (!warmup || at >= self.times.end);
-        let standing = if tells { self.news(at) } else { None };
+        let worker_status = if tells { self.news(at) } else { None };
         let recorder = if warmup { &mut self.warmup } else { &mut self.recorder };
-        Snapshot { standing, ..recorder.snapshot(gauges) }
+        Snapshot { worker_status, ..recorder.snapshot(gauges) }
     }
 
     /// How this worker stands, unless that was told already.
-    fn news(&mut self, at: Nanos) -> Option<Box<Standing>> {
-        let standing = self.standing(at);
-        if self.told.as_ref().is_some_and(|told| !standing.tells_more_than(told)) {
+    fn news(&mut self, at: Nanos) -> Option<Box<WorkerStatus>> {
+        let worker_status = self.worker_status(at);
+        if self.told.as_ref().is_some_and(|told| !worker_status.tells_more_than(told)) {
             return None;
         }
-        self.told = Some(Box::new(standing.without_lags()));
-        Some(Box::new(standing))
+        self.told = Some(Box::new(worker_status.without_lags()));
+        Some(Box::new(worker_status))
     }
 
     /// How this worker stands at an instant of the measured part, or in the drain.
-    fn standing(&mut self, at: Nanos) -> Standing {
+    fn worker_status(&mut self, at: Nanos) -> WorkerStatus {
         let load_end = at.min(self.times.end);
         let mut connections = self.recorder.connections.counts();
         if let Some(since) = self.blocked_since {
@@ -203,9 +203,9 @@ impl<B: Backend> Worker<'_, B> {
         let until = load_end.since(self.times.start);
         let waiting = match self.complete {
             true => 0,
-            false => self.lanes.iter_mut().map(|lane| lane.backlog(until)).sum(),
+            false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),
         };
-        Standing {
+        WorkerStatus {
             worker: self.shard.index,
             accounting: self.counts.accounting,
             iterations: self.counts.iterations,
@@ -220,9 +220,9 @@ impl<B: Backend> Worker<'_, B> {
 
     /// States what connections were allowed.
     pub(super) fn state_limits(&self, connections: &mut ConnectionRecord) {
-        let limit = self.lanes.iter().map(|lane| u64::from(lane.max)).sum();
+        let limit = self.pools.iter().map(|pool| u64::from(pool.max)).sum();
         connections.limit = self.most_open.min(limit);
-        connections.depth = self.lanes.iter().map(|lane| lane.depth).max().unwrap_or(1);
+        connections.depth = self.pools.iter().map(|pool| pool.depth).max().unwrap_or(1);
         connections.http2.streams_asked = self.plan.connections.streams;
     }
 }

@@ -13,8 +13,8 @@ use canned::Canned;
 use plimsoll_core::Shard;
 use plimsoll_driver::{Backend as _, Endpoint};
 use plimsoll_engine::worker::{Resources, Worker};
-use plimsoll_engine::{Control, Site};
-use plimsoll_plan::{Command, Given, Plan, PlanPatch, Switch};
+use plimsoll_engine::{Control, TargetAddress};
+use plimsoll_plan::{Command, Plan, PlanPatch, RawValue, Switch};
 use plimsoll_scenario::Feeds;
 
 /// Enough for every buffer to have its size, and so short that no second begins: snapshots may allocate.
@@ -77,17 +77,17 @@ scenarios:
 type Load = fn(&mut PlanPatch, iterations: u64);
 
 fn closed(patch: &mut PlanPatch, iterations: u64) {
-    patch.iterations = Some(Given::new("-n", iterations.to_string()));
+    patch.iterations = Some(RawValue::new("-n", iterations.to_string()));
 }
 
 fn open(patch: &mut PlanPatch, iterations: u64) {
-    patch.rate = Some(Given::new("--rate", "20000"));
-    patch.duration = Some(Given::new("-d", format!("{}us", iterations * 50)));
+    patch.rate = Some(RawValue::new("--rate", "20000"));
+    patch.duration = Some(RawValue::new("-d", format!("{}us", iterations * 50)));
 }
 
 fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
     let mut flags = PlanPatch {
-        connections: Some(Given::new("-c", "8")),
+        connections: Some(RawValue::new("-c", "8")),
         no_preflight: Switch::on("--no-preflight"),
         default_seed: 7,
         ..PlanPatch::default()
@@ -95,7 +95,7 @@ fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
     load(&mut flags, iterations);
     if http2 {
         flags.http2 = Switch::on("--http2");
-        flags.streams.push(Given::new("-m", "4"));
+        flags.streams.push(RawValue::new("-m", "4"));
     }
     let command = Command { plan: Some("plan.yaml".to_owned()), environment: Vec::new(), flags };
     match command.resolve(&canned::OneFile(text)) {
@@ -107,7 +107,7 @@ fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
 /// Carries out `plan`; how often the worker allocated, and how many requests were answered well.
 fn carry_out(plan: &Plan) -> (u64, u64) {
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
-    let addresses: Vec<Arc<[Site]>> = vec![vec![server.into()].into()];
+    let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server.into()].into()];
     let feeds = Feeds::open_all(&plan.feeds, 1, plan.seed).expect("the data can be opened");
     let feeds = feeds.into_iter().next().expect("one worker's share");
     let resources = Resources { feeds, ..Resources::default() };

@@ -12,9 +12,9 @@ use std::thread;
 use canned::{Canned, OneFile};
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open, SystemError};
-use plimsoll_engine::{Control, Progress, Site, run};
-use plimsoll_plan::{Command, Given, Plan, PlanPatch, Switch};
-use plimsoll_scenario::{Bodies, BodyMaker, BodySource, Supply};
+use plimsoll_engine::{Control, Progress, TargetAddress, run};
+use plimsoll_plan::{Command, Plan, PlanPatch, RawValue, Switch};
+use plimsoll_scenario::{Bodies, BodyMaker, BodySource, BodySupply};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
@@ -107,11 +107,11 @@ fn in_use() -> usize {
 fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
     let (count, length) = (numbers.rate * seconds, format!("{seconds}s"));
     let flags = PlanPatch {
-        connections: Some(Given::new("-c", "8")),
-        threads: Some(Given::new("-t", "2")),
-        rate: Some(Given::new("--rate", numbers.rate.to_string())),
-        duration: (!is_counted).then(|| Given::new("-d", length)),
-        iterations: is_counted.then(|| Given::new("-n", count.to_string())),
+        connections: Some(RawValue::new("-c", "8")),
+        threads: Some(RawValue::new("-t", "2")),
+        rate: Some(RawValue::new("--rate", numbers.rate.to_string())),
+        duration: (!is_counted).then(|| RawValue::new("-d", length)),
+        iterations: is_counted.then(|| RawValue::new("-n", count.to_string())),
         no_preflight: Switch::on("--no-preflight"),
         // All requests take the same time: histograms do not fill up during the run, as far as they can.
         precise: Switch::on("--precise"),
@@ -124,7 +124,7 @@ fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
         Err(refused) => panic!("{:?}", refused.problems.iter().collect::<Vec<_>>()),
     };
     plan.supplies =
-        vec![Supply { records: RECORDS, bodies: Bodies::Fresh(Arc::new(numbers)), stock: Arc::from([]) }];
+        vec![BodySupply { records: RECORDS, bodies: Bodies::Fresh(Arc::new(numbers)), stock: Arc::from([]) }];
     plan
 }
 
@@ -132,7 +132,7 @@ fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
 fn a_billion_records_take_no_more_memory_than_half_a_billion() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
-    let addresses: Vec<Arc<[Site]>> = vec![vec![server.into()].into()];
+    let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server.into()].into()];
     // Before the run, so that it does not count.
     let mut seen = Vec::with_capacity(2 * SECONDS as usize);
     let numbers = Numbers { rate: RATE, ..Numbers::default() };
@@ -160,7 +160,7 @@ fn a_billion_records_take_no_more_memory_than_half_a_billion() {
 fn three_days_take_no_more_memory_than_an_hour() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
-    let addresses: Vec<Arc<[Site]>> = vec![vec![server.into()].into()];
+    let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server.into()].into()];
     for is_counted in [false, true] {
         let mut seen = Vec::with_capacity(2 * DAYS as usize);
         let numbers = Numbers { rate: SLOW_RATE, ..Numbers::default() };

@@ -1,7 +1,7 @@
 //! MEASUREMENT R20: the same seed puts the same load on the targets, and the checksum says so.
 
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Given, Plan, PlanPatch};
+use plimsoll_plan::{Plan, PlanPatch, RawValue};
 use plimsoll_testkit::{Behaviour, SimOptions};
 
 use super::{patch, resolved, simulate, world};
@@ -12,9 +12,9 @@ const CLOSED: &[(&str, &str)] = &[("-c", "4"), ("-n", "500")];
 /// A plan whose requests are different from each other.
 fn varied(flags: &[(&'static str, &str)], seed: &str) -> Plan {
     resolved(PlanPatch {
-        urls: vec![Given::new("URL", "http://sim.test/${uuid}?n=${random_int(1,1000000)}")],
-        body: Some(Given::new("--body", "${random_hex(12)} of ${sequence}")),
-        seed: Some(Given::new("--seed", seed)),
+        urls: vec![RawValue::new("URL", "http://sim.test/${uuid}?n=${random_int(1,1000000)}")],
+        body: Some(RawValue::new("--body", "${random_hex(12)} of ${sequence}")),
+        seed: Some(RawValue::new("--seed", seed)),
         ..patch(flags)
     })
 }

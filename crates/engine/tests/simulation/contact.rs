@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
-use plimsoll_engine::{Control, FirstContact, RunError, Site, preflight};
+use plimsoll_engine::{Control, FirstContact, RunError, TargetAddress, preflight};
 use plimsoll_plan::Plan;
 use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, TruthLog};
 
@@ -13,8 +13,8 @@ use super::{server, world};
 /// What came of it, and what the server saw.
 fn contact(plan: &Plan, behaviour: Behaviour) -> (Result<Vec<FirstContact>, RunError>, TruthLog) {
     let open = SimOpen::new(SimOptions { keep_requests: true, ..world(behaviour) });
-    let sites: Arc<[Site]> = vec![server().into()].into();
-    let found = preflight(plan, &open, &[sites], &Control::default());
+    let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();
+    let found = preflight(plan, &open, &[target_addresses], &Control::default());
     (found, open.truth())
 }
 
@@ -114,8 +114,8 @@ fn a_reply_that_is_lost_is_no_reason_to_give_up() {
     let plan = plan("iterations: 3, timeout: 1s", "scenarios: [{steps: [{get: /a}]}]");
     let refused = (0..50).filter(|seed| {
         let options = SimOptions { seed: *seed, ..world(behaviour.clone()) };
-        let sites: Arc<[Site]> = vec![server().into()].into();
-        preflight(&plan, &SimOpen::new(options), &[sites], &Control::default()).is_err()
+        let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();
+        preflight(&plan, &SimOpen::new(options), &[target_addresses], &Control::default()).is_err()
     });
     // 0.4 to the third power are 6 %.
     assert!(refused.count() <= 8);

@@ -4,7 +4,7 @@ use plimsoll_metrics::{GrowingRecord, Histogram, Reason, ReasonCode, RunRecord, 
 use plimsoll_plan::Plan;
 
 pub(crate) fn begin(plan: &Plan) -> GrowingRecord {
-    GrowingRecord::new(&plan.outline(), plan.basis(), plan.keeper())
+    GrowingRecord::new(&plan.outline(), plan.basis(), plan.downsampler())
 }
 
 /// After its last interval the growing record has the same times and counts, and is judged alike.

@@ -4,7 +4,7 @@
 mod attribution;
 mod checksum;
 mod contact;
-mod elsewhere;
+mod dynamic_origins;
 mod ends;
 mod examples;
 mod failures;
@@ -28,10 +28,10 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, Progress, Site, run};
+use plimsoll_engine::{Control, Progress, TargetAddress, run};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Histogram, RunRecord};
-use plimsoll_plan::{Disk, Given, Plan, PlanPatch, Switch};
+use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue, Switch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
 
 const MS: Nanos = Nanos::from_millis(1);
@@ -51,13 +51,13 @@ fn resolved(patch: PlanPatch) -> Plan {
 
 fn patch(flags: &[(&'static str, &str)]) -> PlanPatch {
     let mut patch = PlanPatch {
-        urls: vec![Given::new("URL", "http://sim.test/")],
+        urls: vec![RawValue::new("URL", "http://sim.test/")],
         default_seed: 7,
         no_preflight: Switch::on("--no-preflight"),
         ..PlanPatch::default()
     };
     for &(flag, value) in flags {
-        let given = Some(Given::new(flag, value));
+        let given = Some(RawValue::new(flag, value));
         match flag {
             "-c" => patch.connections = given,
             "-n" => patch.iterations = given,
@@ -118,7 +118,8 @@ fn carry_out(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
 /// The same under a control that something in the world may use.
 fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (RunRecord, TruthLog) {
     let open = SimOpen::new(options);
-    let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
+    let addresses: Vec<Arc<[TargetAddress]>> =
+        plan.targets.iter().map(|_| vec![server().into()].into()).collect();
     let mut growing = growing::begin(plan);
     let mut grow = |progress: Progress<'_>| growing.add(progress.interval, None);
     let record = run(plan, &open, &addresses, &control.clone().in_detail(), &mut grow).expect("the run ends");

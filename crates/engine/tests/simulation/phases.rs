@@ -8,7 +8,7 @@ use plimsoll_schedule::Arrivals;
 use plimsoll_testkit::{Behaviour, Law, SimOptions, TruthLog};
 
 use super::plans::of_text;
-use super::steering::errand;
+use super::steering::timed_action;
 use super::{MS, carry_out_steered, simulate, world};
 
 const REST: &str = "targets: {api: http://sim.test}\nscenarios: [{steps: [{get: /}]}]";
@@ -217,8 +217,8 @@ fn a_run_that_is_stopped_has_phases_as_far_as_it_came() {
     );
     let control = Control::default();
     let stopper = control.clone();
-    let errands = vec![errand(MS * 1_200, move |_| stopper.stop_by(SteeredBy::Key))];
-    let options = SimOptions { errands, ..serving(MS * 150) };
+    let timed_actions = vec![timed_action(MS * 1_200, move |_| stopper.stop_by(SteeredBy::Key))];
+    let options = SimOptions { timed_actions, ..serving(MS * 150) };
     let (record, _) = carry_out_steered(&plan, options, &control);
     assert!(record.duration > MS * 1_000 && record.duration < MS * 1_350, "{:?}", record.duration);
     let lengths: Vec<_> = record.phases.iter().map(|phase| phase.length).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Random};
 use plimsoll_driver::Endpoint;
-use plimsoll_engine::{Control, Site, run};
+use plimsoll_engine::{Control, TargetAddress, run};
 use plimsoll_metrics::RunRecord;
 use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
 use plimsoll_testkit::{
@@ -396,11 +396,15 @@ fn a_redirect_to_a_member_of_a_pool_goes_to_that_member() {
 targets: {{api: {{url: http://sim.test, share: [{share}]}}}}
 scenarios: [{{steps: [{{get: /}}]}}]"
         );
-        let sites: Arc<[Site]> =
-            vec![Site { endpoint: server(), member: 0 }, Site { endpoint: leader(), member: 1 }].into();
+        let target_addresses: Arc<[TargetAddress]> = vec![
+            TargetAddress { endpoint: server(), member: 0 },
+            TargetAddress { endpoint: leader(), member: 1 },
+        ]
+        .into();
         let open = SimOpen::new(options);
         let plan = of_text(text);
-        let record = run(&plan, &open, &[sites], &Control::default(), &mut |_| {}).expect("the run ends");
+        let record =
+            run(&plan, &open, &[target_addresses], &Control::default(), &mut |_| {}).expect("the run ends");
         assert_eq!((record.accounting.ok, record.accounting.failed), (200, 0), "{:?}", record.error_examples);
         let followed = record.accounting.redirects_followed;
         assert!((60..=140).contains(&followed), "each member has its part: {followed}");
@@ -438,10 +442,12 @@ fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
     let share = "{url: http://sim.test, share: [other.test], fail_back: true}";
     let rest = format!("scenarios: [{{steps: [{step}]}}]");
     let plan = of_text(format!("run: {{{settings}}}\ntargets: {{api: {share}}}\n{rest}"));
-    let sites: Arc<[Site]> =
-        vec![Site { endpoint: server(), member: 0 }, Site { endpoint: other(), member: 1 }].into();
+    let target_addresses: Arc<[TargetAddress]> =
+        vec![TargetAddress { endpoint: server(), member: 0 }, TargetAddress { endpoint: other(), member: 1 }]
+            .into();
     let open = SimOpen::new(options);
-    let record = run(&plan, &open, &[sites], &Control::default(), &mut |_| {}).expect("the run ends");
+    let record =
+        run(&plan, &open, &[target_addresses], &Control::default(), &mut |_| {}).expect("the run ends");
     assert_eq!(record.accounting.check(), Ok(()));
     assert_intervals_add_up(&record);
     record

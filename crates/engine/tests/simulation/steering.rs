@@ -3,47 +3,47 @@
 use std::sync::{Arc, Once};
 
 use plimsoll_core::{Nanos, Rate, Shard};
-use plimsoll_engine::{Control, RateWish};
+use plimsoll_engine::{Control, RateCommand};
 use plimsoll_metrics::{ReasonCode, SteeredBy, Steering};
 use plimsoll_schedule::{Arrivals, Process, Profile};
-use plimsoll_testkit::{Behaviour, Errand, Law, SimOptions};
+use plimsoll_testkit::{Behaviour, Law, SimOptions, TimedAction};
 
 use super::{MS, carry_out_steered, plan, world};
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// From a wish to when it applies.
+/// From a command to when it applies.
 const NOTICE: Nanos = Nanos::from_millis(200);
 
 /// Does something once, at this time after the start of the worlds' clocks.
-pub(super) fn errand(after: Nanos, run: impl Fn(Nanos) + Send + Sync + 'static) -> Errand {
+pub(super) fn timed_action(after: Nanos, run: impl Fn(Nanos) + Send + Sync + 'static) -> TimedAction {
     let once = Once::new();
     let run = move |at| once.call_once(|| run(at));
-    Errand { at: SimOptions::default().start + after, run: Arc::new(run) }
+    TimedAction { at: SimOptions::default().start + after, run: Arc::new(run) }
 }
 
 /// Wishes at times after the start of the worlds' clocks.
-fn errands(control: &Control, wishes: &[(Nanos, RateWish)]) -> Vec<Errand> {
-    let errands = wishes.iter().map(|&(after, wish)| {
+fn timed_actions(control: &Control, commands: &[(Nanos, RateCommand)]) -> Vec<TimedAction> {
+    let timed_actions = commands.iter().map(|&(after, command)| {
         let control = control.clone();
-        errand(after, move |at| {
-            control.set_rate_at(wish, SteeredBy::File, || at).expect("the run is under way");
+        timed_action(after, move |at| {
+            control.set_rate_at(command, SteeredBy::File, || at).expect("the run is under way");
         })
     });
-    errands.collect()
+    timed_actions.collect()
 }
 
-fn to(rate: u64) -> RateWish {
-    RateWish::To(Rate::per_second(rate))
+fn to(rate: u64) -> RateCommand {
+    RateCommand::To(Rate::per_second(rate))
 }
 
 /// All workers take up a change at the same instant of the schedule: together they send what one machine
 /// sends that knew of it, to the nanosecond.
 #[test]
 fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
-    let wishes = [
+    let commands = [
         (SECOND * 2, to(1000)),
-        (SECOND * 4, RateWish::Pause),
-        (SECOND * 6, RateWish::Resume),
+        (SECOND * 4, RateCommand::Pause),
+        (SECOND * 6, RateCommand::Resume),
         (SECOND * 8, to(37)),
     ];
     for (arrival, process) in [("uniform", Process::Uniform), ("poisson", Process::Poisson)] {
@@ -52,11 +52,14 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
                 [("--rate", "100"), ("-d", "10s"), ("-c", "30"), ("-t", threads), ("--arrival", arrival)];
             let plan = plan(&flags);
             let control = Control::default();
-            let options = SimOptions { errands: errands(&control, &wishes), ..world(Behaviour::default()) };
+            let options = SimOptions {
+                timed_actions: timed_actions(&control, &commands),
+                ..world(Behaviour::default())
+            };
             let (clock, latency) = (options.start, options.latency);
             let (record, truth) = carry_out_steered(&plan, options, &control);
             let start = record.started_monotonic;
-            let times = wishes.map(|(after, _)| (clock + after).since(start) + NOTICE);
+            let times = commands.map(|(after, _)| (clock + after).since(start) + NOTICE);
             let made: Vec<_> = record.rate_changes.iter().map(|change| (change.at, change.what)).collect();
             let what = [Steering::Rate, Steering::Pause, Steering::Resume, Steering::Rate];
             assert_eq!(made, times.into_iter().zip(what).collect::<Vec<_>>());
@@ -95,8 +98,8 @@ fn a_missed_rate_is_judged_by_the_changed_schedule() {
     let behaviour = Behaviour { service: Law::Constant(MS * 10), ..Behaviour::default() };
     let control = Control::default();
     control.limit_rate(Rate::per_second(2000));
-    let errands = errands(&control, &[(SECOND * 5, to(2000))]);
-    let (record, _) = carry_out_steered(&plan, SimOptions { errands, ..world(behaviour) }, &control);
+    let timed_actions = timed_actions(&control, &[(SECOND * 5, to(2000))]);
+    let (record, _) = carry_out_steered(&plan, SimOptions { timed_actions, ..world(behaviour) }, &control);
     let at = record.rate_changes[0].at;
     let due = 100.0 * at.as_secs_f64() + 2000.0 * (10.0 - at.as_secs_f64());
     assert!((record.accounting.scheduled as f64 - due).abs() < 1.0, "{} {due}", record.accounting.scheduled);
@@ -111,8 +114,8 @@ fn a_backlog_is_not_lost_to_a_change() {
     let plan = plan(&[("--rate", "100"), ("-d", "4s"), ("-c", "1"), ("--drain", "0s")]);
     let behaviour = Behaviour { service: Law::Constant(MS * 20), ..Behaviour::default() };
     let control = Control::default();
-    let errands = errands(&control, &[(SECOND, RateWish::Pause)]);
-    let (record, _) = carry_out_steered(&plan, SimOptions { errands, ..world(behaviour) }, &control);
+    let timed_actions = timed_actions(&control, &[(SECOND, RateCommand::Pause)]);
+    let (record, _) = carry_out_steered(&plan, SimOptions { timed_actions, ..world(behaviour) }, &control);
     // What was due in the first 1.2 s, and not one of them lost: all were started in the pause.
     let due = (record.rate_changes[0].at.0).div_ceil(10_000_000);
     assert_eq!((record.accounting.scheduled, record.accounting.started), (due, due));
@@ -125,13 +128,13 @@ fn users_of_the_closed_model_rest_in_a_pause() {
         let plan = plan(&[("-c", "8"), ("-d", "3s"), ("-t", threads)]);
         let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
         let control = Control::default();
-        let wishes = [(SECOND, RateWish::Pause), (SECOND * 2, RateWish::Resume)];
+        let commands = [(SECOND, RateCommand::Pause), (SECOND * 2, RateCommand::Resume)];
         // With clocks of their own, worlds that lag behind hear of the end of the pause before its begin.
-        let wishes = if threads == "1" { &wishes[..] } else { &wishes[..1] };
-        let options = SimOptions { errands: errands(&control, wishes), ..world(behaviour) };
+        let commands = if threads == "1" { &commands[..] } else { &commands[..1] };
+        let options = SimOptions { timed_actions: timed_actions(&control, commands), ..world(behaviour) };
         let clock = options.start;
         let (record, truth) = carry_out_steered(&plan, options, &control);
-        assert_eq!(record.rate_changes.len(), wishes.len());
+        assert_eq!(record.rate_changes.len(), commands.len());
         assert_eq!(record.rate_changes[0].to_per_second, None);
         let entries = truth.entries();
         let between = |from: Nanos, to: Nanos| {
@@ -153,8 +156,8 @@ fn who_stops_a_run_is_in_its_record() {
     let plan = plan(&[("--rate", "100"), ("-d", "100s")]);
     let control = Control::default();
     let stopper = control.clone();
-    let errands = vec![errand(SECOND * 3, move |_| stopper.stop_by(SteeredBy::Key))];
-    let options = SimOptions { errands, ..world(Behaviour::default()) };
+    let timed_actions = vec![timed_action(SECOND * 3, move |_| stopper.stop_by(SteeredBy::Key))];
+    let options = SimOptions { timed_actions, ..world(Behaviour::default()) };
     let (record, _) = carry_out_steered(&plan, options, &control);
     assert_eq!(record.stopped_by, Some(SteeredBy::Key));
     assert!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_metrics::WorkerRecord;
 use plimsoll_plan::Plan;
-use plimsoll_scenario::{Bodies, Made};
+use plimsoll_scenario::{Bodies, SuppliedBody};
 use plimsoll_testkit::{Behaviour, Law, SimOptions, TruthLog};
 
 use super::plans::plan;
@@ -62,7 +62,8 @@ fn each_request_has_a_body_of_its_own() {
 #[test]
 fn bodies_that_are_there_are_sent_over_and_over() {
     let mut plan = logs("iterations: 40, connections: 2, threads: 2", 5);
-    let ready: Vec<Made> = (0..5_u8).map(|number| Made::plain(Arc::from([b'b', number]))).collect();
+    let ready: Vec<SuppliedBody> =
+        (0..5_u8).map(|number| SuppliedBody::plain(Arc::from([b'b', number]))).collect();
     plan.supplies[0].bodies = Bodies::Ready(ready.into());
     let (record, truth) = simulate(&plan, options());
     assert_eq!(record.accounting.ok, 40);
@@ -78,9 +79,9 @@ fn what_was_made_before_the_run_is_sent_first_and_once_and_never_outside_of_its_
     let mut plan = logs("iterations: 40, connections: 2, threads: 2", 5);
     // Too late, too early (the clock was set back), and fit.
     let windows = [0..=1, u64::MAX - 1..=u64::MAX, 0..=u64::MAX - 1];
-    let made = |number: u8| Made {
+    let made = |number: u8| SuppliedBody {
         window: windows[usize::from(number) % 3].clone(),
-        ..Made::plain(Arc::from([b's', number]))
+        ..SuppliedBody::plain(Arc::from([b's', number]))
     };
     plan.supplies[0].stock = (0..12).map(made).collect();
     let (record, truth) = simulate(&plan, options());

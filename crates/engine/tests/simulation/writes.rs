@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::Outcome;
-use plimsoll_engine::{Control, Site, run_logged};
+use plimsoll_engine::{Control, TargetAddress, run_logged};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
 use plimsoll_plan::Plan;
 use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, Truth};
@@ -15,7 +15,8 @@ use super::{MS, server, world};
 /// Carries out a plan; what was handed over, and what the server saw.
 fn written(plan: &Plan, options: SimOptions) -> (RunRecord, Vec<FailedExchange>, Vec<Truth>) {
     let open = SimOpen::new(options);
-    let addresses: Vec<Arc<[Site]>> = plan.targets.iter().map(|_| vec![server().into()].into()).collect();
+    let addresses: Vec<Arc<[TargetAddress]>> =
+        plan.targets.iter().map(|_| vec![server().into()].into()).collect();
     let options =
         LogOptions { share: 0.0, failed: 0, good_too: false, writes: true, longest: usize::MAX, seed: 1 };
     let (log, receive) = Log::new(options);

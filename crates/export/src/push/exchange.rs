@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plimsoll_core::Nanos;
 use plimsoll_driver::resolve::{Family, resolve};
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint, Event, Open, SocketOptions, Wait};
-use plimsoll_wire::http1::{Capture, HeadMemo, Limits, Owed, Response, ResponseClient};
+use plimsoll_wire::http1::{Capture, HeadMemo, Limits, PendingRequest, Response, ResponseClient};
 use plimsoll_wire::tls::{ClientConfig, Session};
 
 use super::{GRACE, Receiver};
@@ -43,7 +43,7 @@ impl<O: Open> Exchange<O> {
         let Receiver { host, port, .. } = &self.receiver;
         let addresses = resolve(host, *port, Family::Any).map_err(|error| error.to_string())?;
         let mut io = self.open.open().map_err(|error| error.to_string())?;
-        let mut patience = Patience { until: io.now() + limit, stop: (!last).then_some(&*self.stop) };
+        let mut patience = Deadline { until: io.now() + limit, stop: (!last).then_some(&*self.stop) };
         let mut trouble = "the receiver has no address".to_owned();
         for address in addresses {
             match self.post_to(&mut io, &Endpoint::Tcp(address), body, &mut patience) {
@@ -62,7 +62,7 @@ impl<O: Open> Exchange<O> {
         io: &mut O::Backend,
         endpoint: &Endpoint,
         body: &[u8],
-        patience: &mut Patience<'_>,
+        patience: &mut Deadline<'_>,
     ) -> Result<(Response, Vec<u8>), Trouble> {
         let tls = self.tls.as_ref().map(|config| {
             let name = self.receiver.host.trim_matches(['[', ']']);
@@ -126,13 +126,13 @@ fn taken(status: u16, reply: &[u8]) -> Result<(), String> {
 }
 
 /// How long is waited.
-struct Patience<'a> {
+struct Deadline<'a> {
     until: Nanos,
     /// Where an end of the run is told; `None` if it is known already.
     stop: Option<&'a AtomicBool>,
 }
 
-impl Patience<'_> {
+impl Deadline<'_> {
     fn is_over(&mut self, now: Nanos, connected: bool) -> Option<Trouble> {
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             self.until = self.until.min(now + GRACE);
@@ -197,7 +197,7 @@ impl Talk {
     }
 
     fn read(&mut self, mut plain: &[u8]) -> Result<Option<Response>, Trouble> {
-        let owed = Owed { head_request: false, capture: Capture::Body };
+        let owed = PendingRequest { head_request: false, capture: Capture::Body };
         let next =
             self.reader.next_into(&Limits::default(), &mut self.memo, owed, &mut plain, &mut self.reply);
         if self.reply.len() > REPLY_BYTES {

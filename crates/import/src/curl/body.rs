@@ -5,7 +5,7 @@ use std::path::Path;
 use plimsoll_plan::Files;
 use plimsoll_plan::document::StepSpec;
 
-use super::Given;
+use super::Argument;
 use super::options::Use;
 use crate::draft::{self, text};
 use crate::findings::Findings;
@@ -98,17 +98,17 @@ impl Content {
 }
 
 /// Puts together what all options send.
-pub(super) fn read(given: &[Given], reader: &Reader<'_>, findings: &mut Findings) -> Content {
-    let is_form = |given: &&Given| matches!(given.used, Use::Form | Use::FormString);
-    let is_data = |given: &&Given| {
+pub(super) fn read(given: &[Argument], reader: &Reader<'_>, findings: &mut Findings) -> Content {
+    let is_form = |given: &&Argument| matches!(given.used, Use::Form | Use::FormString);
+    let is_data = |given: &&Argument| {
         matches!(given.used, Use::Data | Use::DataBinary | Use::DataRaw | Use::DataUrlencode | Use::Json)
     };
-    let forms: Vec<&Given> = given.iter().filter(is_form).collect();
-    let data: Vec<&Given> = given.iter().filter(is_data).collect();
+    let forms: Vec<&Argument> = given.iter().filter(is_form).collect();
+    let data: Vec<&Argument> = given.iter().filter(is_data).collect();
     let as_query = given.iter().any(|given| given.used == Use::Get);
     let uploads = given.iter().find(|given| given.used == Use::Upload);
     let kinds = [uploads, forms.first().copied(), data.first().copied()];
-    let kinds: Vec<&Given> = kinds.into_iter().flatten().collect();
+    let kinds: Vec<&Argument> = kinds.into_iter().flatten().collect();
     if let [first, second, ..] = kinds.as_slice() {
         let message = format!("{} and {} exclude each other", first.at, second.at);
         findings.hinted("", message, "a request has one body");
@@ -121,7 +121,7 @@ pub(super) fn read(given: &[Given], reader: &Reader<'_>, findings: &mut Findings
 }
 
 /// `-d`, `--data-…` and `--json`, in their order.
-fn joined(data: &[&Given], as_query: bool, reader: &Reader<'_>, findings: &mut Findings) -> Content {
+fn joined(data: &[&Argument], as_query: bool, reader: &Reader<'_>, findings: &mut Findings) -> Content {
     let is_json = data.iter().any(|given| given.used == Use::Json);
     let (content_type, accept) = match is_json {
         true => ("application/json", Some("application/json")),
@@ -148,8 +148,8 @@ fn joined(data: &[&Given], as_query: bool, reader: &Reader<'_>, findings: &mut F
     content
 }
 
-fn piece(given: &Given, reader: &Reader<'_>, findings: &mut Findings) -> Option<String> {
-    let Given { used, value, at } = given;
+fn piece(given: &Argument, reader: &Reader<'_>, findings: &mut Findings) -> Option<String> {
+    let Argument { used, value, at } = given;
     let file = value.strip_prefix('@');
     match (used, file) {
         (Use::Data, Some(name)) => {
@@ -174,7 +174,7 @@ fn urlencoded(value: &str, at: &str, reader: &Reader<'_>, findings: &mut Finding
 }
 
 /// A form in parts (RFC 7578).
-fn multipart(forms: &[&Given], reader: &Reader<'_>, findings: &mut Findings) -> Content {
+fn multipart(forms: &[&Argument], reader: &Reader<'_>, findings: &mut Findings) -> Content {
     let mut body = String::new();
     for given in forms {
         let Some((name, value)) = given.value.split_once('=') else {
@@ -194,7 +194,7 @@ fn multipart(forms: &[&Given], reader: &Reader<'_>, findings: &mut Findings) -> 
 fn part(
     name: &str,
     value: &str,
-    given: &Given,
+    given: &Argument,
     reader: &Reader<'_>,
     findings: &mut Findings,
 ) -> Option<String> {

@@ -5,12 +5,12 @@ use core::net::IpAddr;
 use plimsoll_plan::document::{Field, Settings, Text};
 
 use super::options::Use;
-use super::{Command, Given};
+use super::{Argument, Command};
 use crate::findings::Findings;
 
 impl Command {
     /// Leaves out what has no effect on these origins, which a plan would refuse.
-    pub(super) fn fit(&mut self, origins: &[String], given: &[Given], findings: &mut Findings) {
+    pub(super) fn fit(&mut self, origins: &[String], given: &[Argument], findings: &mut Findings) {
         let at = |used: Use| {
             let option = given.iter().rev().find(|given| given.used == used);
             option.map_or_else(String::new, |option| option.at.clone())

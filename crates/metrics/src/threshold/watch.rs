@@ -136,11 +136,11 @@ impl ThresholdWatch {
     /// What became of each threshold, in the order of the plan. `record` is that of the whole run; its own
     /// thresholds are not looked at.
     pub fn finish(self, record: &RunRecord) -> Vec<ThresholdResult> {
-        self.standing(record)
+        self.worker_status(record)
     }
 
     /// The same of a run that goes on, with its record so far: what there would be if this were the end.
-    pub fn standing(&self, record: &RunRecord) -> Vec<ThresholdResult> {
+    pub fn worker_status(&self, record: &RunRecord) -> Vec<ThresholdResult> {
         let result =
             |(index, watched): (usize, &Watched)| watched.result(record, self.ended_by == Some(index));
         self.watched.iter().enumerate().map(result).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, Supply};
+use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply};
 use plimsoll_synth::{Spec, Synthesizer};
 
 use super::Compiler;
@@ -72,7 +72,7 @@ impl Compiler<'_, '_> {
         let headers = fixed.chain(batch.headers().iter().copied());
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let records = batch.batch_size;
-        self.supplies.push(Supply {
+        self.supplies.push(BodySupply {
             records,
             bodies: Bodies::Fresh(Arc::new(Batches(batch))),
             stock: Arc::from([]),

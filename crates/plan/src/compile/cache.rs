@@ -61,14 +61,14 @@ impl Compiler<'_, '_> {
             _ => Some(wanted.key.as_str()),
         };
         let name = self.step_name(spec, Some(wanted.method), shown, part)?;
-        let mut reaction = checks?;
-        reaction.extract = extract?;
+        let mut handler = checks?;
+        handler.extract = extract?;
         let draft = Draft {
             server: origin.server,
             authority: origin.authority,
             dialect: Dialect::Cache { name: origin.prefix.trim_matches('/').to_owned() },
             variables: self.variables.clone(),
-            reaction,
+            handler,
             timeout: timeout?,
             goes_on: goes_on?,
             place,

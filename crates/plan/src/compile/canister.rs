@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
-use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, JudgeSpec, Supply};
+use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, JudgeSpec};
 use plimsoll_schedule::{parse_count, parse_duration};
 
 use super::Compiler;
 use super::body::Content;
 use super::is_on;
-use crate::canister::{Asked, CanisterJudge};
+use crate::canister::{CallKind, CanisterJudge};
 use crate::document::{CanisterSpec, Field, StepSpec, Text};
 use crate::{Place, Problem, parse_size};
 
@@ -168,9 +168,9 @@ impl Compiler<'_, '_> {
                 .fail(place, Problem::new("the plan has more than 65536 steps with bodies of a supply"));
         };
         let of: Arc<str> = messages.text().into();
-        let asked = if kind == Kind::Query { Asked::Query } else { Asked::Update };
+        let asked = if kind == Kind::Query { CallKind::Query } else { CallKind::Update };
         let judge = self.canister_judge(asked, pending);
-        self.supplies.push(Supply {
+        self.supplies.push(BodySupply {
             records: 0,
             bodies: Bodies::Fresh(Arc::new(messages)),
             stock: Arc::from([]),
@@ -189,13 +189,13 @@ impl Compiler<'_, '_> {
             let hint = "it asks for the update that the iteration has called last, as who called that";
             return self.form(place, problem.with_hint(hint));
         }
-        let judge = self.canister_judge(Asked::State, None);
+        let judge = self.canister_judge(CallKind::State, None);
         // Of whichever supply the call was.
         let body = Body::Supplied { supply: 0, inquiry: true, of: "read_state".into() };
         Some(Content { body, headers: cbor(), judge: Some(judge) })
     }
 
-    fn canister_judge(&self, asked: Asked, pending: Option<u16>) -> JudgeSpec {
+    fn canister_judge(&self, asked: CallKind, pending: Option<u16>) -> JudgeSpec {
         let judge = CanisterJudge::new(asked, Arc::clone(&self.canisters));
         JudgeSpec { of: asked.name().into(), judge: Arc::new(judge), pending }
     }

@@ -1,6 +1,6 @@
 //! What a request takes from its exchange.
 
-use plimsoll_scenario::{ExtractSpec, Form, ReactionSpec, Source};
+use plimsoll_scenario::{Conversion, ExtractSpec, ReactionSpec, Source};
 
 use super::known::Known;
 use super::matching::{json_source, not_a_json_place};
@@ -54,14 +54,14 @@ impl Compiler<'_, '_> {
                 let hint = "`as_path` asks the step's target, `as_url` whoever the reference names";
                 return self.form(place, problem.with_hint(hint));
             }
-            (true, false) => Form::Path,
-            (false, true) => Form::Url,
-            (false, false) => Form::Value,
+            (true, false) => Conversion::Path,
+            (false, true) => Conversion::Url,
+            (false, false) => Conversion::Value,
         };
         let extract = ExtractSpec { variable, source, regex, form, default };
         let mut attempt = |extract: &ExtractSpec, place| {
             let spec = ReactionSpec { extract: vec![extract.clone()], ..ReactionSpec::default() };
-            self.try_reaction(spec, place)
+            self.try_handler(spec, place)
         };
         // What is wrong is shown at the expression itself.
         let sources = [&spec.json, &spec.request_json, &spec.xpath, &spec.header, &spec.cookie];

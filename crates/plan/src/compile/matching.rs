@@ -1,6 +1,6 @@
 //! What a response has to be.
 
-use plimsoll_scenario::{CheckSpec, Matching, Reaction, ReactionSpec, Source, StatusRange};
+use plimsoll_scenario::{CheckSpec, Matching, ReactionSpec, ResponseHandler, Source, StatusRange};
 
 use super::Compiler;
 use super::known::Known;
@@ -26,15 +26,15 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<ReactionSpec> {
-        let mut reaction = ReactionSpec::default();
+        let mut handler = ReactionSpec::default();
         if field.is_absent() {
-            return Some(reaction);
+            return Some(handler);
         }
         let spec = field.get()?;
         let mut complete = Some(());
         for status in &spec.status {
             match self.read(status, parse_statuses) {
-                Some(range) => reaction.statuses.extend(range),
+                Some(range) => handler.statuses.extend(range),
                 None => complete = None,
             }
         }
@@ -54,11 +54,11 @@ impl Compiler<'_, '_> {
                 None => self.fail(Some(place), not_a_json_place()),
             };
             match check {
-                Some(check) => reaction.checks.push(check),
+                Some(check) => handler.checks.push(check),
                 None => complete = None,
             }
         }
-        complete.map(|()| reaction)
+        complete.map(|()| handler)
     }
 
     fn check(
@@ -111,7 +111,7 @@ impl Compiler<'_, '_> {
             }
         };
         let mut attempt = |check: CheckSpec, place| {
-            self.try_reaction(ReactionSpec { checks: vec![check], ..ReactionSpec::default() }, place)
+            self.try_handler(ReactionSpec { checks: vec![check], ..ReactionSpec::default() }, place)
         };
         let check = CheckSpec { source, matching, negated };
         // What is wrong is shown at the expression itself.
@@ -129,8 +129,8 @@ impl Compiler<'_, '_> {
     }
 
     /// Compiles a part of a reaction alone, so that what is wrong is said where it stands.
-    pub(super) fn try_reaction(&mut self, spec: ReactionSpec, place: Option<Place>) -> Option<()> {
-        match Reaction::compile(&spec, &self.scope(&self.variables, &self.constants)) {
+    pub(super) fn try_handler(&mut self, spec: ReactionSpec, place: Option<Place>) -> Option<()> {
+        match ResponseHandler::compile(&spec, &self.scope(&self.variables, &self.constants)) {
             Ok(_) => Some(()),
             Err(error) => self.fail_template(place, &error),
         }

@@ -128,7 +128,7 @@ impl Compiler<'_, '_> {
         }
         let collect = CollectSpec { pool, each, columns };
         let alone = ReactionSpec { collect: vec![collect.clone()], ..ReactionSpec::default() };
-        self.try_reaction(alone, Some(place))?;
+        self.try_handler(alone, Some(place))?;
         Some(collect)
     }
 

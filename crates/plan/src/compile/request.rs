@@ -1,7 +1,7 @@
 //! Request steps.
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::{Dialect, Reaction, RequestTemplate, check_method, parse_header_in};
+use plimsoll_scenario::{Dialect, RequestTemplate, ResponseHandler, check_method, parse_header_in};
 use plimsoll_schedule::parse_duration;
 
 use super::known::{Known, Last};
@@ -63,12 +63,12 @@ impl Compiler<'_, '_> {
                 Problem::new(format!("`{}` is a cache, and does not speak HTTP", aim.origin.authority));
             return self.fail(place, problem.with_hint("write `cache: {get: key}`, or put, delete, ping"));
         }
-        let mut reaction = checks?;
-        reaction.extract = extract?;
-        reaction.collect = collect?;
-        reaction.poll = poll?;
-        reaction.judge = body.judge;
-        reaction.cookies = part.cookies;
+        let mut handler = checks?;
+        handler.extract = extract?;
+        handler.collect = collect?;
+        handler.poll = poll?;
+        handler.judge = body.judge;
+        handler.cookies = part.cookies;
         let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
         let layers = [shared?, body.headers, own?].into_iter().fold(Headers::new(), over);
         // The credentials of the run and of the target's URL are not for whoever a response names.
@@ -83,7 +83,7 @@ impl Compiler<'_, '_> {
             away,
             cookies: part.cookies,
             variables: self.variables.clone(),
-            reaction,
+            handler,
             timeout: timeout?,
             goes_on: goes_on?,
             script: script?,
@@ -131,8 +131,8 @@ impl Compiler<'_, '_> {
         let scope = self.scope(&draft.variables, &self.constants);
         let spec = draft.spec(self.servers.get(draft.server), true);
         let request = RequestTemplate::compile(&spec, &scope, None).map(|_| ());
-        let reaction = Reaction::compile(&draft.reaction, &scope).map(|_| ());
-        match request.and(reaction) {
+        let handler = ResponseHandler::compile(&draft.handler, &scope).map(|_| ());
+        match request.and(handler) {
             Ok(()) => Some(draft),
             Err(error) => self.fail_template(draft.place, &error),
         }
@@ -345,7 +345,7 @@ impl Compiler<'_, '_> {
             let problem = Problem::new("`Connection: close` is a matter of the whole run");
             return self.fail(place, problem.with_hint("write `disable_keepalive: true` under `run`"));
         }
-        if let Some(problem) = foreign_to_http2(self.wish, &name, &value) {
+        if let Some(problem) = foreign_to_http2(self.preference, &name, &value) {
             return self.fail(place, problem);
         }
         self.template(&value, field.place(), part, known)?;

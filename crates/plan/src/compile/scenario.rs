@@ -291,11 +291,11 @@ pub(super) fn keep_path(draft: &mut Draft, variable: u16) {
         variable,
         source,
         regex: None,
-        form: plimsoll_scenario::Form::Value,
+        form: plimsoll_scenario::Conversion::Value,
         default: None,
     };
-    if !draft.reaction.extract.contains(&extract) {
-        draft.reaction.extract.push(extract);
+    if !draft.handler.extract.contains(&extract) {
+        draft.handler.extract.push(extract);
     }
 }
 

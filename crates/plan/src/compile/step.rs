@@ -5,7 +5,7 @@ use plimsoll_scenario::Op;
 use super::known::{Known, Last};
 use super::scenario::Part;
 use super::{Compiler, is_on};
-use crate::document::{Deed, Field, StepSpec};
+use crate::document::{Field, StepKind, StepSpec};
 use crate::{Place, Problem};
 
 impl Compiler<'_, '_> {
@@ -39,17 +39,17 @@ impl Compiler<'_, '_> {
             return None;
         }
         // A step that does no one thing, and what does not go with that, was reported.
-        match spec.deed()? {
-            Deed::Request | Deed::Cache => self.request_step(spec, place, part, known),
-            Deed::Set => self.set_step(spec, part, known),
-            Deed::Keep => self.keep_step(spec, part, known),
-            Deed::Pick => self.pick_step(&spec.pick, false, part, known),
-            Deed::Take => self.pick_step(&spec.take, true, part, known),
-            Deed::If => self.if_step(spec, place, part, known),
-            Deed::Repeat => self.repeat_step(spec, place, part, known),
-            Deed::While => self.while_step(spec, place, part, known),
-            Deed::Parallel => self.parallel_step(spec, part, known),
-            Deed::Think => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
+        match spec.step_kind()? {
+            StepKind::Request | StepKind::Cache => self.request_step(spec, place, part, known),
+            StepKind::Set => self.set_step(spec, part, known),
+            StepKind::Keep => self.keep_step(spec, part, known),
+            StepKind::Pick => self.pick_step(&spec.pick, false, part, known),
+            StepKind::Take => self.pick_step(&spec.take, true, part, known),
+            StepKind::If => self.if_step(spec, place, part, known),
+            StepKind::Repeat => self.repeat_step(spec, place, part, known),
+            StepKind::While => self.while_step(spec, place, part, known),
+            StepKind::Parallel => self.parallel_step(spec, part, known),
+            StepKind::Think => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
         }
     }
 

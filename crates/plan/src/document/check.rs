@@ -37,7 +37,7 @@ impl Document {
 
 /// What a step does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum StepKind {
     Request,
     Cache,
     Set,
@@ -51,7 +51,7 @@ pub(crate) enum Deed {
     Think,
 }
 
-impl Deed {
+impl StepKind {
     const fn noun(self) -> &'static str {
         match self {
             Self::Request => "a request",
@@ -277,31 +277,31 @@ impl<'d> Check<'d, '_> {
             if *step == StepSpec::default() {
                 continue;
             }
-            let Some(deed) = self.deed(step, place) else { continue };
-            if at_once && deed != Deed::Request {
-                let problem = Problem::new(format!("{} cannot be a part of `parallel`", deed.noun()));
+            let Some(step_kind) = self.step_kind(step, place) else { continue };
+            if at_once && step_kind != StepKind::Request {
+                let problem = Problem::new(format!("{} cannot be a part of `parallel`", step_kind.noun()));
                 self.report(problem.with_hint("only requests can be sent at once"), Some(place));
                 continue;
             }
-            self.belonging(step, deed);
-            match deed {
-                Deed::Request => self.request(step, targets, at_once),
-                Deed::Cache | Deed::Set | Deed::Keep | Deed::Pick | Deed::Take => {}
-                Deed::Think => self.pause(&step.think),
-                Deed::If => {
+            self.belonging(step, step_kind);
+            match step_kind {
+                StepKind::Request => self.request(step, targets, at_once),
+                StepKind::Cache | StepKind::Set | StepKind::Keep | StepKind::Pick | StepKind::Take => {}
+                StepKind::Think => self.pause(&step.think),
+                StepKind::If => {
                     if step.then.is_empty() {
                         let problem = Problem::new("`if` has no `then`");
                         let hint = "`then` has the steps to carry out if the condition holds";
                         self.report(problem.with_hint(hint), Some(place));
                     }
                 }
-                Deed::Repeat | Deed::While => {
+                StepKind::Repeat | StepKind::While => {
                     if step.steps.is_empty() {
-                        let problem = Problem::new(format!("{} has no `steps`", deed.noun()));
+                        let problem = Problem::new(format!("{} has no `steps`", step_kind.noun()));
                         self.report(problem, Some(place));
                     }
                 }
-                Deed::Parallel => {
+                StepKind::Parallel => {
                     if let [only] = step.parallel.as_slice() {
                         let problem = Problem::new("`parallel` has one request only");
                         self.report(
@@ -319,12 +319,12 @@ impl<'d> Check<'d, '_> {
     }
 
     /// What a step does; reports a step that does several things, or none.
-    fn deed(&mut self, step: &StepSpec, place: Place) -> Option<Deed> {
-        let deed = step.deed();
-        if deed.is_some() {
-            return deed;
+    fn step_kind(&mut self, step: &StepSpec, place: Place) -> Option<StepKind> {
+        let step_kind = step.step_kind();
+        if step_kind.is_some() {
+            return step_kind;
         }
-        if let [(first, ..), (second, place, _), ..] = step.deeds().as_slice() {
+        if let [(first, ..), (second, place, _), ..] = step.step_kinds().as_slice() {
             let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
             let hint = "a step does one thing; write the other as a step of its own";
             self.report(problem.with_hint(hint), *place);
@@ -347,15 +347,15 @@ impl<'d> Check<'d, '_> {
     }
 
     /// Reports the fields of a step that do not go with what it does.
-    fn belonging(&mut self, step: &StepSpec, deed: Deed) {
+    fn belonging(&mut self, step: &StepSpec, step_kind: StepKind) {
         for (name, place) in step.present() {
-            if !deed.fields().contains(&name) {
-                let problem = Problem::new(format!("`{name}` does not go with {}", deed.noun()));
-                let problem = match (deed, name) {
-                    (Deed::Request, _) => problem,
+            if !step_kind.fields().contains(&name) {
+                let problem = Problem::new(format!("`{name}` does not go with {}", step_kind.noun()));
+                let problem = match (step_kind, name) {
+                    (StepKind::Request, _) => problem,
                     (_, "think") => problem.with_hint("write the pause as a step of its own: `- think: 1s`"),
                     (_, "name") => problem.with_hint("only requests have names in reports"),
-                    _ => problem.with_hint(format!("known here: {}", deed.fields().join(", "))),
+                    _ => problem.with_hint(format!("known here: {}", step_kind.fields().join(", "))),
                 };
                 self.report(problem, place);
             }
@@ -535,35 +535,35 @@ impl<'d> Check<'d, '_> {
 
 impl StepSpec {
     /// What the step does: exactly one thing. `None` is what [`Document::check`] reports.
-    pub(crate) fn deed(&self) -> Option<Deed> {
-        match self.deeds().as_slice() {
-            [(_, _, deed)] => Some(*deed),
+    pub(crate) fn step_kind(&self) -> Option<StepKind> {
+        match self.step_kinds().as_slice() {
+            [(_, _, step_kind)] => Some(*step_kind),
             // A script may say by itself whom to ask.
-            [] if !self.script.is_absent() => Some(Deed::Request),
-            [] if !self.think.is_absent() => Some(Deed::Think),
+            [] if !self.script.is_absent() => Some(StepKind::Request),
+            [] if !self.think.is_absent() => Some(StepKind::Think),
             _ => None,
         }
     }
 
     /// The fields that say what the step does, with their places.
-    fn deeds(&self) -> Vec<(&'static str, Option<Place>, Deed)> {
-        let deed = |(name, place)| {
-            let deed = match name {
-                _ if ADDRESSES.contains(&name) => Deed::Request,
-                "cache" => Deed::Cache,
-                "set" => Deed::Set,
-                "keep" => Deed::Keep,
-                "pick" => Deed::Pick,
-                "take" => Deed::Take,
-                "if" => Deed::If,
-                "repeat" => Deed::Repeat,
-                "while" => Deed::While,
-                "parallel" => Deed::Parallel,
+    fn step_kinds(&self) -> Vec<(&'static str, Option<Place>, StepKind)> {
+        let step_kind = |(name, place)| {
+            let step_kind = match name {
+                _ if ADDRESSES.contains(&name) => StepKind::Request,
+                "cache" => StepKind::Cache,
+                "set" => StepKind::Set,
+                "keep" => StepKind::Keep,
+                "pick" => StepKind::Pick,
+                "take" => StepKind::Take,
+                "if" => StepKind::If,
+                "repeat" => StepKind::Repeat,
+                "while" => StepKind::While,
+                "parallel" => StepKind::Parallel,
                 _ => return None,
             };
-            Some((name, place, deed))
+            Some((name, place, step_kind))
         };
-        self.present().into_iter().filter_map(deed).collect()
+        self.present().into_iter().filter_map(step_kind).collect()
     }
 
     /// The fields that are there, with their places.

@@ -14,7 +14,7 @@ use crate::Problems;
 /// A format in YAML or JSON, read and described as plan files are. Its types have [`Field`](super::Field)s
 /// and [`Keyed`](super::Keyed) mappings.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct DocumentFormat {
     /// What a file of it is called in messages: "plan".
     pub noun: &'static str,
     /// The word of `plimsoll schema` that describes it.
@@ -25,7 +25,7 @@ pub struct Form {
     pub short_forms: &'static [(&'static str, &'static str)],
 }
 
-impl Form {
+impl DocumentFormat {
     /// Reads a file and reports everything that is wrong with its form. `None`: nothing could be read. What
     /// was read despite problems may lack some of its parts ([`Field::Bad`](super::Field::Bad)).
     pub fn read<T: DeserializeOwned>(&self, source: &Source, problems: &mut Problems) -> Option<T> {

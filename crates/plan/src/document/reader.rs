@@ -14,7 +14,7 @@ use serde::forward_to_deserialize_any;
 
 use super::field::{FIELD, KEYED};
 use super::tree::{Entry, Kind, Node};
-use super::{Document, Form, Source};
+use super::{Document, DocumentFormat, Source};
 use crate::{Place, Problem, Problems};
 
 /// Up to so many keys are listed where one is unknown.
@@ -55,7 +55,7 @@ pub(super) struct Reader<'n> {
     /// What it is called, for messages.
     pub(super) name: &'n str,
     pub(super) problems: &'n RefCell<Problems>,
-    pub(super) form: &'n Form,
+    pub(super) form: &'n DocumentFormat,
 }
 
 impl<'n> Reader<'n> {

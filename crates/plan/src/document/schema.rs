@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Document, Form};
+use super::{Document, DocumentFormat};
 
 impl Document {
     /// The JSON Schema (2020-12) of plan files: from the types, with what may be written short.
@@ -12,7 +12,7 @@ impl Document {
 }
 
 /// The schema that was generated of the types of a format, with what may be written short.
-pub(super) fn finished(mut schema: Value, form: &Form) -> Value {
+pub(super) fn finished(mut schema: Value, form: &DocumentFormat) -> Value {
     one_or_list(&mut schema);
     for (name, _) in form.short_forms {
         if let Some(long) = schema.pointer_mut(&format!("/$defs/{name}")) {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
-use super::{Form, json};
+use super::{DocumentFormat, json};
 use crate::{Place, Problem, Problems};
 
 /// Largest plan file, in bytes. Data belongs into files of its own, which are read as they are needed.
@@ -76,7 +76,7 @@ impl Node {
 }
 
 /// Reads a plan file. `None`: it is neither YAML nor JSON, or nothing is in it; the problem is reported then.
-pub(crate) fn parse(form: &Form, name: &str, text: &str, problems: &mut Problems) -> Option<Node> {
+pub(crate) fn parse(form: &DocumentFormat, name: &str, text: &str, problems: &mut Problems) -> Option<Node> {
     let noun = form.noun;
     if text.len() > LARGEST_TEXT {
         problems.push(too_large(noun));
@@ -104,7 +104,7 @@ pub(crate) fn too_large(noun: &str) -> Problem {
 }
 
 /// Reads YAML; `Some(None)`: nothing is in it.
-fn yaml(form: &Form, text: &str, problems: &mut Problems) -> Option<Option<Node>> {
+fn yaml(form: &DocumentFormat, text: &str, problems: &mut Problems) -> Option<Option<Node>> {
     let mut builder = Builder::new(form, text, problems);
     for event in Parser::new_from_str(text) {
         let event = match event {
@@ -161,7 +161,7 @@ struct Builder<'t, 'p> {
 }
 
 impl<'t, 'p> Builder<'t, 'p> {
-    fn new(form: &Form, text: &'t str, problems: &'p mut Problems) -> Self {
+    fn new(form: &DocumentFormat, text: &'t str, problems: &'p mut Problems) -> Self {
         Self {
             noun: form.noun,
             text,

@@ -10,7 +10,7 @@ fn one_request_is_the_fast_path() {
     let plan = plan("scenarios: [{steps: [{get: 'http://a.test/x'}]}]");
     assert!(matches!(plan.scenarios[0].program.ops(), [Op::Send(0)]));
     let step = &plan.steps[0];
-    assert!(step.reaction.is_plain() && step.needs.is_nothing() && step.request.is_static());
+    assert!(step.handler.is_plain() && step.needs.is_nothing() && step.request.is_static());
     assert_eq!((plan.variables, step.name.as_str()), (0, "GET http://a.test/x"));
     assert!(step.needs.is_nothing());
     assert!(request(&plan, 0).starts_with("GET /x HTTP/1.1\r\nHost: a.test\r\n"));
@@ -145,10 +145,10 @@ fn a_request_is_repeated_until_its_answer_is_what_is_waited_for() {
     let polled = plan(&steps(
         "- {get: /job, poll: {until: {status: 2xx, json: {/status: done}}, every: 200ms, backoff: 1.5, at_most: 5s}}",
     ));
-    let poll = polled.steps[0].reaction.poll().expect("it is said");
+    let poll = polled.steps[0].handler.poll().expect("it is said");
     assert_eq!((poll.every, poll.growth, poll.at_most), (Nanos::from_millis(200), 500, Nanos::from_secs(5)));
     assert_eq!(poll.until.len(), 2);
-    assert!(polled.steps[0].needs.body && !polled.steps[0].reaction.is_plain());
+    assert!(polled.steps[0].needs.body && !polled.steps[0].handler.is_plain());
     let fingerprint = |poll: &str| plan(&steps(&format!("- {{get: /job{poll}}}"))).fingerprint();
     let of = |every: &str| format!(", poll: {{until: {{status: 200}}, every: {every}}}");
     assert_ne!(fingerprint(&of("1s")), fingerprint(&of("2s")));

@@ -100,7 +100,7 @@ scenarios:
   - same_url: true
   - get: /x/${next}";
     let plan = plan(text);
-    assert!(plan.elsewhere.is_some());
+    assert!(plan.dynamic_origins.is_some());
     let away: Vec<bool> = plan.steps.iter().map(|step| step.away.is_some()).collect();
     assert_eq!(away, [true, true, false]);
     // The credentials of the target are for the target.
@@ -112,7 +112,7 @@ scenarios:
     assert_eq!(sent.authority, b"b.test:81");
     assert_eq!((sent.fields.get("x-own"), sent.fields.get("authorization")), (Some(&b"2"[..]), None));
     let fixed = crate::plans::plan("targets: {api: http://a.test}\nscenarios: [{steps: [{get: /}]}]");
-    assert!(fixed.elsewhere.is_none());
+    assert!(fixed.dynamic_origins.is_none());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_core::Nanos;
 use plimsoll_plan::{
-    Command, Files, Given, KeyLogFile, Load, PlanPatch, Protocol, Refused, Resolved, Switch, is_plan_name,
+    Command, Files, KeyLogFile, Load, PlanPatch, Protocol, RawValue, Refused, Resolved, Switch, is_plan_name,
 };
 
 /// Files by name.
@@ -30,7 +30,7 @@ fn resolve(
     environment: &[(&str, &str)],
     change: impl FnOnce(&mut PlanPatch),
 ) -> Result<Resolved, Refused> {
-    let mut flags = PlanPatch { urls: vec![Given::new("URL", "http://a.test/")], ..PlanPatch::default() };
+    let mut flags = PlanPatch { urls: vec![RawValue::new("URL", "http://a.test/")], ..PlanPatch::default() };
     change(&mut flags);
     let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let files = Memory([("folder/plan.yaml".to_owned(), format!("run: {run}").into_bytes())].into());
@@ -42,8 +42,8 @@ fn good(run: &str, environment: &[(&str, &str)], change: impl FnOnce(&mut PlanPa
     resolve(run, environment, change).unwrap_or_else(|refused| panic!("{run}: {:?}", refused.problems))
 }
 
-fn flag(by: &'static str, text: &str) -> Option<Given> {
-    Some(Given::new(by, text))
+fn flag(by: &'static str, text: &str) -> Option<RawValue> {
+    Some(RawValue::new(by, text))
 }
 
 fn gave_way(resolved: &Resolved) -> Vec<String> {
@@ -119,7 +119,7 @@ fn headers_are_replaced_by_name_and_lists_as_a_whole() {
     let resolved = good(
         "{headers: ['A: 1', 'b: 2', 'C: 3'], source_ip: [127.0.0.1, 127.0.0.2]}",
         &[("PLIMSOLL_HEADERS", "B: 4\nD: 5\n"), ("PLIMSOLL_SOURCE_IP", "127.0.0.3")],
-        |flags| flags.headers = vec![Given::new("--header", "a: 6")],
+        |flags| flags.headers = vec![RawValue::new("--header", "a: 6")],
     );
     let headers: Vec<_> = resolved.layered.patch.headers.iter().map(|given| given.text.as_str()).collect();
     assert_eq!(headers, ["C: 3", "B: 4", "D: 5", "a: 6"]);
@@ -155,7 +155,7 @@ fn files_of_a_plan_are_relative_to_it_and_those_of_flags_are_not() {
     };
     let command = || Command {
         plan: Some("folder/p.yml".to_owned()),
-        flags: PlanPatch { urls: vec![Given::new("URL", "http://a.test/")], ..PlanPatch::default() },
+        flags: PlanPatch { urls: vec![RawValue::new("URL", "http://a.test/")], ..PlanPatch::default() },
         ..Command::default()
     };
     assert!(command().resolve(&files("folder/token")).is_ok());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use plimsoll_plan::{Files, Given, KeyLogFile, Plan, PlanPatch, Problems, Switch};
+use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problems, RawValue, Switch};
 
 /// Files by name; everything else does not exist.
 #[derive(Default)]
@@ -30,10 +30,10 @@ pub(crate) fn patch(line: &[&str]) -> PlanPatch {
             continue;
         }
         if !word.starts_with("--") {
-            patch.urls.push(Given::new("URL", word));
+            patch.urls.push(RawValue::new("URL", word));
             continue;
         }
-        let given = Given::new(word.to_owned(), words.next().expect("a value behind the flag"));
+        let given = RawValue::new(word.to_owned(), words.next().expect("a value behind the flag"));
         match word {
             "--streams" => patch.streams.push(given),
             "--header" => patch.headers.push(given),
@@ -64,7 +64,7 @@ fn switch(patch: &mut PlanPatch, word: &str) -> bool {
     true
 }
 
-fn single<'a>(patch: &'a mut PlanPatch, word: &str) -> &'a mut Option<Given> {
+fn single<'a>(patch: &'a mut PlanPatch, word: &str) -> &'a mut Option<RawValue> {
     let crud = &mut patch.crud;
     match word {
         "--crud-create-method" => &mut crud.create_method,

@@ -5,8 +5,8 @@ use plimsoll_metrics::Histogram;
 use serde::Serialize;
 
 use super::ShownRun;
-use super::course::{Course, Mark, Span};
 use super::heat::Heat;
+use super::time_series::{Annotation, Span, TimeSeries};
 use super::times::main_time;
 use crate::distribution::Bar;
 use crate::result::ModelKind;
@@ -29,9 +29,9 @@ struct RunData {
     is_open: bool,
     /// The key of the time that the model is about.
     time: &'static str,
-    course: Course,
+    course: TimeSeries,
     spans: Vec<Span>,
-    marks: Vec<Mark>,
+    marks: Vec<Annotation>,
     spectra: Vec<Spectrum>,
     histograms: Vec<HistogramData>,
     heat: Option<Heat>,
@@ -85,9 +85,9 @@ impl RunData {
             name: run.name.clone(),
             is_open: result.model.kind == ModelKind::Open,
             time: main_time(result).1,
-            course: Course::new(result),
+            course: TimeSeries::new(result),
             spans: Span::of_run(result),
-            marks: Mark::of_run(result),
+            marks: Annotation::of_run(result),
             spectra: times.map(spectrum).into_iter().collect(),
             histograms: histograms.into_iter().collect(),
             heat: Heat::new(run.saved),

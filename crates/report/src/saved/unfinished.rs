@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use plimsoll_core::Nanos;
 use plimsoll_metrics::slice::{MOST_OF_TIMELINE, Timeline};
 use plimsoll_metrics::{
-    Accounting, Histogram, Interval, IntervalKeeper, IterationRecord, LimitedBy, Model, Reason, ReasonCode,
-    RunRecord, Slice, StepRecord, Tally, Verdict, figure,
+    Accounting, Histogram, Interval, IntervalDownsampler, IterationRecord, LimitedBy, Model, Reason,
+    ReasonCode, RunRecord, Slice, StepRecord, Tally, Verdict, figure,
 };
 use plimsoll_statistics::SliceKeeper;
 use serde::{Deserialize, Serialize};
@@ -80,16 +80,16 @@ pub enum Cut {
 
 /// What a run has told while it goes on, in bounded memory.
 #[derive(Debug)]
-pub struct Told {
-    keeper: IntervalKeeper,
+pub struct LiveRecord {
+    downsampler: IntervalDownsampler,
     intervals: Vec<Interval>,
     parts: Vec<(PartKind, SliceKeeper<Slice>)>,
 }
 
-impl Told {
-    /// Before the first interval. `keeper` is that of the run's plan.
-    pub const fn new(keeper: IntervalKeeper) -> Self {
-        Self { keeper, intervals: Vec::new(), parts: Vec::new() }
+impl LiveRecord {
+    /// Before the first interval. `downsampler` is that of the run's plan.
+    pub const fn new(downsampler: IntervalDownsampler) -> Self {
+        Self { downsampler, intervals: Vec::new(), parts: Vec::new() }
     }
 
     /// Takes the next interval, while it still has its steps.
@@ -102,7 +102,7 @@ impl Told {
             let steps = interval.steps.clone();
             slices.add(Slice { at: interval.at, length: interval.length, steps, ..Slice::default() });
         }
-        self.keeper.add(&mut self.intervals, &mut Vec::new(), interval.clone(), None);
+        self.downsampler.add(&mut self.intervals, &mut Vec::new(), interval.clone(), None);
     }
 
     /// The run, of which this is all.

@@ -6,7 +6,7 @@ use plimsoll_metrics::{
     IntervalMerger, IterationRecord, LogRecord, MachineFacts, MachineInterval, Model, NetworkUse, Outline,
     Peer, PhaseMerger, PhaseOutline, ProcessEvent, ProcessUse, RateChange, Recorder, RunRecord, Sample,
     ScenarioOutline, Slicer, Stall, SteeredBy, Steering, StepRecord, TargetProcess, ThreadUse, Threshold,
-    ThresholdSpec, ThresholdWatch, Throttling, TimelineKeeper, WatchedProcess, WatchedUse, WorkerRecord,
+    ThresholdSpec, ThresholdWatch, Throttling, TimelineDownsampler, WatchedProcess, WatchedUse, WorkerRecord,
     judge,
 };
 use plimsoll_report::{Host, ModelContext, Preflight, RunContext, RunResult, TargetContext};
@@ -82,7 +82,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
     let intervals = merger.finish();
     let mut slicer = Slicer::new();
     intervals.iter().for_each(|interval| slicer.add(interval));
-    let mut timeline = TimelineKeeper::new();
+    let mut timeline = TimelineDownsampler::new();
     intervals.iter().for_each(|interval| timeline.add(interval));
     let duration = SECOND * second.max(1);
     let started = total.start_lag.count();

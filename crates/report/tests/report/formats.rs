@@ -8,7 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use junit_parser::TestStatus;
-use plimsoll_metrics::{Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineKeeper};
+use plimsoll_metrics::{
+    Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler,
+};
 use plimsoll_report::html::{NamedRun, render as render_page};
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_report::records::RecordsResult;
@@ -322,7 +324,7 @@ fn saved() -> SavedRun {
     let mut record = fixture::quiet_record();
     let mut merger = IntervalMerger::new(1);
     let mut recorder = Recorder::new(&["a, b".to_owned(), "c".to_owned()]);
-    let mut timeline = TimelineKeeper::new();
+    let mut timeline = TimelineDownsampler::new();
     for second in 1..=4 {
         for i in 0..1_000 {
             recorder.note_started((i % 2) as u32);

@@ -4,8 +4,8 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::{MOST_INTERVALS, MOST_PIECES};
 use plimsoll_metrics::{
-    CoreUse, Interval, IntervalKeeper, MachineInterval, Outline, ProcessUse, RunRecord, Tally, ThreadUse,
-    WatchedProcess, WatchedUse,
+    CoreUse, Interval, IntervalDownsampler, MachineInterval, Outline, ProcessUse, RunRecord, Tally,
+    ThreadUse, WatchedProcess, WatchedUse,
 };
 use plimsoll_report::fault::{FaultEffect, FaultMark, effects};
 use plimsoll_report::{Format, SavedRun};
@@ -72,12 +72,12 @@ fn machine(number: u64) -> MachineInterval {
 
 fn record() -> RunRecord {
     let length = TICK * TICKS;
-    let mut keeper = IntervalKeeper::new(TICK, Some(length), Vec::new(), Outline::default());
+    let mut downsampler = IntervalDownsampler::new(TICK, Some(length), Vec::new(), Outline::default());
     let mut record = RunRecord { duration: length, intervals: Vec::new(), ..quiet_record() };
     record.machine.facts.watched = vec![WatchedProcess::default(); 3];
     for number in 1..=TICKS {
         let parts = &mut record.machine.intervals;
-        keeper.add(&mut record.intervals, parts, tick(number), Some(machine(number)));
+        downsampler.add(&mut record.intervals, parts, tick(number), Some(machine(number)));
     }
     record
 }

@@ -85,7 +85,7 @@ mod tests {
     use super::in_slices;
 
     #[test]
-    fn parts_take_turns_and_every_row_comes_once() {
+    fn parts_take_sequence_and_every_row_comes_once() {
         let rows = |parts, count| (0..count).map(|at| in_slices(at, parts, count)).collect::<Vec<_>>();
         assert_eq!(rows(2, 6), [0, 3, 1, 4, 2, 5]);
         assert_eq!(rows(3, 8), [0, 3, 6, 1, 4, 7, 2, 5]);

@@ -5,10 +5,10 @@ use plimsoll_core::Random;
 /// The Zipf distribution over the ranks 0 to `count − 1`: rank k has a probability in proportion to
 /// (k + 1)⁻ˢ.
 ///
-/// Drawn by rejection-inversion: Hörmann and Derflinger (1996), "Rejection-inversion to generate variates from
-/// monotone discrete distributions", ACM TOMACS 6(3). That takes a number of random numbers which is not known
-/// ahead (1.0 to 1.2 in the mean), so those after the first come from a stream of their own, which that one
-/// begins: a slot takes always as many.
+/// Drawn by rejection-inversion: Hörmann and Derflinger (1996), "Rejection-inversion to generate variates
+/// from monotone discrete distributions", ACM TOMACS 6(3). That takes a number of random numbers which is not
+/// known ahead (1.0 to 1.2 in the mean), so those after the first come from a stream of their own, which that
+/// one begins: a slot takes always as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zipf {
     count: u64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::Random;
 use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scheme};
 use plimsoll_wire::http2::hpack::Decoder;
-use plimsoll_wire::http2::{FieldLimits, HeaderBook, Indexing};
+use plimsoll_wire::http2::{FieldLimits, HeaderBlockCache, Indexing};
 
 /// Names and values, in order.
 pub(crate) type Fields = Vec<(String, Vec<u8>)>;
@@ -29,7 +29,7 @@ impl Connection {
     pub(crate) fn send(
         &mut self,
         request: &RequestTemplate,
-        book: &HeaderBook,
+        book: &HeaderBlockCache,
         context: &Context<'_>,
         random: &mut Random,
     ) -> (Fields, Vec<u8>) {

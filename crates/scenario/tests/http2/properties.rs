@@ -2,7 +2,7 @@
 
 use plimsoll_core::Random;
 use plimsoll_scenario::{Body, Context, RequestSpec, RequestTemplate, Scope, SentRequest};
-use plimsoll_wire::http2::{HeaderBook, Indexing};
+use plimsoll_wire::http2::{HeaderBlockCache, Indexing};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -141,7 +141,7 @@ proptest! {
     ) {
         let names = ["one".to_owned(), "two".to_owned()];
         let scope = Scope::new(&names);
-        let mut book = HeaderBook::new();
+        let mut book = HeaderBlockCache::new();
         let requests: Vec<RequestTemplate> = specs
             .iter()
             .map(|spec| RequestTemplate::compile(spec, &scope, Some(&mut book)).unwrap())
@@ -198,7 +198,7 @@ proptest! {
     ) {
         let names = ["v".to_owned()];
         let spec = RequestSpec { target: format!("{before}${{v}}{after}"), ..get() };
-        let mut book = HeaderBook::new();
+        let mut book = HeaderBlockCache::new();
         let scope = Scope::new(&names);
         let request = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
         book.seal();

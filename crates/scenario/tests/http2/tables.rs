@@ -5,21 +5,21 @@ use std::sync::Arc;
 use plimsoll_core::Random;
 use plimsoll_scenario::reference::{Origin, Resource};
 use plimsoll_scenario::{
-    Body, Constants, Context, Extract, Form, RequestSpec, RequestTemplate, Scheme, Scope,
+    Body, Constants, Context, Conversion, Extract, RequestSpec, RequestTemplate, Scheme, Scope,
 };
-use plimsoll_wire::http2::{HeaderBook, Indexing, Payload};
+use plimsoll_wire::http2::{HeaderBlockCache, Indexing, Payload};
 
 use crate::connection::{Connection, get, post, raw, text, value, with_headers};
 
 const AGENT: (&str, &str) = ("user-agent", concat!("plimsoll/", env!("CARGO_PKG_VERSION")));
 
-fn compile(spec: &RequestSpec, book: &mut HeaderBook) -> RequestTemplate {
+fn compile(spec: &RequestSpec, book: &mut HeaderBlockCache) -> RequestTemplate {
     RequestTemplate::compile(spec, &Scope::default(), Some(book)).expect("a valid request")
 }
 
 /// The fields and the body of one request, alone on its connection.
 fn sent(spec: &RequestSpec) -> (Vec<(String, String)>, String) {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = compile(spec, &mut book);
     book.seal();
     let context =
@@ -107,7 +107,7 @@ fn the_content_length_is_there_when_it_means_something() {
 #[test]
 fn credentials_are_never_indexed() {
     let headers = [("Authorization", "Bearer t"), ("proxy-authorization", "Basic ${sequence}"), ("x-a", "b")];
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = compile(&with_headers(get(), &headers), &mut book);
     book.seal();
     let mut connection = Connection::default();
@@ -123,7 +123,7 @@ fn credentials_are_never_indexed() {
 
 #[test]
 fn the_second_block_is_shorter_than_the_first() {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = compile(&with_headers(get(), &[("x-a", "b"), ("accept", "*/*")]), &mut book);
     book.seal();
     let mut connection = Connection::default();
@@ -172,7 +172,7 @@ fn rendering_reuses_its_buffers() {
         },
         &[("X-Request-Id", "${uuid}"), ("Authorization", "Bearer ${token}"), ("X-Fixed", "1")],
     );
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
     book.seal();
     assert!(request.needs_clock() && request.uses_variables());
@@ -202,7 +202,7 @@ fn the_path_can_be_had_alone() {
         RequestSpec { target: "/${uuid}/${sequence}".to_owned(), ..post(b"${random_hex(9)}${sequence}") },
         &[("Host", "h${random_int(1,1000)}.test"), ("X-A", "${random_hex(9)}")],
     );
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = compile(&spec, &mut book);
     book.seal();
     let context = Context { index: 3, ..Context::default() };
@@ -229,11 +229,11 @@ fn the_path_can_be_had_alone() {
 fn a_resource_is_created_and_then_addressed_by_what_the_response_said() {
     let names = ["resource".to_owned()];
     let scope = Scope::new(&names);
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let update = RequestSpec { method: "PATCH".to_owned(), target: "${resource}".to_owned(), ..post(b"{}") };
     let update = RequestTemplate::compile(&update, &scope, Some(&mut book)).unwrap();
     book.seal();
-    let extract = Extract { header: "location".to_owned(), variable: 0, form: Form::Path };
+    let extract = Extract { header: "location".to_owned(), variable: 0, form: Conversion::Path };
     let mut variables = vec![Vec::new()];
     for (location, path) in [
         ("http://example.test:8080/users/1/items/77", "/users/1/items/77"),
@@ -278,7 +278,7 @@ fn a_redirect_is_followed_on_the_connection_that_it_came_on() {
         RequestSpec { target: "/form?${token}".to_owned(), ..post(b"n=${sequence}&${token}") },
         &[("X-Kept", "1"), ("Authorization", "${token}"), ("Content-Type", "text/plain")],
     );
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let first = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
     book.seal();
     let variables = [b"secret".to_vec()];
@@ -308,7 +308,7 @@ fn a_redirect_is_followed_on_the_connection_that_it_came_on() {
 
 #[test]
 fn cookies_of_the_session_are_a_field_only_if_there_are_any() {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let names = ["v".to_owned()];
     let scope = Scope::new(&names);
     let mut compile = |headers: &[(&str, &str)]| {
@@ -346,7 +346,7 @@ fn cookies_of_the_session_are_a_field_only_if_there_are_any() {
 
 #[test]
 fn the_authority_can_differ_from_request_to_request() {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let mut compile = |headers: &[(&str, &str)]| {
         let spec = RequestSpec { authority_slot: true, ..with_headers(get(), headers) };
         RequestTemplate::compile(&spec, &Scope::default(), Some(&mut book)).unwrap()
@@ -376,7 +376,7 @@ fn secrets_are_never_indexed_wherever_they_stand() {
         target: "/${secret(KEY)}".to_owned(),
         ..with_headers(get(), &[("X-Own", "${secret(KEY)}"), ("X-Open", "shown")])
     };
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let request = RequestTemplate::compile(&spec, &scope, Some(&mut book)).unwrap();
     book.seal();
     assert!(request.has_secret() && request.is_static());

@@ -79,7 +79,7 @@ const VARIANTS: u32 = 8;
 
 /// How an event of a type ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Course {
+enum EventOutcome {
     Failed,
     Ended,
     Began,
@@ -100,7 +100,7 @@ enum Amount {
 pub(crate) struct Events {
     seed: u64,
     steps: Steps,
-    courses: [Course; 36],
+    courses: [EventOutcome; 36],
     amounts: [Amount; 36],
 }
 
@@ -172,25 +172,25 @@ impl Events {
 
 /// The severity and success of an event.
 #[inline]
-fn ending(course: Course, for_severity: u32, for_success: u32) -> (u32, bool) {
+fn ending(course: EventOutcome, for_severity: u32, for_success: u32) -> (u32, bool) {
     match course {
-        Course::Failed => (between(for_severity, 2, 3), false),
-        Course::Ended => (0, true),
-        Course::Began => (between(for_severity, 0, 1), true),
-        Course::Any => (between(for_severity, 0, 3), between(for_success, 0, 9) != 0),
+        EventOutcome::Failed => (between(for_severity, 2, 3), false),
+        EventOutcome::Ended => (0, true),
+        EventOutcome::Began => (between(for_severity, 0, 1), true),
+        EventOutcome::Any => (between(for_severity, 0, 3), between(for_success, 0, 9) != 0),
     }
 }
 
-fn course(name: &str) -> Course {
+fn course(name: &str) -> EventOutcome {
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if has(&["failed", "denied", "exceeded"]) {
-        Course::Failed
+        EventOutcome::Failed
     } else if has(&["completed", "success", "recovered"]) {
-        Course::Ended
+        EventOutcome::Ended
     } else if has(&["started", "opened"]) {
-        Course::Began
+        EventOutcome::Began
     } else {
-        Course::Any
+        EventOutcome::Any
     }
 }
 

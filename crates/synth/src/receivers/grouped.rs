@@ -2,7 +2,7 @@
 
 use super::owner;
 use super::records::prefixed;
-use crate::encoding::{Dress, Style};
+use crate::encoding::{Style, Wrapping};
 use crate::kind::Kind;
 use crate::pen::Pen;
 use crate::program::{Builder, Piece, Program};
@@ -53,7 +53,7 @@ impl Loki {
         let Cells::Word(lexicon, _) = &description.cells else { unreachable!("owners are words") };
         let measurement = &table.measurements[0];
         let before = format!("{{\"stream\":{{\"job\":\"{measurement}\",\"{}\":", description.name);
-        let dress = Dress::around(before, Style::Json, "},\"values\":[");
+        let dress = Wrapping::around(before, Style::Json, "},\"values\":[");
         let mut builder = Builder::new(table, spare);
         builder.text("[\"");
         builder.piece(Piece::Time(spec.time_unit.nanos()));
@@ -115,12 +115,12 @@ impl Otlp {
         let measurement = &table.measurements[0];
         let slots = if spec.kind == Kind::Metrics {
             // `Metric.name`, field 1.
-            Slots::new(&prefixed(table, column, measurement, '.'), Dress::new(Style::Field(0x0a)), 0)
+            Slots::new(&prefixed(table, column, measurement, '.'), Wrapping::new(Style::Field(0x0a)), 0)
         } else {
-            Slots::new(lexicon, Dress::new(Style::Resource), 0)
+            Slots::new(lexicon, Wrapping::new(Style::Resource), 0)
         };
         let mut resource = Vec::new();
-        Dress::new(Style::Resource).write("plimsoll", &mut resource);
+        Wrapping::new(Style::Resource).write("plimsoll", &mut resource);
         let mut builder = Builder::new(table, spare);
         let factor = spec.time_unit.nanos();
         match spec.kind {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use plimsoll_core::{Shard, Turns};
+use plimsoll_core::{SequenceAllocator, Shard};
 use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer, TimeUnit};
 
 use crate::{NOW, Record, decoders};
@@ -36,8 +36,8 @@ fn repeated(spec: &Spec, rate: f64, workers: u32, batches: u32) -> usize {
     // The format has no part in what is drawn.
     let columnar = Spec { format: Format::Columnar, step_ns: Some(spec.step()), ..spec.clone() };
     let mut synthesizer = Synthesizer::new(&columnar, 5).unwrap();
-    let turns: Vec<Turns> =
-        (0..workers).map(|index| Turns::new(spec.span(), Shard { index, of: workers })).collect();
+    let turns: Vec<SequenceAllocator> =
+        (0..workers).map(|index| SequenceAllocator::new(spec.span(), Shard { index, of: workers })).collect();
     let (mut points, mut repeated, mut out) = (HashSet::new(), 0, Vec::new());
     for batch in 0..batches {
         let records = f64::from(batch.saturating_sub(8) * spec.batch_size * workers);
@@ -112,7 +112,7 @@ fn the_times_of_a_series_rise_with_the_number_of_the_batch() {
     let spec = paced(&Spec { batch_size: 100, cardinality: Some(7), ..Spec::default() }, 5e3);
     let columnar = Spec { format: Format::Columnar, ..spec.clone() };
     let mut synthesizer = Synthesizer::new(&columnar, 5).unwrap();
-    let turns = Turns::new(spec.span(), Shard::WHOLE);
+    let turns = SequenceAllocator::new(spec.span(), Shard::WHOLE);
     let mut newest = std::collections::HashMap::new();
     let mut out = Vec::new();
     for batch in 0..50_u64 {

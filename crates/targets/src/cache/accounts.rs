@@ -34,7 +34,7 @@ struct Sessions {
 
 /// Somebody who may use the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Admitted {
+pub(crate) struct ApiUser {
     /// Of a Basic request: the token of its session, and whether that was open before.
     pub(crate) session: Option<(String, bool)>,
 }
@@ -50,7 +50,7 @@ impl Accounts {
     }
 
     /// Whether the sender of this Authorization field may use the port; if not, what to tell them.
-    pub(crate) fn admit(&self, authorization: Option<&[u8]>, now: Nanos) -> Result<Admitted, &'static str> {
+    pub(crate) fn admit(&self, authorization: Option<&[u8]>, now: Nanos) -> Result<ApiUser, &'static str> {
         let text = authorization.ok_or("Missing Authorization header")?;
         let (scheme, given) = str::from_utf8(text)
             .ok()
@@ -60,7 +60,7 @@ impl Accounts {
         if scheme.eq_ignore_ascii_case("bearer") {
             let ends = self.sessions().ends.get(given).copied();
             let open = ends.is_some_and(|ends| now < ends);
-            return open.then_some(Admitted { session: None }).ok_or("Invalid or expired session token");
+            return open.then_some(ApiUser { session: None }).ok_or("Invalid or expired session token");
         }
         if !scheme.eq_ignore_ascii_case("basic") {
             return Err("Invalid Authorization header format");
@@ -71,7 +71,7 @@ impl Accounts {
         if !self.knows(user, password) {
             return Err("Invalid credentials");
         }
-        Ok(Admitted { session: Some(self.sessions().of_basic(now)) })
+        Ok(ApiUser { session: Some(self.sessions().of_basic(now)) })
     }
 
     fn knows(&self, user: &str, password: &str) -> bool {

@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_wire::http1::Request;
 use serde_json::{Map, Value, json};
 
-use super::accounts::{Admitted, SESSION_SECONDS};
+use super::accounts::{ApiUser, SESSION_SECONDS};
 use super::catalogue::Finder;
 use super::options::{SMALLEST_CACHE, is_name};
 use super::setup::Setup;
@@ -38,8 +38,8 @@ impl Api {
             _ => {}
         }
         match self.setup.accounts.admit(request.header("authorization"), now) {
-            Ok(Admitted { session: None }) => self.admitted(request, &parts, body, now),
-            Ok(Admitted { session: Some((token, reused)) }) => self
+            Ok(ApiUser { session: None }) => self.admitted(request, &parts, body, now),
+            Ok(ApiUser { session: Some((token, reused)) }) => self
                 .admitted(request, &parts, body, now)
                 .with_field("x-session-token", &token)
                 .with_field("x-session-reused", if reused { "true" } else { "false" }),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::accounts::Accounts;
 use super::catalogue::Catalogue;
-use super::liar::Counter;
+use super::fault_injector::Counter;
 use super::options::{CacheOptions, LieKind};
 use super::store::Store;
 use crate::budget::Budget;
-use crate::crew::Stopper;
+use crate::server_threads::Stopper;
 use plimsoll_wire::cache::LONGEST_FRAME;
 
 /// What requests that are not whole may take at least: two of the longest.

@@ -6,8 +6,8 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
 use plimsoll_wire::cache::RequestServer;
 
-use super::desk::Desk;
 use super::http::{Caller, HttpDesk};
+use super::request_handler::RequestHandler;
 use super::setup::{CacheReport, Setup};
 use crate::budget::Part;
 use crate::table::Table;
@@ -29,7 +29,7 @@ pub(crate) struct Worker<B> {
     backend: B,
     ports: Ports,
     table: Table<Peer>,
-    desk: Desk,
+    handler: RequestHandler,
     http: HttpDesk,
     report: CacheReport,
     ends_at: Nanos,
@@ -64,7 +64,7 @@ impl<B: Backend> Worker<B> {
             backend,
             ports,
             table: Table::default(),
-            desk: Desk::new(&setup),
+            handler: RequestHandler::new(&setup),
             http: HttpDesk::new(Arc::clone(&setup)),
             report: CacheReport::default(),
             ends_at: setup.options.duration.map_or(Nanos::MAX, |duration| start + duration),
@@ -123,10 +123,10 @@ impl<B: Backend> Worker<B> {
         let budget = &self.setup.budget;
         let (goes_on, is_sound, has_room) = match connection {
             Connection::Frames(server) => {
-                let sound = self.desk.read(server, at, bytes).is_ok();
+                let sound = self.handler.read(server, at, bytes).is_ok();
                 let has_room = budget.note(part, server.held_bytes());
                 if !has_room {
-                    self.desk.refuse_for_memory(budget.most());
+                    self.handler.refuse_for_memory(budget.most());
                 }
                 self.transmit(conn);
                 (sound, sound, has_room)
@@ -146,15 +146,15 @@ impl<B: Backend> Worker<B> {
         if !goes_on || !has_room {
             self.part(conn, Close::AfterSend);
         }
-        if self.desk.answered >= FLUSH_REPLIES {
+        if self.handler.answered >= FLUSH_REPLIES {
             self.flush();
         }
     }
 
-    /// Queues what the desk has written.
+    /// Queues what the handler has written.
     #[inline]
     fn transmit(&mut self, conn: ConnId) {
-        let Desk { out, large, .. } = &mut self.desk;
+        let RequestHandler { out, large, .. } = &mut self.handler;
         let mut from = 0;
         for (place, value) in large.drain(..) {
             self.backend.outbox(conn).extend_from_slice(&out[from..place]);
@@ -168,7 +168,7 @@ impl<B: Backend> Worker<B> {
     }
 
     fn flush(&mut self) {
-        self.desk.answered = 0;
+        self.handler.answered = 0;
         self.backend.flush();
     }
 
@@ -188,7 +188,7 @@ impl<B: Backend> Worker<B> {
             self.part(conn, Close::AfterSend);
         }
         let mut report = self.report;
-        report += self.desk.finish();
+        report += self.handler.finish();
         report += self.http.finish();
         report
     }

@@ -20,7 +20,7 @@ use super::setup::{IngestCounts, Setup};
 use crate::http_reply::{HttpReply, decoded};
 
 pub(crate) use queries::{overloaded, tell};
-use writes::Form;
+use writes::WriteFormat;
 
 /// When a request came: by the clock of the driver, and by the wall's.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ pub(crate) struct Api {
 
 /// A request, taken apart.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request<'a>,
     /// What follows the `?`.
     pub(crate) query: &'a [u8],
@@ -72,7 +72,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) may: Permissions,
 }
 
-impl Asked<'_> {
+impl ParsedRequest<'_> {
     /// A parameter of the query, as text.
     fn parameter(&self, name: &str) -> Option<String> {
         parameter(self.query, name).map(|value| String::from_utf8_lossy(&value).into_owned())
@@ -93,7 +93,7 @@ impl Api {
     pub(crate) fn answer(&mut self, request: &Request<'_>, body: &[u8], moment: Moment) -> Answer {
         self.counts.requests += 1;
         let (path, query) = split(request.target);
-        let mut asked = Asked { request, query, body, moment, may: Permissions::default() };
+        let mut asked = ParsedRequest { request, query, body, moment, may: Permissions::default() };
         let method = if request.head_request { b"GET" } else { request.method };
         // What is open to everybody.
         match (path, method) {
@@ -106,7 +106,7 @@ impl Api {
             Ok(may) => asked.may = may,
             Err(stranger) => return refused(401, stranger.told()).into(),
         }
-        if let Some(form) = Form::of(path) {
+        if let Some(form) = WriteFormat::of(path) {
             return match method {
                 b"POST" if asked.may.write => self.write(form, &asked),
                 b"POST" => denied("write").into(),
@@ -119,8 +119,8 @@ impl Api {
     }
 
     /// What is asked for by a name, `None`: there is nothing of that name.
-    fn known(&mut self, parts: &[&[u8]], method: &[u8], asked: &Asked<'_>) -> Option<Answer> {
-        let reads = |reply: fn(&mut Self, &Asked<'_>) -> HttpReply, this: &mut Self| match method {
+    fn known(&mut self, parts: &[&[u8]], method: &[u8], asked: &ParsedRequest<'_>) -> Option<Answer> {
+        let reads = |reply: fn(&mut Self, &ParsedRequest<'_>) -> HttpReply, this: &mut Self| match method {
             b"GET" => reply(this, asked),
             _ => not_allowed("GET, HEAD"),
         };

@@ -27,7 +27,7 @@ pub(crate) struct Caller {
     /// When the last of its replies goes out that wait: those after it wait as long.
     held_until: Nanos,
     /// The query that has to be answered before anything else is read.
-    owed: Option<Owed>,
+    owed: Option<RunningQuery>,
     /// What came behind it.
     behind: Vec<u8>,
     /// Whether the client has sent everything that it will.
@@ -36,7 +36,7 @@ pub(crate) struct Caller {
 
 /// A query that runs.
 #[derive(Debug)]
-struct Owed {
+struct RunningQuery {
     pending: Pending,
     head_request: bool,
     stays: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Held {
 
 /// How a connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+pub(crate) enum ConnectionFate {
     GoesOn,
     /// It ends when what is written is sent, and what is held.
     Ends,
@@ -75,7 +75,7 @@ pub(crate) enum Course {
 
 /// Answers the requests of one thread.
 #[derive(Debug)]
-pub(crate) struct HttpDesk {
+pub(crate) struct HttpHandler {
     setup: Arc<Setup>,
     api: Api,
     limits: Limits,
@@ -90,7 +90,7 @@ pub(crate) struct HttpDesk {
     queries_refused: u64,
 }
 
-impl HttpDesk {
+impl HttpHandler {
     pub(crate) fn new(setup: Arc<Setup>) -> Self {
         Self {
             most: setup.options.max_payload,
@@ -108,22 +108,22 @@ impl HttpDesk {
 
     /// Answers all requests that are whole with `input`, which came at `moment`, up to a query: that is
     /// [owed](Caller::is_owed) until [`settle`](Self::settle) has its reply.
-    pub(crate) fn read(&mut self, caller: &mut Caller, moment: Moment, input: &[u8]) -> Course {
+    pub(crate) fn read(&mut self, caller: &mut Caller, moment: Moment, input: &[u8]) -> ConnectionFate {
         if caller.is_owed() {
             caller.behind.extend_from_slice(input);
             let most = self.most as usize + HEAD_BYTES;
-            return if caller.behind.len() > most { self.violation() } else { Course::GoesOn };
+            return if caller.behind.len() > most { self.violation() } else { ConnectionFate::GoesOn };
         }
         self.go_on(caller, moment, input)
     }
 
     /// Answers the query of a connection if its result is there, and reads on. `None`: it is not there.
-    pub(crate) fn settle(&mut self, caller: &mut Caller, moment: Moment) -> Option<Course> {
+    pub(crate) fn settle(&mut self, caller: &mut Caller, moment: Moment) -> Option<ConnectionFate> {
         let reply = caller.owed.as_ref()?.pending.reply()?;
-        let Owed { head_request, stays, .. } = caller.owed.take()?;
+        let RunningQuery { head_request, stays, .. } = caller.owed.take()?;
         self.put(&mut caller.held_until, &reply, moment, Nanos::ZERO, head_request, stays);
         let behind = std::mem::take(&mut caller.behind);
-        Some(if stays { self.go_on(caller, moment, &behind) } else { Course::Ends })
+        Some(if stays { self.go_on(caller, moment, &behind) } else { ConnectionFate::Ends })
     }
 
     /// Says why the connection ends that takes what is missing of the memory for unfinished requests.
@@ -133,7 +133,7 @@ impl HttpDesk {
         HttpReply::json(503, &json!({"error": why})).write(&mut self.out, false, false);
     }
 
-    fn go_on(&mut self, caller: &mut Caller, moment: Moment, mut input: &[u8]) -> Course {
+    fn go_on(&mut self, caller: &mut Caller, moment: Moment, mut input: &[u8]) -> ConnectionFate {
         if caller.body.capacity() == 0 {
             caller.body = self.spare.pop().unwrap_or_default();
         }
@@ -145,7 +145,11 @@ impl HttpDesk {
                     if reader.wants_continue() {
                         self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                     }
-                    break if body.len() as u64 > self.most { self.violation() } else { Course::GoesOn };
+                    break if body.len() as u64 > self.most {
+                        self.violation()
+                    } else {
+                        ConnectionFate::GoesOn
+                    };
                 }
                 // The real server closes as soon as it has read so much.
                 Ok(Some(request)) if request.body_bytes > self.most => break self.violation(),
@@ -161,13 +165,13 @@ impl HttpDesk {
             };
             body.clear();
             match answer {
-                Answer::Reset => break Course::Reset,
+                Answer::Reset => break ConnectionFate::Reset,
                 Answer::Query(question) => {
                     let timestamp = question.timestamp.clone();
                     if let Some(pending) = Queries::ask(&self.setup, question) {
-                        caller.owed = Some(Owed { pending, head_request, stays });
+                        caller.owed = Some(RunningQuery { pending, head_request, stays });
                         caller.behind.extend_from_slice(input);
-                        break Course::GoesOn;
+                        break ConnectionFate::GoesOn;
                     }
                     self.queries_refused += 1;
                     self.put(held_until, &overloaded(&timestamp), moment, Nanos::ZERO, head_request, stays);
@@ -177,7 +181,7 @@ impl HttpDesk {
                 }
             }
             if !stays {
-                break Course::Ends;
+                break ConnectionFate::Ends;
             }
         };
         self.keep(caller);
@@ -218,9 +222,9 @@ impl HttpDesk {
         self.held.push(Held { due, bytes, ends: !stays });
     }
 
-    fn violation(&mut self) -> Course {
+    fn violation(&mut self) -> ConnectionFate {
         self.violations += 1;
-        Course::Reset
+        ConnectionFate::Reset
     }
 
     /// Takes the memory of a body back that is not in use.

@@ -43,7 +43,7 @@ const NO_SUM: &str = "Binder Error: a time plus a number is none: write epoch_ms
 
 /// What a query found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct QueryResult {
     /// The names of the columns, and
     pub(crate) columns: Vec<String>,
     /// the rows, as JSON: `[[1,"a"],[2,"b"]]`.
@@ -73,7 +73,7 @@ pub(crate) fn run(
     database: &str,
     now: Nanos,
     mut goes_on: impl FnMut() -> bool + Send + 'static,
-) -> Result<Found, Refused> {
+) -> Result<QueryResult, Refused> {
     let words = Words::of(sql);
     match words.statements() {
         Statements::One => {}
@@ -106,24 +106,24 @@ pub(crate) fn run(
         Ok(statement) => read(statement),
         // The real server finds no files of it, and then nothing.
         Err(error) if error.to_string().contains("no such table:") => {
-            Ok(Found { data: "[]".to_owned(), ..Found::default() })
+            Ok(QueryResult { data: "[]".to_owned(), ..QueryResult::default() })
         }
         Err(Error::MultipleStatement) => Err(Refused::Multiple),
         Err(error) => Err(failed(error)),
     };
-    found.map(|found| Found { forgotten, ..found })
+    found.map(|found| QueryResult { forgotten, ..found })
 }
 
 /// The number of all rows of a measurement, if that is all that is asked for and there is such a measurement.
-fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<Found> {
+fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<QueryResult> {
     let (column, named, measurement) = words.whole_count()?;
     let (rows, forgotten) = store.rows(named.unwrap_or(database), measurement, now)?;
-    Some(Found { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
+    Some(QueryResult { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
 }
 
 /// The number of all rows of a measurement and what their times are, if that is all that is asked for and
 /// there is such a measurement. Rows whose values are forgotten have no time.
-fn whole_times(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<Found> {
+fn whole_times(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<QueryResult> {
     let (named, measurement, [since, until]) = words.whole_times()?;
     let database = named.unwrap_or(database);
     let table = store.tables(|of, name| of == database && name == measurement, now).pop()?;
@@ -139,7 +139,7 @@ fn whole_times(store: &Store, words: &Words, database: &str, now: Nanos) -> Opti
         }
     }
     let [least, greatest] = times.map_or([None; 2], |(least, greatest)| [Some(least), Some(greatest)]);
-    Some(Found {
+    Some(QueryResult {
         columns: ["rows", "outside", "least", "greatest"].map(str::to_owned).to_vec(),
         data: serde_json::json!([[table.rows, outside, least, greatest]]).to_string(),
         rows: 1,
@@ -214,7 +214,7 @@ fn tell(sqlite: &Connection, acknowledged: &[Acknowledged]) -> Result<(), Error>
 }
 
 /// Reads all rows.
-fn read(mut statement: Statement<'_>) -> Result<Found, Refused> {
+fn read(mut statement: Statement<'_>) -> Result<QueryResult, Refused> {
     let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let (mut data, mut count) = ("[".to_owned(), 0);
     let failed = |error: Error| Refused::Failed(told(&error));
@@ -234,7 +234,7 @@ fn read(mut statement: Statement<'_>) -> Result<Found, Refused> {
         }
     }
     data.push(']');
-    Ok(Found { columns, data, rows: count, forgotten: 0 })
+    Ok(QueryResult { columns, data, rows: count, forgotten: 0 })
 }
 
 /// A value as JSON; numbers as the real server writes them: 3.0 is `3`.

@@ -3,14 +3,14 @@
 use std::ops::AddAssign;
 use std::sync::atomic::AtomicU64;
 
-use super::liar::Liar;
+use super::fault_injector::FaultInjector;
 use super::options::IngestOptions;
 use super::queries::Queries;
 use super::store::{Acknowledged, Limits, Store};
 use super::tokens::Tokens;
 use crate::budget::Budget;
-use crate::crew::Stopper;
-use crate::sink::{Delay, Faults, Law, SinkOptions};
+use crate::server_threads::Stopper;
+use crate::sink::{Delay, FaultModel, Faults, SinkOptions};
 
 /// Payloads of the longest kind for which there is memory before they are whole.
 const LEAST_PAYLOADS: u64 = 2;
@@ -21,9 +21,9 @@ pub(crate) struct Setup {
     pub(crate) options: IngestOptions,
     pub(crate) store: Store,
     pub(crate) tokens: Tokens,
-    pub(crate) liar: Liar,
+    pub(crate) injector: FaultInjector,
     /// How long a write takes and which of them fail; `None`: no time, and none.
-    pub(crate) law: Option<Law>,
+    pub(crate) law: Option<FaultModel>,
     /// The number of the next write, for the law.
     pub(crate) number: AtomicU64,
     pub(crate) queries: Queries,
@@ -46,12 +46,12 @@ impl Setup {
             let faults =
                 Faults { reset: options.reset, statuses: options.fails.clone(), ..Faults::default() };
             let sink = SinkOptions::new(options.listen.clone());
-            Law::new(&SinkOptions { delay: options.delay, faults, seed: options.seed, ..sink })
+            FaultModel::new(&SinkOptions { delay: options.delay, faults, seed: options.seed, ..sink })
         });
         Self {
             store: Store::new(limits),
             tokens: Tokens::new(&options.tokens),
-            liar: Liar::new(options.lie, options.seed),
+            injector: FaultInjector::new(options.lie, options.seed),
             law,
             number: AtomicU64::new(0),
             queries: Queries::default(),

@@ -12,7 +12,7 @@ use plimsoll_core::Nanos;
 
 use super::batch::Batch;
 use super::column::{Column, Kind};
-use super::liar::Fate;
+use super::fault_injector::Fate;
 
 /// The most measurements over all databases: a client that makes a new one of each batch is stopped here.
 const MOST_MEASUREMENTS: usize = 10_000;

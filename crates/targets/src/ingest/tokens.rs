@@ -20,14 +20,14 @@ pub(crate) struct Tokens {
 
 /// Why a request is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stranger {
+pub(crate) enum AuthFailure {
     /// It has no token.
     NoToken,
     /// It has one that nobody knows.
     Unknown,
 }
 
-impl Stranger {
+impl AuthFailure {
     pub(crate) const fn told(self) -> &'static str {
         match self {
             Self::NoToken => "Authentication required",
@@ -43,13 +43,17 @@ impl Tokens {
     }
 
     /// What the sender of a request may do.
-    pub(crate) fn permissions(&self, request: &Request<'_>, query: &[u8]) -> Result<Permissions, Stranger> {
+    pub(crate) fn permissions(
+        &self,
+        request: &Request<'_>,
+        query: &[u8],
+    ) -> Result<Permissions, AuthFailure> {
         if self.everybody {
             return Ok(Permissions::ALL);
         }
-        let token = token(request, query).ok_or(Stranger::NoToken)?;
-        let token = str::from_utf8(&token).map_err(|_| Stranger::Unknown)?;
-        self.known().get(token).copied().ok_or(Stranger::Unknown)
+        let token = token(request, query).ok_or(AuthFailure::NoToken)?;
+        let token = str::from_utf8(&token).map_err(|_| AuthFailure::Unknown)?;
+        self.known().get(token).copied().ok_or(AuthFailure::Unknown)
     }
 
     /// Makes a token; `None`: there are too many of them.

@@ -8,7 +8,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, clock};
 
 use super::api::Moment;
-use super::http::{Caller, Course, HttpDesk};
+use super::http::{Caller, ConnectionFate, HttpHandler};
 use super::setup::{IngestCounts, Setup};
 use crate::budget::Part;
 use crate::table::Table;
@@ -33,7 +33,7 @@ pub(crate) struct Worker<B> {
     backend: B,
     listener: ListenerId,
     table: Table<Peer>,
-    http: HttpDesk,
+    http: HttpHandler,
     /// Replies that wait for their time.
     held: BinaryHeap<Reverse<Waiting>>,
     /// Connections that wait for the result of a query,
@@ -99,7 +99,7 @@ impl<B: Backend> Worker<B> {
             backend,
             listener,
             table: Table::default(),
-            http: HttpDesk::new(Arc::clone(&setup)),
+            http: HttpHandler::new(Arc::clone(&setup)),
             held: BinaryHeap::new(),
             owed: Vec::new(),
             last_query: Nanos::ZERO,
@@ -163,10 +163,10 @@ impl<B: Backend> Worker<B> {
         self.follow(conn, course);
     }
 
-    /// Sends what the desk has written for a connection, and goes on with it.
-    fn follow(&mut self, conn: ConnId, course: Course) {
+    /// Sends what the handler has written for a connection, and goes on with it.
+    fn follow(&mut self, conn: ConnId, course: ConnectionFate) {
         let Some(Peer { caller, part }) = self.table.get(conn) else { return };
-        if course == Course::GoesOn && !self.setup.budget.note(part, caller.held_bytes()) {
+        if course == ConnectionFate::GoesOn && !self.setup.budget.note(part, caller.held_bytes()) {
             self.over_memory += 1;
             self.http.refuse_for_memory();
             self.backend.outbox(conn).append(&mut self.http.out);
@@ -181,11 +181,11 @@ impl<B: Backend> Worker<B> {
             self.number += 1;
         }
         match course {
-            Course::GoesOn => {}
+            ConnectionFate::GoesOn => {}
             // The last of what is held ends it.
-            Course::Ends if waits => {}
-            Course::Ends => self.part(conn, Close::AfterSend),
-            Course::Reset => self.part(conn, Close::Reset),
+            ConnectionFate::Ends if waits => {}
+            ConnectionFate::Ends => self.part(conn, Close::AfterSend),
+            ConnectionFate::Reset => self.part(conn, Close::Reset),
         }
     }
 

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, ConnId};
 
-use super::agenda::Due;
+use super::completion::{Sent, send_piece};
 use super::connection::{Connection, Protocol};
-use super::form::Answer;
-use super::settlement::{Sent, send_piece};
+use super::encoded_reply::Answer;
+use super::event_queue::PendingReply;
 use super::truth::Action;
 use super::worker::Worker;
 
@@ -36,9 +36,9 @@ const PASS_CONNECTIONS: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Backlog {
     /// Begun, or about to: in the order of their turns.
-    begun: VecDeque<Due>,
+    begun: VecDeque<PendingReply>,
     /// On HTTP/1.1: what has to follow the one that is begun.
-    behind: VecDeque<Due>,
+    behind: VecDeque<PendingReply>,
 }
 
 impl Backlog {
@@ -49,17 +49,17 @@ impl Backlog {
     }
 
     /// Adds a reply that may begin.
-    pub(crate) fn begin(&mut self, due: Due) {
+    pub(crate) fn begin(&mut self, due: PendingReply) {
         self.begun.push_back(due);
     }
 
     /// Adds what has to follow the reply that is begun.
-    pub(crate) fn wait_behind(&mut self, due: Due) {
+    pub(crate) fn wait_behind(&mut self, due: PendingReply) {
         self.behind.push_back(due);
     }
 
     /// Everything in it.
-    pub(crate) fn into_dues(self) -> impl Iterator<Item = Due> {
+    pub(crate) fn into_dues(self) -> impl Iterator<Item = PendingReply> {
         self.begun.into_iter().chain(self.behind)
     }
 }
@@ -110,7 +110,7 @@ impl<B: Backend> Worker<B> {
                     break;
                 }
                 continue;
-            } else if self.outlet.backend.unsent(conn) >= UNSENT_BYTES {
+            } else if self.writer.backend.unsent(conn) >= UNSENT_BYTES {
                 connection.backlog.begun.push_front(due);
                 if !std::mem::replace(&mut connection.state.stalled, true) {
                     self.stalled.connections.push_back(conn);
@@ -125,12 +125,12 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Sends the next pieces of a body.
-    fn take_turn(&mut self, mut due: Due) {
+    fn take_turn(&mut self, mut due: PendingReply) {
         let Some(connection) = self.table.get(due.arrival.conn) else { return };
         // A service that answers differently from time to time has no large bodies.
         let (answer, action) =
-            self.setup.forms.decided(due.intent, &due.arrival.ask, due.number, self.desk.thread);
-        let out = &mut self.desk.out;
+            self.setup.forms.decided(due.intent, &due.arrival.ask, due.number, self.handler.thread);
+        let out = &mut self.handler.out;
         out.clear();
         let mut sent = Sent::Nothing;
         for _ in 0..TURN_PIECES {
@@ -143,7 +143,7 @@ impl<B: Backend> Worker<B> {
                 break;
             }
         }
-        self.outlet.transmit(connection, out);
+        self.writer.transmit(connection, out);
         if let Sent::Part(_) = sent {
             return connection.backlog.begun.push_back(due);
         }
@@ -157,7 +157,7 @@ impl<B: Backend> Worker<B> {
         if self.stalled.connections.is_empty() {
             return;
         }
-        let now = self.outlet.backend.now();
+        let now = self.writer.backend.now();
         if now < self.stalled.recall_at {
             return;
         }
@@ -168,7 +168,7 @@ impl<B: Backend> Worker<B> {
             }
             let Some(conn) = self.stalled.connections.pop_front() else { break };
             let Some(connection) = self.table.get(conn) else { continue };
-            if self.outlet.backend.unsent(conn) >= UNSENT_BYTES {
+            if self.writer.backend.unsent(conn) >= UNSENT_BYTES {
                 self.stalled.connections.push_back(conn);
                 continue;
             }

@@ -3,7 +3,7 @@
 
 mod ask;
 mod calls;
-mod clerk;
+mod response_signer;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,8 +15,8 @@ use plimsoll_ic::{Authority, Identity, Principal, RequestId, cbor};
 use super::service::Canister;
 use calls::Calls;
 
-pub(crate) use ask::{Asked, Call, Shown};
-pub(crate) use clerk::{Clerk, Written};
+pub(crate) use ask::{Call, CanisterRequest, Shown};
+pub(crate) use response_signer::{ResponseSigner, Written};
 
 /// The seed of the key that certifies. It is no secret: who has the program can sign as this subnet.
 const ROOT_SEED: &[u8; 32] = b"plimsoll sink: a test root key  ";

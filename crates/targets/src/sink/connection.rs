@@ -34,15 +34,15 @@ pub(crate) enum Protocol {
 
 impl Protocol {
     /// What the first bytes tell, after `matched` that are those of the HTTP/2 preface.
-    pub(crate) fn told_by(matched: usize, bytes: &[u8]) -> Told {
+    pub(crate) fn told_by(matched: usize, bytes: &[u8]) -> DetectedProtocol {
         let expected = &PREFACE[matched..TELLING];
         let count = expected.len().min(bytes.len());
         if bytes[..count] != expected[..count] {
-            Told::Http1
+            DetectedProtocol::Http1
         } else if count == expected.len() {
-            Told::Http2
+            DetectedProtocol::Http2
         } else {
-            Told::Nothing(matched + count)
+            DetectedProtocol::Nothing(matched + count)
         }
     }
 
@@ -57,7 +57,7 @@ impl Protocol {
 
 /// Which protocol the first bytes of a connection belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum DetectedProtocol {
     /// Either, so far: this many bytes match the HTTP/2 preface.
     Nothing(usize),
     Http1,
@@ -88,14 +88,14 @@ pub(crate) struct State {
     /// Its backlog goes on when the kernel has taken more.
     pub(crate) stalled: bool,
     /// How to part once nothing is outstanding.
-    pub(crate) farewell: Option<Farewell>,
+    pub(crate) farewell: Option<CloseMode>,
     /// The flush and the place in it at which this connection was first written to.
     pub(crate) mark: (u64, u32),
 }
 
 /// How to part from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum CloseMode {
     /// Close.
     Silent,
     /// Say that this is no HTTP, then close.
@@ -145,23 +145,23 @@ mod tests {
     #[test]
     fn the_first_bytes_tell_the_protocol_however_they_are_cut() {
         let told = |pieces: &[&[u8]]| {
-            let mut told = Told::Nothing(0);
+            let mut told = DetectedProtocol::Nothing(0);
             for piece in pieces {
-                let Told::Nothing(matched) = told else { break };
+                let DetectedProtocol::Nothing(matched) = told else { break };
                 told = Protocol::told_by(matched, piece);
             }
             told
         };
         let settings = [PREFACE, &[0; 9]].concat();
         for (bytes, expected) in [
-            (settings.as_slice(), Told::Http2),
-            (b"PRI * HTTP/2.0\r\nanything", Told::Http2),
-            (b"PRI * HTTP/1.1\r\n\r\n", Told::Http1),
-            (b"PRINT / HTTP/1.1\r\n\r\n", Told::Http1),
-            (b"POST / HTTP/1.1\r\n\r\n", Told::Http1),
-            (b"\x16\x03\x01", Told::Http1),
-            (b"PRI", Told::Nothing(3)),
-            (b"", Told::Nothing(0)),
+            (settings.as_slice(), DetectedProtocol::Http2),
+            (b"PRI * HTTP/2.0\r\nanything", DetectedProtocol::Http2),
+            (b"PRI * HTTP/1.1\r\n\r\n", DetectedProtocol::Http1),
+            (b"PRINT / HTTP/1.1\r\n\r\n", DetectedProtocol::Http1),
+            (b"POST / HTTP/1.1\r\n\r\n", DetectedProtocol::Http1),
+            (b"\x16\x03\x01", DetectedProtocol::Http1),
+            (b"PRI", DetectedProtocol::Nothing(3)),
+            (b"", DetectedProtocol::Nothing(0)),
         ] {
             assert_eq!(told(&[bytes]), expected, "{bytes:?}");
             assert_eq!(told(&bytes.chunks(1).collect::<Vec<_>>()), expected, "{bytes:?}");

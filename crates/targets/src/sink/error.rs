@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use plimsoll_driver::{Endpoint, SystemError};
 
-use crate::crew::NoThread;
+use crate::server_threads::NoThread;
 
 /// Why a sink did not start.
 #[derive(Debug)]

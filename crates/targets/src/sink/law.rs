@@ -25,7 +25,7 @@ pub enum Intent {
 
 /// What was drawn for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct RequestFate {
     /// How long it is served.
     pub service: Nanos,
     /// What happens then.
@@ -35,7 +35,7 @@ pub struct Fate {
 /// Draws the fate of every request of a sink from its seed and the request's number alone, so that it does
 /// not depend on threads, connections or timing, and can be recomputed from a log.
 #[derive(Clone, Debug)]
-pub struct Law {
+pub struct FaultModel {
     seed: u64,
     delay: Delay,
     faults_are_drawn: bool,
@@ -43,7 +43,7 @@ pub struct Law {
     faults: Vec<(f64, Intent)>,
 }
 
-impl Law {
+impl FaultModel {
     /// The law of a sink with these options.
     pub fn new(options: &SinkOptions) -> Self {
         let mut end = 0.0;
@@ -68,9 +68,9 @@ impl Law {
     }
 
     /// The fate of request `number`.
-    pub fn fate(&self, number: u64) -> Fate {
+    pub fn fate(&self, number: u64) -> RequestFate {
         if let (false, Some(service)) = (self.faults_are_drawn, self.constant()) {
-            return Fate { service, intent: Intent::Reply };
+            return RequestFate { service, intent: Intent::Reply };
         }
         let mut random = Random::new(self.seed, number);
         // The fault is drawn first and always, so that the same seed gives the same delays with and without
@@ -78,7 +78,7 @@ impl Law {
         let fault = random.unit();
         let intent =
             self.faults.iter().find(|&&(end, _)| fault < end).map_or(Intent::Reply, |&(_, intent)| intent);
-        Fate { service: self.service(&mut random), intent }
+        RequestFate { service: self.service(&mut random), intent }
     }
 
     /// The service time if it is not a matter of chance.
@@ -120,9 +120,9 @@ mod tests {
 
     const DRAWS: u64 = 20_000;
 
-    fn law(delay: Delay, faults: Faults) -> Law {
+    fn law(delay: Delay, faults: Faults) -> FaultModel {
         let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
-        Law::new(&SinkOptions { delay, faults, seed: 42, ..SinkOptions::new(listen) })
+        FaultModel::new(&SinkOptions { delay, faults, seed: 42, ..SinkOptions::new(listen) })
     }
 
     fn delays(delay: Delay) -> Vec<f64> {

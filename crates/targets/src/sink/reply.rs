@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::Nanos;
 use plimsoll_wire::http1::write_response_head;
-use plimsoll_wire::http2::HeaderBook;
+use plimsoll_wire::http2::HeaderBlockCache;
 
-use super::canister::{Asked, Subnet, Written, now_ns};
-use super::form::{Answer, Draft, Form, FormBody, INLINE_LIMIT};
+use super::canister::{CanisterRequest, Subnet, Written, now_ns};
+use super::encoded_reply::{Answer, Draft, EncodedReply, FormBody, INLINE_LIMIT};
 use super::law::Intent;
 use super::options::SinkOptions;
 use super::resources::{Ask, Resources, Verb, path_of};
@@ -20,17 +20,17 @@ pub(crate) const LARGEST_BODY: u64 = 1 << 30;
 /// The replies of one sink.
 #[derive(Debug)]
 pub(crate) struct Forms {
-    menu: Menu,
-    faults: Vec<Form>,
+    table: ReplyTable,
+    faults: Vec<EncodedReply>,
     /// Their header blocks for HTTP/2.
-    pub(crate) book: HeaderBook,
+    pub(crate) book: HeaderBlockCache,
     pub(crate) slow: Option<SlowData>,
 }
 
 /// The replies of a service.
 #[derive(Debug)]
-enum Menu {
-    Usual(Form),
+enum ReplyTable {
+    Usual(EncodedReply),
     Crud(Box<CrudForms>),
     Canister(Box<CanisterForms>),
 }
@@ -39,20 +39,20 @@ enum Menu {
 #[derive(Debug)]
 pub(crate) struct CanisterForms {
     pub(crate) subnet: Subnet,
-    usual: Form,
-    accepted: Form,
-    refused: Form,
-    nowhere: Form,
+    usual: EncodedReply,
+    accepted: EncodedReply,
+    refused: EncodedReply,
+    nowhere: EncodedReply,
 }
 
 #[derive(Debug)]
 struct CrudForms {
-    created: Form,
-    found: Form,
-    done: Form,
-    nowhere: Form,
-    not_allowed: Form,
-    full: Form,
+    created: EncodedReply,
+    found: EncodedReply,
+    done: EncodedReply,
+    nowhere: EncodedReply,
+    not_allowed: EncodedReply,
+    full: EncodedReply,
     /// What locations begin with; not known before the sink listens.
     origin: OnceLock<Vec<u8>>,
     resources: Resources,
@@ -60,49 +60,52 @@ struct CrudForms {
 
 impl Forms {
     pub(crate) fn new(options: &SinkOptions) -> Self {
-        let mut book = HeaderBook::new();
+        let mut book = HeaderBlockCache::new();
         let statuses = options.faults.statuses.iter().map(|&(status, _)| status);
-        let (menu, faults) = match &options.service {
+        let (table, faults) = match &options.service {
             Service::Reply(reply) => {
                 let bytes = fixed_bytes(&reply.body);
-                let mut form = |status| Form::new(usual(reply, status, bytes.as_ref()), &mut book);
-                (Menu::Usual(form(reply.status)), statuses.map(form).collect())
+                let mut form = |status| EncodedReply::new(usual(reply, status, bytes.as_ref()), &mut book);
+                (ReplyTable::Usual(form(reply.status)), statuses.map(form).collect())
             }
             Service::Crud(crud) => {
                 let forms = CrudForms::new(crud, options.threads, &mut book);
-                (Menu::Crud(Box::new(forms)), statuses.map(|status| bare(status, &mut book)).collect())
+                (ReplyTable::Crud(Box::new(forms)), statuses.map(|status| bare(status, &mut book)).collect())
             }
             Service::Canister(canister) => {
                 let forms = CanisterForms::new(canister, &mut book);
-                (Menu::Canister(Box::new(forms)), statuses.map(|status| bare(status, &mut book)).collect())
+                (
+                    ReplyTable::Canister(Box::new(forms)),
+                    statuses.map(|status| bare(status, &mut book)).collect(),
+                )
             }
         };
         book.seal();
-        Self { menu, faults, book, slow: options.service.slow() }
+        Self { table, faults, book, slow: options.service.slow() }
     }
 
     /// Whether what is answered depends on what is asked.
     pub(crate) const fn are_many(&self) -> bool {
-        !matches!(self.menu, Menu::Usual(_))
+        !matches!(self.table, ReplyTable::Usual(_))
     }
 
     /// The replies of a replica, if it is one.
     pub(crate) const fn canister(&self) -> Option<&CanisterForms> {
-        match &self.menu {
-            Menu::Canister(forms) => Some(forms),
-            Menu::Usual(_) | Menu::Crud(_) => None,
+        match &self.table {
+            ReplyTable::Canister(forms) => Some(forms),
+            ReplyTable::Usual(_) | ReplyTable::Crud(_) => None,
         }
     }
 
     /// What a request asks for, as far as the service cares.
     #[inline]
     pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8], body: &[u8]) -> Ask<'a> {
-        match &self.menu {
-            Menu::Usual(_) => Ask::Usual,
-            Menu::Crud(_) => Ask::read(method, target),
-            Menu::Canister(forms) => {
+        match &self.table {
+            ReplyTable::Usual(_) => Ask::Usual,
+            ReplyTable::Crud(_) => Ask::read(method, target),
+            ReplyTable::Canister(forms) => {
                 let path = path_of(target);
-                Ask::Canister(Box::new(Asked::read(&forms.subnet, method, path, body, now_ns())))
+                Ask::Canister(Box::new(CanisterRequest::read(&forms.subnet, method, path, body, now_ns())))
             }
         }
     }
@@ -110,11 +113,11 @@ impl Forms {
     /// Does what is asked for by request `number`, which `thread` serves, and gives the answer to it.
     #[inline]
     pub(crate) fn answer<'a>(&'a self, ask: &'a Ask<'_>, number: u64, thread: u32) -> Answer<'a> {
-        match &self.menu {
-            Menu::Usual(form) => Answer::plain(form, number),
-            Menu::Crud(crud) => crud.answer(ask, thread),
-            // Those are answered by a clerk.
-            Menu::Canister(forms) => Answer::plain(&forms.nowhere, number),
+        match &self.table {
+            ReplyTable::Usual(form) => Answer::plain(form, number),
+            ReplyTable::Crud(crud) => crud.answer(ask, thread),
+            // Those are answered by a signer.
+            ReplyTable::Canister(forms) => Answer::plain(&forms.nowhere, number),
         }
     }
 
@@ -139,11 +142,11 @@ impl Forms {
     }
 
     /// The longest form of the service.
-    pub(crate) fn largest(&self) -> &Form {
-        match &self.menu {
-            Menu::Usual(form) => form,
-            Menu::Crud(crud) => &crud.found,
-            Menu::Canister(forms) => &forms.usual,
+    pub(crate) fn largest(&self) -> &EncodedReply {
+        match &self.table {
+            ReplyTable::Usual(form) => form,
+            ReplyTable::Crud(crud) => &crud.found,
+            ReplyTable::Canister(forms) => &forms.usual,
         }
     }
 
@@ -162,33 +165,33 @@ impl Forms {
 
     /// Tells what locations begin with, once, before anything is answered.
     pub(crate) fn set_origin(&self, origin: String) {
-        if let Menu::Crud(crud) = &self.menu {
+        if let ReplyTable::Crud(crud) = &self.table {
             crud.origin.get_or_init(|| origin.into_bytes());
         }
     }
 
     /// How many resources there are.
     pub(crate) fn resources(&self) -> u64 {
-        match &self.menu {
-            Menu::Crud(crud) => crud.resources.count(),
-            Menu::Usual(_) | Menu::Canister(_) => 0,
+        match &self.table {
+            ReplyTable::Crud(crud) => crud.resources.count(),
+            ReplyTable::Usual(_) | ReplyTable::Canister(_) => 0,
         }
     }
 }
 
 impl CrudForms {
-    fn new(crud: &Crud, threads: u32, book: &mut HeaderBook) -> Self {
+    fn new(crud: &Crud, threads: u32, book: &mut HeaderBlockCache) -> Self {
         let created = Draft { located: true, ..draft(201) };
         let found = Draft { body: FormBody::Resource, content_type: "application/json", ..draft(200) };
         // RFC 9110 15.5.6: a 405 has to name what is allowed.
         let methods = "DELETE, GET, HEAD, PATCH, POST, PUT";
         let not_allowed = Draft { extra: Some(("allow", methods)), ..draft(405) };
         Self {
-            created: Form::new(created, book),
-            found: Form::new(found, book),
+            created: EncodedReply::new(created, book),
+            found: EncodedReply::new(found, book),
             done: bare(204, book),
             nowhere: bare(404, book),
-            not_allowed: Form::new(not_allowed, book),
+            not_allowed: EncodedReply::new(not_allowed, book),
             full: bare(507, book),
             origin: OnceLock::new(),
             resources: Resources::new(threads, crud.max_resources),
@@ -219,18 +222,18 @@ impl CrudForms {
 }
 
 impl CanisterForms {
-    fn new(canister: &Canister, book: &mut HeaderBook) -> Self {
+    fn new(canister: &Canister, book: &mut HeaderBlockCache) -> Self {
         let given = |content_type, status| Draft { content_type, body: FormBody::Given, ..draft(status) };
         Self {
             subnet: Subnet::new(canister),
-            usual: Form::new(given("application/cbor", 200), book),
+            usual: EncodedReply::new(given("application/cbor", 200), book),
             accepted: bare(202, book),
-            refused: Form::new(given("text/plain; charset=utf-8", 400), book),
+            refused: EncodedReply::new(given("text/plain; charset=utf-8", 400), book),
             nowhere: bare(404, book),
         }
     }
 
-    /// What a clerk has written, in its form.
+    /// What a signer has written, in its form.
     pub(crate) fn answer<'a>(&'a self, written: Written<'a>) -> (Answer<'a>, Action) {
         let form = match written.status {
             200 => &self.usual,
@@ -267,8 +270,8 @@ const fn draft(status: u16) -> Draft<'static> {
 }
 
 /// A reply without a body.
-fn bare(status: u16, book: &mut HeaderBook) -> Form {
-    Form::new(draft(status), book)
+fn bare(status: u16, book: &mut HeaderBlockCache) -> EncodedReply {
+    EncodedReply::new(draft(status), book)
 }
 
 /// What a client gets that does not speak HTTP, before its connection is closed.
@@ -281,7 +284,7 @@ pub(crate) fn write_refusal(out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::form::Persistence;
+    use crate::sink::encoded_reply::Persistence;
     use crate::sink::service::Faults;
     use plimsoll_driver::Endpoint;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::canister::Asked;
+use super::canister::CanisterRequest;
 
 /// Digits of an id in a path: those of 64 bits, so that every reply has the same length.
 pub(crate) const ID_DIGITS: usize = 16;
@@ -21,7 +21,7 @@ pub(crate) enum Ask<'a> {
     /// Something with a path that cannot be one of a resource.
     Nowhere,
     /// What a replica is asked for.
-    Canister(Box<Asked>),
+    Canister(Box<CanisterRequest>),
 }
 
 /// What is to be done with a resource.

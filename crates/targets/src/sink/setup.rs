@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::options::SinkOptions;
 use super::reply::Forms;
 use super::truth::Action;
-use crate::crew::Stopper;
+use crate::server_threads::Stopper;
 
 /// What the threads of a sink share. Only the counter is written to while requests are served.
 #[derive(Debug)]

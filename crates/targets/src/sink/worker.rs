@@ -6,14 +6,14 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, clock};
 use plimsoll_wire::tls::Session;
 
-use super::agenda::Agenda;
 use super::backlog::Stalled;
-use super::canister::Clerk;
-use super::connection::{Connection, Farewell, Protocol};
-use super::desk::{CONTINUE, Desk};
+use super::canister::ResponseSigner;
+use super::connection::{CloseMode, Connection, Protocol};
+use super::event_queue::EventQueue;
 use super::freeze::Freezes;
-use super::outlet::Outlet;
 use super::reply::write_refusal;
+use super::reply_writer::ReplyWriter;
+use super::request_handler::{CONTINUE, RequestHandler};
 use super::setup::{Setup, Tally};
 use super::truth::{Action, FinishedSheet, Sheet};
 use crate::table::Table;
@@ -35,14 +35,14 @@ const UNREAD_REPLIES: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Worker<B> {
     pub(super) setup: Arc<Setup>,
-    pub(super) outlet: Outlet<B>,
+    pub(super) writer: ReplyWriter<B>,
     listener: ListenerId,
     pub(super) table: Table<Connection>,
-    pub(super) desk: Desk,
-    pub(super) agenda: Agenda,
+    pub(super) handler: RequestHandler,
+    pub(super) queue: EventQueue,
     pub(super) stalled: Stalled,
     freezes: Freezes,
-    pub(super) clerk: Clerk,
+    pub(super) signer: ResponseSigner,
     pub(super) sheet: Sheet,
     pub(super) tally: Tally,
     /// Decrypted bytes of the connection that is being read.
@@ -64,14 +64,14 @@ impl<B: Backend> Worker<B> {
     ) -> Self {
         let options = &setup.options;
         Self {
-            outlet: Outlet::new(backend),
+            writer: ReplyWriter::new(backend),
             listener,
             table: Table::default(),
-            desk: Desk::new(Arc::clone(&setup), thread, sheet.is_on()),
-            agenda: Agenda::new(Arc::clone(&setup)),
+            handler: RequestHandler::new(Arc::clone(&setup), thread, sheet.is_on()),
+            queue: EventQueue::new(Arc::clone(&setup)),
             stalled: Stalled::default(),
             freezes: Freezes::new(&options.freezes, start),
-            clerk: Clerk::default(),
+            signer: ResponseSigner::default(),
             sheet,
             tally: Tally::default(),
             plain: Vec::new(),
@@ -84,7 +84,7 @@ impl<B: Backend> Worker<B> {
     /// Serves until the sink is stopped or its time is over.
     pub(crate) fn run(mut self) -> (Tally, FinishedSheet) {
         loop {
-            let now = self.outlet.backend.now();
+            let now = self.writer.backend.now();
             if self.setup.stopper.is_stopped() || now >= self.ends_at {
                 break;
             }
@@ -93,14 +93,14 @@ impl<B: Backend> Worker<B> {
                 continue;
             }
             let until = if self.cut_short { now } else { self.wake_up_by(now) };
-            self.outlet.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
+            self.writer.backend.wait(Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
             self.pass();
         }
         self.leave()
     }
 
     fn wake_up_by(&self, now: Nanos) -> Nanos {
-        let due = self.agenda.next().min(self.stalled.next());
+        let due = self.queue.next().min(self.stalled.next());
         (now + STOP_POLL).min(due).min(self.freezes.next()).min(self.ends_at)
     }
 
@@ -113,16 +113,16 @@ impl<B: Backend> Worker<B> {
             }
             // Not the backend's wait: that would go on reading and writing.
             clock::sleep_until(end.min(now + STOP_POLL).min(self.ends_at));
-            now = self.outlet.backend.now();
+            now = self.writer.backend.now();
         }
     }
 
     pub(super) fn pass(&mut self) {
         let mut events = 0;
         self.cut_short = false;
-        while let Some(event) = self.outlet.backend.next_event() {
+        while let Some(event) = self.writer.backend.next_event() {
             self.handle(event);
-            if self.outlet.replies >= FLUSH_REPLIES {
+            if self.writer.replies >= FLUSH_REPLIES {
                 self.flush();
             }
             events += 1;
@@ -143,7 +143,7 @@ impl<B: Backend> Worker<B> {
             Event::Received { conn, at, data, .. } => self.receive(conn, at, data),
             Event::Closed { conn, .. } => self.peer_closed(conn),
             Event::Failed { conn, .. } => {
-                self.outlet.backend.close(conn, Close::Now);
+                self.writer.backend.close(conn, Close::Now);
                 self.forget(conn);
             }
             // The sink connects nowhere.
@@ -156,7 +156,7 @@ impl<B: Backend> Worker<B> {
             Ok(session) => session.map(Box::new),
             Err(_) => {
                 self.tally.refused += 1;
-                return self.outlet.backend.close(conn, Close::Now);
+                return self.writer.backend.close(conn, Close::Now);
             }
         };
         self.tally.connections += 1;
@@ -168,42 +168,46 @@ impl<B: Backend> Worker<B> {
         if connection.state.deaf {
             return;
         }
-        if self.outlet.backend.unsent(conn) > unread_limit(&self.setup, connection) {
+        if self.writer.backend.unsent(conn) > unread_limit(&self.setup, connection) {
             connection.state.deaf = true;
             connection.state.mute = true;
             self.tally.refused += 1;
-            return self.outlet.close(connection, Close::Reset);
+            return self.writer.close(connection, Close::Reset);
         }
-        self.desk.clear();
-        let bytes = self.outlet.backend.bytes(data);
+        self.handler.clear();
+        let bytes = self.writer.backend.bytes(data);
         let mut over = false;
         match &mut connection.tls {
-            None => self.desk.read(connection, at, bytes, &mut self.tally),
+            None => self.handler.read(connection, at, bytes, &mut self.tally),
             Some(session) => {
                 self.plain.clear();
                 match session.receive(bytes, &mut self.plain) {
                     Ok(received) => {
                         over = received.closed;
                         if received.handshake_done_now {
-                            self.desk.negotiated(&mut connection.protocol, session.alpn(), &mut self.tally);
+                            self.handler.negotiated(
+                                &mut connection.protocol,
+                                session.alpn(),
+                                &mut self.tally,
+                            );
                         }
-                        self.desk.read(connection, at, &self.plain, &mut self.tally);
+                        self.handler.read(connection, at, &self.plain, &mut self.tally);
                     }
                     Err(_) => {
                         // What remains to be sent is the alert.
                         connection.state.deaf = true;
-                        connection.state.farewell = Some(Farewell::Silent);
+                        connection.state.farewell = Some(CloseMode::Silent);
                         self.tally.refused += 1;
                     }
                 }
             }
         }
-        self.outlet.transmit(connection, &self.desk.out);
-        self.outlet.replies += self.desk.answered;
-        self.tally.replied += u64::from(self.desk.answered);
-        for row in self.desk.rows.drain(..) {
+        self.writer.transmit(connection, &self.handler.out);
+        self.writer.replies += self.handler.answered;
+        self.tally.replied += u64::from(self.handler.answered);
+        for row in self.handler.rows.drain(..) {
             match row.action {
-                Action::Replied => self.outlet.note(&mut connection.state, row),
+                Action::Replied => self.writer.note(&mut connection.state, row),
                 _ => self.sheet.push(row),
             }
         }
@@ -224,49 +228,49 @@ impl<B: Backend> Worker<B> {
             connection.state.deaf = true;
             connection.state.peer_closed = true;
             connection.state.continue_owed = false;
-            connection.state.farewell.get_or_insert(Farewell::Silent);
+            connection.state.farewell.get_or_insert(CloseMode::Silent);
             self.advance(conn);
         }
     }
 
-    /// Numbers the requests that were read and puts them on the agenda.
+    /// Numbers the requests that were read and puts them on the queue.
     fn admit(&mut self) {
-        if self.desk.arrivals.is_empty() {
+        if self.handler.arrivals.is_empty() {
             return;
         }
-        let mut arrivals = std::mem::take(&mut self.desk.arrivals);
-        if self.agenda.is_one_queue() {
+        let mut arrivals = std::mem::take(&mut self.handler.arrivals);
+        if self.queue.is_one_queue() {
             // One pass meets the connections in any order; the queue takes them as they came. The sort is
             // stable: the requests of one segment stay in order.
             arrivals.sort_by_key(|arrival| arrival.at);
         }
         for arrival in arrivals.drain(..) {
             let state = self.table.get(arrival.conn).map(|connection| &mut connection.state);
-            self.agenda.admit(arrival, self.setup.count(), state);
+            self.queue.admit(arrival, self.setup.count(), state);
         }
         // Given back for its memory.
-        self.desk.arrivals = arrivals;
+        self.handler.arrivals = arrivals;
     }
 
     /// Does what is due.
     fn release(&mut self) {
-        if self.agenda.next() == Nanos::MAX {
+        if self.queue.next() == Nanos::MAX {
             return;
         }
-        let now = self.outlet.backend.now();
+        let now = self.writer.backend.now();
         let works = self.setup.options.work > Nanos::ZERO;
         let gathers = self.setup.forms.canister().is_some();
-        while let Some(due) = self.agenda.pop(now) {
+        while let Some(due) = self.queue.pop(now) {
             if gathers {
-                self.clerk.gathered.push(due);
+                self.signer.gathered.push(due);
                 continue;
             }
             self.settle(due);
             // Replies that are worked for become ready one by one, so they are also sent one by one.
-            if works || self.outlet.replies >= FLUSH_REPLIES {
+            if works || self.writer.replies >= FLUSH_REPLIES {
                 self.flush();
             }
-            if works && self.outlet.backend.now() - now >= STOP_POLL {
+            if works && self.writer.backend.now() - now >= STOP_POLL {
                 self.cut_short = true;
                 break;
             }
@@ -278,30 +282,30 @@ impl<B: Backend> Worker<B> {
     fn settle_gathered(&mut self) {
         let setup = Arc::clone(&self.setup);
         let Some(canister) = setup.forms.canister() else { return };
-        self.clerk.certify(&canister.subnet, setup.options.seed);
-        let mut gathered = std::mem::take(&mut self.clerk.gathered);
+        self.signer.certify(&canister.subnet, setup.options.seed);
+        let mut gathered = std::mem::take(&mut self.signer.gathered);
         for due in gathered.drain(..) {
             self.settle(due);
-            if self.outlet.replies >= FLUSH_REPLIES {
+            if self.writer.replies >= FLUSH_REPLIES {
                 self.flush();
             }
         }
         // Given back for its memory.
-        self.clerk.gathered = gathered;
+        self.signer.gathered = gathered;
     }
 
     /// Sends what had to wait for the last outstanding reply, and parts from the client if it is time.
     pub(super) fn part(&mut self, conn: ConnId) {
         let Some(connection) = self.table.get(conn) else { return };
-        if connection.state.farewell == Some(Farewell::Broken) {
+        if connection.state.farewell == Some(CloseMode::Broken) {
             connection.state.farewell = None;
-            return self.outlet.close(connection, Close::AfterSend);
+            return self.writer.close(connection, Close::AfterSend);
         }
         if connection.state.mute {
             // A dropped reply must look like one that takes for ever, so only the client ends this
             // connection.
             if connection.state.peer_closed {
-                self.outlet.close(connection, Close::Now);
+                self.writer.close(connection, Close::Now);
             }
             return;
         }
@@ -309,31 +313,31 @@ impl<B: Backend> Worker<B> {
             return;
         }
         if std::mem::take(&mut connection.state.continue_owed) {
-            self.outlet.transmit(connection, CONTINUE);
+            self.writer.transmit(connection, CONTINUE);
             return;
         }
         if let Some(farewell) = connection.state.farewell.take() {
-            if farewell == Farewell::Refuse {
-                self.desk.out.clear();
-                write_refusal(&mut self.desk.out);
-                self.outlet.transmit(connection, &self.desk.out);
+            if farewell == CloseMode::Refuse {
+                self.handler.out.clear();
+                write_refusal(&mut self.handler.out);
+                self.writer.transmit(connection, &self.handler.out);
             }
             connection.state.deaf = true;
-            self.outlet.close(connection, Close::AfterSend);
+            self.writer.close(connection, Close::AfterSend);
         }
     }
 
     pub(super) fn flush(&mut self) {
-        if !self.outlet.is_waiting() {
+        if !self.writer.is_waiting() {
             return;
         }
         if self.freezes.next() != Nanos::MAX {
-            let now = self.outlet.backend.now();
+            let now = self.writer.backend.now();
             self.stand_still(now);
         }
-        self.outlet.flush(&mut self.sheet);
+        self.writer.flush(&mut self.sheet);
         // Mostly empty, which takes no memory.
-        let closed: Vec<_> = self.outlet.close_all().collect();
+        let closed: Vec<_> = self.writer.close_all().collect();
         closed.into_iter().for_each(|id| self.forget(id));
     }
 
@@ -345,13 +349,13 @@ impl<B: Backend> Worker<B> {
     }
 
     fn leave(mut self) -> (Tally, FinishedSheet) {
-        while let Some(due) = self.agenda.pop(Nanos::MAX) {
+        while let Some(due) = self.queue.pop(Nanos::MAX) {
             self.log(due, Action::Abandoned);
         }
-        self.outlet.flush(&mut self.sheet);
-        self.outlet.backend.close_listener(self.listener);
+        self.writer.flush(&mut self.sheet);
+        self.writer.backend.close_listener(self.listener);
         for id in self.table.ids() {
-            self.outlet.backend.close(id, Close::AfterSend);
+            self.writer.backend.close(id, Close::AfterSend);
             self.forget(id);
         }
         (self.tally, self.sheet.finish())

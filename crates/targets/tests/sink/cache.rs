@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll};
 use plimsoll_targets::{CacheOptions, CacheReport, CacheServer, Lie, LieKind, StartError};
-use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, Owed, ReplyClient, write_request};
+use plimsoll_wire::cache::{Answer, LONGEST_FRAME, Operation, PendingRequest, ReplyClient, write_request};
 
 use crate::client::Client;
 
@@ -58,7 +58,7 @@ impl<'c> Caller<'c> {
             let taken = client.take(index);
             let mut input = &taken[..];
             while told.len() < requests.len() {
-                let owed = Owed { operation: requests[told.len()].0, keep: true };
+                let owed = PendingRequest { operation: requests[told.len()].0, keep: true };
                 let Some(reply) = reader.next_into(owed, &mut input, &mut kept).expect("it is sound") else {
                     break;
                 };
@@ -259,13 +259,13 @@ fn a_missing_key_is_told_as_the_description_says_if_that_is_asked_for() {
 }
 
 /// A server that tells lies of this kind to every GET.
-fn liar(kind: LieKind) -> CacheServer {
+fn injector(kind: LieKind) -> CacheServer {
     start(CacheOptions { lie: Some(Lie { kind, share: 1.0 }), ..options() }, &epoll())
 }
 
 #[test]
-fn a_liar_answers_with_wrong_values() {
-    let server = liar(LieKind::Wrong);
+fn a_injector_answers_with_wrong_values() {
+    let server = injector(LieKind::Wrong);
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"k", b"value");
@@ -276,8 +276,8 @@ fn a_liar_answers_with_wrong_values() {
 }
 
 #[test]
-fn a_liar_answers_with_stale_values() {
-    let server = liar(LieKind::Stale);
+fn a_injector_answers_with_stale_values() {
+    let server = injector(LieKind::Stale);
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"k", b"one");
@@ -288,8 +288,8 @@ fn a_liar_answers_with_stale_values() {
 }
 
 #[test]
-fn a_liar_swaps_replies() {
-    let server = liar(LieKind::Swapped);
+fn a_injector_swaps_replies() {
+    let server = injector(LieKind::Swapped);
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"a", b"of a");

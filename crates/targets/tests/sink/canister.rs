@@ -7,7 +7,7 @@ use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::{
     Answer, Call, Identity, Kind, Lookup, Principal, RequestId, RootKey, Verifier, write_read_state,
 };
-use plimsoll_targets::{Action, Canister, Faults, Intent, Law, Service, SinkOptions};
+use plimsoll_targets::{Action, Canister, FaultModel, Faults, Intent, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::client::{Client, Response};
@@ -275,7 +275,7 @@ fn many_calls_in_one_piece_have_their_certificates_in_order<O: Open + 'static>(o
 fn rejects_and_garbage_are_those_of_the_truth_log<O: Open + 'static>(open: &Arc<O>) {
     let faults = Faults { reject: 0.2, garbage: 0.2, statuses: vec![(503, 0.1)], ..Faults::default() };
     let options = SinkOptions { faults, ..canister(Canister { accepted: 0.5, ..Canister::default() }) };
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let sink = start(options, open);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_driver::Open;
-use plimsoll_targets::{Crud, Faults, Intent, Law, Location, Service, SinkOptions};
+use plimsoll_targets::{Crud, FaultModel, Faults, Intent, Location, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::client::Client;
@@ -154,7 +154,7 @@ fn the_number_of_resources_is_bounded<O: Open + 'static>(open: &Arc<O>) {
 fn what_fails_changes_nothing<O: Open + 'static>(open: &Arc<O>) {
     let faults = Faults { drop: 0.2, statuses: vec![(404, 0.3)], ..Faults::default() };
     let options = SinkOptions { faults, ..crud(Crud::default()) };
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let sink = start(options, open);
     let mut client = Client::new();
     let mut streams = Streams::connect(&mut client, sink.endpoint(), &ClientOptions::default());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_targets::{
-    Action, Body, Delay, Faults, Freeze, Intent, Law, Reply, RequestId, SingleServer, SinkOptions,
+    Action, Body, Delay, FaultModel, Faults, Freeze, Intent, Reply, RequestId, SingleServer, SinkOptions,
     SinkReport, SlowData, TokenServer, Truth,
 };
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, ServerConfig};
@@ -296,7 +296,7 @@ fn delays_by_the_drawn_time<O: Open + 'static>(open: &Arc<O>) {
         Delay::Bimodal { first: Nanos::from_millis(1), second: Nanos::from_millis(20), share_of_second: 0.1 },
     ] {
         let options = SinkOptions { delay, ..plain() };
-        let law = Law::new(&options);
+        let law = FaultModel::new(&options);
         let sink = start(options, open);
         closed_load(&mut Client::new(), sink.endpoint(), 8, 400);
         let report = sink.stop();
@@ -322,7 +322,7 @@ fn delays_by_the_drawn_time<O: Open + 'static>(open: &Arc<O>) {
 fn serves_one_queue<O: Open + 'static>(open: &Arc<O>) {
     let delay = Delay::Exponential { mean: Nanos::from_millis(1) };
     let options = SinkOptions { delay, queue: true, ..plain() };
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let sink = start(options, open);
     closed_load(&mut Client::new(), sink.endpoint(), 6, 500);
     let report = sink.stop();
@@ -413,7 +413,7 @@ fn drops_resets_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
         Faults { drop: 0.03, reset: 0.05, refuse: 0.03, statuses: vec![(503, 0.1)], ..Faults::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_micros(200))] {
         let options = SinkOptions { faults: faults.clone(), delay, ..plain() };
-        let law = Law::new(&options);
+        let law = FaultModel::new(&options);
         let sink = start(options, open);
         let mut client = Client::new();
         let (mut ok, mut failed, mut reset, mut dropped) = (0, 0, 0, 0);
@@ -475,14 +475,14 @@ fn answers_nothing_behind_a_dropped_reply<O: Open + 'static>(open: &Arc<O>) {
         ..plain()
     };
     let first_drop =
-        |law: &Law, from| (from..).find(|&number| law.fate(number).intent == Intent::Drop).unwrap();
+        |law: &FaultModel, from| (from..).find(|&number| law.fate(number).intent == Intent::Drop).unwrap();
     // A seed by which some of the first 20 replies come before a dropped one, and some of the next are sent.
     let fits = |seed: &u64| {
-        let law = Law::new(&seeded(*seed));
+        let law = FaultModel::new(&seeded(*seed));
         (3..17).contains(&first_drop(&law, 0)) && first_drop(&law, 20) > 25
     };
     let options = seeded((0..).find(fits).unwrap());
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let replies = first_drop(&law, 0);
     let sink = start(options, open);
     let mut client = Client::new();

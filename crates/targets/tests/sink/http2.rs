@@ -5,7 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Open;
 use plimsoll_targets::{
-    Action, Body, Delay, Faults, Intent, Law, Reply, RequestId, SingleServer, Sink, SinkOptions, SlowData,
+    Action, Body, Delay, FaultModel, Faults, Intent, Reply, RequestId, SingleServer, Sink, SinkOptions,
+    SlowData,
 };
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, PREFACE, StreamFailure};
 use plimsoll_wire::tls::{ClientConfig, ClientOptions as TlsOptions, ServerConfig};
@@ -220,7 +221,7 @@ fn lets_streams_overtake_each_other<O: Open + 'static>(open: &Arc<O>) {
     let delay =
         Delay::Bimodal { first: Nanos::from_millis(1), second: Nanos::from_secs(3600), share_of_second: 0.5 };
     let options = SinkOptions { delay, ..plain() };
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let sink = start(options, open);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);
@@ -284,7 +285,7 @@ const RESET: StreamFailure = StreamFailure::Reset(ErrorCode::InternalError);
 fn drops_resets_refuses_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
     for delay in [Delay::None, Delay::Constant(Nanos::from_micros(200))] {
         let options = SinkOptions { faults: faults(), delay, ..plain() };
-        let law = Law::new(&options);
+        let law = FaultModel::new(&options);
         let sink = start(options, open);
         let mut client = Client::new();
         let mut streams = connect(&mut client, &sink);
@@ -345,7 +346,7 @@ fn drops_resets_refuses_and_fails_its_shares<O: Open + 'static>(open: &Arc<O>) {
 fn fails_the_same_shares_of_many_streams_at_once<O: Open + 'static>(open: &Arc<O>) {
     let delay = Delay::Exponential { mean: Nanos::from_micros(300) };
     let options = SinkOptions { faults: faults(), delay, ..plain() };
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let sink = start(options, open);
     let mut client = Client::new();
     let mut all: Vec<_> = (0..4).map(|_| connect(&mut client, &sink)).collect();
@@ -436,7 +437,7 @@ fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
     let reply = Reply { body: Body::Fixed(Arc::clone(&fixed)), ..Reply::default() };
     let faults = Faults { statuses: vec![(503, 0.3)], ..Faults::default() };
     let options = SinkOptions { faults, ..replying(reply) };
-    let law = Law::new(&options);
+    let law = FaultModel::new(&options);
     let sink = start(options, open);
     let mut client = Client::new();
     let mut streams = connect(&mut client, &sink);

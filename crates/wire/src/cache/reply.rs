@@ -17,7 +17,7 @@ const MISSING_BYTES: u32 = MISSING_TEXT.len() as u32;
 
 /// What has to be known of the oldest unanswered request to read its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owed {
+pub struct PendingRequest {
     /// What was asked for.
     pub operation: Operation,
     /// Whether to keep the value, or the text of an error.
@@ -85,7 +85,7 @@ impl ReplyClient {
     #[inline]
     pub fn next_into(
         &mut self,
-        owed: Owed,
+        owed: PendingRequest,
         input: &mut &[u8],
         kept: &mut Vec<u8>,
     ) -> Result<Option<Reply>, ProtocolError> {
@@ -130,7 +130,7 @@ impl ReplyClient {
     /// Reads whatever comes, in whatever pieces.
     fn advance(
         &mut self,
-        owed: Owed,
+        owed: PendingRequest,
         input: &mut &[u8],
         kept: &mut Vec<u8>,
     ) -> Result<Option<Reply>, ProtocolError> {
@@ -224,7 +224,7 @@ impl ReplyClient {
 /// The usual case at once: a whole reply in the input, and nothing about it wrong. Else `None`, and nothing
 /// has changed.
 #[inline]
-fn usual_reply(owed: Owed, input: &mut &[u8], kept: &mut Vec<u8>) -> Option<Reply> {
+fn usual_reply(owed: PendingRequest, input: &mut &[u8], kept: &mut Vec<u8>) -> Option<Reply> {
     let (head, rest) = input.split_first_chunk::<SHORT_REPLY>()?;
     let frame = number(head)?;
     let kind = Kind::of_code(head[LENGTH_BYTES])?;
@@ -316,7 +316,7 @@ mod tests {
     fn a_connection_costs_little_and_a_miss_nothing() {
         assert!(size_of::<ReplyClient>() <= 40);
         let mut client = ReplyClient::new();
-        let owed = Owed { operation: Operation::Get, keep: false };
+        let owed = PendingRequest { operation: Operation::Get, keep: false };
         let bytes = b"\0\0\0\x1A\x04\0\0\0\x15Get failed: not found";
         assert!(client.next_into(owed, &mut &bytes[..], &mut Vec::new()).unwrap().is_some());
         assert_eq!(client.error.capacity(), 0, "no text is gathered of what means that a key is missing");

@@ -27,12 +27,12 @@ pub(super) enum Place<'i> {
 
 /// A whole head and what was consumed for it over all calls: the head and the empty lines before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found<'i> {
+pub(super) struct CompleteHead<'i> {
     pub(super) place: Place<'i>,
     pub(super) wire_bytes: usize,
 }
 
-impl<'i> Found<'i> {
+impl<'i> CompleteHead<'i> {
     pub(super) fn head<'a>(&self, spill: &'a [u8]) -> &'a [u8]
     where
         'i: 'a,
@@ -50,21 +50,21 @@ pub(super) fn take_head<'i>(
     limits: &Limits,
     spill: &mut Vec<u8>,
     input: &mut &'i [u8],
-) -> Result<Option<Found<'i>>, ProtocolError> {
+) -> Result<Option<CompleteHead<'i>>, ProtocolError> {
     if spill.is_empty() {
         let empty = message.check_start(limits, input)?;
         let rest = &input[empty..];
         let window = &rest[..rest.len().min(limits.head_bytes)];
         if let Some(end) = head_end(window) {
             *input = &rest[end..];
-            return Ok(Some(Found { place: Place::Input(&rest[..end]), wire_bytes: empty + end }));
+            return Ok(Some(CompleteHead { place: Place::Input(&rest[..end]), wire_bytes: empty + end }));
         }
         if rest.len() >= limits.head_bytes && !matches!(rest, [] | [b'\r']) {
             return Err(ProtocolError::HeadTooLarge);
         }
     }
     let complete = gather(message, limits, spill, input)?;
-    Ok(complete.map(|wire_bytes| Found { place: Place::Spill, wire_bytes }))
+    Ok(complete.map(|wire_bytes| CompleteHead { place: Place::Spill, wire_bytes }))
 }
 
 /// Appends lines of `input` to `spill` until it holds a whole head; then its length with the empty lines

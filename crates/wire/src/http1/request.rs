@@ -116,7 +116,7 @@ impl RequestServer {
     }
 
     /// The same; the payload is appended to `kept` as it comes if there is one, up to
-    /// [`LONGEST_KEPT_BODY`](super::LONGEST_KEPT_BODY) bytes of it.
+    /// [`LONGEST_KEPT_BODY`] bytes of it.
     #[inline]
     pub fn next_into<'a, 'i: 'a>(
         &'a mut self,

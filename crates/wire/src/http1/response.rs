@@ -2,7 +2,7 @@
 
 use super::body::{BodyReader, Framing, LONGEST_KEPT_BODY, LONGEST_QUOTE, Payload, QUOTED_FROM, quote};
 use super::fields::{FramingFields, completed, parse_whole};
-use super::gather::{Found, Message, Place, only_empty_lines, take_head};
+use super::gather::{CompleteHead, Message, Place, only_empty_lines, take_head};
 use super::memo::ParsedHead;
 use super::{HeadMemo, Limits, ProtocolError, Truncated};
 
@@ -11,7 +11,7 @@ const USUAL_HEAD: usize = 2048;
 
 /// What has to be known of the oldest unanswered request to read its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owed {
+pub struct PendingRequest {
     /// Whether it was a HEAD request: its response has no body, whatever its head says.
     pub head_request: bool,
     /// What to keep of the response.
@@ -136,21 +136,21 @@ impl ResponseClient {
         &mut self,
         limits: &Limits,
         memo: &mut HeadMemo,
-        owed: Owed,
+        owed: PendingRequest,
         input: &mut &[u8],
     ) -> Result<Option<Response>, ProtocolError> {
         self.next_into(limits, memo, owed, input, &mut Vec::new())
     }
 
-    /// The same; the payload is appended to `kept` as it comes if [`Owed::capture`] asks for it, up to
-    /// [`LONGEST_KEPT_BODY`](super::LONGEST_KEPT_BODY) bytes of it. Of a response with a status of 300 or
-    /// more the first [`LONGEST_QUOTE`](super::LONGEST_QUOTE) bytes are appended in any case.
+    /// The same; the payload is appended to `kept` as it comes if [`PendingRequest::capture`] asks for it, up
+    /// to [`LONGEST_KEPT_BODY`] bytes of it. Of a response with a status of 300 or
+    /// more the first [`LONGEST_QUOTE`] bytes are appended in any case.
     #[inline]
     pub fn next_into(
         &mut self,
         limits: &Limits,
         memo: &mut HeadMemo,
-        owed: Owed,
+        owed: PendingRequest,
         input: &mut &[u8],
         kept: &mut Vec<u8>,
     ) -> Result<Option<Response>, ProtocolError> {
@@ -188,7 +188,7 @@ impl ResponseClient {
         if self.phase != Phase::Idle {
             return None;
         }
-        let owed = Owed { head_request, capture: Capture::Nothing };
+        let owed = PendingRequest { head_request, capture: Capture::Nothing };
         let response = whole_response(limits, memo, owed, input)?;
         self.forget_captured(owed.capture);
         Some(response)
@@ -277,7 +277,7 @@ impl ResponseClient {
         &mut self,
         limits: &Limits,
         memo: &mut HeadMemo,
-        owed: Owed,
+        owed: PendingRequest,
         input: &mut &[u8],
         kept: &mut Vec<u8>,
     ) -> Result<Option<Response>, ProtocolError> {
@@ -343,7 +343,7 @@ impl ResponseClient {
         Ok(Some((head, length)))
     }
 
-    fn settle_spill(&mut self, found: Found<'_>, capture: Capture, interim: bool) {
+    fn settle_spill(&mut self, found: CompleteHead<'_>, capture: Capture, interim: bool) {
         match (capture.head(), found.place) {
             (true, _) if interim => self.spill.clear(),
             (true, Place::Input(head)) => self.spill.extend_from_slice(head),
@@ -375,7 +375,12 @@ impl ResponseClient {
 
 /// The usual case at once: the head is the remembered one, and its body is in the input.
 #[inline]
-fn whole_response(limits: &Limits, memo: &HeadMemo, owed: Owed, input: &mut &[u8]) -> Option<Response> {
+fn whole_response(
+    limits: &Limits,
+    memo: &HeadMemo,
+    owed: PendingRequest,
+    input: &mut &[u8],
+) -> Option<Response> {
     let (head, bytes) = memo.0.recognise(limits, input)?;
     let framing = head.framing(owed.head_request);
     let Framing::Length(length) = framing else {
@@ -479,11 +484,16 @@ fn check_status(status: u16) -> Result<u16, ProtocolError> {
 mod tests {
     use super::*;
 
-    const GET: Owed = Owed { head_request: false, capture: Capture::Nothing };
-    const CAPTURED: Owed = Owed { head_request: false, capture: Capture::Headers };
+    const GET: PendingRequest = PendingRequest { head_request: false, capture: Capture::Nothing };
+    const CAPTURED: PendingRequest = PendingRequest { head_request: false, capture: Capture::Headers };
     const BYTES: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-    fn feed(client: &mut ResponseClient, memo: &mut HeadMemo, owed: Owed, mut bytes: &[u8]) -> bool {
+    fn feed(
+        client: &mut ResponseClient,
+        memo: &mut HeadMemo,
+        owed: PendingRequest,
+        mut bytes: &[u8],
+    ) -> bool {
         let response = client.next(&Limits::default(), memo, owed, &mut bytes).unwrap();
         assert!(bytes.is_empty());
         response.is_some()

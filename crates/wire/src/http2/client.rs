@@ -14,9 +14,9 @@ use super::frame::{
     MAX_MAX_FRAME_SIZE, MAX_STREAM, MIN_MAX_FRAME_SIZE, PREFACE, put_go_away, put_headers, put_ping,
     put_rst_stream, put_settings, put_window_update,
 };
+use super::frame_reader::FrameReader;
 use super::heads::HeadMemo;
 use super::hpack::Decoder;
-use super::intake::Intake;
 use super::settings::{PeerSettings, setting};
 use super::streams::StreamTable;
 use super::window::{INITIAL_WINDOW, MAX_WINDOW, ReceiveWindow};
@@ -24,7 +24,7 @@ use super::{FieldLimits, Indexing, Payload};
 
 use captured::CapturedFields;
 use head::ResponseHead;
-use stream::{Keep, Stream};
+use stream::{Retention, Stream};
 
 pub use captured::Captured;
 
@@ -207,7 +207,7 @@ pub struct Client {
     peer: PeerSettings,
     outflow: Outflow,
 
-    intake: Intake,
+    frame_reader: FrameReader,
     receive_window: ReceiveWindow,
     block: BlockAssembly,
     decoder: Decoder,
@@ -241,7 +241,7 @@ impl Client {
             indexing: Indexing::new(options.encoder_table_size),
             peer: PeerSettings::default(),
             outflow: Outflow::new(),
-            intake: Intake::default(),
+            frame_reader: FrameReader::default(),
             receive_window: ReceiveWindow::new(options.connection_window),
             block: BlockAssembly::new(options.limits.list_bytes),
             decoder: Decoder::new(options.header_table_size),
@@ -367,7 +367,7 @@ impl Client {
         let stream = &mut self.slots[ticket as usize];
         stream.open(id, &self.peer, self.options.stream_window, spec);
         if spec.keep_body {
-            self.intake.tell_content();
+            self.frame_reader.tell_content();
             self.clear_body(ticket);
         }
         ticket
@@ -426,7 +426,7 @@ impl Client {
     /// 300 or more the first [`LONGEST_QUOTE`] bytes are there in any case.
     pub fn body(&self, ticket: u32) -> &[u8] {
         match (self.slots.get(ticket as usize), self.bodies.get(ticket as usize)) {
-            (Some(stream), Some(body)) if stream.keeps != Keep::Nothing => body,
+            (Some(stream), Some(body)) if stream.keeps != Retention::Nothing => body,
             _ => &[],
         }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::ConnectionError;
 use super::frame::{flag, kind, put_head};
-use super::payload::{Outlet, Payload, Unsent};
+use super::payload::{Payload, StreamOutput, Unsent};
 use super::settings::PeerSettings;
 use super::window::{INITIAL_WINDOW, SendWindow};
 
@@ -86,7 +86,7 @@ impl Outflow {
                 }
                 return end;
             }
-            sent = self.outlet(flow, peer).put(body.bytes(), end, out);
+            sent = self.stream_output(flow, peer).put(body.bytes(), end, out);
             if sent == body.len() {
                 return end;
             }
@@ -141,13 +141,13 @@ impl Outflow {
         }
         let ends = flow.ends;
         let unsent = &mut self.unsent[slot as usize];
-        let mut outlet = Outlet {
+        let mut stream_output = StreamOutput {
             stream: flow.stream,
             connection: &mut self.window,
             window: &mut flow.window,
             max_frame_size: peer.max_frame_size,
         };
-        unsent.send_frame(&mut outlet, ends, out);
+        unsent.send_frame(&mut stream_output, ends, out);
         flow.waits = !unsent.is_empty();
         self.enqueue(slot, flow);
         ends && !flow.waits
@@ -201,8 +201,8 @@ impl Outflow {
     }
 
     #[inline]
-    fn outlet<'w>(&'w mut self, flow: &'w mut Flow, peer: &PeerSettings) -> Outlet<'w> {
-        Outlet {
+    fn stream_output<'w>(&'w mut self, flow: &'w mut Flow, peer: &PeerSettings) -> StreamOutput<'w> {
+        StreamOutput {
             stream: flow.stream,
             connection: &mut self.window,
             window: &mut flow.window,

@@ -97,7 +97,7 @@ impl Unsent {
 
     /// Appends one DATA frame of what waits, as large as the windows and `max_frame_size` allow; with
     /// END_STREAM if it is the last and `end` is set. Gives the bytes of content sent.
-    pub(super) fn send_frame(&mut self, to: &mut Outlet<'_>, end: bool, out: &mut Vec<u8>) -> usize {
+    pub(super) fn send_frame(&mut self, to: &mut StreamOutput<'_>, end: bool, out: &mut Vec<u8>) -> usize {
         let sent = to.put_frame(self.rest(), end, out);
         self.sent += sent;
         if self.is_empty() {
@@ -109,7 +109,7 @@ impl Unsent {
 
 /// Where DATA of one stream goes: the stream, the windows that it needs, and the peer's limit.
 #[derive(Debug)]
-pub(super) struct Outlet<'w> {
+pub(super) struct StreamOutput<'w> {
     pub(super) stream: u32,
     pub(super) connection: &'w mut SendWindow,
     pub(super) window: &'w mut SendWindow,
@@ -117,7 +117,7 @@ pub(super) struct Outlet<'w> {
     pub(super) max_frame_size: u32,
 }
 
-impl Outlet<'_> {
+impl StreamOutput<'_> {
     /// Appends DATA frames with as much of `bytes` as the windows allow; END_STREAM goes with the last byte
     /// if
     /// `end` is set. Gives the bytes of content sent.

@@ -13,9 +13,9 @@ use super::frame::{
     MAX_MAX_FRAME_SIZE, MIN_MAX_FRAME_SIZE, put_go_away, put_headers, put_rst_stream, put_settings,
     put_window_update,
 };
+use super::frame_reader::FrameReader;
 use super::heads::HeadMemo;
 use super::hpack::Decoder;
-use super::intake::Intake;
 use super::settings::{PeerSettings, setting};
 use super::streams::StreamTable;
 use super::window::{INITIAL_WINDOW, MAX_WINDOW, ReceiveWindow};
@@ -144,7 +144,7 @@ pub struct Server {
     settled: bool,
     /// Whether our settings are not acknowledged yet.
     awaits_ack: bool,
-    intake: Intake,
+    frame_reader: FrameReader,
     receive_window: ReceiveWindow,
     block: BlockAssembly,
     decoder: Decoder,
@@ -171,9 +171,9 @@ impl Server {
     /// A server on a fresh connection.
     pub fn new(options: &ServerOptions) -> Self {
         let options = options.within_bounds();
-        let mut intake = Intake::default();
+        let mut frame_reader = FrameReader::default();
         if options.keeps_content {
-            intake.tell_content();
+            frame_reader.tell_content();
         }
         Self {
             options,
@@ -187,7 +187,7 @@ impl Server {
             prefaced: 0,
             settled: false,
             awaits_ack: true,
-            intake,
+            frame_reader,
             receive_window: ReceiveWindow::new(options.connection_window),
             block: BlockAssembly::new(options.limits.list_bytes),
             decoder: Decoder::new(options.header_table_size),

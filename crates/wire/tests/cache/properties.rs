@@ -1,7 +1,7 @@
 //! Properties over generated exchanges and arbitrary bytes.
 
 use plimsoll_wire::cache::{
-    Answer, MISSING_TEXT, Operation, Owed, RequestServer, ServerReply, write_reply, write_request,
+    Answer, MISSING_TEXT, Operation, PendingRequest, RequestServer, ServerReply, write_reply, write_request,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -30,9 +30,9 @@ fn operation() -> impl Strategy<Value = Operation> {
     select(vec![Operation::Ping, Operation::Put, Operation::Get, Operation::Delete])
 }
 
-fn owed() -> impl Strategy<Value = Vec<Owed>> {
+fn owed() -> impl Strategy<Value = Vec<PendingRequest>> {
     prop::collection::vec(
-        (operation(), any::<bool>()).prop_map(|(operation, keep)| Owed { operation, keep }),
+        (operation(), any::<bool>()).prop_map(|(operation, keep)| PendingRequest { operation, keep }),
         1..4,
     )
 }
@@ -140,11 +140,11 @@ proptest! {
                 let bytes = body.len() as u64;
                 let refused = (answer == Answer::Refused).then(|| body.clone());
                 let kept = if keep { body } else { vec![] };
-                expected.push((Owed { operation, keep }, answer, bytes, kept, refused));
+                expected.push((PendingRequest { operation, keep }, answer, bytes, kept, refused));
             }
         }
         let mut owed: Vec<_> = expected.iter().map(|(owed, ..)| *owed).collect();
-        owed.push(Owed { operation: Operation::Ping, keep: false });
+        owed.push(PendingRequest { operation: Operation::Ping, keep: false });
         let (told, end) = read_replies(&owed, cut(&replies, &cuts.1));
         prop_assert_eq!(end, Ok(false));
         prop_assert_eq!(told.iter().map(|(reply, ..)| reply.wire_bytes).sum::<u64>(), replies.len() as u64);

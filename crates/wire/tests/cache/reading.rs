@@ -1,13 +1,14 @@
 //! Reading whole byte streams, cut in any way, into what came of them.
 
 use plimsoll_wire::cache::{
-    Answer, FrameTooLong, Operation, Owed, ProtocolError, Refusal, Reply, ReplyClient, RequestServer,
+    Answer, FrameTooLong, Operation, PendingRequest, ProtocolError, Refusal, Reply, ReplyClient,
+    RequestServer,
 };
 
-pub(crate) const PING: Owed = Owed { operation: Operation::Ping, keep: true };
-pub(crate) const PUT: Owed = Owed { operation: Operation::Put, keep: true };
-pub(crate) const GET: Owed = Owed { operation: Operation::Get, keep: true };
-pub(crate) const DELETE: Owed = Owed { operation: Operation::Delete, keep: true };
+pub(crate) const PING: PendingRequest = PendingRequest { operation: Operation::Ping, keep: true };
+pub(crate) const PUT: PendingRequest = PendingRequest { operation: Operation::Put, keep: true };
+pub(crate) const GET: PendingRequest = PendingRequest { operation: Operation::Get, keep: true };
+pub(crate) const DELETE: PendingRequest = PendingRequest { operation: Operation::Delete, keep: true };
 
 /// One reply with what was kept of it, and the text by which it was refused.
 pub(crate) type Told = (Reply, Vec<u8>, Option<Vec<u8>>);
@@ -16,7 +17,10 @@ pub(crate) type Told = (Reply, Vec<u8>, Option<Vec<u8>>);
 pub(crate) type Replies = (Vec<Told>, Result<bool, ProtocolError>);
 
 /// Reads `pieces`. `owed` is about the first, second… reply, and begins again after its last.
-pub(crate) fn read_replies<'p>(owed: &[Owed], pieces: impl IntoIterator<Item = &'p [u8]>) -> Replies {
+pub(crate) fn read_replies<'p>(
+    owed: &[PendingRequest],
+    pieces: impl IntoIterator<Item = &'p [u8]>,
+) -> Replies {
     let (mut client, mut told, mut kept) = (ReplyClient::new(), Vec::new(), Vec::new());
     for mut input in pieces {
         while !input.is_empty() {

@@ -2,14 +2,14 @@
 
 use plimsoll_core::ErrorClass;
 use plimsoll_wire::cache::{
-    Answer, LONGEST_ERROR_TEXT, LONGEST_FRAME, MISSING_TEXT, Operation, Owed, ProtocolError, Reply,
+    Answer, LONGEST_ERROR_TEXT, LONGEST_FRAME, MISSING_TEXT, Operation, PendingRequest, ProtocolError, Reply,
     ReplyClient, ServerReply, Truncated, write_reply,
 };
 
 use crate::reading::{DELETE, GET, PING, PUT, Told, frame, read_replies};
 
 /// The one reply in `bytes`; whole, and byte by byte.
-fn only(owed: Owed, bytes: &[u8]) -> Told {
+fn only(owed: PendingRequest, bytes: &[u8]) -> Told {
     let (mut told, end) = read_replies(&[owed], [bytes]);
     assert_eq!(end, Ok(false));
     assert_eq!(read_replies(&[owed], bytes.chunks(1)), (told.clone(), end));
@@ -17,7 +17,7 @@ fn only(owed: Owed, bytes: &[u8]) -> Told {
     told.remove(0)
 }
 
-fn error(owed: Owed, bytes: &[u8]) -> ProtocolError {
+fn error(owed: PendingRequest, bytes: &[u8]) -> ProtocolError {
     let (told, end) = read_replies(&[owed], [bytes]);
     assert_eq!(told, []);
     assert_eq!(read_replies(&[owed], bytes.chunks(1)), (told, end));
@@ -88,7 +88,7 @@ fn an_error_text_is_told_until_the_next_one() {
 #[test]
 fn nothing_is_kept_that_is_not_asked_for() {
     let bytes = [b"\0\0\0\x06\x02\0\0\0\x01v".to_vec(), refused(b"no"), refused(MISSING_TEXT.as_bytes())];
-    let (told, _) = read_replies(&[Owed { keep: false, ..GET }], [&bytes.concat()[..]]);
+    let (told, _) = read_replies(&[PendingRequest { keep: false, ..GET }], [&bytes.concat()[..]]);
     let answers: Vec<_> = told.iter().map(|(reply, kept, _)| (reply.answer, kept.len())).collect();
     assert_eq!(answers, [(Answer::Value, 0), (Answer::Refused, 0), (Answer::Missing, 0)]);
 }

@@ -1,7 +1,7 @@
 //! What a book of header blocks writes.
 
 use plimsoll_wire::http2::hpack::{Decoder, put_integer, put_literal, put_string};
-use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBook, Indexing};
+use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 
 use super::{Pair, decode, dynamic_table, hex, pairs};
 
@@ -18,18 +18,18 @@ fn secret(field: Field) -> Field {
 }
 
 /// A book of these blocks, sealed.
-fn book<const N: usize>(blocks: [Vec<Field>; N]) -> (HeaderBook, [BlockId; N]) {
-    let mut book = HeaderBook::new();
+fn book<const N: usize>(blocks: [Vec<Field>; N]) -> (HeaderBlockCache, [BlockId; N]) {
+    let mut book = HeaderBlockCache::new();
     let ids = blocks.map(|fields| book.add(fields));
     book.seal();
     (book, ids)
 }
 
-fn write(book: &HeaderBook, block: BlockId, indexing: &mut Indexing) -> Vec<u8> {
+fn write(book: &HeaderBlockCache, block: BlockId, indexing: &mut Indexing) -> Vec<u8> {
     write_with(book, block, indexing, &[])
 }
 
-fn write_with(book: &HeaderBook, block: BlockId, indexing: &mut Indexing, values: &[&str]) -> Vec<u8> {
+fn write_with(book: &HeaderBlockCache, block: BlockId, indexing: &mut Indexing, values: &[&str]) -> Vec<u8> {
     let mut out = b"before".to_vec();
     let mut asked = 0;
     book.write(block, indexing, &mut out, |nth, out| {
@@ -160,7 +160,7 @@ fn secrets_are_never_indexed() {
 }
 
 /// What the table holds after each block was written twice, and nothing can change any more.
-fn settled(book: &HeaderBook, blocks: &[BlockId]) -> Vec<Pair> {
+fn settled(book: &HeaderBlockCache, blocks: &[BlockId]) -> Vec<Pair> {
     let (mut indexing, mut decoder) = (Indexing::default(), Decoder::new(4096));
     let mut epoch = 0;
     for round in 0..3 {
@@ -287,7 +287,7 @@ fn a_larger_limit_of_the_peer_changes_nothing() {
 
 #[test]
 fn nothing_is_indexed_before_a_book_is_sealed() {
-    let mut open = HeaderBook::new();
+    let mut open = HeaderBlockCache::new();
     let block = open.add(request("/"));
     assert_eq!(write(&open, block, &mut Indexing::default()), plain_request());
     open.seal();
@@ -309,7 +309,7 @@ fn blocks_without_fields_are_empty() {
 
 #[test]
 fn a_debug_print_holds_no_secret() {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let field = |name: &str, value: &str, never_indexed| Field {
         name: name.as_bytes().to_vec(),
         value: FieldValue::Fixed(value.as_bytes().to_vec()),

@@ -2,7 +2,7 @@
 
 use httlib_hpack::Encoder;
 use plimsoll_wire::http2::hpack::Decoder;
-use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBook, Indexing};
+use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -62,7 +62,7 @@ fn meaning(fields: &[Field], variable: &[u8]) -> Vec<Pair> {
     fields.iter().map(pair).collect()
 }
 
-fn write(book: &HeaderBook, block: BlockId, indexing: &mut Indexing, variable: &[u8]) -> Vec<u8> {
+fn write(book: &HeaderBlockCache, block: BlockId, indexing: &mut Indexing, variable: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     book.write(block, indexing, &mut out, |nth, out| {
         out.extend_from_slice(variable);
@@ -117,7 +117,7 @@ proptest! {
         blocks in prop::collection::vec(prop::collection::vec(field(), 0..12), 1..8),
         messages in prop::collection::vec((any::<Index>(), value(), settings()), 1..30),
     ) {
-        let mut book = HeaderBook::new();
+        let mut book = HeaderBlockCache::new();
         let all: Vec<_> = blocks.into_iter().map(|fields| (book.add(fields.clone()), fields)).collect();
         book.seal();
         let mut indexing = Indexing::new(own_limit);

@@ -1,7 +1,7 @@
 //! Properties over generated exchanges and arbitrary bytes.
 
 use plimsoll_wire::http1::{
-    Capture, HeadMemo, LONGEST_QUOTE, Limits, Owed, ResponseClient, write_response_head,
+    Capture, HeadMemo, LONGEST_QUOTE, Limits, PendingRequest, ResponseClient, write_response_head,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -113,7 +113,7 @@ fn carried() -> impl Strategy<Value = Carried> {
 /// One generated response: its bytes and what has to come of them.
 #[derive(Clone, Debug)]
 struct Exchange {
-    owed: Owed,
+    owed: PendingRequest,
     bytes: Vec<u8>,
     status: u16,
     body_bytes: u64,
@@ -153,7 +153,7 @@ prop_compose! {
             carried.append_to(&mut bytes);
         }
         let body_bytes = if without_body { 0 } else { carried.payload_bytes() };
-        let owed = Owed { head_request, capture };
+        let owed = PendingRequest { head_request, capture };
         // Of what is no success the begin is kept in any case.
         let mut kept = if without_body { Vec::new() } else { carried.payload() };
         kept.truncate(match status {
@@ -349,7 +349,7 @@ proptest! {
         let mut oracle = httparse::Response::new(&mut slots);
         prop_assert_eq!(oracle.parse(head.as_bytes()), Ok(httparse::Status::Complete(head.len())));
 
-        let owed = Owed { head_request: true, capture: Capture::Headers };
+        let owed = PendingRequest { head_request: true, capture: Capture::Headers };
         let mut client = ResponseClient::new();
         let read = client.next(&Limits::default(), &mut HeadMemo::new(), owed, &mut head.as_bytes());
         let response = read.unwrap().unwrap();

@@ -1,12 +1,12 @@
 //! Reading whole byte streams, cut in any way, into what came of them.
 
 use plimsoll_wire::http1::{
-    Capture, HeadMemo, Limits, Owed, ProtocolError, Request, RequestMemo, RequestServer, Response,
+    Capture, HeadMemo, Limits, PendingRequest, ProtocolError, Request, RequestMemo, RequestServer, Response,
     ResponseClient, Truncated,
 };
 
-pub(crate) const GET: Owed = Owed { head_request: false, capture: Capture::Nothing };
-pub(crate) const HEAD: Owed = Owed { head_request: true, capture: Capture::Nothing };
+pub(crate) const GET: PendingRequest = PendingRequest { head_request: false, capture: Capture::Nothing };
+pub(crate) const HEAD: PendingRequest = PendingRequest { head_request: true, capture: Capture::Nothing };
 
 /// What came of a connection to a server: its responses, how it ended, and the bytes consumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) enum Memory {
 pub(crate) fn read_responses<'p>(
     limits: &Limits,
     memory: Memory,
-    owed: &[Owed],
+    owed: &[PendingRequest],
     pieces: impl IntoIterator<Item = &'p [u8]>,
 ) -> Responses {
     let mut client = ResponseClient::new();
@@ -77,7 +77,7 @@ pub(crate) fn read_responses<'p>(
 }
 
 /// The same bytes at once.
-pub(crate) fn read_at_once(owed: &[Owed], bytes: &[u8]) -> Responses {
+pub(crate) fn read_at_once(owed: &[PendingRequest], bytes: &[u8]) -> Responses {
     read_responses(&Limits::default(), Memory::Kept, owed, [bytes])
 }
 

@@ -2,13 +2,14 @@
 
 use plimsoll_core::ErrorClass;
 use plimsoll_wire::http1::{
-    Capture, HeadMemo, Limits, Owed, ProtocolError, Response, ResponseClient, Truncated, write_response_head,
+    Capture, HeadMemo, Limits, PendingRequest, ProtocolError, Response, ResponseClient, Truncated,
+    write_response_head,
 };
 
 use crate::reading::{GET, HEAD, Memory, Responses, ResponsesEnd, read_at_once, read_responses};
 
 /// At once and byte by byte, with and without a memory of heads: one answer.
-fn read(owed: Owed, bytes: &[u8]) -> Responses {
+fn read(owed: PendingRequest, bytes: &[u8]) -> Responses {
     let at_once = read_at_once(&[owed], bytes);
     for memory in [Memory::Kept, Memory::FreshEveryTime] {
         let by_bytes = read_responses(&Limits::default(), memory, &[owed], bytes.chunks(1));
@@ -19,7 +20,7 @@ fn read(owed: Owed, bytes: &[u8]) -> Responses {
 }
 
 /// The only response in `bytes`, as status, payload bytes and keep-alive; all bytes are consumed.
-fn only(owed: Owed, bytes: &str) -> (u16, u64, bool) {
+fn only(owed: PendingRequest, bytes: &str) -> (u16, u64, bool) {
     let all = read(owed, bytes.as_bytes());
     assert_eq!(all.end, Ok(()), "{bytes:?}");
     let [response] = all.responses[..] else { panic!("one response in {bytes:?}, not {:?}", all.responses) };
@@ -27,7 +28,7 @@ fn only(owed: Owed, bytes: &str) -> (u16, u64, bool) {
     (response.status, response.body_bytes, response.keep_alive)
 }
 
-fn error(owed: Owed, bytes: &[u8]) -> ProtocolError {
+fn error(owed: PendingRequest, bytes: &[u8]) -> ProtocolError {
     match read(owed, bytes).end {
         Err(ResponsesEnd::Error(error)) => error,
         other => panic!("an error in {}, not {other:?}", bytes.escape_ascii()),
@@ -326,7 +327,7 @@ fn one_head_answers_get_and_head_requests_differently() {
 
 #[test]
 fn captured_heads_are_there_until_the_next_response() {
-    let capture = Owed { head_request: false, capture: Capture::Headers };
+    let capture = PendingRequest { head_request: false, capture: Capture::Headers };
     let bytes = b"\r\nHTTP/1.1 100 Continue\r\nLocation: /wrong\r\n\r\n\
         HTTP/1.1 302 Found\r\nLOCATION:/next \r\nSet-Cookie: a\r\nset-cookie: b\r\nEmpty:\r\n\
         Content-Length: 2\r\n\r\nok\
@@ -355,7 +356,7 @@ fn captured_heads_are_there_until_the_next_response() {
 
 #[test]
 fn a_captured_head_may_have_many_fields_and_end_with_the_connection() {
-    let capture = Owed { head_request: false, capture: Capture::Headers };
+    let capture = PendingRequest { head_request: false, capture: Capture::Headers };
     let bytes = format!("HTTP/1.1 200 OK\r\n{}last: here\r\n\r\nbody", "a:\n".repeat(200));
     let (mut client, mut memo) = (ResponseClient::new(), HeadMemo::new());
     let mut input = bytes.as_bytes();

@@ -106,8 +106,8 @@ fn settings_are_acknowledged_and_a_table_without_room_is_respected() {
 
 #[test]
 fn the_peers_table_size_reaches_the_encoder() {
-    use plimsoll_wire::http2::{Field, FieldValue, HeaderBook};
-    let mut book = HeaderBook::new();
+    use plimsoll_wire::http2::{Field, FieldValue, HeaderBlockCache};
+    let mut book = HeaderBlockCache::new();
     let value = FieldValue::Fixed(b"plimsoll".to_vec());
     let id = book.add(vec![Field { name: b"user-agent".to_vec(), value, never_indexed: false }]);
     book.seal();

@@ -1,6 +1,6 @@
 //! What is said in the tests: blocks of requests and replies with fixed and variable fields.
 
-use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBook, Indexing};
+use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 
 fn field(name: &str, value: &str) -> Field {
     let (name, value) = (name.as_bytes().to_vec(), FieldValue::Fixed(value.as_bytes().to_vec()));
@@ -16,13 +16,13 @@ pub(crate) const ASKS: usize = 5;
 
 /// The blocks of a client.
 pub(crate) struct Requests {
-    book: HeaderBook,
+    book: HeaderBlockCache,
     blocks: Vec<BlockId>,
 }
 
 impl Requests {
     pub(crate) fn new() -> Self {
-        let mut book = HeaderBook::new();
+        let mut book = HeaderBlockCache::new();
         let start = |method: &str| vec![field(":method", method), field(":scheme", "http")];
         let shared =
             || [field("user-agent", "pair/1"), field("authorization", "secret"), field("x-pad", PAD)];
@@ -81,7 +81,7 @@ pub(crate) fn id_of(ask: usize, number: u32) -> Option<String> {
 
 /// The blocks of a server.
 pub(crate) struct Replies {
-    book: HeaderBook,
+    book: HeaderBlockCache,
     blocks: Vec<BlockId>,
 }
 
@@ -90,7 +90,7 @@ pub(crate) const STATUSES: [u16; 4] = [200, 404, 503, 201];
 
 impl Replies {
     pub(crate) fn new() -> Self {
-        let mut book = HeaderBook::new();
+        let mut book = HeaderBlockCache::new();
         let mut blocks = Vec::new();
         for status in STATUSES {
             let mut fields =

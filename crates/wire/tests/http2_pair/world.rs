@@ -33,7 +33,7 @@ pub(crate) enum Fate {
 
 /// A request from begin to end. Its number is its place among those submitted, its stream `2 n + 1`.
 #[derive(Debug)]
-struct Course {
+struct Exchange {
     ask: usize,
     bytes: usize,
     ticket: u32,
@@ -60,7 +60,7 @@ pub(crate) struct World {
     replies: Replies,
     to_server: VecDeque<u8>,
     to_client: VecDeque<u8>,
-    courses: Vec<Course>,
+    courses: Vec<Exchange>,
     /// Requests that the server has not decided about, in the order in which they came.
     waiting: Vec<Request>,
     slow: Vec<Slow>,
@@ -115,7 +115,7 @@ impl World {
             &mut out,
         );
         assert!(!self.courses.iter().any(|course| course.end.is_none() && course.ticket == ticket));
-        self.courses.push(Course {
+        self.courses.push(Exchange {
             ask,
             bytes,
             ticket,
@@ -302,11 +302,11 @@ impl World {
 
     /// The open request that has this ticket.
     fn number_of(&self, ticket: u32) -> usize {
-        let open = |course: &Course| course.end.is_none() && course.ticket == ticket;
+        let open = |course: &Exchange| course.end.is_none() && course.ticket == ticket;
         self.courses.iter().position(open).expect("an event of a ticket that is free")
     }
 
-    fn course_of(&mut self, ticket: u32) -> &mut Course {
+    fn course_of(&mut self, ticket: u32) -> &mut Exchange {
         let number = self.number_of(ticket);
         &mut self.courses[number]
     }

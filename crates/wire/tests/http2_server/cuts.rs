@@ -12,7 +12,7 @@ use crate::link::{GET, POST, ok};
 
 /// Everything that a server did.
 #[derive(Debug, PartialEq)]
-struct Course {
+struct Transcript {
     said: Vec<u8>,
     requests: Vec<(Request, Vec<u8>, Vec<u8>)>,
     result: Result<(), ConnectionError>,
@@ -26,7 +26,7 @@ fn without_spans(request: Request) -> Request {
 }
 
 /// `answers`: by stream, whether it is answered when all has come.
-fn course<'p>(options: &ServerOptions, parts: impl Iterator<Item = &'p [u8]>) -> Course {
+fn course<'p>(options: &ServerOptions, parts: impl Iterator<Item = &'p [u8]>) -> Transcript {
     let (mut server, mut said, mut requests) = (Server::new(options), Vec::new(), Vec::new());
     let (mut heard, mut result) = (Vec::new(), Ok(()));
     server.start(&mut said);
@@ -44,7 +44,7 @@ fn course<'p>(options: &ServerOptions, parts: impl Iterator<Item = &'p [u8]>) ->
         server.reply(request.stream, ok, Payload::Bytes(path), &mut said);
     }
     let (active, cancelled) = (server.active(), server.cancelled());
-    Course { said, requests: heard, result, active, cancelled }
+    Transcript { said, requests: heard, result, active, cancelled }
 }
 
 fn same_however_cut(options: &ServerOptions, bytes: &[u8], sizes: &[usize]) {

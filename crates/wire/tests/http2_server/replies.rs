@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_wire::http2::{ErrorCode, Field, FieldValue, HeaderBook, Payload, ServerOptions};
+use plimsoll_wire::http2::{ErrorCode, Field, FieldValue, HeaderBlockCache, Payload, ServerOptions};
 
 use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADER_TABLE_SIZE, HEADERS,
@@ -223,7 +223,7 @@ fn streams_beyond_the_limit_are_refused() {
 
 #[test]
 fn replies_use_the_clients_table_as_far_as_it_allows() {
-    let mut book = HeaderBook::new();
+    let mut book = HeaderBlockCache::new();
     let fixed = |name: &str, value: &str| Field {
         name: name.as_bytes().to_vec(),
         value: FieldValue::Fixed(value.as_bytes().to_vec()),

@@ -109,7 +109,7 @@ struct Table {
 
 /// What a table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct TableContents {
     /// Records.
     pub records: u64,
     /// Of those since the beginning, records with an id that another one has, too; `None` where records have
@@ -122,7 +122,7 @@ pub struct Found {
     pub times_ms: Option<(i64, i64)>,
 }
 
-impl Found {
+impl TableContents {
     fn add(&mut self, other: Self) {
         let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
             (None, None) => None,
@@ -267,8 +267,8 @@ impl Check {
     ///
     /// # Errors
     /// What the store said instead.
-    pub fn found(&self, answers: &[(u16, &[u8])]) -> Result<Found, String> {
-        let mut all = Found::default();
+    pub fn found(&self, answers: &[(u16, &[u8])]) -> Result<TableContents, String> {
+        let mut all = TableContents::default();
         for (table, &(status, body)) in self.tables.iter().zip(answers) {
             all.add(table.found(status, body)?);
         }
@@ -336,7 +336,7 @@ impl Table {
         format!("SELECT {} FROM {}", columns.join(", "), quoted_if_needed(&self.name))
     }
 
-    fn found(&self, status: u16, body: &[u8]) -> Result<Found, String> {
+    fn found(&self, status: u16, body: &[u8]) -> Result<TableContents, String> {
         let said = || String::from_utf8_lossy(body).trim().chars().take(300).collect::<String>();
         let refused = || format!("asked for {}, the store answered {status}: {}", self.shown(), said());
         if status != 200 {
@@ -347,10 +347,10 @@ impl Table {
             Store::Arc => {
                 let rows = told.pointer("/data").and_then(Value::as_array).ok_or_else(refused)?;
                 // What is not there yet is no row.
-                let Some(row) = rows.first() else { return Ok(Found::default()) };
+                let Some(row) = rows.first() else { return Ok(TableContents::default()) };
                 let count = |column: usize| number(row.get(column)).ok_or_else(refused);
                 let time = |column: usize| row.get(column).and_then(Value::as_i64);
-                Ok(Found {
+                Ok(TableContents {
                     records: count(0)?,
                     misdated: Some(count(1)?),
                     times_ms: time(2).zip(time(3)),
@@ -373,7 +373,7 @@ impl Table {
                     Ok::<u64, String>(counts.filter_map(|count| count.as_u64()).max().unwrap_or(0))
                 };
                 let time = |number: usize| row(number).map(|row| row.first().and_then(Value::as_i64));
-                Ok(Found {
+                Ok(TableContents {
                     records: count(0)?,
                     misdated: Some(count(1)? + count(2)?),
                     times_ms: time(3)?.zip(time(4)?),
@@ -384,7 +384,7 @@ impl Table {
                 let result = told.pointer("/data/result").and_then(Value::as_array).ok_or_else(refused)?;
                 let count = result.first().and_then(|sample| sample.pointer("/value/1"));
                 // It counts records of the window alone: those at other times are missing.
-                Ok(Found { records: number(count).ok_or_else(refused)?, ..Found::default() })
+                Ok(TableContents { records: number(count).ok_or_else(refused)?, ..TableContents::default() })
             }
         }
     }

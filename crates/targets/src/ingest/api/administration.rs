@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::options::Permissions;
 use super::queries::timestamp;
-use super::{Api, Asked, denied, is_database, problem, refused};
+use super::{Api, ParsedRequest, denied, is_database, problem, refused};
 use crate::http_reply::HttpReply;
 
 /// Names that no database may have.
@@ -12,7 +12,7 @@ const RESERVED: [&str; 3] = ["system", "internal", "_internal"];
 
 impl Api {
     /// `GET /api/v1/auth/verify`, which is for everybody.
-    pub(super) fn verify(&self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn verify(&self, asked: &ParsedRequest<'_>) -> HttpReply {
         match self.setup.tokens.permissions(asked.request, asked.query) {
             Ok(permissions) => {
                 let permissions = names(permissions);
@@ -31,7 +31,7 @@ impl Api {
     }
 
     /// `POST /api/v1/auth/tokens`.
-    pub(super) fn create_token(&self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn create_token(&self, asked: &ParsedRequest<'_>) -> HttpReply {
         if !asked.may.admin {
             return denied("admin");
         }
@@ -75,14 +75,14 @@ impl Api {
     }
 
     /// `GET /api/v1/databases`.
-    pub(super) fn databases(&self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn databases(&self, asked: &ParsedRequest<'_>) -> HttpReply {
         let names = self.setup.store.names(asked.moment.at);
         let databases: Vec<_> = names.iter().map(|(name, of)| described(name, of.len())).collect();
         HttpReply::json(200, &json!({"databases": databases, "count": names.len()}))
     }
 
     /// `GET /api/v1/databases/NAME`.
-    pub(super) fn database(&self, asked: &Asked<'_>, name: &str) -> HttpReply {
+    pub(super) fn database(&self, asked: &ParsedRequest<'_>, name: &str) -> HttpReply {
         let names = self.setup.store.names(asked.moment.at);
         match names.iter().find(|(known, _)| known == name) {
             Some((name, of)) => HttpReply::json(200, &described(name, of.len())),
@@ -91,7 +91,7 @@ impl Api {
     }
 
     /// `GET /api/v1/databases/NAME/measurements`.
-    pub(super) fn measurements_of(&self, asked: &Asked<'_>, name: &str) -> HttpReply {
+    pub(super) fn measurements_of(&self, asked: &ParsedRequest<'_>, name: &str) -> HttpReply {
         let names = self.setup.store.names(asked.moment.at);
         let Some((database, of)) = names.iter().find(|(known, _)| known == name) else {
             return unknown(name);
@@ -101,7 +101,7 @@ impl Api {
     }
 
     /// `POST /api/v1/databases`.
-    pub(super) fn create_database(&self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn create_database(&self, asked: &ParsedRequest<'_>) -> HttpReply {
         if !asked.may.admin {
             return denied("admin");
         }
@@ -131,7 +131,7 @@ impl Api {
     }
 
     /// `GET /api/v1/measurements`.
-    pub(super) fn measurements(&mut self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn measurements(&mut self, asked: &ParsedRequest<'_>) -> HttpReply {
         let wanted = asked.parameter("database");
         let mut all = Vec::new();
         for (database, measurements) in self.setup.store.names(asked.moment.at) {
@@ -146,7 +146,7 @@ impl Api {
     }
 
     /// `GET /plimsoll/acknowledged`: the truth.
-    pub(super) fn acknowledged(&mut self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn acknowledged(&mut self, asked: &ParsedRequest<'_>) -> HttpReply {
         let all = self.setup.store.acknowledged(asked.moment.at);
         let all = all.iter().map(|of| {
             json!({

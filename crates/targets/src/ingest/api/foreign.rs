@@ -6,7 +6,7 @@ use super::super::batch::Decoded;
 use super::super::foreign::{self, Bulk, Signal};
 use super::super::payload::{Damage, unsnapped};
 use super::writes::{Taken, check_database};
-use super::{Api, Asked, text};
+use super::{Api, ParsedRequest, text};
 use crate::http_reply::HttpReply;
 
 /// The most bytes of a message in a `google.rpc.Status`: with fewer than 128 its length is one byte.
@@ -80,7 +80,11 @@ impl Foreign {
 
 impl Api {
     /// Reads a payload of another protocol; with its bytes without compression.
-    pub(super) fn foreign(&mut self, form: Foreign, asked: &Asked<'_>) -> Result<(u64, Taken), HttpReply> {
+    pub(super) fn foreign(
+        &mut self,
+        form: Foreign,
+        asked: &ParsedRequest<'_>,
+    ) -> Result<(u64, Taken), HttpReply> {
         let database = asked.field("x-arc-database").unwrap_or_else(|| form.database().to_owned());
         check_database(&database)?;
         let media = asked.field("content-type").unwrap_or_default().to_ascii_lowercase();

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::queries::{MOST_RUNNING, MOST_WAITING, Question};
-use super::super::query::{Found, LONGEST_SQL, Refused};
+use super::super::query::{LONGEST_SQL, QueryResult, Refused};
 use super::super::time;
-use super::{Answer, Api, Asked, denied, is_database, is_measurement};
+use super::{Answer, Api, ParsedRequest, denied, is_database, is_measurement};
 use crate::http_reply::HttpReply;
 
 /// Rows of a measurement if the request names no number: what the real server gives.
@@ -13,7 +13,7 @@ const USUAL_ROWS: &str = "100";
 
 impl Api {
     /// `POST /api/v1/query`.
-    pub(super) fn query(&mut self, asked: &Asked<'_>) -> Answer {
+    pub(super) fn query(&mut self, asked: &ParsedRequest<'_>) -> Answer {
         if !asked.may.read {
             return denied("read").into();
         }
@@ -35,7 +35,7 @@ impl Api {
     }
 
     /// `GET /api/v1/query/MEASUREMENT?database=`.
-    pub(super) fn measurement(&mut self, asked: &Asked<'_>, measurement: &str) -> Answer {
+    pub(super) fn measurement(&mut self, asked: &ParsedRequest<'_>, measurement: &str) -> Answer {
         if !asked.may.read {
             return denied("read").into();
         }
@@ -69,7 +69,7 @@ impl Api {
     }
 
     /// Has a query run.
-    fn run(&mut self, sql: &str, database: &str, asked: &Asked<'_>) -> Answer {
+    fn run(&mut self, sql: &str, database: &str, asked: &ParsedRequest<'_>) -> Answer {
         self.counts.queries += 1;
         if sql.len() > LONGEST_SQL {
             return refused(&format!("this target takes at most {LONGEST_SQL} bytes of SQL"), asked);
@@ -84,7 +84,7 @@ impl Api {
 }
 
 /// The reply to a query that was run.
-pub(crate) fn tell(found: Result<Found, Refused>, millis: u64, timestamp: &str) -> HttpReply {
+pub(crate) fn tell(found: Result<QueryResult, Refused>, millis: u64, timestamp: &str) -> HttpReply {
     match found {
         Ok(found) => told(found, millis, timestamp),
         Err(Refused::Dangerous) => failed(400, "Dangerous SQL operation not allowed", timestamp),
@@ -101,7 +101,7 @@ pub(crate) fn overloaded(timestamp: &str) -> HttpReply {
     failed(503, &why, timestamp).with_field("retry-after", "1")
 }
 
-fn told(found: Found, millis: u64, timestamp: &str) -> HttpReply {
+fn told(found: QueryResult, millis: u64, timestamp: &str) -> HttpReply {
     let (columns, rows) = (json!(found.columns), found.rows);
     // It may be long: the rows are moved, and not copied.
     let mut body = found.data;
@@ -117,7 +117,7 @@ fn told(found: Found, millis: u64, timestamp: &str) -> HttpReply {
 }
 
 /// The answer to a query that cannot be run.
-fn refused(why: &str, asked: &Asked<'_>) -> Answer {
+fn refused(why: &str, asked: &ParsedRequest<'_>) -> Answer {
     failed(400, why, &timestamp(asked)).into()
 }
 
@@ -130,7 +130,7 @@ fn failed(status: u16, why: &str, timestamp: &str) -> HttpReply {
 }
 
 /// When a request came, in whole seconds.
-pub(super) fn timestamp(asked: &Asked<'_>) -> String {
+pub(super) fn timestamp(asked: &ParsedRequest<'_>) -> String {
     let written = time::written(asked.moment.micros());
     format!("{}Z", written.split('.').next().unwrap_or_default())
 }

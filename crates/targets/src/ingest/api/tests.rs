@@ -4,14 +4,14 @@ use std::sync::Arc;
 use plimsoll_driver::Endpoint;
 
 use super::super::batch::tests::packed;
-use super::super::http::{Caller, Course, Held, HttpDesk};
+use super::super::http::{Caller, ConnectionFate, Held, HttpHandler};
 use super::super::options::{IngestOptions, Lie, LieKind, Token};
 use super::*;
 use crate::sink::Delay;
 
-/// A desk with one connection, and a clock that is set.
+/// A handler with one connection, and a clock that is set.
 struct Table {
-    desk: HttpDesk,
+    handler: HttpHandler,
     caller: Caller,
     at: Nanos,
 }
@@ -49,20 +49,20 @@ fn options() -> IngestOptions {
 impl Table {
     fn new(options: IngestOptions) -> Self {
         let setup = Arc::new(Setup::new(options));
-        Self { desk: HttpDesk::new(setup), caller: Caller::default(), at: Nanos::from_secs(100) }
+        Self { handler: HttpHandler::new(setup), caller: Caller::default(), at: Nanos::from_secs(100) }
     }
 
-    fn send(&mut self, line: &str, fields: &str, body: &[u8]) -> Course {
+    fn send(&mut self, line: &str, fields: &str, body: &[u8]) -> ConnectionFate {
         let length = body.len();
         let mut bytes = format!("{line} HTTP/1.1\r\n{fields}content-length: {length}\r\n\r\n").into_bytes();
         bytes.extend_from_slice(body);
         // It is 2023-11-14T22:13:20Z and as long as the test takes.
         let unix = Nanos(1_700_000_000_000_000_000 + self.at.0);
         let moment = Moment { at: self.at, unix };
-        let mut course = self.desk.read(&mut self.caller, moment, &bytes);
+        let mut course = self.handler.read(&mut self.caller, moment, &bytes);
         // A query runs on a thread of its own.
         while self.caller.is_owed() {
-            match self.desk.settle(&mut self.caller, moment) {
+            match self.handler.settle(&mut self.caller, moment) {
                 Some(next) => course = next,
                 None => std::thread::yield_now(),
             }
@@ -71,8 +71,8 @@ impl Table {
     }
 
     fn ask(&mut self, line: &str, fields: &str, body: &[u8]) -> Told {
-        assert_eq!(self.send(line, fields, body), Course::GoesOn);
-        told(&std::mem::take(&mut self.desk.out))
+        assert_eq!(self.send(line, fields, body), ConnectionFate::GoesOn);
+        told(&std::mem::take(&mut self.handler.out))
     }
 
     /// Status and body of a write of JSON, packed.
@@ -257,27 +257,30 @@ fn writes_that_mean_nothing_are_refused_in_the_words_of_the_real_server() {
         assert_eq!(table.ask(line, ADMIN, b"").status, 405, "{line}");
     }
     assert_eq!(table.ask("GET /elsewhere", ADMIN, b"").status, 404);
-    assert_eq!(table.desk.api().counts.writes, 0);
-    assert_eq!(table.desk.api().counts.refusals, 12);
+    assert_eq!(table.handler.api().counts.writes, 0);
+    assert_eq!(table.handler.api().counts.refusals, 12);
 }
 
 #[test]
 fn a_payload_above_the_most_ends_the_connection() {
     let mut table = Table::new(options());
-    assert_eq!(table.send(WRITE, ADMIN, &vec![0xc0; (1 << 20) + 1]), Course::Reset);
+    assert_eq!(table.send(WRITE, ADMIN, &vec![0xc0; (1 << 20) + 1]), ConnectionFate::Reset);
     let mut table = Table::new(options());
     let head = format!("{WRITE} HTTP/1.1\r\n{ADMIN}content-length: 99999999\r\n\r\n");
     let moment = Moment { at: Nanos(0), unix: Nanos(0) };
-    assert_eq!(table.desk.read(&mut table.caller, moment, head.as_bytes()), Course::GoesOn);
-    assert_eq!(table.desk.read(&mut table.caller, moment, &[0; 1 << 20]), Course::GoesOn);
+    assert_eq!(table.handler.read(&mut table.caller, moment, head.as_bytes()), ConnectionFate::GoesOn);
+    assert_eq!(table.handler.read(&mut table.caller, moment, &[0; 1 << 20]), ConnectionFate::GoesOn);
     assert_eq!(
-        table.desk.read(&mut table.caller, moment, &[0]),
-        Course::Reset,
+        table.handler.read(&mut table.caller, moment, &[0]),
+        ConnectionFate::Reset,
         "it is not waited for the rest"
     );
     let mut table = Table::new(options());
-    assert_eq!(table.desk.read(&mut table.caller, moment, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Course::Ends);
-    assert_eq!(told(&table.desk.out).status, 400);
+    assert_eq!(
+        table.handler.read(&mut table.caller, moment, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        ConnectionFate::Ends
+    );
+    assert_eq!(told(&table.handler.out).status, 400);
 }
 
 #[test]
@@ -415,7 +418,7 @@ fn lines_are_written_to_the_database_that_is_named() {
         let expected = r#""columns":["n","s"],"data":[[2,3]],"row_count":1"#;
         assert_eq!(table.query(&format!("SELECT COUNT(*) AS n, SUM(v) AS s FROM {database}.cpu")), expected);
     }
-    assert_eq!(table.desk.api().counts.skipped, 4);
+    assert_eq!(table.handler.api().counts.skipped, 4);
     for (path, body, expected) in [
         ("POST /write?precision=h", &lines[..], "invalid precision \"h\": must be ns, us, ms, or s"),
         ("POST /write", b"", "Empty request body"),
@@ -447,7 +450,7 @@ fn what_was_acknowledged_is_told_truly_also_of_lies() {
     }
     let lie = Some(Lie { kind: LieKind::Unacknowledged, share: 1.0 });
     let mut table = Table::new(IngestOptions { lie, ..options() });
-    assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), Course::Reset);
+    assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), ConnectionFate::Reset);
     table.caller = Caller::default();
     let told = table.ask("GET /plimsoll/acknowledged", ADMIN, b"").body;
     assert!(told.contains(r#""rows":0,"visible":0,"buffered":1,"#), "{told}");
@@ -458,8 +461,8 @@ fn failures_are_told_and_nothing_is_stored_of_them() {
     let mut table = Table::new(IngestOptions { fails: vec![(503, 1.0)], ..options() });
     assert_eq!(table.write(ROW), (503, error("refused on purpose")));
     let mut table = Table::new(IngestOptions { reset: 1.0, ..options() });
-    assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), Course::Reset);
-    assert_eq!((table.desk.api().counts.writes, table.desk.api().counts.failures), (0, 1));
+    assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), ConnectionFate::Reset);
+    assert_eq!((table.handler.api().counts.writes, table.handler.api().counts.failures), (0, 1));
     let mut table = Table::new(IngestOptions { full_after: Some(60), ..options() });
     assert_eq!(table.write(ROW).0, 204);
     let full = "Failed to write records: write data: no space left on device";
@@ -470,11 +473,11 @@ fn failures_are_told_and_nothing_is_stored_of_them() {
 fn replies_wait_for_their_time_and_for_those_before_them() {
     let delay = Delay::Constant(Nanos::from_millis(5));
     let mut table = Table::new(IngestOptions { delay, ..options() });
-    assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), Course::GoesOn);
-    assert_eq!(table.send("GET /ready", "connection: close\r\n", b""), Course::Ends);
-    assert_eq!(table.desk.out, b"");
+    assert_eq!(table.send(WRITE, ADMIN, &packed(ROW)), ConnectionFate::GoesOn);
+    assert_eq!(table.send("GET /ready", "connection: close\r\n", b""), ConnectionFate::Ends);
+    assert_eq!(table.handler.out, b"");
     let due = table.at + Nanos::from_millis(5);
-    let [first, second] = &table.desk.held[..] else { panic!("{:?}", table.desk.held) };
+    let [first, second] = &table.handler.held[..] else { panic!("{:?}", table.handler.held) };
     assert_eq!(*first, Held { due, bytes: b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(), ends: false });
     assert_eq!((second.due, told(&second.bytes).status, second.ends), (due, 200, true));
 }
@@ -493,18 +496,18 @@ fn requests_may_be_pipelined_and_cut_anywhere() {
         let mut table = Table::new(options());
         let moment = Moment { at: Nanos(0), unix: Nanos(0) };
         for piece in bytes.chunks(size) {
-            assert_eq!(table.desk.read(&mut table.caller, moment, piece), Course::GoesOn);
+            assert_eq!(table.handler.read(&mut table.caller, moment, piece), ConnectionFate::GoesOn);
         }
-        assert_eq!(table.desk.out, b"HTTP/1.1 204 No Content\r\n\r\n".repeat(2), "{size}");
+        assert_eq!(table.handler.out, b"HTTP/1.1 204 No Content\r\n\r\n".repeat(2), "{size}");
     }
     let mut table = Table::new(options());
     let fields = format!("{ADMIN}expect: 100-continue\r\n");
     let head = format!("{WRITE} HTTP/1.1\r\n{fields}content-length: {}\r\n\r\n", body.len());
     let moment = Moment { at: Nanos(0), unix: Nanos(0) };
-    table.desk.read(&mut table.caller, moment, head.as_bytes());
-    assert_eq!(std::mem::take(&mut table.desk.out), b"HTTP/1.1 100 Continue\r\n\r\n");
-    table.desk.read(&mut table.caller, moment, &body);
-    assert_eq!(told(&table.desk.out).status, 204);
+    table.handler.read(&mut table.caller, moment, head.as_bytes());
+    assert_eq!(std::mem::take(&mut table.handler.out), b"HTTP/1.1 100 Continue\r\n\r\n");
+    table.handler.read(&mut table.caller, moment, &body);
+    assert_eq!(told(&table.handler.out).status, 204);
 }
 
 #[test]

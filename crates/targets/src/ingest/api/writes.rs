@@ -6,11 +6,11 @@ use plimsoll_core::Nanos;
 use serde_json::json;
 
 use super::super::batch::{self, Decoded};
-use super::super::liar::Fate;
+use super::super::fault_injector::Fate;
 use super::super::line_protocol::{self, Precision};
 use super::super::payload::{Compression, Damage};
 use super::foreign::Foreign;
-use super::{Answer, Api, Asked, is_database, is_measurement, problem};
+use super::{Answer, Api, ParsedRequest, is_database, is_measurement, problem};
 use crate::http_reply::HttpReply;
 use crate::sink::Intent;
 
@@ -22,7 +22,7 @@ const MEASUREMENT_NAMES: &str =
 
 /// How something is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum WriteFormat {
     /// MessagePack, columnar or in rows.
     MessagePack,
     /// InfluxDB's line protocol, with the parameter that names the database; `None`: only the field does.
@@ -39,7 +39,7 @@ pub(crate) struct Taken {
     pub(crate) accepted: HttpReply,
 }
 
-impl Form {
+impl WriteFormat {
     /// What is written at this path.
     pub(crate) fn of(path: &[u8]) -> Option<Self> {
         Some(match path {
@@ -63,7 +63,7 @@ impl Form {
 
 impl Api {
     /// Takes a payload, unless it is one of those that fail on purpose.
-    pub(super) fn write(&mut self, form: Form, asked: &Asked<'_>) -> Answer {
+    pub(super) fn write(&mut self, form: WriteFormat, asked: &ParsedRequest<'_>) -> Answer {
         let mut service = Nanos::ZERO;
         if let Some(law) = &self.setup.law {
             // Relaxed: numbers have to be unique, nothing else is published by them.
@@ -94,12 +94,12 @@ impl Api {
     }
 
     /// Stores what a payload holds, all of it or nothing.
-    fn take(&mut self, form: Form, asked: &Asked<'_>) -> Result<Option<HttpReply>, HttpReply> {
+    fn take(&mut self, form: WriteFormat, asked: &ParsedRequest<'_>) -> Result<Option<HttpReply>, HttpReply> {
         let (bytes, Taken { database, decoded, accepted }) = self.read(form, asked)?;
         if let Some(conflict) = decoded.conflict {
             return Err(form.failed(&conflict));
         }
-        let fate = self.setup.liar.fate();
+        let fate = self.setup.injector.fate();
         let stored = self.setup.store.write(&database, decoded.batches, bytes, fate, asked.moment.at);
         stored.map_err(|why| form.failed(&why))?;
         self.counts.skipped += decoded.skipped;
@@ -112,15 +112,15 @@ impl Api {
     }
 
     /// Reads a payload; with its bytes without compression.
-    fn read(&mut self, form: Form, asked: &Asked<'_>) -> Result<(u64, Taken), HttpReply> {
+    fn read(&mut self, form: WriteFormat, asked: &ParsedRequest<'_>) -> Result<(u64, Taken), HttpReply> {
         match form {
-            Form::MessagePack => self.message_pack(asked),
-            Form::Lines(parameter) => self.lines(asked, parameter),
-            Form::Foreign(form) => self.foreign(form, asked),
+            WriteFormat::MessagePack => self.message_pack(asked),
+            WriteFormat::Lines(parameter) => self.lines(asked, parameter),
+            WriteFormat::Foreign(form) => self.foreign(form, asked),
         }
     }
 
-    fn message_pack(&mut self, asked: &Asked<'_>) -> Result<(u64, Taken), HttpReply> {
+    fn message_pack(&mut self, asked: &ParsedRequest<'_>) -> Result<(u64, Taken), HttpReply> {
         if asked.body.is_empty() {
             return Err(problem(400, "Empty payload"));
         }
@@ -136,7 +136,11 @@ impl Api {
         Ok((bytes, Taken { database, decoded, accepted: HttpReply::empty(204) }))
     }
 
-    fn lines(&mut self, asked: &Asked<'_>, parameter: Option<&str>) -> Result<(u64, Taken), HttpReply> {
+    fn lines(
+        &mut self,
+        asked: &ParsedRequest<'_>,
+        parameter: Option<&str>,
+    ) -> Result<(u64, Taken), HttpReply> {
         let named = asked.field("x-arc-database");
         let database = named.or_else(|| asked.parameter(parameter?)).unwrap_or_else(|| "default".to_owned());
         check_database(&database)?;
@@ -171,7 +175,7 @@ impl Api {
         self.decompressor.plain(compression, body, most).map_err(|damage| refused(compression, &damage))
     }
 
-    pub(super) fn flush(&self, asked: &Asked<'_>) -> HttpReply {
+    pub(super) fn flush(&self, asked: &ParsedRequest<'_>) -> HttpReply {
         if !asked.may.admin {
             return super::denied("admin");
         }

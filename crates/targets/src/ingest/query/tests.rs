@@ -4,7 +4,7 @@ use plimsoll_workloads::ingest::demo::{Demo, Prefix};
 
 use super::super::batch::decode;
 use super::super::batch::tests::packed;
-use super::super::liar::Fate;
+use super::super::fault_injector::Fate;
 use super::super::store::Limits;
 use super::*;
 
@@ -24,7 +24,7 @@ fn write(store: &Store, database: &str, json: &str) {
     store.flush();
 }
 
-fn ask(store: &Store, sql: &str) -> Result<Found, Refused> {
+fn ask(store: &Store, sql: &str) -> Result<QueryResult, Refused> {
     run(store, sql, "default", Nanos(0), || true)
 }
 

@@ -98,7 +98,7 @@ fn worker(change: impl FnOnce(&mut SinkOptions)) -> Worker<Kernel> {
 
 impl Worker<Kernel> {
     fn hear(&mut self, bytes: &[u8]) {
-        let kernel = &mut self.outlet.backend;
+        let kernel = &mut self.writer.backend;
         let data = Chunk { buffer: 0, offset: kernel.came.len() as u32, length: bytes.len() as u32 };
         kernel.came.extend_from_slice(bytes);
         if !bytes.is_empty() {
@@ -108,10 +108,10 @@ impl Worker<Kernel> {
 
     /// A pass at a later time; what the kernel took meanwhile goes by its own accord before it.
     fn go_on(&mut self) -> Vec<u8> {
-        self.outlet.backend.time += RECALL_AFTER * 2;
-        self.outlet.backend.flush();
+        self.writer.backend.time += RECALL_AFTER * 2;
+        self.writer.backend.flush();
         self.pass();
-        std::mem::take(&mut self.outlet.backend.taken)
+        std::mem::take(&mut self.writer.backend.taken)
     }
 
     fn rows(&self) -> &[TruthRow] {
@@ -143,8 +143,8 @@ fn many_streams_of_a_client_that_reads_slowly_fill_no_memory() {
         for _ in 0..20 {
             assert!(worker.go_on().is_empty());
         }
-        assert!(worker.outlet.backend.outbox.len() >= UNSENT_BYTES, "it is not idle either");
-        worker.outlet.backend.takes = 300_000;
+        assert!(worker.writer.backend.outbox.len() >= UNSENT_BYTES, "it is not idle either");
+        worker.writer.backend.takes = 300_000;
         let (mut events, mut passes) = (Vec::new(), 0);
         while client.active() > 0 {
             let mut out = Vec::new();
@@ -158,7 +158,7 @@ fn many_streams_of_a_client_that_reads_slowly_fill_no_memory() {
             _ => false,
         };
         assert_eq!(events.iter().filter(|event| whole(event)).count(), 16);
-        assert!(worker.outlet.backend.peak <= BOUND, "{}", worker.outlet.backend.peak);
+        assert!(worker.writer.backend.peak <= BOUND, "{}", worker.writer.backend.peak);
         assert_eq!((worker.tally.replied, worker.rows().len()), (16, 16));
         assert_eq!(worker.table.get(CONN).map(|connection| connection.state.outstanding), Some(0));
         assert_eq!(worker.stalled.next(), Nanos::MAX);
@@ -172,22 +172,22 @@ fn windows_that_are_opened_all_at_once_fill_no_memory() {
     let (_, out, _) = client(&options, 50);
     worker.hear(&out);
     worker.go_on();
-    assert!(worker.outlet.backend.outbox.len() < 10_000);
+    assert!(worker.writer.backend.outbox.len() < 10_000);
     // SETTINGS_INITIAL_WINDOW_SIZE, and WINDOW_UPDATE of the connection.
     let size = (1_u32 << 30).to_be_bytes();
     worker.hear(&[&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4][..], &size].concat());
     worker.hear(&[&[0, 0, 4, 8, 0, 0, 0, 0, 0][..], &size].concat());
     (0..10).for_each(|_| _ = worker.go_on());
     let held = 50 * (PIECE_BYTES + 9);
-    assert!(worker.outlet.backend.peak <= BOUND + held, "{}", worker.outlet.backend.peak);
-    worker.outlet.backend.takes = usize::MAX;
+    assert!(worker.writer.backend.peak <= BOUND + held, "{}", worker.writer.backend.peak);
+    worker.writer.backend.takes = usize::MAX;
     let mut sent = 0;
     for _ in 0..1000 {
         sent += worker.go_on().len();
     }
     assert!(sent > 50 * BODY);
     assert_eq!(worker.tally.replied, 50);
-    assert!(worker.outlet.backend.peak <= BOUND + held, "{}", worker.outlet.backend.peak);
+    assert!(worker.writer.backend.peak <= BOUND + held, "{}", worker.writer.backend.peak);
 }
 
 #[test]
@@ -199,18 +199,18 @@ fn what_is_begun_is_abandoned_with_its_stream_and_with_its_connection() {
     let mut out = Vec::new();
     tickets[..2].iter().for_each(|&ticket| client.cancel(ticket, &mut out));
     worker.hear(&out);
-    worker.outlet.backend.takes = 3 * UNSENT_BYTES;
+    worker.writer.backend.takes = 3 * UNSENT_BYTES;
     worker.go_on();
     worker.go_on();
     assert_eq!((worker.tally.abandoned, worker.tally.cancelled), (2, 0));
     let error = SystemError { errno: 104 };
-    worker.outlet.backend.events.push_back(Event::Failed { conn: CONN, at: Nanos::ZERO, error });
+    worker.writer.backend.events.push_back(Event::Failed { conn: CONN, at: Nanos::ZERO, error });
     worker.go_on();
     assert_eq!((worker.tally.abandoned, worker.tally.cancelled, worker.tally.replied), (5, 2, 0));
     let mut numbers: Vec<_> = worker.rows().iter().map(|row| row.number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [0, 1, 2, 3, 4]);
-    assert!(worker.outlet.backend.closed);
+    assert!(worker.writer.backend.closed);
     worker.go_on();
     assert_eq!(worker.stalled.next(), Nanos::MAX);
 }
@@ -220,12 +220,12 @@ fn who_ends_its_side_opens_no_windows() {
     let mut worker = worker(|_| {});
     let options = ClientOptions { stream_window: 100, ..ClientOptions::default() };
     worker.hear(&client(&options, 3).1);
-    worker.outlet.backend.takes = usize::MAX;
+    worker.writer.backend.takes = usize::MAX;
     worker.go_on();
-    assert!(!worker.outlet.backend.closed);
-    worker.outlet.backend.events.push_back(Event::Closed { conn: CONN, at: Nanos::ZERO });
+    assert!(!worker.writer.backend.closed);
+    worker.writer.backend.events.push_back(Event::Closed { conn: CONN, at: Nanos::ZERO });
     worker.go_on();
-    assert_eq!((worker.tally.abandoned, worker.outlet.backend.closed), (3, true));
+    assert_eq!((worker.tally.abandoned, worker.writer.backend.closed), (3, true));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_connection_with_tls_keeps_the_order_of_its_replies_and_fills_no_memory() {
             options.faults.close_idle_after = Some(6);
         });
         let mut session = Session::client(&config, "localhost").unwrap();
-        worker.outlet.backend.takes = usize::MAX;
+        worker.writer.backend.takes = usize::MAX;
         let (mut plain, mut out) = (Vec::new(), Vec::new());
         session.transmit(&mut out);
         while session.is_handshaking() {
@@ -253,20 +253,20 @@ fn a_connection_with_tls_keeps_the_order_of_its_replies_and_fills_no_memory() {
         }
         session.send(&b"GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(6), &mut out);
         worker.hear(&out);
-        worker.outlet.backend.takes = 0;
+        worker.writer.backend.takes = 0;
         (0..10).for_each(|_| _ = worker.go_on());
-        worker.outlet.backend.takes = 200_000;
+        worker.writer.backend.takes = 200_000;
         let mut passes = 0;
-        while !worker.outlet.backend.closed {
+        while !worker.writer.backend.closed {
             session.receive(&worker.go_on(), &mut plain).unwrap();
             passes += 1;
             assert!(passes < 2000, "{:?}", worker.tally);
         }
-        worker.outlet.backend.takes = usize::MAX;
-        worker.outlet.backend.flush();
-        let rest = std::mem::take(&mut worker.outlet.backend.taken);
+        worker.writer.backend.takes = usize::MAX;
+        worker.writer.backend.flush();
+        let rest = std::mem::take(&mut worker.writer.backend.taken);
         session.receive(&rest, &mut plain).unwrap();
-        assert!(worker.outlet.backend.peak <= BOUND, "{}", worker.outlet.backend.peak);
+        assert!(worker.writer.backend.peak <= BOUND, "{}", worker.writer.backend.peak);
         let mut rest = plain.as_slice();
         for _ in 0..6 {
             let end = rest.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;

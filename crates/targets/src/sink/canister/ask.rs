@@ -10,7 +10,7 @@ const MAX_ASKED: usize = 100;
 
 /// What a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum CanisterRequest {
     Status,
     Query(Call),
     Update {
@@ -54,7 +54,7 @@ enum Endpoint {
     ReadState,
 }
 
-impl Asked {
+impl CanisterRequest {
     /// What `method` on `path` with this body asks for, at `now_ns` since 1970.
     pub(crate) fn read(subnet: &Subnet, method: &[u8], path: &[u8], body: &[u8], now_ns: u64) -> Self {
         if path == b"/api/v2/status" {

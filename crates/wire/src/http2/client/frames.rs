@@ -4,11 +4,11 @@ use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::frame::{
     FrameHead, HEAD_BYTES, flag, header_fragment, kind, put_go_away, put_rst_stream, put_window_update,
 };
+use crate::http2::frame_reader::{FrameReader, Piece};
 use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
-use crate::http2::intake::{Intake, Piece};
 
 use super::head::{ResponseHead, decode_head};
-use super::stream::Keep;
+use super::stream::Retention;
 use super::{Client, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, QUOTED_FROM, StreamFailure};
 
 /// Where the effects of a frame go.
@@ -48,30 +48,30 @@ impl Client {
     fn read(&mut self, input: &[u8], sinks: &mut Sinks<'_>) -> Result<(), ConnectionError> {
         if !self.ready {
             let mut room = [0; HEAD_BYTES];
-            self.check_first(self.intake.peek(input, &mut room))?;
+            self.check_first(self.frame_reader.peek(input, &mut room))?;
         }
-        // The pieces borrow from the intake, and what they say changes everything else.
-        let mut intake = std::mem::take(&mut self.intake);
-        let result = self.read_pieces(&mut intake, input, sinks);
-        self.intake = intake;
+        // The pieces borrow from the reader, and what they say changes everything else.
+        let mut frame_reader = std::mem::take(&mut self.frame_reader);
+        let result = self.read_pieces(&mut frame_reader, input, sinks);
+        self.frame_reader = frame_reader;
         self.begin_cut();
         result
     }
 
     fn read_pieces(
         &mut self,
-        intake: &mut Intake,
+        frame_reader: &mut FrameReader,
         mut input: &[u8],
         sinks: &mut Sinks<'_>,
     ) -> Result<(), ConnectionError> {
         loop {
-            if intake.is_between_frames() {
+            if frame_reader.is_between_frames() {
                 self.read_responses(&mut input, sinks)?;
             }
             if sinks.quotes {
-                intake.tell_content();
+                frame_reader.tell_content();
             }
-            match intake.next(&mut input, self.options.max_frame_size)? {
+            match frame_reader.next(&mut input, self.options.max_frame_size)? {
                 Some(piece) => self.piece(piece, sinks)?,
                 None => return Ok(()),
             }
@@ -243,9 +243,9 @@ impl Client {
     #[inline]
     fn keep_content(&mut self, ticket: u32, content: &[u8]) {
         let most = match self.slots[ticket as usize].keeps {
-            Keep::Nothing => return,
-            Keep::Quote => LONGEST_QUOTE,
-            Keep::Whole => LONGEST_KEPT_BODY,
+            Retention::Nothing => return,
+            Retention::Quote => LONGEST_QUOTE,
+            Retention::Whole => LONGEST_KEPT_BODY,
         };
         let body = &mut self.bodies[ticket as usize];
         let room = most.saturating_sub(body.len());
@@ -256,7 +256,7 @@ impl Client {
     #[cold]
     fn quote(&mut self, ticket: u32, sinks: &mut Sinks<'_>) {
         sinks.quotes = true;
-        self.slots[ticket as usize].keeps = Keep::Quote;
+        self.slots[ticket as usize].keeps = Retention::Quote;
         self.clear_body(ticket);
     }
 
@@ -327,7 +327,7 @@ impl Client {
             Ok(head) => {
                 let stream = &mut self.slots[ticket as usize];
                 stream.take_head(head.status, head.content_length, block.len());
-                let quotes = head.status >= QUOTED_FROM && stream.keeps == Keep::Nothing;
+                let quotes = head.status >= QUOTED_FROM && stream.keeps == Retention::Nothing;
                 if end {
                     self.complete(ticket, sinks);
                 } else if quotes {
@@ -444,7 +444,7 @@ impl Client {
     /// A HEADERS frame that is cut begins its response, too.
     #[inline]
     fn begin_cut(&mut self) {
-        if let Some(head) = self.intake.cut_head()
+        if let Some(head) = self.frame_reader.cut_head()
             && head.kind == kind::HEADERS
             && let Some(ticket) = self.streams.find(head.stream)
         {

@@ -12,7 +12,7 @@ const ANY_LENGTH: u64 = u64::MAX;
 
 /// What is kept of the content of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub(super) enum Retention {
     Nothing,
     /// Its begin: it is no success.
     Quote,
@@ -37,7 +37,7 @@ pub(super) struct Stream {
     pub(super) status: u16,
     pub(super) head_request: bool,
     pub(super) capture: bool,
-    pub(super) keeps: Keep,
+    pub(super) keeps: Retention,
     /// Whether a HEADERS frame came.
     pub(super) began: bool,
 }
@@ -56,7 +56,7 @@ impl Stream {
             status: 0,
             head_request: false,
             capture: false,
-            keeps: Keep::Nothing,
+            keeps: Retention::Nothing,
             began: false,
         }
     }
@@ -74,7 +74,7 @@ impl Stream {
         self.status = 0;
         self.head_request = spec.head_request;
         self.capture = spec.capture;
-        self.keeps = if spec.keep_body { Keep::Whole } else { Keep::Nothing };
+        self.keeps = if spec.keep_body { Retention::Whole } else { Retention::Nothing };
         self.began = false;
     }
 

@@ -37,7 +37,7 @@ const CODE_LENGTHS: [u8; 256] = [
 ];
 
 /// The code, seen from its lengths.
-struct Canon {
+struct CanonicalCode {
     /// Of each length: its first code.
     first: [u32; LONGEST as usize + 1],
     /// Of each length: how many symbols have it; EOS is not counted, so that it is never found.
@@ -48,11 +48,11 @@ struct Canon {
     symbols: [u8; 256],
 }
 
-static CANON: Canon = CANON_VALUE;
-const CANON_VALUE: Canon = canon();
+static CANON: CanonicalCode = CANON_VALUE;
+const CANON_VALUE: CanonicalCode = canon();
 
-const fn canon() -> Canon {
-    let mut canon = Canon { first: [0; 31], count: [0; 31], offset: [0; 31], symbols: [0; 256] };
+const fn canon() -> CanonicalCode {
+    let mut canon = CanonicalCode { first: [0; 31], count: [0; 31], offset: [0; 31], symbols: [0; 256] };
     let (mut code, mut placed, mut length) = (0, 0, 1);
     while length <= LONGEST as usize {
         code <<= 1;

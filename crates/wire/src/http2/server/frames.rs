@@ -4,8 +4,8 @@ use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::frame::{
     FrameHead, PREFACE, flag, header_fragment, kind, put_go_away, put_rst_stream, put_window_update,
 };
+use crate::http2::frame_reader::{FrameReader, Piece};
 use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
-use crate::http2::intake::{Intake, Piece};
 use crate::http2::window::ReceiveWindow;
 
 use super::head::RequestHead;
@@ -47,10 +47,10 @@ impl Server {
         self.calls = self.calls.wrapping_add(1);
         self.text.clear();
         self.text.shrink_to(TEXT_KEPT);
-        let mut intake = std::mem::take(&mut self.intake);
+        let mut frame_reader = std::mem::take(&mut self.frame_reader);
         let mut sinks = Sinks { out, requests };
-        let result = self.read(&mut intake, input, &mut sinks);
-        self.intake = intake;
+        let result = self.read(&mut frame_reader, input, &mut sinks);
+        self.frame_reader = frame_reader;
         if let Err(error) = result {
             self.error = Some(error);
             put_go_away(sinks.out, self.last.unwrap_or(self.highest), error.code);
@@ -61,14 +61,14 @@ impl Server {
     #[inline]
     fn read(
         &mut self,
-        intake: &mut Intake,
+        frame_reader: &mut FrameReader,
         mut input: &[u8],
         sinks: &mut Sinks<'_>,
     ) -> Result<(), ConnectionError> {
         if !self.settled {
-            self.read_first(intake, &mut input, sinks)?;
+            self.read_first(frame_reader, &mut input, sinks)?;
         }
-        while let Some(piece) = intake.next(&mut input, self.options.max_frame_size)? {
+        while let Some(piece) = frame_reader.next(&mut input, self.options.max_frame_size)? {
             self.piece(piece, sinks)?;
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Server {
     #[cold]
     fn read_first(
         &mut self,
-        intake: &mut Intake,
+        frame_reader: &mut FrameReader,
         input: &mut &[u8],
         sinks: &mut Sinks<'_>,
     ) -> Result<(), ConnectionError> {
@@ -92,7 +92,7 @@ impl Server {
             self.prefaced += 1;
             *input = rest;
         }
-        match intake.next(input, self.options.max_frame_size)? {
+        match frame_reader.next(input, self.options.max_frame_size)? {
             None => Ok(()),
             Some(Piece::Whole { head, payload }) if head.kind == kind::SETTINGS && !head.has(flag::ACK) => {
                 self.settled = true;

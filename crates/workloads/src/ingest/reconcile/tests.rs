@@ -77,8 +77,12 @@ fn streams_that_come_to_one_table_are_one_check() {
     let answer: (u16, &[u8]) = (200, br#"{"data":[[7,1,-5,9]]}"#);
     let found = checks[0].found(&vec![answer; steps.len()]).unwrap();
     let count = steps.len() as u64;
-    let expected =
-        Found { records: 7 * count, duplicates: None, misdated: Some(count), times_ms: Some((-5, 9)) };
+    let expected = TableContents {
+        records: 7 * count,
+        duplicates: None,
+        misdated: Some(count),
+        times_ms: Some((-5, 9)),
+    };
     assert_eq!(found, expected);
 }
 
@@ -155,12 +159,13 @@ fn answers_are_read_as_their_store_writes_them() {
     let arc = load(DEFAULT_URL, Format::Columnar, &[Kind::Logs]);
     let influx = load("http://h/write?db=a", Format::InfluxLine, &[Kind::Logs]);
     let prometheus = load("http://h", Format::RemoteWrite, &[Kind::Metrics]);
-    let of = |records, misdated, times_ms, duplicates| Found { records, duplicates, misdated, times_ms };
+    let of =
+        |records, misdated, times_ms, duplicates| TableContents { records, duplicates, misdated, times_ms };
     for (load, body, expected) in [
         (&arc, r#"{"success":true,"data":[[26,0,5,9]]}"#, of(26, Some(0), Some((5, 9)), None)),
         (&arc, r#"{"success":true,"data":[[26,"3",-5,9,"2"]]}"#, of(26, Some(3), Some((-5, 9)), Some(2))),
         (&arc, r#"{"success":true,"data":[[0,0,null,null]]}"#, of(0, Some(0), None, None)),
-        (&arc, r#"{"success":true,"columns":[],"data":[]}"#, Found::default()),
+        (&arc, r#"{"success":true,"columns":[],"data":[]}"#, TableContents::default()),
         (
             &influx,
             r#"{"results":[{"statement_id":0},{"statement_id":1},{"statement_id":2},{"statement_id":3},

@@ -1,0 +1,149 @@
+//! Which processes are a cluster's: those that have its mark in their environment, and who descends from
+//! them.
+//!
+//! The mark goes to whatever a node starts, also where that leaves the process group. A number that the
+//! system has given to another process meanwhile has no mark, so that nobody else is ever hit.
+
+use std::path::Path;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+/// The variable that has the mark: `CLUSTER/NODE`.
+pub const VARIABLE: &str = "PLIMSOLL_NODE";
+/// How long killed processes may take to be gone; who waits for a disk takes its time.
+const PATIENCE: Nanos = Nanos::from_secs(10);
+/// How often it is looked.
+const LOOK: Nanos = Nanos::from_millis(5);
+
+/// What the processes of a cluster, or of one of its nodes, are known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessTag {
+    /// `PLIMSOLL_NODE=CLUSTER/`, and the node if it is one's.
+    entry: String,
+    whole: bool,
+}
+
+impl ProcessTag {
+    /// That of all nodes of a cluster.
+    pub fn of_cluster(cluster: &str) -> Self {
+        Self { entry: format!("{VARIABLE}={cluster}/"), whole: false }
+    }
+
+    /// That of one node.
+    pub fn of_node(cluster: &str, node: &str) -> Self {
+        Self { entry: format!("{VARIABLE}={cluster}/{node}"), whole: true }
+    }
+
+    /// The entry of the environment that a node's processes have.
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// Whether a process with this environment has it.
+    fn is_in(&self, environment: &[u8]) -> bool {
+        let entry = self.entry.as_bytes();
+        let has = |found: &[u8]| if self.whole { found == entry } else { found.starts_with(entry) };
+        environment.split(|byte| *byte == 0).any(has)
+    }
+
+    /// The numbers of the processes that have it. Those that have ended are none of them.
+    pub fn processes(&self) -> Vec<u32> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.filter(|pid| self.is_of(*pid)).collect()
+    }
+
+    /// Whether a process has it. Those of other users have none that we could read, and those that have ended
+    /// none at all.
+    pub fn is_of(&self, pid: u32) -> bool {
+        let path = Path::new("/proc").join(pid.to_string()).join("environ");
+        std::fs::read(path).is_ok_and(|environment| self.is_in(&environment))
+    }
+
+    /// Sends a signal to all processes that have it. Returns to how many.
+    pub fn signal(&self, signal: Signal) -> usize {
+        self.processes().into_iter().filter(|pid| self.signal_one(*pid, signal)).count()
+    }
+
+    fn signal_one(&self, pid: u32, signal: Signal) -> bool {
+        let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+        match pidfd_open(number, PidfdFlags::empty()) {
+            // From here on the handle is that of one process, whoever gets its number.
+            Ok(handle) => self.is_of(pid) && pidfd_send_signal(handle, signal).is_ok(),
+            // Before Linux 5.3.
+            Err(Errno::NOSYS) => self.is_of(pid) && kill_process(number, signal).is_ok(),
+            Err(_) => false,
+        }
+    }
+
+    /// Kills all processes that have it, and those that they may be starting; returns when they are gone, or
+    /// how many are not.
+    ///
+    /// # Errors
+    /// How many are left, where some cannot be killed.
+    pub fn kill(&self) -> Result<(), usize> {
+        let until = clock::monotonic() + PATIENCE;
+        loop {
+            // Who is being started has the mark a moment later only: two empty looks are one too many for it.
+            if self.signal(Signal::KILL) == 0 {
+                clock::sleep_until(clock::monotonic() + LOOK);
+                if self.signal(Signal::KILL) == 0 {
+                    return Ok(());
+                }
+            }
+            if clock::monotonic() > until {
+                return Err(self.processes().len());
+            }
+            clock::sleep_until(clock::monotonic() + LOOK);
+        }
+    }
+}
+
+/// When a process began, in ticks since the boot; `None` if there is none, or if it has ended.
+pub fn began(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    // The name, which may hold anything, ends with the last bracket; the state follows, field 3 (proc(5)).
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    let began = fields.nth(18)?;
+    (!["Z", "X"].contains(&state)).then(|| began.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_that_of_its_cluster_and_of_its_node_alone() {
+        let environment = b"PATH=/bin\0PLIMSOLL_NODE=abc/1\0HOME=/\0";
+        for (mark, is_in) in [
+            (ProcessTag::of_cluster("abc"), true),
+            (ProcessTag::of_cluster("ab"), false),
+            (ProcessTag::of_node("abc", "1"), true),
+            (ProcessTag::of_node("abc", "10"), false),
+            (ProcessTag::of_node("abc", ""), false),
+        ] {
+            assert_eq!(mark.is_in(environment), is_in, "{mark:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_the_mark_is_killed_with_its_children_wherever_they_went() {
+        let cluster = format!("test-{}", std::process::id());
+        let mark = ProcessTag::of_node(&cluster, "0");
+        // A child in a session of its own, and one that ignores what it can.
+        let script = "trap '' TERM; (setsid sleep 600 &) ; sleep 600 & wait";
+        let mut shell = std::process::Command::new("sh");
+        let mut shell = shell.args(["-c", script]).env(VARIABLE, format!("{cluster}/0")).spawn().unwrap();
+        while mark.processes().len() < 3 {
+            std::thread::yield_now();
+        }
+        assert!(ProcessTag::of_node(&cluster, "1").processes().is_empty());
+        assert_eq!(ProcessTag::of_cluster(&cluster).kill(), Ok(()));
+        assert_eq!(mark.processes(), [0_u32; 0]);
+        shell.wait().unwrap();
+    }
+}

@@ -1,0 +1,271 @@
+//! The addresses of a target: where the next connection goes, and what happens when a server is lost.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::Endpoint;
+use plimsoll_plan::Target;
+
+/// How often a lost server of a pool is asked whether it is there again.
+const PROBE_INTERVAL: Nanos = Nanos::from_secs(1);
+
+/// One address of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetAddress {
+    /// Where to connect to.
+    pub endpoint: Endpoint,
+    /// Which member of the target's [pool](Target::pool) it belongs to; 0 without a pool.
+    pub member: u16,
+}
+
+impl From<Endpoint> for TargetAddress {
+    /// The address of a target without a pool.
+    fn from(endpoint: Endpoint) -> Self {
+        Self { endpoint, member: 0 }
+    }
+}
+
+/// The addresses of one target as one worker uses them.
+///
+/// Without a pool they are taken in turn. In a pool, a connection goes to the member that has the fewest, of
+/// those that are not lost; a member is lost when a connection to it could not be made.
+#[derive(Debug)]
+pub(crate) struct TargetAddresses {
+    all: Arc<[TargetAddress]>,
+    cursor: usize,
+    pool: Option<Pool>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    /// Connections by site.
+    open: Vec<u32>,
+    /// Sites that no connection can be made to.
+    lost: Vec<bool>,
+    /// When a site is asked whether it is there; never, if there is no doubt.
+    ask: Vec<Nanos>,
+    fail_over: bool,
+    fail_back: bool,
+}
+
+impl TargetAddresses {
+    /// Workers begin with different addresses, so that all addresses are used from the start.
+    pub(crate) fn new(target: &Target, all: Arc<[TargetAddress]>, worker: u32) -> Self {
+        let pool = (target.pool.len() > 1).then(|| Pool {
+            open: vec![0; all.len()],
+            lost: vec![false; all.len()],
+            ask: vec![Nanos::MAX; all.len()],
+            fail_over: target.fail_over,
+            fail_back: target.fail_back,
+        });
+        Self { all, cursor: worker as usize, pool }
+    }
+
+    /// The site for the next connection, which is opened to it.
+    pub(crate) fn take(&mut self) -> (u32, Endpoint) {
+        let count = self.all.len();
+        let first = self.cursor % count;
+        self.cursor += 1;
+        let target_address = match &self.pool {
+            None => first,
+            Some(pool) => {
+                let in_turn = (0..count).map(|offset| (first + offset) % count);
+                // Those that are not lost come first, for they are never tried again; then the one that was
+                // lost first.
+                let best = in_turn.min_by_key(|&target_address| {
+                    let lost = pool.lost[target_address];
+                    (lost, if lost { pool.ask[target_address].0 } else { 0 }, pool.open[target_address])
+                });
+                best.unwrap_or(first)
+            }
+        };
+        self.take_at(target_address as u32)
+    }
+
+    /// The same for a site that was chosen.
+    pub(crate) fn take_at(&mut self, target_address: u32) -> (u32, Endpoint) {
+        if let Some(pool) = &mut self.pool {
+            pool.open[target_address as usize] += 1;
+        }
+        (target_address, self.all[target_address as usize].endpoint.clone())
+    }
+
+    /// The address of the site.
+    pub(crate) fn endpoint(&self, target_address: u32) -> &Endpoint {
+        &self.all[target_address as usize].endpoint
+    }
+
+    /// A connection to the site has ended.
+    pub(crate) fn release(&mut self, target_address: u32) {
+        if let Some(pool) = &mut self.pool {
+            pool.open[target_address as usize] -= 1;
+        }
+    }
+
+    /// The member of the pool that a site belongs to.
+    pub(crate) fn member(&self, target_address: u32) -> usize {
+        usize::from(self.all[target_address as usize].member)
+    }
+
+    /// An open connection to the site has ended. If that was the last one, its server is perhaps gone: nobody
+    /// would notice while the other members carry the load, and nobody would go back to it.
+    pub(crate) fn miss(&mut self, target_address: u32, now: Nanos) {
+        let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over && pool.fail_back) else { return };
+        let target_address = target_address as usize;
+        if pool.open[target_address] == 0 && !pool.lost[target_address] {
+            pool.ask[target_address] = now + PROBE_INTERVAL;
+        }
+    }
+
+    /// A connection to the site could not be made: whether its requests may go to another one.
+    pub(crate) fn lose(&mut self, target_address: u32, now: Nanos) -> bool {
+        let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over) else { return false };
+        pool.lost[target_address as usize] = true;
+        pool.ask[target_address as usize] = now + PROBE_INTERVAL;
+        pool.lost.contains(&false)
+    }
+
+    /// A connection to the site was made: whether it had been lost or missed.
+    pub(crate) fn find(&mut self, target_address: u32) -> bool {
+        let Some(pool) = &mut self.pool else { return false };
+        pool.lost[target_address as usize] = false;
+        std::mem::replace(&mut pool.ask[target_address as usize], Nanos::MAX) != Nanos::MAX
+    }
+
+    /// When a site is to be asked whether it is there; never, if there is no doubt.
+    pub(crate) fn next_probe(&self) -> Nanos {
+        match &self.pool {
+            Some(pool) if pool.fail_back => pool.ask.iter().copied().min().unwrap_or(Nanos::MAX),
+            _ => Nanos::MAX,
+        }
+    }
+
+    /// A site whose time has come to be asked; it is asked again later.
+    pub(crate) fn probe(&mut self, now: Nanos) -> Option<u32> {
+        let pool = self.pool.as_mut().filter(|pool| pool.fail_back)?;
+        let target_address = pool.ask.iter().position(|&at| at <= now)?;
+        pool.ask[target_address] = now + PROBE_INTERVAL;
+        Some(target_address as u32)
+    }
+
+    /// How many connections the site has above an even share of all: they are to be closed, so that a server
+    /// that is there again gets its part.
+    pub(crate) fn excess(&self, target_address: u32) -> u32 {
+        let Some(pool) = &self.pool else { return 0 };
+        let live = pool.lost.iter().filter(|lost| !**lost).count().max(1) as u32;
+        let share = pool.open.iter().sum::<u32>().div_ceil(live);
+        pool.open[target_address as usize].saturating_sub(share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::{Address, PoolMember, Protocol};
+
+    use super::*;
+
+    fn target_addresses(members: usize, fail_back: bool) -> TargetAddresses {
+        let member = |number: usize| PoolMember {
+            authority: format!("h{number}"),
+            address: Address::Fixed(Vec::new()),
+            server_name: String::new(),
+        };
+        let target = Target {
+            authority: "h0".to_owned(),
+            urls: Vec::new(),
+            address: Address::Fixed(Vec::new()),
+            pool: if members > 1 { (0..members).map(member).collect() } else { Vec::new() },
+            fail_over: true,
+            fail_back,
+            tls: None,
+            protocol: Protocol::Http1,
+            book: None,
+        };
+        let all = (0..if members > 1 { members } else { 3 })
+            .map(|number| TargetAddress {
+                endpoint: Endpoint::Unix(format!("{number}").into()),
+                member: if members > 1 { number as u16 } else { 0 },
+            })
+            .collect();
+        TargetAddresses::new(&target, all, 0)
+    }
+
+    fn take(target_addresses: &mut TargetAddresses, count: usize) -> Vec<u32> {
+        (0..count).map(|_| target_addresses.take().0).collect()
+    }
+
+    #[test]
+    fn addresses_without_a_pool_are_taken_in_turn_whatever_happens() {
+        let mut target_addresses = target_addresses(1, true);
+        assert_eq!(take(&mut target_addresses, 4), [0, 1, 2, 0]);
+        assert!(!target_addresses.lose(0, Nanos(5)) && !target_addresses.find(0));
+        target_addresses.release(0);
+        assert_eq!(
+            (take(&mut target_addresses, 3), target_addresses.next_probe()),
+            (vec![1, 2, 0], Nanos::MAX)
+        );
+    }
+
+    #[test]
+    fn a_pool_is_used_evenly() {
+        let mut target_addresses = target_addresses(3, false);
+        let mut taken = take(&mut target_addresses, 9);
+        taken.sort_unstable();
+        assert_eq!(taken, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+        target_addresses.release(1);
+        target_addresses.release(1);
+        assert_eq!(take(&mut target_addresses, 2), [1, 1]);
+        assert_eq!(
+            (0..3).map(|target_address| target_addresses.member(target_address)).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+    }
+
+    #[test]
+    fn a_lost_server_is_left_out_until_it_is_found() {
+        let mut target_addresses = target_addresses(3, true);
+        take(&mut target_addresses, 3);
+        target_addresses.release(2);
+        assert!(target_addresses.lose(2, Nanos(0)));
+        assert!(!take(&mut target_addresses, 4).contains(&2));
+        assert_eq!((target_addresses.probe(Nanos(1)), target_addresses.next_probe()), (None, PROBE_INTERVAL));
+        assert_eq!(target_addresses.probe(PROBE_INTERVAL), Some(2));
+        assert_eq!(target_addresses.probe(PROBE_INTERVAL), None, "once a second");
+        target_addresses.take_at(2);
+        assert!(target_addresses.find(2) && !target_addresses.find(2));
+        // Seven connections on three servers: three at most on each.
+        assert_eq!(
+            (0..3).map(|target_address| target_addresses.excess(target_address)).collect::<Vec<_>>(),
+            [0, 0, 0]
+        );
+        take(&mut target_addresses, 2);
+        assert_eq!(target_addresses.excess(2), 0);
+    }
+
+    #[test]
+    fn a_server_without_a_connection_is_asked_where_connections_move_back() {
+        for (fail_back, next) in [(true, PROBE_INTERVAL), (false, Nanos::MAX)] {
+            let mut target_addresses = target_addresses(2, fail_back);
+            take(&mut target_addresses, 4);
+            target_addresses.release(1);
+            target_addresses.miss(1, Nanos(0));
+            assert_eq!(target_addresses.next_probe(), Nanos::MAX, "it has one more");
+            target_addresses.release(1);
+            target_addresses.miss(1, Nanos(0));
+            assert_eq!(target_addresses.next_probe(), next);
+            // It may well be there: requests that need a connection go to it.
+            assert_eq!(take(&mut target_addresses, 1), [1]);
+            assert_eq!(target_addresses.find(1), fail_back);
+            assert_eq!(target_addresses.next_probe(), Nanos::MAX);
+        }
+    }
+
+    #[test]
+    fn when_all_are_lost_the_first_that_was_is_tried() {
+        let mut target_addresses = target_addresses(2, false);
+        assert!(target_addresses.lose(1, Nanos(10)));
+        assert!(!target_addresses.lose(0, Nanos(20)), "there is nowhere to go");
+        assert_eq!(take(&mut target_addresses, 2), [1, 1]);
+        assert_eq!(target_addresses.next_probe(), Nanos::MAX, "nobody asked to go back");
+    }
+}

@@ -1,0 +1,382 @@
+//! What a step makes of its response: its checks, and the values that it takes.
+
+mod check;
+mod collect;
+mod describe;
+mod judge;
+mod pattern;
+mod place;
+mod query;
+mod take;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_core::{ErrorClass, Random};
+
+use self::check::Check;
+use self::collect::Collect;
+pub use self::judge::{Judge, JudgeSpec, Judgement, PollSpec, Verdict};
+use self::place::{Exchange, Parsed, Place};
+use self::take::Take;
+use crate::{Conversion, Feeds, FieldNeeds, Needs, Received, Scope, Session, TemplateError};
+
+/// A status, or statuses, that a step accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatusRange {
+    /// The first.
+    pub first: u16,
+    /// The last, included.
+    pub last: u16,
+}
+
+/// How a text is compared. The texts, but for the regular expression, are templates that may name variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// It is there at all.
+    Exists,
+    /// The whole text.
+    Equals(String),
+    /// Its start.
+    Starts(String),
+    /// Its end.
+    Ends(String),
+    /// Anywhere in it.
+    Contains(String),
+    /// A regular expression (of the `regex` crate), anywhere in it.
+    Regex(String),
+}
+
+/// Where a value is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The status code.
+    Status,
+    /// A field of the response. A check holds if it holds for one of several of this name; the first is
+    /// taken.
+    Header(String),
+    /// A field of the request, or its `:path`, `:method`, `:authority`.
+    RequestHeader(String),
+    /// The whole URL of the request.
+    RequestUrl,
+    /// A cookie that the response sets, or that the session has.
+    Cookie(String),
+    /// The whole body of the response.
+    Body,
+    /// A JSON Pointer (RFC 6901) into the body of the response. What it points at is a string without quotes
+    /// and escapes, or other JSON as it stands there.
+    JsonPointer(String),
+    /// A JSONPath (RFC 9535): the first match. A string without quotes and escapes, or other JSON without
+    /// white space.
+    JsonPath(String),
+    /// A JSON Pointer into the body of the request.
+    RequestJsonPointer(String),
+    /// An XPath (1.0) on the body of the response: the string value of the first match. `text()` gives the
+    /// text up to the first entity; the element's own string value has all of it. The body has to be
+    /// well-formed XML without a PUBLIC document type, which HTML is not, and not deeper than 1,000
+    /// elements.
+    XPath(String),
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckSpec {
+    /// What is compared.
+    pub source: Source,
+    /// How.
+    pub matching: Matching,
+    /// Whether it must not match.
+    pub negated: bool,
+}
+
+/// One value to take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtractSpec {
+    /// Where it goes: the position of the variable.
+    pub variable: u16,
+    /// Where it is.
+    pub source: Source,
+    /// What is taken of it: the first group of this expression, or all of what it matches.
+    pub regex: Option<String>,
+    /// What is made of it.
+    pub form: Conversion,
+    /// What the variable gets if there is no such value; without it, the request has failed. A template that
+    /// may name variables.
+    pub default: Option<String>,
+}
+
+/// Rows of a pool that are taken from the JSON of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectSpec {
+    /// The pool, an index into the plan's.
+    pub pool: u16,
+    /// A JSON Pointer to an array.
+    pub each: String,
+    /// JSON Pointers into each of its elements, in the order of the pool's columns.
+    pub columns: Vec<String>,
+}
+
+/// What a reaction is compiled from.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ReactionSpec {
+    /// Accepted statuses; empty: below 400.
+    pub statuses: Vec<StatusRange>,
+    /// Checks, all of which have to hold.
+    pub checks: Vec<CheckSpec>,
+    /// Values to take.
+    pub extract: Vec<ExtractSpec>,
+    /// Rows of pools to take.
+    pub collect: Vec<CollectSpec>,
+    /// Who says what a response with an accepted status means, before the checks.
+    pub judge: Option<JudgeSpec>,
+    /// How the request is repeated until there is an answer to it.
+    pub poll: Option<PollSpec>,
+    /// Whether Set-Cookie fields go into the session's jar.
+    pub cookies: bool,
+}
+
+impl fmt::Debug for ReactionSpec {
+    /// Plans are told apart by this text: what a part is not used for does not change it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { statuses, checks, extract, collect, judge, poll, cookies } = self;
+        let mut text = f.debug_struct("ReactionSpec");
+        text.field("statuses", statuses).field("checks", checks).field("extract", extract);
+        if !collect.is_empty() {
+            text.field("collect", collect);
+        }
+        if let Some(judge) = judge {
+            text.field("judge", judge);
+        }
+        if let Some(poll) = poll {
+            text.field("poll", poll);
+        }
+        text.field("cookies", cookies).finish()
+    }
+}
+
+/// Why a response is not what its step expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The class that it is counted in.
+    pub class: ErrorClass,
+    /// Which check or extraction, for [`ResponseHandler::describe`].
+    pub(crate) what: u16,
+}
+
+/// What a step makes of its response, compiled.
+///
+/// A copy shares everything but the working memory of its regular expressions: a worker that has a copy of
+/// its own takes no lock for them.
+#[derive(Clone, Debug, Default)]
+pub struct ResponseHandler {
+    needs: Needs,
+    statuses: Box<[StatusRange]>,
+    checks: Box<[Check]>,
+    takes: Box<[Take]>,
+    collects: Box<[Collect]>,
+    /// What has to hold before the checks are made: without it the answer is still to come.
+    until: Box<[Check]>,
+    cookies: bool,
+    /// What it was compiled from, for [`describe`](Self::describe).
+    spec: Arc<ReactionSpec>,
+}
+
+/// The number of the status among all that can fail; checks follow, and then values.
+const STATUS: u16 = 0;
+/// That of the [judge](ReactionSpec::judge).
+const JUDGE: u16 = u16::MAX;
+
+impl ResponseHandler {
+    /// Compiles one.
+    ///
+    /// # Errors
+    /// The first part that is malformed: a pointer, a path, an expression, a template, a name; a template
+    /// that names more than variables; XPath in a build without it.
+    pub fn compile(spec: &ReactionSpec, scope: &Scope<'_>) -> Result<Self, TemplateError> {
+        if spec.checks.len() + spec.extract.len() + spec.collect.len() >= usize::from(u16::MAX) {
+            return Err(TemplateError::new("more than 65534 checks and values for one step"));
+        }
+        if let Some(StatusRange { first, last }) = spec.statuses.iter().find(|range| range.first > range.last)
+        {
+            return Err(TemplateError::new(format!("there is no status from {first} to {last}")));
+        }
+        let mut needs = Needs::default();
+        let mut compile_place = |source: &Source| {
+            let place = Place::compile(source)?;
+            place.add_needs(&mut needs);
+            Ok(place)
+        };
+        let mut compile_check =
+            |check: &CheckSpec| Check::compile(check, compile_place(&check.source)?, scope);
+        let checks = spec.checks.iter().map(&mut compile_check).collect::<Result<_, TemplateError>>()?;
+        let until = spec.poll.iter().flat_map(|poll| &poll.until);
+        let until = until.map(compile_check).collect::<Result<_, TemplateError>>()?;
+        let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
+        let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
+        let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
+        needs.body |= !collects.is_empty() || spec.judge.is_some();
+        needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Conversion::Value);
+        if spec.cookies {
+            add_field(&mut needs, "set-cookie");
+        }
+        Ok(Self {
+            needs,
+            statuses: spec.statuses.as_slice().into(),
+            checks,
+            takes,
+            collects,
+            until,
+            cookies: spec.cookies,
+            spec: Arc::new(spec.clone()),
+        })
+    }
+
+    /// What has to be kept of the exchange. (A script of the step may need more: that is the plan's matter.)
+    pub fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// Whether it reads nothing but the response, and takes nothing into the session, which may be anything
+    /// then.
+    pub fn reads_response_alone(&self) -> bool {
+        let mut checks = self.checks.iter().chain(&self.until);
+        let needs_session = self.spec.judge.as_ref().is_some_and(JudgeSpec::needs_session);
+        !needs_session && !self.cookies && self.takes.is_empty() && checks.all(Check::reads_response_alone)
+    }
+
+    /// Whether it puts rows into pools.
+    pub fn collects(&self) -> bool {
+        !self.collects.is_empty()
+    }
+
+    /// Whether it reads nothing but the status, and takes nothing: `session` may be anything then.
+    pub fn is_plain(&self) -> bool {
+        let spec = &*self.spec;
+        let is_settled_by_status = spec.judge.is_none() && spec.poll.is_none();
+        let takes_nothing = self.takes.is_empty() && self.collects.is_empty() && !self.cookies;
+        is_settled_by_status && self.checks.is_empty() && takes_nothing
+    }
+
+    /// How the request is repeated as long as its answer is [to come](Verdict::Pending).
+    pub fn poll(&self) -> Option<&PollSpec> {
+        self.spec.poll.as_ref()
+    }
+
+    /// Checks the response and takes its values and cookies into the session. The status is checked first,
+    /// then the rest in the order of the plan. Cookies are taken from any response, as RFC 6265 section 3
+    /// has it, values only from one that passed. Allocates nothing in steady state but for JSONPath and
+    /// XPath.
+    ///
+    /// # Errors
+    /// What does not hold, or cannot be taken, first: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`]
+    /// for a status that is not accepted, [`ErrorClass::Check`] for one below 400 and for a check,
+    /// [`ErrorClass::Extraction`] for a value, and what a [judge](Judge) says.
+    pub fn apply(&self, received: &Received<'_>, session: &mut Session) -> Result<Verdict, Failure> {
+        if self.cookies {
+            let Session { cookies, sent, .. } = &mut *session;
+            for cookie in received.fields.all("set-cookie") {
+                cookies.store(cookie, received.host, &sent.path, received.secure, received.unix_s);
+            }
+        }
+        self.accepts(received.status)?;
+        if let Some(judge) = &self.spec.judge
+            && judge.ask(received, session).map_err(|class| Failure { class, what: JUDGE })?
+        {
+            return Ok(Verdict::Pending);
+        }
+        if self.checks.is_empty() && self.takes.is_empty() && self.until.is_empty() {
+            return Ok(Verdict::Settled);
+        }
+        let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
+        let mut parsed = Parsed::default();
+        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        if !self.until.iter().all(|check| check.holds(&mut exchange, variables, looked_at, scratch)) {
+            return Ok(Verdict::Pending);
+        }
+        for (number, check) in (STATUS + 1..).zip(&self.checks) {
+            if !check.holds(&mut exchange, variables, looked_at, scratch) {
+                return Err(Failure { class: ErrorClass::Check, what: number });
+            }
+        }
+        for (number, take) in (STATUS + 1 + self.checks.len() as u16..).zip(&self.takes) {
+            if !take.apply(&mut exchange, variables, known, looked_at, scratch) {
+                return Err(Failure { class: ErrorClass::Extraction, what: number });
+            }
+        }
+        Ok(Verdict::Settled)
+    }
+
+    /// Takes all values that are there of an exchange that has ended badly, whose iteration goes on all the
+    /// same: those of the request, and those of the response, if there is [one](Received::is_missing).
+    /// Whether no value is missing.
+    pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
+        let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
+        let mut parsed = Parsed::default();
+        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        let take = |all, take: &Take| take.apply(&mut exchange, variables, known, looked_at, scratch) && all;
+        self.takes.iter().fold(true, take)
+    }
+
+    /// Whether it takes values into the session.
+    pub fn takes_values(&self) -> bool {
+        !self.takes.is_empty()
+    }
+
+    /// Puts what is to be collected into the pools: of a response that [passed](Self::apply). Allocates
+    /// nothing once the pools have been as full as they get, but for strings with escapes.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Extraction`] if there is no such array, or an element lacks a value. Rows of elements in
+    /// front of it are kept.
+    ///
+    /// # Panics
+    /// If there is no such pool.
+    pub fn collect(
+        &self,
+        received: &Received<'_>,
+        feeds: &mut Feeds,
+        random: &mut Random,
+    ) -> Result<(), Failure> {
+        for (number, collect) in
+            (STATUS + 1 + (self.checks.len() + self.takes.len()) as u16..).zip(&self.collects)
+        {
+            if !collect.apply(received.body, feeds, random) {
+                return Err(Failure { class: ErrorClass::Extraction, what: number });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same as [`apply`](Self::apply) for a [plain](Self::is_plain) one.
+    ///
+    /// # Errors
+    /// See [`apply`](Self::apply).
+    #[inline]
+    pub fn accepts(&self, status: u16) -> Result<(), Failure> {
+        let accepted = match &*self.statuses {
+            [] => status < 400,
+            ranges => ranges.iter().any(|range| (range.first..=range.last).contains(&status)),
+        };
+        if accepted {
+            return Ok(());
+        }
+        let class = match status {
+            500.. => ErrorClass::Status5xx,
+            400.. => ErrorClass::Status4xx,
+            _ => ErrorClass::Check,
+        };
+        Err(Failure { class, what: STATUS })
+    }
+}
+
+/// Adds a field of the response, which is in lower case.
+fn add_field(needs: &mut Needs, name: &str) {
+    match &mut needs.fields {
+        FieldNeeds::All => {}
+        FieldNeeds::Named(names) if names.iter().any(|known| known == name) => {}
+        FieldNeeds::Named(names) => names.push(name.to_owned()),
+        nothing @ FieldNeeds::Nothing => *nothing = FieldNeeds::Named(vec![name.to_owned()]),
+    }
+}

@@ -1,0 +1,154 @@
+//! What failed, in words.
+
+use super::place::{Exchange, Parsed};
+use super::{CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange};
+use crate::header::is_secret;
+use crate::{Conversion, Received, SentRequest, cookie::CookieJar, first_line};
+
+/// Characters of a description, at most.
+const LONGEST: usize = 200;
+/// Characters of one text in it, at most.
+const LONGEST_PART: usize = 70;
+
+impl ResponseHandler {
+    /// What failed, in words, for the first example of an error: what was expected, and of what was received
+    /// the status alone. At most 200 characters.
+    pub fn describe(&self, failure: Failure, received: &Received<'_>) -> String {
+        let what = usize::from(failure.what);
+        let checks = self.spec.checks.len();
+        let text = if let (JUDGE, Some(judge)) = (failure.what, &self.spec.judge) {
+            judge.judge.describe(received.body, received.id.as_ref())
+        } else if failure.what == STATUS {
+            let text = format!("status {}, expected {}", received.status, expected(&self.spec.statuses));
+            // In words, if the server says it in words and they were kept.
+            match first_line(received.body) {
+                said if said.is_empty() => text,
+                said => format!("{text}: {said}"),
+            }
+        } else if let Some(check) = self.spec.checks.get(what - 1) {
+            let is_there = self.is_there(what, received);
+            if check.source == Source::Status && check.matching != Matching::Exists {
+                format!("status {} {}", received.status, comparison(check))
+            } else {
+                checked(check, is_there)
+            }
+        } else if let Some(take) = self.spec.extract.get(what - 1 - checks) {
+            taken(take, self.is_there(what, received))
+        } else if let Some(collect) = self.spec.collect.get(what - 1 - checks - self.spec.extract.len()) {
+            match collect.each.as_str() {
+                "" => "it is no array, or an element lacks a value".to_owned(),
+                each => format!("no array at {}, or an element lacks a value", quoted(each)),
+            }
+        } else {
+            String::new()
+        };
+        clipped(&text, 2 * LONGEST)
+    }
+
+    /// Whether the value that was looked for is in the response; `None` if that cannot be told from it.
+    fn is_there(&self, what: usize, received: &Received<'_>) -> Option<bool> {
+        let place = match self.checks.get(what - 1) {
+            Some(check) => &check.place,
+            None => &self.takes.get(what - 1 - self.checks.len())?.place,
+        };
+        let source = match self.spec.checks.get(what - 1) {
+            Some(check) => &check.source,
+            None => &self.spec.extract.get(what - 1 - self.checks.len())?.source,
+        };
+        if matches!(source, Source::RequestHeader(_) | Source::RequestJsonPointer(_) | Source::Cookie(_)) {
+            return None;
+        }
+        let (sent, cookies) = (SentRequest::default(), CookieJar::default());
+        let mut parsed = Parsed::default();
+        let mut exchange = Exchange { received, sent: &sent, cookies: &cookies, parsed: &mut parsed };
+        Some(place.first(&mut exchange, &mut Vec::new()).is_some())
+    }
+}
+
+/// Accepted statuses.
+fn expected(statuses: &[StatusRange]) -> String {
+    if statuses.is_empty() {
+        return "below 400".to_owned();
+    }
+    let one = |range: &StatusRange| match range {
+        StatusRange { first, last } if first == last => first.to_string(),
+        StatusRange { first, last } => format!("{first}-{last}"),
+    };
+    statuses.iter().map(one).collect::<Vec<_>>().join(" or ")
+}
+
+fn checked(check: &CheckSpec, is_there: Option<bool>) -> String {
+    if is_there == Some(false) && !check.negated {
+        return missing(&check.source);
+    }
+    format!("{} {}", noun(&check.source), comparison(check))
+}
+
+/// How it compares, contrary to what was expected.
+fn comparison(check: &CheckSpec) -> String {
+    let hidden = match &check.source {
+        Source::Header(name) | Source::RequestHeader(name) => {
+            is_secret(name) || name.eq_ignore_ascii_case("set-cookie")
+        }
+        Source::Cookie(_) => true,
+        _ => false,
+    };
+    let (yes, no, text) = match &check.matching {
+        Matching::Exists => return if check.negated { "is there" } else { "is missing" }.to_owned(),
+        Matching::Equals(text) => ("is", "is not", text),
+        Matching::Starts(text) => ("starts with", "does not start with", text),
+        Matching::Ends(text) => ("ends with", "does not end with", text),
+        Matching::Contains(text) => ("contains", "does not contain", text),
+        Matching::Regex(text) => ("matches", "does not match", text),
+    };
+    let verb = if check.negated { yes } else { no };
+    if hidden { format!("{verb} what the plan says") } else { format!("{verb} {}", quoted(text)) }
+}
+
+fn taken(take: &ExtractSpec, is_there: Option<bool>) -> String {
+    let noun = noun(&take.source);
+    match (is_there, &take.regex) {
+        (Some(false), _) => missing(&take.source),
+        (_, Some(regex)) => format!("{noun} has no value by {}", quoted(regex)),
+        (_, None) if take.form == Conversion::Path => format!("{noun} is no path"),
+        (_, None) if take.form == Conversion::Url => format!("{noun} is no URL"),
+        (Some(true), None) => format!("{noun} is empty or has control characters"),
+        (None, None) => format!("{noun} is missing or has control characters"),
+    }
+}
+
+fn missing(source: &Source) -> String {
+    match source {
+        Source::JsonPointer(path) | Source::JsonPath(path) | Source::XPath(path) => {
+            format!("no value at {}", quoted(path))
+        }
+        other => format!("{} is missing", noun(other)),
+    }
+}
+
+fn noun(source: &Source) -> String {
+    match source {
+        Source::Status => "status".to_owned(),
+        Source::Header(name) => format!("header {}", quoted(&name.to_ascii_lowercase())),
+        Source::RequestHeader(name) => format!("request header {}", quoted(&name.to_ascii_lowercase())),
+        Source::RequestUrl => "URL of the request".to_owned(),
+        Source::Cookie(name) => format!("cookie {}", quoted(name)),
+        Source::Body => "body".to_owned(),
+        Source::JsonPointer(path) | Source::JsonPath(path) | Source::XPath(path) => {
+            format!("value at {}", quoted(path))
+        }
+        Source::RequestJsonPointer(path) => format!("value at {} of the request", quoted(path)),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{}`", clipped(&text.escape_debug().to_string(), LONGEST_PART))
+}
+
+/// At most so many characters, the last of them `…` if there were more.
+fn clipped(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    text.chars().take(longest - 1).chain(['…']).collect()
+}

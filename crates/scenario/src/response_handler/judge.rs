@@ -1,0 +1,140 @@
+//! Answers whose status does not say everything: what they mean, and whether they are still to come.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_core::{ErrorClass, Nanos};
+
+use super::CheckSpec;
+use crate::{Received, Session};
+
+/// Says what responses of a protocol on top of HTTP mean. It is asked within the worker's loop, by all
+/// workers.
+pub trait Judge: fmt::Debug + Send + Sync {
+    /// What a response means whose status is accepted, and that has this body. The id is that of the
+    /// session's [follow-up](crate::FollowUp).
+    fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement;
+
+    /// Whether it looks at the id at all.
+    fn needs_id(&self) -> bool;
+
+    /// Why such a response was not good, in words.
+    fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String;
+}
+
+/// What a response means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is the answer.
+    Good,
+    /// The answer is still to come.
+    Pending,
+    /// It is a bad answer, or none.
+    Failed(ErrorClass),
+}
+
+/// Who judges the responses of a step.
+#[derive(Clone)]
+pub struct JudgeSpec {
+    /// What tells it from others: the same text, the same judgement.
+    pub of: Arc<str>,
+    /// Who it is.
+    pub judge: Arc<dyn Judge>,
+    /// A variable that has the id (hexadecimal) while the answer is still to come, and is not set otherwise:
+    /// without it the request is repeated.
+    pub pending: Option<u16>,
+}
+
+impl PartialEq for JudgeSpec {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.of, self.pending) == (&other.of, other.pending)
+    }
+}
+
+impl Eq for JudgeSpec {}
+
+impl fmt::Debug for JudgeSpec {
+    /// Plans are told apart by this text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JudgeSpec").field("of", &self.of).field("pending", &self.pending).finish()
+    }
+}
+
+impl JudgeSpec {
+    /// Whether it reads or sets something of the session.
+    pub(super) fn needs_session(&self) -> bool {
+        self.pending.is_some() || self.judge.needs_id()
+    }
+
+    /// Whether the request has to be repeated, or why its response is not good.
+    pub(super) fn ask(&self, received: &Received<'_>, session: &mut Session) -> Result<bool, ErrorClass> {
+        let judgement = self.judge.judge(received.body, received.id.as_ref());
+        let is_pending = match judgement {
+            Judgement::Good => false,
+            Judgement::Pending => true,
+            Judgement::Failed(class) => return Err(class),
+        };
+        let Some(variable) = self.pending.map(usize::from) else { return Ok(is_pending) };
+        session.known[variable] = is_pending;
+        let value = &mut session.variables[variable];
+        value.clear();
+        if let (Some(id), true) = (received.id, is_pending) {
+            let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default() as u8;
+            value.extend(id.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+        }
+        Ok(false)
+    }
+}
+
+/// How a request is repeated until its answer has come. All of that is one request with one response time,
+/// from when it should have started to the answer, and one time limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PollSpec {
+    /// What has to hold of a response with an accepted status, so that it is the answer.
+    pub until: Vec<CheckSpec>,
+    /// The first pause.
+    pub every: Nanos,
+    /// By what share of the time since the request was sent pauses grow, in thousandths: 500 makes each half
+    /// as long again as the one before, if responses take no time.
+    pub growth: u32,
+    /// The longest pause.
+    pub at_most: Nanos,
+}
+
+impl PollSpec {
+    /// The pause before the request is repeated that was sent so long ago.
+    pub fn pause(&self, waited: Nanos) -> Nanos {
+        let grown = Nanos((u128::from(waited.0) * u128::from(self.growth) / 1_000) as u64);
+        (self.every + grown).min(self.at_most.max(self.every))
+    }
+}
+
+/// What an accepted response means for its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has its answer.
+    Settled,
+    /// Its answer is still to come: see [`PollSpec`].
+    Pending,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_with_the_time_that_was_waited() {
+        let millis = Nanos::from_millis;
+        let poll = PollSpec { every: millis(100), growth: 500, at_most: millis(300), ..PollSpec::default() };
+        let mut waited = Nanos::ZERO;
+        let mut pauses = Vec::new();
+        for _ in 0..4 {
+            let pause = poll.pause(waited);
+            pauses.push(pause);
+            waited += pause;
+        }
+        assert_eq!(pauses, [millis(100), millis(150), millis(225), millis(300)]);
+        let steady = PollSpec { growth: 0, at_most: Nanos::ZERO, ..poll };
+        assert_eq!(steady.pause(waited), millis(100));
+    }
+}

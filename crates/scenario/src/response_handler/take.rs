@@ -1,0 +1,78 @@
+//! Values that are taken, compiled.
+
+use super::ExtractSpec;
+use super::check::{compile_text, rendered};
+use super::pattern::Pattern;
+use super::place::{Exchange, Place};
+use crate::extract::{Conversion, Extract};
+use crate::reference::{Origin, Resource};
+use crate::{Received, Scope, Template, TemplateError};
+
+/// One value to take.
+#[derive(Clone, Debug)]
+pub(super) struct Take {
+    pub(super) place: Place,
+    pattern: Option<Pattern>,
+    form: Conversion,
+    variable: u16,
+    default: Option<Template>,
+}
+
+impl Take {
+    pub(super) fn compile(
+        spec: &ExtractSpec,
+        place: Place,
+        scope: &Scope<'_>,
+    ) -> Result<Self, TemplateError> {
+        if usize::from(spec.variable) >= scope.variables.len() {
+            return Err(TemplateError::new(format!("there is no variable number {}", spec.variable)));
+        }
+        let default = spec.default.as_ref().map(|text| compile_text(text, scope)).transpose()?;
+        if let Some(byte) = default.as_ref().and_then(Template::unfit_byte) {
+            return Err(TemplateError::new(format!("the default contains `{}`", byte.escape_ascii()))
+                .with_hint("a value is one line without control characters"));
+        }
+        Ok(Self {
+            place,
+            pattern: spec.regex.as_deref().map(Pattern::parse).transpose()?,
+            form: spec.form,
+            variable: spec.variable,
+            default,
+        })
+    }
+
+    /// Whether the variable has a value now. One that has none is empty.
+    pub(super) fn apply(
+        &self,
+        exchange: &mut Exchange<'_, '_>,
+        variables: &mut [Vec<u8>],
+        known: &mut [bool],
+        looked_at: &mut Vec<u8>,
+        scratch: &mut Vec<u8>,
+    ) -> bool {
+        let variable = usize::from(self.variable);
+        let Received { secure, authority, .. } = *exchange.received;
+        let base = Resource { origin: Origin { https: secure, authority }, path: &exchange.sent.path };
+        let found = self.place.first(exchange, looked_at).and_then(|value| match &self.pattern {
+            None => Some(value),
+            Some(pattern) => pattern.first_group(value),
+        });
+        let Some(into) = variables.get_mut(variable) else { return false };
+        let mut is_there = match found {
+            Some(value) => Extract::make(self.form, value, base, into),
+            None => {
+                into.clear();
+                false
+            }
+        };
+        if let (false, Some(default)) = (is_there, &self.default) {
+            let text = rendered(default, variables, scratch);
+            variables[variable].extend_from_slice(text);
+            is_there = true;
+        }
+        if let Some(known) = known.get_mut(variable) {
+            *known = is_there;
+        }
+        is_there
+    }
+}

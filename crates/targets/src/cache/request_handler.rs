@@ -1,0 +1,142 @@
+//! Requests of the binary protocol, and their replies.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_wire::cache::{
+    FrameTooLong, MISSING_TEXT, Operation, Request, RequestServer, ServerReply, write_reply, write_value_head,
+};
+
+use super::catalogue::Finder;
+use super::fault_injector::FaultInjector;
+use super::setup::{CacheReport, Setup};
+
+/// Values above this many bytes are not copied into the replies. Below it a copy costs less than a system
+/// call with one piece more.
+const INLINE_LIMIT: usize = 16 * 1024;
+
+/// Answers the requests of one thread. What it writes of one call is the caller's to send, and to clear.
+#[derive(Debug)]
+pub(crate) struct RequestHandler {
+    finder: Finder,
+    injector: Option<FaultInjector>,
+    not_found: bool,
+    /// Replies, but for what `large` has of them.
+    pub(crate) out: Vec<u8>,
+    /// Values that go out without being copied, each with its place in `out`.
+    pub(crate) large: Vec<(usize, Arc<[u8]>)>,
+    pub(crate) report: CacheReport,
+    /// Replies written since this was last taken.
+    pub(crate) answered: u32,
+}
+
+impl RequestHandler {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let injector = setup
+            .options
+            .lie
+            .map(|lie| FaultInjector::new(lie, setup.options.seed, Arc::clone(&setup.counter)));
+        Self {
+            finder: Finder::new(Arc::clone(&setup.catalogue)),
+            injector,
+            not_found: setup.options.not_found,
+            out: Vec::new(),
+            large: Vec::new(),
+            report: CacheReport::default(),
+            answered: 0,
+        }
+    }
+
+    /// Answers all requests that are whole with `input`, which came at `now`.
+    pub(crate) fn read(
+        &mut self,
+        server: &mut RequestServer,
+        now: Nanos,
+        mut input: &[u8],
+    ) -> Result<(), FrameTooLong> {
+        let end = loop {
+            match server.next(&mut input) {
+                Ok(Some(Ok(request))) => self.answer(&request, now),
+                Ok(Some(Err(refusal))) => self.refuse(format_args!("{refusal}")),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+            self.answered += 1;
+        };
+        if let Some(injector) = &mut self.injector {
+            injector.end(&mut self.out);
+        }
+        end
+    }
+
+    /// Says why the connection ends that takes what is missing of the `most` bytes for unfinished requests.
+    pub(crate) fn refuse_for_memory(&mut self, most: u64) {
+        self.refuse(format_args!("Out of memory: unfinished requests of all connections have {most} bytes"));
+    }
+
+    /// What was counted.
+    pub(crate) fn finish(self) -> CacheReport {
+        CacheReport { lies: self.injector.map_or(0, |injector| injector.told), ..self.report }
+    }
+
+    #[inline]
+    fn answer(&mut self, request: &Request<'_>, now: Nanos) {
+        if request.operation == Operation::Ping {
+            self.report.pings += 1;
+            return write_reply(ServerReply::Pong, &mut self.out);
+        }
+        let Some(store) = self.finder.find(request.cache) else {
+            return self.refuse(format_args!("Cache not found: {}", request.cache));
+        };
+        match request.operation {
+            Operation::Ping => {}
+            Operation::Put => {
+                store.put(request.key, request.value, now);
+                self.report.puts += 1;
+                write_reply(ServerReply::Ok, &mut self.out);
+            }
+            Operation::Delete => {
+                store.remove(request.key, now);
+                self.report.deletes += 1;
+                write_reply(ServerReply::Ok, &mut self.out);
+            }
+            Operation::Get => {
+                let (value, to_swap) = match &mut self.injector {
+                    None => (store.get(request.key, now), false),
+                    Some(injector) => injector.value(store, request.key, now),
+                };
+                self.report.gets += 1;
+                self.tell(value, to_swap);
+            }
+        }
+    }
+
+    /// Writes the reply to a GET.
+    #[inline]
+    fn tell(&mut self, value: Option<Arc<[u8]>>, to_swap: bool) {
+        let start = self.out.len();
+        match value {
+            Some(value) => {
+                self.report.hits += 1;
+                // Replies that may be swapped have to be in one place.
+                if value.len() > INLINE_LIMIT && self.injector.is_none() {
+                    write_value_head(value.len(), &mut self.out);
+                    self.large.push((self.out.len(), value));
+                } else {
+                    write_reply(ServerReply::Value(&value), &mut self.out);
+                }
+            }
+            None if self.not_found => write_reply(ServerReply::NotFound, &mut self.out),
+            None => write_reply(ServerReply::Error(format_args!("{MISSING_TEXT}")), &mut self.out),
+        }
+        if let Some(injector) = &mut self.injector {
+            let end = self.out.len();
+            injector.answered(&mut self.out, start..end, to_swap);
+        }
+    }
+
+    fn refuse(&mut self, text: std::fmt::Arguments<'_>) {
+        self.report.refusals += 1;
+        write_reply(ServerReply::Error(text), &mut self.out);
+    }
+}

@@ -1,0 +1,147 @@
+//! The threads of a server: each listens in the same place with a backend of its own, and all begin together.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{Builder, JoinHandle};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+
+/// What each thread of a server does.
+pub(crate) trait ThreadTask: Send + Sync + 'static {
+    /// Where to listen; once the first thread listens, with the ports that it was given.
+    type Place: Clone + Send + 'static;
+    /// What a thread that listens needs to serve. It stays on its thread.
+    type Ready;
+    /// Why a thread cannot listen.
+    type Error: From<NoThread> + Send + 'static;
+    /// What a thread gives back at its end.
+    type Ended: Default + Send + 'static;
+
+    /// Listens on `place`; gives the same with the ports that were found.
+    fn listen(&self, index: u32, place: &Self::Place) -> Result<(Self::Ready, Self::Place), Self::Error>;
+
+    /// Serves until the server is stopped, counting its time from `start`.
+    fn serve(&self, ready: Self::Ready, start: Nanos, index: u32) -> Self::Ended;
+}
+
+/// No thread could be started.
+#[derive(Debug)]
+pub(crate) struct NoThread(pub(crate) io::Error);
+
+/// Threads that listen and wait for the word to begin. Dropped without it, they end.
+#[derive(Debug)]
+pub(crate) struct Ready<D: ThreadTask> {
+    place: D::Place,
+    threads: Vec<JoinHandle<D::Ended>>,
+    starts: Vec<Sender<Nanos>>,
+}
+
+impl<D: ThreadTask> Ready<D> {
+    /// Starts `threads` threads named after `name`, and returns once all of them listen.
+    pub(crate) fn gather(name: &str, threads: u32, place: D::Place, duty: &Arc<D>) -> Result<Self, D::Error> {
+        let mut all = Self { place, threads: Vec::new(), starts: Vec::new() };
+        for index in 0..threads {
+            let (ready, is_ready) = mpsc::channel();
+            let (start, is_started) = mpsc::channel();
+            let (duty, place) = (Arc::clone(duty), all.place.clone());
+            let spawned = Builder::new()
+                .name(format!("{name}-{index}"))
+                .spawn(move || one(&*duty, index, &place, &ready, &is_started))
+                .map_err(NoThread)?;
+            // The first thread resolves port 0, the others listen where it does. On an error the senders of
+            // the threads before are dropped, which ends them.
+            all.place = match is_ready.recv() {
+                Ok(listening) => listening?,
+                Err(_) => {
+                    std::panic::resume_unwind(spawned.join().err().unwrap_or_else(|| Box::new("no answer")))
+                }
+            };
+            all.threads.push(spawned);
+            all.starts.push(start);
+        }
+        Ok(all)
+    }
+
+    /// Where they listen.
+    pub(crate) const fn place(&self) -> &D::Place {
+        &self.place
+    }
+
+    /// Lets them begin.
+    pub(crate) fn begin(self) -> ServerThreads<D::Ended> {
+        let started = clock::monotonic();
+        for start in self.starts {
+            // A thread that is gone by now has panicked: joining it will tell.
+            let _ = start.send(started);
+        }
+        ServerThreads { started, threads: self.threads }
+    }
+}
+
+/// One thread: listens, says so, and serves from the common start on.
+fn one<D: ThreadTask>(
+    duty: &D,
+    index: u32,
+    place: &D::Place,
+    ready: &Sender<Result<D::Place, D::Error>>,
+    start: &Receiver<Nanos>,
+) -> D::Ended {
+    // The other side cannot be gone: it waits for this.
+    let listening = match duty.listen(index, place) {
+        Ok((listening, place)) => {
+            let _ = ready.send(Ok(place));
+            listening
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return D::Ended::default();
+        }
+    };
+    match start.recv() {
+        Ok(start) => duty.serve(listening, start, index),
+        // Another thread could not listen.
+        Err(_) => D::Ended::default(),
+    }
+}
+
+/// Threads that serve.
+#[derive(Debug)]
+pub(crate) struct ServerThreads<T> {
+    started: Nanos,
+    threads: Vec<JoinHandle<T>>,
+}
+
+impl<T> ServerThreads<T> {
+    /// When they began, on the driver's clock.
+    pub(crate) const fn started(&self) -> Nanos {
+        self.started
+    }
+
+    /// Waits until all have ended; what each of them gave back. Only the first call gives anything.
+    pub(crate) fn wait(&mut self) -> Vec<T> {
+        let ended = std::mem::take(&mut self.threads).into_iter().map(|thread| match thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    }
+}
+
+/// Stops a server from anywhere.
+#[derive(Clone, Debug, Default)]
+pub struct Stopper(Arc<AtomicBool>);
+
+impl Stopper {
+    /// Tells the server to stop, which it does within 50 ms.
+    // Relaxed: nothing else is published by it.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,364 @@
+//! Where requests are read, and answered at once if nothing stands against it.
+
+use std::sync::Arc;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::ConnId;
+use plimsoll_wire::http1::{self, Limits, RequestMemo, RequestServer};
+use plimsoll_wire::http2::{self, ErrorCode, PREFACE, Server, ServerOptions};
+
+use super::connection::{CloseMode, Connection, DetectedProtocol, Protocol, State};
+use super::encoded_reply::{Address, Persistence};
+use super::event_queue::Arrival;
+use super::options::Delay;
+use super::setup::{Setup, Tally};
+use super::truth::{Action, RequestId, TruthRow};
+
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// Most requests of one HTTP/1.1 connection that may wait for their replies, lest they fill the memory. On
+/// HTTP/2 the open streams are bounded; those that a client gives up are kept until they would be due.
+const MAX_OUTSTANDING: u32 = 1 << 16;
+/// The memory for a connection's next body that is kept after a large one.
+const BODY_ROOM: usize = 16 << 10;
+/// A buffer that grew beyond this for large bodies is not kept.
+const OUT_KEPT: usize = 1 << 20;
+
+/// Reads the requests of one thread's connections.
+///
+/// With no delay, no drawn fault, no work and no large or slow body a request is answered where it is read:
+/// the reply goes into [`out`](Self::out). Otherwise it becomes an [`Arrival`].
+#[derive(Debug)]
+pub(crate) struct RequestHandler {
+    setup: Arc<Setup>,
+    /// Index of the thread.
+    pub(crate) thread: u32,
+    limits: Limits,
+    memo: RequestMemo,
+    http2: ServerOptions,
+    at_once: bool,
+    /// The service looks into the bodies of requests.
+    reads_bodies: bool,
+    logs: bool,
+    /// HTTP/2 requests that were read last.
+    requests: Vec<http2::Request>,
+    /// Path of the request that is being answered, if the answer depends on it.
+    path: Vec<u8>,
+    /// Plaintext to send on the connection that was read last.
+    pub(crate) out: Vec<u8>,
+    /// Rows about the replies in `out`, whose reply time is not known yet, and about what was abandoned.
+    pub(crate) rows: Vec<TruthRow>,
+    /// Replies in `out`.
+    pub(crate) answered: u32,
+    /// Requests of all connections that wait for admission.
+    pub(crate) arrivals: Vec<Arrival>,
+}
+
+impl RequestHandler {
+    pub(crate) fn new(setup: Arc<Setup>, thread: u32, logs: bool) -> Self {
+        let options = &setup.options;
+        let at_once = options.delay == Delay::None
+            && options.capacity.is_none()
+            && options.work == Nanos::ZERO
+            && !options.faults.are_drawn()
+            && setup.forms.slow.is_none()
+            && setup.forms.largest().is_inline()
+            && setup.forms.canister().is_none();
+        let reads_bodies = setup.forms.canister().is_some();
+        Self {
+            setup,
+            thread,
+            limits: Limits::default(),
+            memo: RequestMemo::default(),
+            http2: ServerOptions { keeps_content: reads_bodies, ..ServerOptions::default() },
+            at_once,
+            reads_bodies,
+            logs,
+            requests: Vec::new(),
+            path: Vec::new(),
+            out: Vec::new(),
+            rows: Vec::new(),
+            answered: 0,
+            arrivals: Vec::new(),
+        }
+    }
+
+    /// Forgets what was to be sent. Call it before a connection is read.
+    pub(crate) fn clear(&mut self) {
+        if self.out.capacity() > OUT_KEPT {
+            self.out = Vec::new();
+        }
+        self.out.clear();
+        self.rows.clear();
+        self.answered = 0;
+    }
+
+    /// Takes up what the TLS handshake agreed on. Without ALPN the first bytes will tell.
+    pub(crate) fn negotiated(&mut self, protocol: &mut Protocol, alpn: Option<&[u8]>, tally: &mut Tally) {
+        match alpn {
+            Some(b"h2") => *protocol = self.begin_http2(tally),
+            Some(b"http/1.1") => *protocol = begin_http1(tally),
+            _ => {}
+        }
+    }
+
+    /// Reads the plaintext `bytes` that came at `at`.
+    pub(crate) fn read(&mut self, connection: &mut Connection, at: Nanos, bytes: &[u8], tally: &mut Tally) {
+        if bytes.is_empty() {
+            return;
+        }
+        let Connection { protocol, state, id, .. } = connection;
+        if let Protocol::Open(matched) = *protocol {
+            *protocol = match Protocol::told_by(matched, bytes) {
+                DetectedProtocol::Nothing(matched) => Protocol::Open(matched),
+                DetectedProtocol::Http1 => begin_http1(tally),
+                DetectedProtocol::Http2 => self.begin_http2(tally),
+            };
+            // What was held back until the protocol was known.
+            self.read_as(protocol, *id, state, at, &PREFACE[..matched], tally);
+        }
+        self.read_as(protocol, *id, state, at, bytes, tally);
+    }
+
+    fn begin_http2(&mut self, tally: &mut Tally) -> Protocol {
+        tally.http2 += 1;
+        let mut server = Box::new(Server::new(&self.http2));
+        server.start(&mut self.out);
+        Protocol::Http2(server)
+    }
+
+    fn read_as(
+        &mut self,
+        protocol: &mut Protocol,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        bytes: &[u8],
+        tally: &mut Tally,
+    ) {
+        match protocol {
+            Protocol::Open(_) => {}
+            Protocol::Http1(server) => self.read_http1(server, conn, state, at, bytes, tally),
+            Protocol::Http2(server) => self.read_http2(server, conn, state, at, bytes, tally),
+        }
+    }
+
+    fn read_http1(
+        &mut self,
+        server: &mut RequestServer,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        bytes: &[u8],
+        tally: &mut Tally,
+    ) {
+        let mut input = bytes;
+        while !state.deaf {
+            if state.outstanding >= MAX_OUTSTANDING && !input.is_empty() {
+                // Those are served, then it is over.
+                state.deaf = true;
+                state.farewell = Some(CloseMode::Silent);
+                tally.refused += 1;
+                return;
+            }
+            let mut rest = input;
+            let mut body = std::mem::take(&mut state.body);
+            let kept = self.reads_bodies.then_some(&mut body);
+            let next = server.next_into(&self.limits, &mut self.memo, &mut rest, kept);
+            match next {
+                Ok(Some(request)) => {
+                    self.take_http1(conn, state, at, &request, &body);
+                    body.clear();
+                    body.shrink_to(BODY_ROOM);
+                    state.body = body;
+                }
+                Ok(None) => {
+                    state.body = body;
+                    break;
+                }
+                Err(_) => {
+                    state.deaf = true;
+                    state.farewell = Some(CloseMode::Refuse);
+                    tally.refused += 1;
+                    return;
+                }
+            }
+            input = &input[input.len() - rest.len()..];
+        }
+        if !state.deaf && server.wants_continue() {
+            if state.outstanding == 0 {
+                self.out.extend_from_slice(CONTINUE);
+            } else {
+                state.continue_owed = true;
+            }
+        }
+    }
+
+    #[inline]
+    fn take_http1(
+        &mut self,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        request: &http1::Request<'_>,
+        body: &[u8],
+    ) {
+        state.requests += 1;
+        state.continue_owed = false;
+        let faults = &self.setup.options.faults;
+        let announced = faults.go_away_after == Some(state.requests);
+        let persistence = match (request.keep_alive && !announced, request.version_minor) {
+            (false, _) => Persistence::Close,
+            (true, 0) => Persistence::KeepTold,
+            (true, _) => Persistence::Keep,
+        };
+        if persistence == Persistence::Close || faults.close_idle_after == Some(state.requests) {
+            state.deaf = true;
+            state.farewell = Some(CloseMode::Silent);
+        }
+        let ask = self.setup.forms.ask(request.method, request.target, body);
+        if !self.at_once {
+            state.outstanding += 1;
+            let to = Address { stream: 0, head_only: request.head_request, persistence };
+            let id = if self.logs { request.id.map(Into::into) } else { None };
+            return self.arrivals.push(Arrival { conn, at, id, to, ask: ask.into_owned() });
+        }
+        let number = self.setup.count();
+        let answer = self.setup.forms.answer(&ask, number, self.thread);
+        answer.write(request.head_request, persistence, &mut self.out);
+        self.answered += 1;
+        if self.logs {
+            let (id, status) = (RequestId::new(request.id, number), Some(answer.form.status));
+            self.rows.push(TruthRow { id, number, recv: at, reply: None, action: Action::Replied, status });
+        }
+    }
+
+    fn read_http2(
+        &mut self,
+        server: &mut Server,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        bytes: &[u8],
+        tally: &mut Tally,
+    ) {
+        let mut requests = std::mem::take(&mut self.requests);
+        requests.clear();
+        let outcome = server.receive(bytes, &mut self.out, &mut requests);
+        if outcome.is_err() {
+            // What came before the violation is counted, and abandoned when its turn comes.
+            state.deaf = true;
+            state.mute = true;
+            state.farewell = Some(CloseMode::Broken);
+            tally.refused += 1;
+        }
+        for request in &requests {
+            self.take_http2(server, conn, state, at, request, tally);
+        }
+        self.requests = requests;
+        if outcome.is_ok() {
+            self.part_http2(server, state);
+        }
+    }
+
+    #[inline]
+    fn take_http2(
+        &mut self,
+        server: &mut Server,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        request: &http2::Request,
+        tally: &mut Tally,
+    ) {
+        state.requests += 1;
+        let (stream, head_only) = (request.stream, request.head_request);
+        let forms = &self.setup.forms;
+        if !self.at_once || state.mute {
+            state.outstanding += 1;
+            let to = Address { stream, head_only, persistence: Persistence::Keep };
+            let id = request.id.filter(|_| self.logs).map(|id| server.text(id).into());
+            let content = server.text(request.content);
+            let ask = forms.ask(server.text(request.method), server.text(request.path), content).into_owned();
+            return self.arrivals.push(Arrival { conn, at, id, to, ask });
+        }
+        self.path.clear();
+        if forms.are_many() {
+            // The server cannot lend the path and write the reply at the same time.
+            self.path.extend_from_slice(server.text(request.path));
+        }
+        let ask = forms.ask(server.text(request.method), &self.path, &[]);
+        let number = self.setup.count();
+        let answer = forms.answer(&ask, number, self.thread);
+        let sent = answer.write_http2(server, stream, head_only, &forms.book, &mut self.out);
+        let (action, status) = if sent {
+            self.answered += 1;
+            (Action::Replied, Some(answer.form.status))
+        } else {
+            // The client reset the stream right behind its request.
+            tally.abandoned += 1;
+            (Action::Abandoned, None)
+        };
+        if self.logs {
+            let id = RequestId::new(request.id.map(|id| server.text(id)), number);
+            self.rows.push(TruthRow { id, number, recv: at, reply: None, action, status });
+        }
+    }
+
+    /// Ends an HTTP/2 connection that has had its number of requests.
+    fn part_http2(&mut self, server: &mut Server, state: &mut State) {
+        let faults = &self.setup.options.faults;
+        let reached = |count: Option<u64>| count.is_some_and(|count| state.requests >= count);
+        if state.farewell.is_some() {
+            return;
+        }
+        if reached(faults.go_away_after) {
+            server.go_away(ErrorCode::NoError, &mut self.out);
+        } else if reached(faults.close_idle_after) {
+            // The server is to ignore what still comes, but the client is not told.
+            server.go_away(ErrorCode::NoError, &mut Vec::new());
+        } else {
+            return;
+        }
+        state.farewell = Some(CloseMode::Silent);
+    }
+}
+
+fn begin_http1(tally: &mut Tally) -> Protocol {
+    tally.http1 += 1;
+    Protocol::Http1(RequestServer::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::options::SinkOptions;
+    use plimsoll_driver::Endpoint;
+
+    #[test]
+    fn requests_that_wait_on_one_connection_are_bounded() {
+        let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
+        for (delay, answered) in [(Delay::Constant(Nanos(1)), 0), (Delay::None, 70_000)] {
+            let options = SinkOptions { delay, ..SinkOptions::new(listen.clone()) };
+            let mut handler = RequestHandler::new(Arc::new(Setup::new(options)), 0, false);
+            let mut connection = Connection::new(ConnId::new(0, 1), None);
+            let mut tally = Tally::default();
+            let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+            let bytes = request.repeat(1000);
+            let mut sent = 0;
+            while sent < 70_000 && !connection.state.deaf {
+                handler.read(&mut connection, Nanos(5), &bytes, &mut tally);
+                sent += 1000;
+            }
+            let is_bound = delay != Delay::None;
+            assert_eq!(connection.state.deaf, is_bound);
+            assert_eq!((handler.answered, tally.refused), (answered, u64::from(is_bound)));
+            if is_bound {
+                assert_eq!(handler.arrivals.len(), MAX_OUTSTANDING as usize);
+                assert_eq!(connection.state.outstanding, MAX_OUTSTANDING);
+                // What was read is still answered.
+                assert!(!connection.state.mute);
+                assert_eq!(connection.state.farewell, Some(CloseMode::Silent));
+            }
+        }
+    }
+}
