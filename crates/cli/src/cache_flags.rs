@@ -33,8 +33,8 @@ pub(crate) struct CacheArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Workload")]
 struct WorkloadArgs {
-    /// Server, host[:port]
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5500")]
+    // In rustdoc it would be a link.
+    #[arg(help = "Server, host[:port]", long, value_name = "ADDRESS", default_value = "127.0.0.1:5500")]
     server: String,
     /// Name of the cache
     #[arg(long, value_name = "NAME", default_value = "perf_test")]
