@@ -72,9 +72,11 @@ for step in steps:
     elif kind == b'x':
         os.close(slave); os.close(master); closed = True
 if not closed:
-    # Whoever ends writes to a terminal that somebody reads.
+    # Whoever ends writes to a terminal that somebody reads. It is waited for once, and read to the end.
+    done = 0
     while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
+        if not done:
+            done, status = os.waitpid(pid, os.WNOHANG)
         if select.select([master], [], [], 0.05)[0]:
             read_some()
         elif done:
