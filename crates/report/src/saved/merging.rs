@@ -88,32 +88,33 @@ impl SavedRun {
     }
 }
 
-/// Adds what can be added up, or is a list.
+/// Adds what can be added up, or is a list. The counts are those of a file: of those that no run can have the
+/// sum is the largest number at most.
 fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     let (sum, more) = (&mut mine.accounting, &theirs.accounting);
-    sum.scheduled += more.scheduled;
-    sum.started += more.started;
-    sum.dropped += more.dropped;
-    sum.never_started += more.never_started;
-    sum.without_data += more.without_data;
-    sum.ok += more.ok;
-    sum.failed += more.failed;
-    sum.timed_out += more.timed_out;
-    sum.aborted += more.aborted;
-    sum.cut_short += more.cut_short;
-    sum.in_flight_at_stop += more.in_flight_at_stop;
-    sum.undelivered += more.undelivered;
-    sum.unmeasured += more.unmeasured;
-    sum.redirects_followed += more.redirects_followed;
-    sum.polls += more.polls;
+    sum.scheduled = sum.scheduled.saturating_add(more.scheduled);
+    sum.started = sum.started.saturating_add(more.started);
+    sum.dropped = sum.dropped.saturating_add(more.dropped);
+    sum.never_started = sum.never_started.saturating_add(more.never_started);
+    sum.without_data = sum.without_data.saturating_add(more.without_data);
+    sum.ok = sum.ok.saturating_add(more.ok);
+    sum.failed = sum.failed.saturating_add(more.failed);
+    sum.timed_out = sum.timed_out.saturating_add(more.timed_out);
+    sum.aborted = sum.aborted.saturating_add(more.aborted);
+    sum.cut_short = sum.cut_short.saturating_add(more.cut_short);
+    sum.in_flight_at_stop = sum.in_flight_at_stop.saturating_add(more.in_flight_at_stop);
+    sum.undelivered = sum.undelivered.saturating_add(more.undelivered);
+    sum.unmeasured = sum.unmeasured.saturating_add(more.unmeasured);
+    sum.redirects_followed = sum.redirects_followed.saturating_add(more.redirects_followed);
+    sum.polls = sum.polls.saturating_add(more.polls);
     sum.incomplete |= more.incomplete;
     let (sum, more) = (&mut mine.iterations, &theirs.iterations);
-    sum.started += more.started;
-    sum.completed += more.completed;
-    sum.failed += more.failed;
-    sum.unfinished += more.unfinished;
-    mine.bytes.sent += theirs.bytes.sent;
-    mine.bytes.received += theirs.bytes.received;
+    sum.started = sum.started.saturating_add(more.started);
+    sum.completed = sum.completed.saturating_add(more.completed);
+    sum.failed = sum.failed.saturating_add(more.failed);
+    sum.unfinished = sum.unfinished.saturating_add(more.unfinished);
+    mine.bytes.sent = mine.bytes.sent.saturating_add(theirs.bytes.sent);
+    mine.bytes.received = mine.bytes.received.saturating_add(theirs.bytes.received);
     add_map(&mut mine.protocols, &theirs.protocols);
     add_map(&mut mine.tls_versions, &theirs.tls_versions);
     for (class, example) in &theirs.error_examples {
@@ -125,46 +126,46 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
         }
     }
     let (sum, more) = (&mut mine.connections, &theirs.connections);
-    sum.opened += more.opened;
+    sum.opened = sum.opened.saturating_add(more.opened);
     add_map(&mut sum.failed, &more.failed);
-    sum.closed_idle += more.closed_idle;
-    sum.peak_open += more.peak_open;
-    sum.limit += more.limit;
-    sum.tls_resumed += more.tls_resumed;
+    sum.closed_idle = sum.closed_idle.saturating_add(more.closed_idle);
+    sum.peak_open = sum.peak_open.saturating_add(more.peak_open);
+    sum.limit = sum.limit.saturating_add(more.limit);
+    sum.tls_resumed = sum.tls_resumed.saturating_add(more.tls_resumed);
     sum.blocked_s += more.blocked_s;
     sum.blocked_at_limit_s += more.blocked_at_limit_s;
     if let (Some(sum), Some(more)) = (&mut mine.http2, &theirs.http2) {
-        sum.connections += more.connections;
+        sum.connections = sum.connections.saturating_add(more.connections);
         sum.stream_limit = sum.stream_limit.into_iter().chain(more.stream_limit).min();
         add_map(&mut sum.resets, &more.resets);
         add_map(&mut sum.go_aways, &more.go_aways);
         add_map(&mut sum.violations, &more.violations);
-        sum.cancelled += more.cancelled;
+        sum.cancelled = sum.cancelled.saturating_add(more.cancelled);
     } else if mine.http2.is_none() {
         mine.http2.clone_from(&theirs.http2);
     }
     let (sum, more) = (&mut mine.generator, &theirs.generator);
-    sum.threads += more.threads;
+    sum.threads = sum.threads.saturating_add(more.threads);
     sum.cpu_user_s += more.cpu_user_s;
     sum.cpu_sys_s += more.cpu_sys_s;
     for part in &more.cpu_by_kind {
         match sum.cpu_by_kind.iter_mut().find(|known| known.kind == part.kind) {
             Some(known) => {
-                known.threads += part.threads;
+                known.threads = known.threads.saturating_add(part.threads);
                 known.cpu_s += part.cpu_s;
             }
             None => sum.cpu_by_kind.push(part.clone()),
         }
     }
     sum.rss_peak_bytes = sum.rss_peak_bytes.max(more.rss_peak_bytes);
-    sum.stamped += more.stamped;
-    sum.unstamped += more.unstamped;
-    sum.send_time_uncertain += more.send_time_uncertain;
-    sum.bodies += more.bodies;
-    sum.bodies_late += more.bodies_late;
-    sum.bodies_expired += more.bodies_expired;
+    sum.stamped = sum.stamped.saturating_add(more.stamped);
+    sum.unstamped = sum.unstamped.saturating_add(more.unstamped);
+    sum.send_time_uncertain = sum.send_time_uncertain.saturating_add(more.send_time_uncertain);
+    sum.bodies = sum.bodies.saturating_add(more.bodies);
+    sum.bodies_late = sum.bodies_late.saturating_add(more.bodies_late);
+    sum.bodies_expired = sum.bodies_expired.saturating_add(more.bodies_expired);
     sum.workers.extend(more.workers.iter().cloned());
-    mine.model.connections += theirs.model.connections;
+    mine.model.connections = mine.model.connections.saturating_add(theirs.model.connections);
     let earlier = theirs.run.started_at_unix_ns < mine.run.started_at_unix_ns;
     if earlier {
         mine.run.started_at.clone_from(&theirs.run.started_at);
@@ -175,7 +176,8 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
 
 fn add_map(mine: &mut BTreeMap<String, u64>, theirs: &BTreeMap<String, u64>) {
     for (key, count) in theirs {
-        *mine.entry(key.clone()).or_default() += count;
+        let sum = mine.entry(key.clone()).or_default();
+        *sum = sum.saturating_add(*count);
     }
 }
 
@@ -384,15 +386,15 @@ fn join(mine: &mut IntervalResult, next: &IntervalResult) {
     let range = |one: &IntervalResult| one.in_flight_range.unwrap_or((one.in_flight, one.in_flight));
     let ((low, high), (lower, higher)) = (range(mine), range(next));
     mine.in_flight_range = Some((low.min(lower), high.max(higher)));
-    mine.disturbed = mine.disturbed() + next.disturbed();
-    mine.joined += next.joined + 1;
+    mine.disturbed = mine.disturbed().saturating_add(next.disturbed());
+    mine.joined = mine.joined.saturating_add(next.joined).saturating_add(1);
     (mine.at_s, mine.length_s) = (next.at_s, mine.length_s + next.length_s);
     mine.achieved_per_s = (mine.length_s > 0.0).then(|| completed / mine.length_s);
-    mine.scheduled += next.scheduled;
-    mine.started += next.started;
-    mine.ok += next.ok;
-    mine.failed += next.failed;
-    mine.timed_out += next.timed_out;
+    mine.scheduled = mine.scheduled.saturating_add(next.scheduled);
+    mine.started = mine.started.saturating_add(next.started);
+    mine.ok = mine.ok.saturating_add(next.ok);
+    mine.failed = mine.failed.saturating_add(next.failed);
+    mine.timed_out = mine.timed_out.saturating_add(next.timed_out);
     (mine.in_flight, mine.connections) = (next.in_flight, next.connections);
     mine.thresholds_failed = mine.thresholds_failed.max(next.thresholds_failed);
     mine.marked |= next.marked;
@@ -402,7 +404,7 @@ fn join(mine: &mut IntervalResult, next: &IntervalResult) {
 fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> IntervalResult {
     let same: Vec<&IntervalResult> = same.iter().map(Borrow::borrow).collect();
     let longest = same.iter().max_by(|a, b| a.at_s.total_cmp(&b.at_s)).expect("it is one of them");
-    let sum = |of: fn(&IntervalResult) -> u64| same.iter().map(|one| of(one)).sum::<u64>();
+    let sum = |of: fn(&IntervalResult) -> u64| same.iter().map(|one| of(one)).fold(0, u64::saturating_add);
     let completed: f64 = same.iter().filter_map(|one| Some(one.achieved_per_s? * one.length_s)).sum();
     let is_it = |slice: &&SavedSlice| {
         let near = |a: Nanos, b: f64| (a.as_secs_f64() - b).abs() < 1e-3;

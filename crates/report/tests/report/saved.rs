@@ -208,6 +208,22 @@ fn counts_that_no_run_can_have_are_damage() {
     }
 }
 
+/// Symptom: so could those of the result, which nobody looks at before they are added up.
+#[test]
+fn counts_of_a_result_add_up_to_the_largest_number_at_most() {
+    let mut run = saved(&[sample(0, 5, Nanos(1), Nanos(2), Nanos(3))], 0, None);
+    run.result.accounting.started = u64::MAX;
+    run.result.bytes.sent = u64::MAX;
+    run.result.connections.opened = u64::MAX;
+    run.result.protocols.insert("http/1.1".to_owned(), u64::MAX);
+    for interval in &mut run.result.intervals {
+        (interval.ok, interval.joined) = (u64::MAX, 1);
+    }
+    let merged = SavedRun::merge(&[run.clone(), run]).unwrap().result;
+    assert_eq!((merged.accounting.started, merged.bytes.sent), (u64::MAX, u64::MAX));
+    assert_eq!((merged.connections.opened, merged.protocols["http/1.1"]), (u64::MAX, u64::MAX));
+}
+
 #[test]
 fn a_hundred_million_requests_are_ten_runs_of_ten_million() {
     let record = fixture::quiet_record();
