@@ -77,7 +77,8 @@ pub(crate) fn rows(bars: &[Bar], most: usize) -> Vec<Bar> {
 
 /// The rows of a drawing, each that many ranges wide.
 fn rows_of(bars: &[Bar], width: usize) -> Vec<Bar> {
-    let total: u64 = bars.iter().map(|bar| bar.count).sum();
+    // Bars of a file may have counts that no run can have.
+    let total = bars.iter().map(|bar| bar.count).fold(0, u64::saturating_add);
     let end = (total as f64 * END_SHARE) as u64;
     let (Some(first), Some(last)) = (inner_end(bars.iter(), end), inner_end(bars.iter().rev(), end)) else {
         return Vec::new();
@@ -88,7 +89,7 @@ fn rows_of(bars: &[Bar], width: usize) -> Vec<Bar> {
     let (first, last) = (row_of(first), row_of(last));
     let mut rows: Vec<Bar> = Vec::new();
     let mut add = |bar: Bar| match rows.last_mut() {
-        Some(row) if row.from_ns == bar.from_ns => row.count += bar.count,
+        Some(row) if row.from_ns == bar.from_ns => row.count = row.count.saturating_add(bar.count),
         Some(row) if row.below_ns < bar.from_ns => {
             let gap = Bar { from_ns: row.below_ns, below_ns: bar.from_ns, count: 0 };
             rows.extend([gap, bar]);
@@ -109,9 +110,9 @@ fn rows_of(bars: &[Bar], width: usize) -> Vec<Bar> {
 
 /// The outermost bar that is more than a thin end.
 fn inner_end<'a>(mut from_outside: impl Iterator<Item = &'a Bar>, thin: u64) -> Option<&'a Bar> {
-    let mut passed = 0;
+    let mut passed = 0_u64;
     from_outside.find(|bar| {
-        passed += bar.count;
+        passed = passed.saturating_add(bar.count);
         passed > thin
     })
 }
@@ -131,6 +132,14 @@ mod tests {
             value += value / 50 + 1;
         }
         assert_eq!((start_of(1), start_of(2), start_of(21)), (100, 112, 1_000));
+    }
+
+    /// Symptom: a report of a damaged file ended the program.
+    #[test]
+    fn counts_that_no_run_can_have_are_drawn() {
+        let bar = |from_ns| Bar { from_ns, below_ns: from_ns + 10, count: u64::MAX };
+        let drawn = rows(&[bar(start_of(30)), bar(start_of(31)), bar(start_of(90))], 5);
+        assert!(drawn.iter().any(|row| row.count == u64::MAX), "{drawn:?}");
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let window_until = bad_until.unwrap_or(at).max(fault.until_s.unwrap_or(at)).min(end);
     let in_window = |interval: &&&IntervalResult| interval.at_s - interval.length_s < window_until;
     let count = |of: fn(&IntervalResult) -> u64| {
-        intervals.iter().filter(in_window).map(|interval| of(interval)).sum::<u64>()
+        intervals.iter().filter(in_window).map(|interval| of(interval)).fold(0, u64::saturating_add)
     };
     let (mut times, mut censored) = (Histogram::new(), Censored::default());
     for slice in &run.slices {
