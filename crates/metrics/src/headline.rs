@@ -184,19 +184,22 @@ impl RunFacts {
 
     /// Requests that failed or timed out.
     const fn bad(&self) -> u64 {
-        self.failed + self.timed_out
+        // Counts may be those of a file, where nothing holds them to what a run can have.
+        self.failed.saturating_add(self.timed_out)
     }
 
     fn answered(&self) -> u64 {
         let answers = ErrorClass::ALL.iter().filter(|class| class.is_answer());
-        answers.map(|class| self.errors[*class as usize]).sum()
+        answers.map(|class| self.errors[*class as usize]).fold(0, u64::saturating_add)
     }
 
     /// Whether no request succeeded, and the generator cannot be the cause.
     fn nothing_succeeded(&self) -> bool {
-        let waiting = self.started.saturating_sub(self.ok + self.bad());
-        let facts = self.answered() + self.unanswered;
-        self.started > 0 && self.ok == 0 && (self.valid || facts * 2 > self.bad() + waiting)
+        let waiting = self.started.saturating_sub(self.ok.saturating_add(self.bad()));
+        let facts = self.answered().saturating_add(self.unanswered);
+        self.started > 0
+            && self.ok == 0
+            && (self.valid || facts.saturating_mul(2) > self.bad().saturating_add(waiting))
     }
 
     /// Whether it is proven that one of the thresholds holds, or that it does not.
@@ -212,7 +215,7 @@ impl RunFacts {
     fn outcome(&self) -> (RunOutcome, Option<Cause>) {
         let failed = |cause| (RunOutcome::Fail, Some(cause));
         let cut_short = self.interrupted || !self.is_over;
-        let nothing_measured = self.started == 0 || (cut_short && self.ok + self.bad() == 0);
+        let nothing_measured = self.started == 0 || (cut_short && self.ok == 0 && self.bad() == 0);
         if self.inconsistent.is_some() {
             failed(Cause::Inconsistent)
         } else if self.script_errors > 0 {
@@ -293,7 +296,7 @@ impl RunFacts {
         if self.started == 0 {
             return "no request was started".to_owned();
         }
-        if self.ok + self.bad() == 0 {
+        if self.ok == 0 && self.bad() == 0 {
             return "no request had ended".to_owned();
         }
         let proves = if self.thresholds.is_empty() { "" } else { ", and proves nothing about thresholds" };
@@ -306,7 +309,8 @@ impl RunFacts {
 
     /// As the threshold `error_rate` has it: of what ended.
     fn error_share(&self) -> String {
-        let ended = self.ok + self.bad() + self.errors[ErrorClass::AbortedByUs as usize];
+        let aborted = self.errors[ErrorClass::AbortedByUs as usize];
+        let ended = self.ok.saturating_add(self.bad()).saturating_add(aborted);
         figure::share(self.bad() as f64 / ended.max(1) as f64)
     }
 
@@ -359,7 +363,7 @@ fn unanswered(record: &RunRecord) -> u64 {
         held_up if ready(record.duration) => held_up,
         _ => 0,
     };
-    timed_out + in_flight
+    timed_out.saturating_add(in_flight)
 }
 
 impl ThresholdFacts {

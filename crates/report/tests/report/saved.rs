@@ -212,7 +212,8 @@ fn counts_that_no_run_can_have_are_damage() {
 #[test]
 fn counts_of_a_result_add_up_to_the_largest_number_at_most() {
     let mut run = saved(&[sample(0, 5, Nanos(1), Nanos(2), Nanos(3))], 0, None);
-    run.result.accounting.started = u64::MAX;
+    (run.result.accounting.started, run.result.accounting.failed) = (u64::MAX, u64::MAX);
+    (run.result.accounting.timed_out, run.result.accounting.ok) = (u64::MAX, 0);
     run.result.bytes.sent = u64::MAX;
     run.result.connections.opened = u64::MAX;
     run.result.protocols.insert("http/1.1".to_owned(), u64::MAX);
