@@ -20,7 +20,7 @@ pub(crate) struct Running {
     reaped: bool,
 }
 
-/// What a child used until it ended, all of its threads and start-up included.
+/// Resources used by a child until it ended, including all of its threads and its start-up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Usage {
     /// Exit code, or 128 + the signal that ended it, as shells say it.
@@ -140,7 +140,7 @@ impl Drop for Running {
     }
 }
 
-/// What the child does before it becomes the program.
+/// Prepares the child before it executes the program.
 fn prepare() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit for the length of each call, and prctl takes no pointer here.

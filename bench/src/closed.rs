@@ -138,8 +138,8 @@ fn request_size(pairs: &Pairs) -> String {
     format!("Plimsoll's requests had {} bytes on average, the head included.", bytes / requests.max(1))
 }
 
-/// What each side negotiated. wrk does not tell: what the system's OpenSSL negotiates with its defaults, as
-/// wrk does, stands for it.
+/// Notes the TLS version and cipher suite that each side negotiated. wrk does not report its own, so the note
+/// uses what the system's OpenSSL negotiates with its defaults, which wrk also uses.
 fn tls_notes(session: &Session, duel: &Duel, pairs: &Pairs, section: &mut Section) -> Result<()> {
     let versions: Vec<&str> = pairs.subject.iter().filter_map(|run| run.reading.tls.as_deref()).collect();
     if versions.len() < pairs.subject.len() || versions.iter().any(|tls| !tls.starts_with("TLSv1.3 ")) {

@@ -23,7 +23,7 @@ const UPDATE: &str = "{\"callbackReference\":\"http://127.0.0.1/nhss-ee/v1/msisd
     \"immediateFlag\":true,\"referenceId\":120984}},\"reportingOptions\":{\"maxNumOfReports\":7,\
     \"monitoringDuration\":\"2031-01-01T00:00:00Z\"}}";
 
-/// How users come.
+/// A load model: the way in which users arrive.
 #[derive(Clone, Copy, Debug)]
 struct Model {
     name: &'static str,

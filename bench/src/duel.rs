@@ -20,7 +20,7 @@ const DISTURBED_SHARE: f64 = 0.1;
 pub(crate) struct Duel {
     /// Short name for tables.
     pub(crate) case: String,
-    /// What the section says in its title.
+    /// Title of the section in the report.
     pub(crate) title: String,
     pub(crate) serves: Serves,
     pub(crate) subject: Load,
@@ -35,7 +35,7 @@ pub(crate) struct Limit {
     pub(crate) at_most: f64,
 }
 
-/// What is compared.
+/// A figure that is compared between the two tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Figure {
     Total,
@@ -157,7 +157,8 @@ impl Duel {
         }
     }
 
-    /// Whether the median of the paired ratios is within its limit, if there is one.
+    /// Judges whether the median of the paired ratios is within its limit. `None` if there is no limit or no
+    /// ratio.
     fn judge(&self, figure: Figure, ratio: Option<Spread>) -> Option<Finding> {
         let limit = self.limits.iter().find(|limit| limit.figure == figure)?;
         let ratio = ratio?;

@@ -6,7 +6,7 @@ use std::fmt::{self, Display};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure(String);
 
-/// What everything here that can fail returns.
+/// Result of everything in this program that can fail.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {

@@ -23,10 +23,10 @@ const INPUT_SECONDS: u32 = 20;
 const MEMORY_MIB: u32 = 2048;
 /// A target that was waited for so much longer than its time is killed.
 const GRACE: Duration = Duration::from_secs(60);
-/// How often is looked whether a target has ended.
+/// Interval at which running targets are polled for their end.
 const POLL: Duration = Duration::from_millis(50);
 
-/// What to run, and how.
+/// Options of a fuzzing campaign.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FuzzOptions {
     /// Targets [default: all]
@@ -37,7 +37,7 @@ pub(crate) struct FuzzOptions {
     /// Targets that run at the same time [default: one per core]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
-    /// What looks at every access of memory
+    /// Sanitizer that checks every memory access
     #[arg(long, value_enum, default_value_t = Sanitizer::None)]
     pub(crate) sanitizer: Sanitizer,
     /// The profile of the build, as cargo names it; that of tests shares their dependencies
@@ -51,7 +51,7 @@ pub(crate) struct FuzzOptions {
     pub(crate) no_ledger: bool,
 }
 
-/// What looks at every access of memory.
+/// A sanitizer that checks every memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sanitizer {
     /// Nothing: several times as fast
@@ -60,7 +60,7 @@ pub(crate) enum Sanitizer {
     Address,
 }
 
-/// What came of a target.
+/// Result of fuzzing one target.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
     target: String,
@@ -265,7 +265,7 @@ fn names(root: &Path, asked: &[String]) -> Result<Vec<String>> {
 }
 
 impl Outcome {
-    /// What a target came to, by the lines that libFuzzer ends with.
+    /// Reads the result of a target from the final lines that libFuzzer prints.
     fn of(target: &str, usage: Option<Usage>, said: &str) -> Self {
         let figure = |name: &str| {
             let line = said.lines().rev().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));

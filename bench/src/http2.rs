@@ -87,7 +87,7 @@ fn assert_http2(pairs: &Pairs) -> Result<()> {
     }
 }
 
-/// What each side negotiated, which has to be TLS 1.3.
+/// Names the TLS version and cipher suite that each side negotiated. Fails unless every run used TLS 1.3.
 fn tls_note(pairs: &Pairs) -> Result<String> {
     let negotiated = |runs: &[Run]| {
         let mut all: Vec<&str> =

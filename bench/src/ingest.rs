@@ -25,7 +25,7 @@ const SPEEDS: [(Kind, Compression, f64); 7] = [
     (Kind::Traces, Compression::None, 3.0),
     (Kind::Events, Compression::None, 0.0),
 ];
-/// What the guide's scripts reached with fourteen cores, in records per second.
+/// Rates that the guide's scripts reached with fourteen cores, in records per second.
 const HEADLINES: [(Kind, u32); 4] =
     [(Kind::Metrics, 2_910_000), (Kind::Logs, 968_000), (Kind::Traces, 784_000), (Kind::Events, 981_000)];
 /// The share of such a rate that has to be reached.

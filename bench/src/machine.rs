@@ -36,7 +36,7 @@ pub(crate) fn load_averages() -> String {
     text("/proc/loadavg").split_whitespace().take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// What a program says about its version, on whatever stream and with whatever exit code.
+/// Returns the version that a program prints, on either stream and with any exit code.
 pub(crate) fn version(program: &Path, flag: &str) -> String {
     let Ok(output) = Command::new(program).arg(flag).output() else { return "unknown".to_owned() };
     let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -96,7 +96,7 @@ impl CoreTime {
         Some(Self { busy_us: (total - idle) * TICK_US, total_us: total * TICK_US })
     }
 
-    /// What passed since `earlier`.
+    /// Returns the CPU time between `earlier` and this reading.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self { busy_us: self.busy_us - earlier.busy_us, total_us: self.total_us - earlier.total_us }
     }

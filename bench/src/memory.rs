@@ -12,9 +12,9 @@ const CONNECTIONS: u32 = 10_000;
 /// Requests per second over all of them: one per connection in 2 s, so that nearly all are idle at any time,
 /// and have been used before.
 const RATE: &str = "5000";
-/// What Plimsoll may use without connections, in bytes.
+/// Most memory that Plimsoll may use without connections, in bytes.
 const BASE_BYTES: f64 = (20 << 20) as f64;
-/// What it may use for each of them, in KiB.
+/// Most memory that it may use for each connection, in KiB.
 const PER_CONNECTION_KIB: f64 = 8.0;
 /// Growth that counts as none, in KiB: less than a tenth of a byte per request at 50,000/s for 50 s, and room
 /// for the result of one second after the other.

@@ -11,10 +11,10 @@ use crate::fuzzing::FuzzOptions;
 #[command(name = "bench", max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Options {
-    /// What to do instead of a measurement
+    /// Task to carry out instead of a measurement
     #[command(subcommand)]
     pub(crate) task: Option<Task>,
-    /// What to measure
+    /// Cases to measure
     #[arg(value_enum, required = true)]
     pub(crate) cases: Vec<Case>,
     /// The peer [default: the one that the case's limit names]
@@ -64,14 +64,14 @@ pub(crate) struct Options {
     pub(crate) autogroup_nice: Option<i32>,
 }
 
-/// What this program does beside measurements.
+/// Tasks of this program other than measurements.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Task {
     /// Run the fuzz targets, and add what came of them to docs/assurance.md
     Fuzz(FuzzOptions),
     /// Simulate worlds whose seeds were not tried before, and add them to docs/assurance.md
     Worlds {
-        /// How many
+        /// Number of worlds
         #[arg(value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         worlds: u64,
         /// Build the tests like this: `dev` is how `cargo test` builds them
@@ -80,7 +80,7 @@ pub(crate) enum Task {
     },
 }
 
-/// What can be measured.
+/// A case that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Case {
     /// Closed keep-alive GET against the sink
@@ -105,7 +105,7 @@ pub(crate) enum Case {
     Crud,
     /// Memory of 1,000 HTTP/2 connections with 100 streams each
     H2memory,
-    /// What steps with variables, an extraction and a check cost above a static request, with and without Lua
+    /// Cost of steps with variables, an extraction and a check above a static request, with and without Lua
     Scenario,
     /// wrk's scripts, in Plimsoll and in wrk
     Scripts,
@@ -113,11 +113,11 @@ pub(crate) enum Case {
     Cache,
     /// Batches of observability data: made, sent, and at the rates of Arc's guide
     Ingest,
-    /// What creating, changing and deleting the items of a REST resource costs above plain requests
+    /// Cost of creating, changing and deleting the items of a REST resource above plain requests
     Resource,
     /// Queries of a canister that were signed before the run, beside plain requests
     Canister,
-    /// What every output turned on costs above none
+    /// Cost of every output turned on above none
     Observers,
     /// Hostile servers against Plimsoll on both backends, and damaged requests against its servers
     Attack,
@@ -141,7 +141,7 @@ pub(crate) enum Peer {
     H2load,
 }
 
-/// How Plimsoll is built.
+/// Build profile of Plimsoll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Profile {
     /// As it ships: whole-program optimisation, some minutes to build

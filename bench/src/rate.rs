@@ -117,7 +117,7 @@ fn precise(session: &Session) -> Result<Section> {
     Ok(section)
 }
 
-/// How many runs kept the promise, and in which way.
+/// Number of runs that were precise, and number of those that were not, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Outcome {
     /// Valid, on time and exact.

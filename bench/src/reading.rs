@@ -1,4 +1,4 @@
-//! What the tools say about their own runs, read from their output.
+//! Figures that the tools report about their own runs, read from their output.
 //!
 //! A run with errors of any kind is no measurement: an error may cost less than a response. It is refused
 //! here.
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
-/// What a tool counted.
+/// Figures reported by a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
     /// Requests with a whole response of a good status.
@@ -18,11 +18,11 @@ pub(crate) struct Reading {
     pub(crate) protocols: Vec<String>,
     /// TLS version and cipher suite, if the tool tells.
     pub(crate) tls: Option<String>,
-    /// What only Plimsoll tells.
+    /// Figures that only Plimsoll reports.
     pub(crate) detail: Detail,
 }
 
-/// What only Plimsoll tells.
+/// Figures that only Plimsoll reports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Detail {
     pub(crate) scheduled: u64,

@@ -15,7 +15,7 @@ pub(crate) struct Finding {
     pub(crate) met: bool,
 }
 
-/// What one case found.
+/// Result of one case: its text in the report, and its findings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
     pub(crate) text: String,

@@ -12,7 +12,7 @@ use crate::statistic::Spread;
 const CONCURRENCY: &str = "512";
 /// The most that a request may cost above one of the plain load, in microseconds.
 const MORE_US: f64 = 1.0;
-/// What `plimsoll crud` sends to create an item.
+/// Body that `plimsoll crud` sends to create an item.
 const PAYLOAD: &str = "{\"name\":\"lg_${sequence}_${random_int(0,4294967295)}\",\
     \"price\":${random_int(100,4999)}.99,\"category\":\"${pick(Electronics,Books,Clothing,Sports)}\"}";
 

@@ -14,7 +14,7 @@ use crate::reading::{self, Reading};
 use crate::server::Server;
 use crate::session::Session;
 
-/// How much longer than asked a run may take, for start-up and drain, before it counts as hung.
+/// Time that a run may take beyond its length, for start-up and drain, before it counts as hung.
 const GRACE: Duration = Duration::from_secs(60);
 /// Plimsoll's exit code for a run that it calls invalid: still a measurement of its cost.
 const INVALID: i32 = 3;
@@ -115,7 +115,7 @@ impl Load {
     }
 }
 
-/// What one run cost and gave.
+/// Cost and result of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) usage: Usage,

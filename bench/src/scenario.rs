@@ -1,4 +1,4 @@
-//! What a step of a scenario costs above a static request, in user time: three steps with two variables, one
+//! Cost of a step of a scenario above a static request, in user time: three steps with two variables, one
 //! extraction and one check, and the same with a script that does nothing.
 //!
 //! The variants take turns on one core, in an order that rotates, and the differences are taken within each

@@ -11,7 +11,8 @@ use crate::session::Session;
 /// Where the scripts are, which do what wrk's own do.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/script/tests/wrk");
 
-/// Those that cost something per request, and what they do. The others wait, stop or look up names.
+/// Scripts that cost something per request, each with a description of its work. The others wait, stop or
+/// look up names.
 const SCRIPTS: [(&str, &str); 6] = [
     ("counter", "path and header made for each request"),
     ("auth", "a request made and a response read, with its headers, each time"),

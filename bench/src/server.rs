@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 use crate::machine;
 use crate::session::Session;
 
-/// What serves.
+/// A server that a load can run against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Serves {
     /// `plimsoll sink`, with further flags.
@@ -41,13 +41,13 @@ pub(crate) struct Server {
     pub(crate) url: String,
     /// The command line that started it.
     pub(crate) line: String,
-    /// What it writes to stderr.
+    /// File that receives its stderr.
     log: PathBuf,
 }
 
-/// How long a server may take until it can be used.
+/// Time limit for a server to become usable.
 const START: Duration = Duration::from_secs(10);
-/// How often it is looked at meanwhile.
+/// Interval at which a starting server is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl Server {
@@ -117,7 +117,7 @@ fn own(session: &Session, command: &[&str], flags: &[String], scheme: &str) -> R
     })
 }
 
-/// What nginx speaks.
+/// Protocol that nginx speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Listens {
     Plain,

@@ -8,7 +8,6 @@ use crate::server::{Server, Serves};
 use crate::session::Session;
 use crate::statistic::Spread;
 
-/// Connections of the case.
 const CONNECTIONS: u32 = 1_000;
 /// Streams on each of them.
 const STREAMS: u32 = 100;

@@ -16,11 +16,11 @@ use crate::session::{Directory, target_directory};
 
 /// The table of the ledger.
 const TABLE: &str = "Simulated worlds";
-/// What the C library is told about memory: nothing is given back to the system. Histograms of 300 KB come
-/// and go, and getting each one anew from the kernel took six tenths of the time of a small world.
+/// Environment that keeps the C library from giving memory back to the system. Histograms of 300 KB come and
+/// go, and getting each one anew from the kernel took six tenths of the time of a small world.
 const MEMORY: [(&str, &str); 2] =
     [("MALLOC_TRIM_THRESHOLD_", "1000000000"), ("MALLOC_MMAP_THRESHOLD_", "1000000000")];
-/// What the shares of the kinds add up to.
+/// Sum of the shares of all kinds.
 const WHOLE: u64 = 1_000;
 /// Worlds of one process: so many that its start costs nothing beside them, and so few that all cores have
 /// something to do until the end.
@@ -39,7 +39,7 @@ struct Kind {
     test: &'static str,
     /// Every test run has the seeds from 0 to below this.
     usual: u64,
-    /// How many of a thousand worlds are of this kind.
+    /// Number of worlds of this kind in a thousand.
     share: u64,
 }
 
@@ -52,7 +52,7 @@ const KINDS: [Kind; 4] = [
     Kind { test: "plans::a_server_of_a_pool_that_is_there_again_gets_its_part", usual: 20, share: 5 },
 ];
 
-/// What came of the worlds of one test.
+/// Result of the worlds of one test.
 #[derive(Debug, Default)]
 struct Outcome {
     worlds: u64,
@@ -91,7 +91,7 @@ pub(crate) fn simulate(worlds: u64, profile: &str, print: &mut dyn FnMut(&str)) 
     Ok(findings)
 }
 
-/// How many worlds each kind has; the first one has what is left over.
+/// Returns the number of worlds of each kind. The first kind gets the remainder.
 fn shares(worlds: u64) -> [u64; KINDS.len()] {
     let mut shares = KINDS.map(|kind| worlds * kind.share / WHOLE);
     shares[0] += worlds - shares.iter().sum::<u64>();
@@ -169,7 +169,7 @@ struct Campaign<'a> {
 struct Batch {
     seeds: Range<u64>,
     running: Running,
-    /// How often it was looked at.
+    /// Number of times that its end was polled.
     looks: u32,
     output: PathBuf,
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// What the page is made of, in `web/`.
+/// Files and folders in `web/` that the page is built from.
 const SOURCES: [&str; 9] = [
     "src",
     "report.html",

@@ -6,8 +6,8 @@ use plimsoll_wire::cache::{
     write_reply,
 };
 
-/// What replies said, what was kept of them, and how the stream ended: an error, or whether it was cut in
-/// one.
+/// Replies that were read, the bytes that were kept of them, and the end of the stream: an error, or whether
+/// it was cut within a reply.
 type Replies = (Vec<(Answer, u64, u64)>, Vec<u8>, Result<bool, ProtocolError>);
 
 fn replies<'p>(owed: [PendingRequest; 2], pieces: impl Iterator<Item = &'p [u8]>) -> Replies {
@@ -32,7 +32,7 @@ fn replies<'p>(owed: [PendingRequest; 2], pieces: impl Iterator<Item = &'p [u8]>
     (told, kept, Ok(in_reply))
 }
 
-/// What requests said, the replies to those that make no sense, and how the stream ended.
+/// Requests that were read, the replies to malformed ones, and the end of the stream.
 type Requests = (Vec<String>, Vec<u8>, Result<bool, FrameTooLong>);
 
 fn requests<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Requests {

@@ -10,11 +10,11 @@ use plimsoll_ic::{Answer, RequestId};
 use plimsoll_plan::{CanisterNotes, canister_judges};
 use plimsoll_scenario::{Judge, Judgement};
 
-/// What answers of canisters are judged by: of a query, of an update, of what became of one.
+/// Judges of a canister's answers: to a query, to an update, and to a question about the state of an update.
 static JUDGES: LazyLock<[Arc<dyn Judge>; 3]> =
     LazyLock::new(|| canister_judges(&Arc::new(CanisterNotes::default())));
 
-/// Whether a part lies within the bytes that it was read from.
+/// Returns `true` if a part lies within the bytes that it was read from.
 fn lies_in(part: &[u8], whole: &[u8]) -> bool {
     part.is_empty() || whole.as_ptr_range().contains(&part.as_ptr()) && part.len() <= whole.len()
 }

@@ -11,8 +11,7 @@ use crate::Cutting;
 /// Requests that were let in, and how often something was refused.
 type Told = (Vec<ControlRequest>, Option<u16>);
 
-/// Reads until something is refused or a connection is not kept. Clients that wait send one request after the
-/// other: several in one piece are refused.
+/// Requests that were let in, and the status of the refusal, if one was refused.
 fn told<'p>(access: &Access, pieces: impl Iterator<Item = &'p [u8]>) -> Told {
     let (mut reader, mut memo, mut let_in) = (RequestReader::default(), RequestMemo::new(), Vec::new());
     for piece in pieces {
@@ -49,7 +48,7 @@ fn fields(data: &[u8]) -> Option<(String, Vec<(String, String)>)> {
     Some((request.method?.to_owned(), fields.collect()))
 }
 
-/// Whether a Host is an address of its own or the name that nobody can redirect.
+/// Returns `true` if a Host is an IP address or `localhost`, the name that nobody can redirect.
 fn is_here(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),

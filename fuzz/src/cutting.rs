@@ -2,7 +2,7 @@
 
 use plimsoll_wire::http1::Limits;
 
-/// How many bytes at the front of an input choose.
+/// Number of bytes at the front of an input that hold choices.
 const CHOICE_BYTES: usize = 4;
 
 /// One input, taken apart.

@@ -3,7 +3,7 @@
 use crate::Cutting;
 use plimsoll_wire::http1::{Limits, ProtocolError, RequestMemo, RequestServer};
 
-/// What a request said, and how the stream ended: an error, or whether it was cut in a request.
+/// Requests that were read, and the end of the stream: an error, or whether it was cut within a request.
 type Read = (Vec<String>, Result<bool, ProtocolError>);
 
 fn read<'p>(limits: &Limits, keep_memo: bool, pieces: impl Iterator<Item = &'p [u8]>) -> Read {

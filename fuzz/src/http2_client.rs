@@ -10,7 +10,7 @@ use plimsoll_wire::http2::{
 /// Requests that are open from the beginning.
 const REQUESTS: u32 = 8;
 
-/// What came of it, but for `Began`, which is about the pieces.
+/// Observable result of a conversation, except `Began` events, which depend on how the input is cut.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     events: Vec<String>,

@@ -5,7 +5,7 @@ use plimsoll_wire::http2::{
     ConnectionError, FieldLimits, Indexing, PREFACE, Payload, Request, Server, ServerOptions,
 };
 
-/// What came of it.
+/// Observable result of a conversation.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
     requests: Vec<(u32, bool, u64, [Vec<u8>; 4])>,

@@ -1,5 +1,5 @@
-//! Whether servers have what they acknowledged: every write of a load is noted while it goes on, and what is
-//! there afterwards is held against it.
+//! Audit of servers: do they have what they acknowledged? Every write of a load is noted while it goes on,
+//! and compared with the server's contents afterwards.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::{Failure, run};
 
 /// Bytes of a page from which on it is not kept whole.
 const LONGEST_PAGE: usize = Needs::LONGEST_BODY;
-/// How often it is said how far the reading of a list has come.
+/// Time between two progress messages while a list is read.
 const PROGRESS: Nanos = Nanos::from_secs(2);
 
 /// Notes the writes of a load on one resource.
@@ -32,7 +32,7 @@ pub(crate) struct WriteTracker {
     quiet: bool,
 }
 
-/// How all items of a server are asked for, page by page.
+/// Location and paging of the list of all items of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
     /// Path of the collection, behind that of the server's URL.
@@ -100,7 +100,7 @@ impl WriteTracker {
         Ok(count)
     }
 
-    /// Who is to be told of the writes.
+    /// Returns the receiver of the writes.
     pub(crate) fn listener(&self) -> WriteListener {
         let ledger = Arc::clone(&self.ledger);
         Box::new(move |exchanges| {
@@ -144,8 +144,9 @@ impl WriteTracker {
         Ok(all)
     }
 
-    /// What holds of all servers together: how many writes there were, and whether ids were given twice. A
-    /// load whose writes all went elsewhere than to the resource, or nowhere, has shown nothing of it.
+    /// Returns the finding on all servers together: the number of writes, and the ids that were given twice.
+    /// It does not pass if an id was given twice, or if writes were tried and none was acknowledged: such a
+    /// load has shown nothing of the resource.
     fn of_writes(&self) -> ConsistencyFinding {
         let ledger = self.ledger();
         let counts = ledger.counts();
@@ -287,7 +288,7 @@ fn asked(head: &str) -> (&str, &str) {
     }
 }
 
-/// What an audit of a server says, as a check of a result.
+/// Converts the audit of a server to a finding of the result.
 fn finding(server: &str, findings: &Findings, begun: Nanos) -> ConsistencyFinding {
     let Findings { stored, before, recovered, unchecked, .. } = findings;
     let kinds = [

@@ -15,7 +15,7 @@ use crate::run::Workload;
 use crate::screen::Theme;
 use crate::{Exit, Failure, import, run};
 
-/// What the plan is called in messages.
+/// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll cache`";
 /// Runs of each side of a comparison if nothing else is said: the fewest whose mean has an interval.
 const ROUNDS: u32 = 5;
@@ -209,7 +209,8 @@ fn create(admin: &str, user: &str, cache: &str) -> Result<(), Failure> {
     }
 }
 
-/// Whether the server answers, and has the cache: else a run would measure how fast it says no.
+/// Checks that the server answers, and has the cache. Without this check, a run would measure how fast
+/// requests are refused.
 fn reach(server: &str, cache: &str, admin: &str) -> Result<(), Failure> {
     let record = once(
         json!({

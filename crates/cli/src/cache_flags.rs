@@ -48,13 +48,13 @@ struct WorkloadArgs {
     /// Another name of --iterations: so many times the mix
     #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
     requests: Option<u64>,
-    /// What an iteration does: put+get, put, get, delete, or weights such as put=1,get=9
+    /// Mix of operations: put+get, put, get, delete, or weights such as put=1,get=9
     #[arg(long, value_name = "MIX", default_value = "put+get")]
     mix: String,
     /// Which keys: sequential, random, fixed, zipf or zipf:EXPONENT
     #[arg(long = "key", value_name = "PATTERN", default_value = "sequential")]
     key_pattern: String,
-    /// How many keys there are [default: sequential: a new one each time; random, zipf: 10000]
+    /// Number of keys [default: sequential: a new one each time; random, zipf: 10000]
     #[arg(long, value_name = "N")]
     keys: Option<u64>,
     /// Bytes of a key, 32 or more [default: as short as they come]
@@ -145,7 +145,7 @@ impl CacheArgs {
     }
 }
 
-/// What is wrong, as whoever typed the flag understands it.
+/// Converts an error of the workload to a problem with the flag that was typed.
 pub(crate) fn problem(flag: &str, error: &WorkloadError) -> Problem {
     Problem::new(format!("{flag}: {error}")).with_hint(error.hint())
 }

@@ -17,7 +17,7 @@ pub(crate) struct CacheArgs {
     /// Address of the HTTP API, or `off`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: String,
-    /// Who may use the HTTP API, except for /health
+    /// User of the HTTP API, except for /health
     #[arg(long, value_name = "USER:PASSWORD", default_value = "admin:admin123")]
     user: String,
     #[command(flatten)]
@@ -43,7 +43,7 @@ struct StoreArgs {
     /// Memory that the values of one cache may take
     #[arg(long, value_name = "SIZE", default_value = "512MiB", allow_negative_numbers = true)]
     max_memory: String,
-    /// How long a value lives
+    /// Lifetime of a value
     #[arg(long, value_name = "TIME", default_value = "30m", allow_negative_numbers = true)]
     ttl: String,
 }
@@ -66,7 +66,7 @@ struct TruthArgs {
     seed: String,
 }
 
-/// What a cache server is told to do.
+/// Settings of a cache server.
 #[derive(Debug)]
 pub(crate) struct CacheSpec {
     pub(crate) options: CacheOptions,

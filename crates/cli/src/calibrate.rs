@@ -86,7 +86,8 @@ struct Kind {
     script: bool,
 }
 
-/// What is varied, one thing at a time: the protocol, TLS, the number of connections, sizes, scripts.
+/// Kinds of load to measure. They vary one thing at a time: the protocol, TLS, the number of connections,
+/// sizes, scripts.
 const KINDS: [Kind; 11] = {
     let plain = Kind {
         http2: false,
@@ -336,7 +337,7 @@ pub(crate) const fn backend_name(backend: BackendChoice) -> &'static str {
     }
 }
 
-/// What kind of load a run was.
+/// Returns the kind of load of a run.
 fn load_kind(record: &RunRecord, plan: &Plan) -> LoadKind {
     let model = describe::model(plan);
     let most = record.protocols.iter().max_by_key(|(_, responses)| **responses);
@@ -390,8 +391,8 @@ pub(crate) fn of_plan(args: &PlanArgs, plan: &Plan, quiet: bool) -> Result<Calib
     Ok(measured?.0)
 }
 
-/// What a run has used of what the machine, which is `host`, can generate: of its own calibration if there is
-/// one, else of the one that was kept. `Err` says why that is not known.
+/// Returns how much of the capacity of the machine, which is `host`, a run has used. The capacity is that of
+/// the run's own calibration if there is one, else of the one that was kept. `Err` says why it is not known.
 pub(crate) fn used(
     record: &RunRecord,
     plan: &Plan,

@@ -34,11 +34,11 @@ oUQDQgAEF5At4daGm1AphK1QjkonFIrFx6aVWDfJ0fX6+b76njVscEDKCao11ZaT
 const PART: Nanos = Nanos::from_millis(200);
 /// Calls between two looks at the clock.
 const CALLS: u64 = 200;
-/// What the plan and the file with the key are called.
+/// File names of the plan and of the key.
 const PLAN: &str = "calibration.yaml";
 const KEY: &str = "key.pem";
 
-/// Who asks, and how.
+/// Kind of request, and who signs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asking {
     /// Plain requests with a body as long as a signed query.
@@ -167,7 +167,7 @@ fn cost(identity: &Identity) -> f64 {
     busy.as_secs_f64() * 1e6 / made as f64
 }
 
-/// What one way of asking comes to.
+/// Measurements of one kind of request.
 struct Row {
     asking: Asking,
     per_s: f64,
@@ -180,7 +180,7 @@ struct Row {
     late: f64,
 }
 
-/// Measures all of them.
+/// Measures all kinds.
 pub(crate) fn report(backend: BackendChoice, length: Nanos, quiet: bool) -> Result<(String, Value), Failure> {
     let uring = run::uses_uring(backend)?;
     let encoding_us = cost(&Identity::anonymous());

@@ -23,7 +23,7 @@ pub(crate) struct Campaign<'a, O> {
     /// That of the run under way.
     control: Arc<Mutex<Control>>,
     signals: SignalWatch,
-    /// What the requests before the runs of each plan came to.
+    /// Results of the first contacts before the runs of each plan.
     first: Vec<Vec<FirstContact>>,
     watched: Watched,
     quiet: bool,
@@ -62,7 +62,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         Ok(())
     }
 
-    /// What is watched beside the load from now on.
+    /// Sets what is watched beside the load from now on.
     #[must_use]
     pub(crate) fn watching(self, watched: Watched) -> Self {
         Self { watched, ..self }

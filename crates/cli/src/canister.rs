@@ -29,7 +29,7 @@ use crate::run::{SideRuns, Workload};
 use crate::screen::Theme;
 use crate::{Exit, Failure, canister_charts, import, run};
 
-/// What the plan is called in messages.
+/// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll canister`";
 /// Pause between two looks at a replica that is not healthy yet.
 const LOOK: Nanos = Nanos::from_millis(500);
@@ -91,9 +91,9 @@ pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result
 struct Calls<'a> {
     args: &'a CanisterArgs,
     load: &'a CanisterLoad,
-    /// How certificates are verified, and which share of them, if any are.
+    /// Verifier of certificates, and which share of them to verify; `None` if none are.
     verifier: Option<(Verifier, VerifySpec)>,
-    /// Those of the plan that is run.
+    /// Notes of the plan that is run.
     notes: Arc<CanisterNotes>,
     checks: Option<Checks>,
 }
@@ -225,7 +225,8 @@ fn until_healthy(url: &str, flags: &PlanPatch, patience: Nanos, say: &dyn Fn(&st
     }
 }
 
-/// What certificates are verified with.
+/// Creates the verifier of certificates, with the given root key or else the one that the first replica
+/// tells.
 fn verifier(
     spec: &VerifySpec,
     load: &CanisterLoad,
@@ -258,7 +259,7 @@ struct Checks {
     share: f64,
 }
 
-/// What came of it.
+/// Results of the verification.
 #[derive(Default)]
 struct Checked {
     verified: u64,
@@ -351,7 +352,7 @@ const CODES: [(u16, &str); 6] = [
     (202, "taken in, and its outcome was not known at the end"),
 ];
 
-/// What became of calls, by code: statuses of HTTP, and [`CODES`].
+/// Number of calls by code: HTTP statuses, and [`CODES`].
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Outcomes(BTreeMap<u16, u64>);
 
@@ -390,7 +391,7 @@ impl Outcomes {
     }
 }
 
-/// What is told of a load in the form of the Internet Computer's generator.
+/// Figures of a load in the form of the Internet Computer's generator.
 #[derive(Debug, Default)]
 struct Tally {
     outcomes: Outcomes,

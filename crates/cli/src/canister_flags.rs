@@ -46,7 +46,7 @@ struct CallArgs {
     /// The canister, a principal as text
     #[arg(long, value_name = "ID", default_value = "aaaaa-aa")]
     canister_id: String,
-    /// What is called
+    /// Kind of call
     #[arg(short = 'm', long, value_enum, ignore_case = true, value_name = "CALL", default_value = "Query")]
     call: CallName,
     /// Update the canister: another name of -m Update
@@ -84,7 +84,7 @@ struct IdentityArgs {
     /// Make so many messages before the load, and send them first [default: those of the next 100 ms, always]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     presign: u64,
-    /// How long messages are valid, 10s to 5m [default: 4m]
+    /// Validity of messages, 10s to 5m [default: 4m]
     #[arg(long, value_name = "TIME")]
     expiry: Option<String>,
 }
@@ -111,7 +111,7 @@ struct ReplicaArgs {
     /// Begin at once, and do not wait until each replica says that it is healthy
     #[arg(long)]
     pub(crate) no_status_check: bool,
-    /// How long replicas have to become healthy
+    /// Time for replicas to become healthy
     #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with = "no_status_check")]
     status_timeout: String,
     /// Verify a share of the certificates beside the load: signature, hash tree, time, canister
@@ -162,7 +162,7 @@ enum ApiName {
     V4,
 }
 
-/// How large a chart is.
+/// Size of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ChartSize {
     Small,
@@ -261,7 +261,7 @@ impl CanisterArgs {
         })
     }
 
-    /// How long replicas have to become healthy; `None`: nobody asks them.
+    /// Returns the time that replicas have to become healthy; `None` if their status is not checked.
     pub(crate) fn status_timeout(&self) -> Result<Option<Nanos>, Problem> {
         if self.replica.no_status_check {
             return Ok(None);
@@ -283,7 +283,7 @@ impl CanisterArgs {
         self.identity.presign
     }
 
-    /// Whether the key is of the principal that is named.
+    /// Checks that the key belongs to the principal that is named.
     fn check_identity(&self) -> Result<(), Problem> {
         let (Some(file), Some(named)) = (&self.identity.pem_file, &self.identity.principal_id) else {
             return Ok(());

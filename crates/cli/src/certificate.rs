@@ -1,4 +1,4 @@
-//! What the built-in servers speak TLS with.
+//! TLS certificates of the built-in servers.
 
 use plimsoll_wire::tls::{ServerConfig, TlsConfigError};
 

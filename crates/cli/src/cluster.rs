@@ -61,7 +61,7 @@ impl OwnedCluster {
     }
 }
 
-/// What texts of specs stand for that are not the spec's own.
+/// Returns the values outside of a spec that its texts may refer to.
 pub(crate) fn surroundings(values: &[(String, String)]) -> Surroundings {
     Surroundings { program: environment::program(), values: values.to_vec() }
 }

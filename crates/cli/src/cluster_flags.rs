@@ -50,7 +50,7 @@ pub(crate) struct ClusterOfArgs {
     dir: Option<PathBuf>,
 }
 
-/// How it is started.
+/// Flags for the start of a cluster.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterStartArgs {
@@ -111,7 +111,7 @@ pub(crate) enum StatusFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// What the processes of the cluster are known by
+    /// Id of the cluster that its processes are known by
     pub(crate) id: String,
 }
 
@@ -151,7 +151,7 @@ impl ClusterStartArgs {
         if problems.is_empty() { Ok(spec) } else { Err(Failure::usage(problems)) }
     }
 
-    /// What `--set` says: parameters, and their values.
+    /// Parses `--set`: parameters, and their values.
     pub(crate) fn sets(&self, spec: &Spec) -> Result<Vec<(String, Vec<String>)>, Failure> {
         let mut problems = Problems::default();
         let mut sets = Vec::new();

@@ -33,12 +33,12 @@ use crate::run::{self, Ready, SideRuns, Workload};
 use crate::screen::Theme;
 use crate::{Exit, Failure, describe, errand, import, outputs, repeat, report};
 
-/// How finely a run with faults is cut, unless the plan says otherwise: what is said of them is as exact as
-/// this.
+/// Longest interval of a run with faults. Statements about the faults are as exact as this.
 const FAULT_INTERVAL: Nanos = Nanos::from_millis(200);
-/// Runs that are longer have intervals of a second all the same: every interval is a line of the result.
+/// Longest run with such fine intervals. Longer runs keep the plan's interval, because every interval is a
+/// line of the result.
 const FINE_UNTIL: Nanos = Nanos::from_secs(1_800);
-/// How often it is looked whether the load has begun.
+/// Time between two checks whether the load has begun.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 /// The command.
@@ -112,7 +112,7 @@ fn admit(args: &ClusterRunArgs, spec: &Spec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the runs of one command have in common.
+/// Inputs that the runs of one command share.
 struct CommandContext<'a> {
     args: &'a ClusterRunArgs,
     spec: &'a Spec,
@@ -147,7 +147,7 @@ impl CommandContext<'_> {
         })
     }
 
-    /// Whether the plans are right: that is said before anything is started.
+    /// Checks the plans, so that errors in them are reported before anything is started.
     fn check(&self, values: &[(String, String)]) -> Result<(), Failure> {
         let surroundings = surroundings(values);
         for place in self.preseed().into_iter().chain([self.workload()?]) {
@@ -222,9 +222,9 @@ struct UnderTest {
     cancel: Arc<CancelSignal>,
     /// From here comes the thread of the faults, which is begun with the run.
     faults: Option<Receiver<JoinHandle<Vec<Event>>>>,
-    /// Who notes the writes of the load, by the checks that ask for it.
+    /// Trackers of the writes of the load, with the checks that ask for them.
     books: Vec<(Check, WriteTracker)>,
-    /// Who reads beside the load.
+    /// Probes that read beside the load.
     probes: Vec<Staleness>,
     /// The steps of the load that write to what is checked for taking writes.
     writing: Vec<usize>,
@@ -251,8 +251,8 @@ impl UnderTest {
         thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 
-    /// What is found of the system under test, once the load is over and nothing is broken any more: the
-    /// place for whatever else is to be checked after a workload.
+    /// Returns the findings on the system under test, once the load is over and nothing is broken any more.
+    /// Anything else that is to be checked after a workload belongs here.
     fn findings(&self, result: &RunResult, gone: Vec<String>) -> Vec<ConsistencyFinding> {
         let say = run::say(self.quiet);
         let mut findings = check::survivors(&self.cluster, &gone);
@@ -408,7 +408,7 @@ fn writing(plan: &Plan, lists: &[String]) -> Vec<usize> {
     (0..).zip(&plan.steps).filter(|(_, step)| writes(step)).map(|(number, _)| number).collect()
 }
 
-/// Whether few enough requests of the load failed outside of faults; `None` if none ended.
+/// Checks that few enough requests of the load failed outside of faults. Returns `None` if none ended.
 fn error_share(check: &Check, result: &RunResult) -> Option<ConsistencyFinding> {
     let (bad, all) = errors_outside(result, check.within);
     if all == 0 {
@@ -509,7 +509,7 @@ fn cell_name(values: &[(String, String)]) -> String {
     values.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What the runs of a suite have come to so far.
+/// Runs of a suite so far, and how the process ends for them.
 struct SuiteTotals {
     runs: Vec<SuiteRun>,
     /// For a page of HTML.
@@ -578,7 +578,7 @@ impl SuiteTotals {
     }
 }
 
-/// What there is of a suite: a table on stdout, and JSON in a file.
+/// Returns the outputs of a suite: the format of the table on stdout, and the JSON file.
 fn table_outputs(args: &ClusterRunArgs) -> Result<(TableFormat, Option<outputs::EndFile>), Failure> {
     let output = &args.run.output;
     let hint = "write --json FILE, or make the runs one by one";

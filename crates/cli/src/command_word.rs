@@ -85,7 +85,7 @@ pub(crate) fn habit(args: &[OsString]) -> Option<String> {
     ))
 }
 
-/// So many of the last commands are for those who develop the program, and not shown.
+/// Number of commands at the end of the list that are for developers of the program, and not shown.
 const HIDDEN: usize = 1;
 
 /// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the

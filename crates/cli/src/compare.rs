@@ -46,7 +46,7 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
     })
 }
 
-/// What a verdict comes to.
+/// Returns how the process ends for a verdict.
 fn exit_of(verdict: Word, strict: bool) -> Exit {
     match verdict {
         Word::Worse => Exit::Regression,
@@ -84,7 +84,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
     Ok(repeat::worse(of_verdict, exit))
 }
 
-/// Whether this is the name of a plan rather than of results.
+/// Returns `true` if this is the name of a plan rather than of results.
 fn is_plan(name: &str) -> bool {
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| ["yaml", "yml"].iter().any(|known| ending.eq_ignore_ascii_case(known)))

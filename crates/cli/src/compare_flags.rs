@@ -64,7 +64,7 @@ pub(crate) struct CompareArgs {
 pub(crate) enum ComparisonFormat {
     /// For people
     Text,
-    /// What `schema comparison` describes
+    /// Described by `schema comparison`
     Json,
     /// For a pull request
     Markdown,
@@ -97,17 +97,17 @@ pub(crate) struct HistoryArgs {
 pub(crate) enum HistoryFormat {
     /// For people
     Text,
-    /// What `schema history` describes
+    /// Described by `schema history`
     Json,
     /// One line per run
     Csv,
 }
 
 impl CompareArgs {
-    /// What is asked for.
+    /// Returns the question that the flags ask.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem with the flags.
     pub(crate) fn to_question(&self) -> Result<Question, Problems> {
         let mut problems = Problems::default();
         let mut percent = |flag: &str, text: &str, limit: f64| match percent(flag, text, limit) {

@@ -19,7 +19,7 @@ pub(crate) struct ControlArgs {
     /// requests.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     rate_file: Option<PathBuf>,
-    /// Whether the run's rate is that of every connection.
+    /// `true` if the run's rate is that of every connection.
     #[arg(skip)]
     per_connection: bool,
     /// Serve statistics and control by HTTP at this address, such as 127.0.0.1:0
@@ -30,7 +30,7 @@ pub(crate) struct ControlArgs {
     /// per second on every connection. The address with its port is on stderr.
     #[arg(long, value_name = "ADDR", hide_short_help = true)]
     control: Option<String>,
-    /// What requests to --control have to bear: a token, or @file
+    /// Token that requests to --control have to bear, or @file
     ///
     /// They send `Authorization: Bearer TOKEN`. It is required for addresses other than those of loopback.
     #[arg(long, value_name = "TOKEN", hide_short_help = true)]
@@ -55,24 +55,24 @@ pub(crate) struct ControlArgs {
     no_tui: bool,
 }
 
-/// How a run may be steered.
+/// Ways to steer a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlSpec {
     /// The file to watch.
     pub(crate) rate_file: Option<PathBuf>,
-    /// Whether its rate is that of every connection, in requests.
+    /// `true` if the rate in the file is that of every connection, in requests.
     pub(crate) per_connection: bool,
     /// Where to listen.
     pub(crate) listen: Option<SocketAddr>,
-    /// What requests have to bear.
+    /// Token that requests have to bear.
     pub(crate) token: Option<String>,
-    /// Whether GET /config changes the rate without a token.
+    /// `true` if GET /config changes the rate without a token.
     pub(crate) h2loadrunner: bool,
     /// The highest rate that may be set.
     pub(crate) max_rate: Option<Rate>,
-    /// Whether keys on the terminal steer, too.
+    /// `true` if keys on the terminal steer the run, too.
     pub(crate) keys: bool,
-    /// Whether there may be a live screen.
+    /// `true` if there may be a live screen.
     pub(crate) screen: bool,
 }
 

@@ -62,7 +62,7 @@ impl ControlPort {
 struct RequestHandler {
     controller: RateController,
     live_stats: Arc<LiveStats>,
-    /// Whether GET /config changes the rate, as in h2loadrunner.
+    /// `true` if GET /config changes the rate, as in h2loadrunner.
     config_by_get: bool,
 }
 

@@ -22,7 +22,7 @@ use crate::run::{SideRuns, Workload};
 use crate::screen::Theme;
 use crate::{Exit, Failure, import, run};
 
-/// What the plan is called in messages.
+/// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll crud`";
 
 /// The load that the flags describe, and the plan that it comes to.
@@ -69,7 +69,7 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result
     run::command_with(&args.run, &mut workload, look, style)
 }
 
-/// Who notes the writes, for servers that are asked afterwards.
+/// Creates the tracker of the writes, for servers that are verified after the load.
 fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<WriteTracker, Failure> {
     for (flag, given) in [
         ("--repeat", args.run.repeat.is_some()),
@@ -91,9 +91,10 @@ fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Write
 struct Crud<'a> {
     args: &'a CrudLoadArgs,
     load: &'a CrudLoad,
-    /// Who notes the writes, if they are verified, and how long servers have to come to them.
+    /// Tracker of the writes, and the time within which servers must have them; `None` if they are not
+    /// verified.
     books: Option<(WriteTracker, Nanos)>,
-    /// Those of the run.
+    /// Flags of the run.
     flags: PlanPatch,
 }
 
@@ -149,7 +150,7 @@ impl Workload for Crud<'_> {
 }
 
 impl Crud<'_> {
-    /// What to do about writes that were answered by a redirect, which nobody follows.
+    /// Returns a note with advice if requests were redirected (307, 308) and --follow-redirects is not given.
     fn redirected(&self, result: &RunResult) -> Option<Note> {
         let status = |status: &str| -> u64 {
             result.by_step.iter().filter_map(|step| step.statuses.get(status)).sum()
@@ -174,7 +175,7 @@ fn concurrency(load: &CrudLoad, flags: &PlanPatch) -> String {
     given.map_or_else(|| load.size.concurrency.to_string(), |given| given.text.clone())
 }
 
-/// How servers are reached, and as whom.
+/// Returns the flags that say how servers are reached and with what credentials, and no others.
 fn beside(flags: &PlanPatch) -> PlanPatch {
     PlanPatch {
         basic: flags.basic.clone(),
@@ -215,7 +216,8 @@ fn rows(writes: &[FailedExchange], pointers: &[&str]) -> Vec<Row> {
     rows
 }
 
-/// Whether the resource is there: else a run would measure how fast it is not. Nothing is written.
+/// Checks that the resource is there, and writes nothing. Without this check, a run would measure how fast
+/// the server reports that it is missing.
 fn reach(load: &CrudLoad, flags: &PlanPatch) -> Result<(), Failure> {
     let collection = format!("{}?take=1", load.model.path);
     let status = ask(&load.leader, &collection, flags)?;
@@ -243,7 +245,7 @@ fn ask(server: &str, path: &str, flags: &PlanPatch) -> Result<u16, Failure> {
     })
 }
 
-/// What came of one operation.
+/// Counts of one operation, by outcome.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     ok: u64,
@@ -253,7 +255,7 @@ struct Tally {
     aborted: u64,
     /// The item was gone, and that was to be expected: its id was one that the server had named.
     nothing: u64,
-    /// Of what was acknowledged.
+    /// Items of acknowledged requests.
     items: u64,
 }
 

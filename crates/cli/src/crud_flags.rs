@@ -56,11 +56,10 @@ struct WorkloadArgs {
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     concurrency: Option<u32>,
-    /// What is set as the generator of a project sets it, unless flags say otherwise
+    /// Settings of a project's own generator, unless flags say otherwise
     #[arg(long, value_enum, value_name = "PROJECT")]
     preset: Option<Preset>,
-    /// What is done: single creates, bulk creates, or a random mix [default: what other flags speak of, or
-    /// single]
+    /// Operations: single creates, bulk creates, or a random mix [default: what other flags imply, or single]
     #[arg(long, value_enum, value_name = "MODE")]
     mode: Option<ModeName>,
     /// Items of one create [default: bulk: 100, else 1]
@@ -92,10 +91,10 @@ struct MixArgs {
     /// URLs of the servers that are read from, and verified, separated by commas [default: the leader]
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     read_targets: Vec<String>,
-    /// What is read; ${id} stands for the id of an item that was created [default: the collection]
+    /// Path to read; ${id} stands for the id of an item that was created [default: the collection]
     #[arg(long, value_name = "PATH")]
     read_path: Option<String>,
-    /// How an item is changed
+    /// Kind of update
     #[arg(long, value_enum, value_name = "HOW", default_value = "put")]
     update: UpdateName,
 }
@@ -109,11 +108,11 @@ struct ModelArgs {
     /// Path of the collection [default: /api/NAME]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// What is sent to create an item: a template of a JSON object, or @file [default for products: name,
-    /// price, category]
+    /// Body that creates an item: a template of a JSON object, or @file [default for products: name, price,
+    /// category]
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// What changes of an item in an update: a template of a JSON object, or @file [default: the payload; of
+    /// Fields that an update changes: a template of a JSON object, or @file [default: the payload; of
     /// products the price]
     #[arg(long, value_name = "JSON")]
     changes: Option<String>,
@@ -132,7 +131,7 @@ enum Preset {
 enum ModeName {
     /// One item with each request.
     Single,
-    /// So many items with each request.
+    /// --bulk-size items per request.
     Bulk,
     /// Creates, reads, updates and deletes, by their shares.
     Random,
@@ -190,7 +189,8 @@ impl CrudLoadArgs {
         })
     }
 
-    /// How long servers have to come to what they have acknowledged, if they are verified.
+    /// Returns the time within which servers must have what they acknowledged; `None` if they are not
+    /// verified.
     pub(crate) fn verify_within(&self) -> Result<Option<Nanos>, Problem> {
         let parse = |text: &String| {
             plimsoll_schedule::parse_duration(text).map_err(|error| {
@@ -247,8 +247,8 @@ impl CrudLoadArgs {
         all.into_iter().filter(|(_, is_idle)| *is_idle).map(|(flag, _)| flag).collect()
     }
 
-    /// What is to be known of the flags: command lines that were written for another generator name all of
-    /// them, whatever the mode.
+    /// Returns notes on flags that have no effect in this mode, and on shares that are cut. They are no
+    /// errors: command lines that were written for another generator name all flags, whatever the mode.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mix = &self.mix;
         let shares = [mix.create_pct, mix.read_pct, mix.update_pct, mix.delete_pct];
@@ -312,7 +312,7 @@ fn server(flag: &str, text: &str) -> Result<String, Problem> {
     Err(problem.with_hint("write it as in http://127.0.0.1:8080"))
 }
 
-/// What is wrong, as whoever typed the flag understands it.
+/// Converts an error of the workload to a problem with the flag that was typed.
 pub(crate) fn problem(flag: &str, error: &WorkloadError) -> Problem {
     Problem::new(format!("{flag}: {error}")).with_hint(error.hint())
 }

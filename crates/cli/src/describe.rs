@@ -1,4 +1,4 @@
-//! What a run was, in words: for the report and the result.
+//! Descriptions of a run in words, for the report and the result.
 
 use std::path::Path;
 
@@ -155,7 +155,7 @@ pub(crate) fn targets(plan: &Plan) -> Vec<TargetContext> {
     plan.targets.iter().map(context).collect()
 }
 
-/// What is spoken.
+/// Names the protocols that are spoken with the targets.
 fn protocol(plan: &Plan) -> String {
     let mut names = Vec::new();
     for name in plan.targets.iter().map(protocol_of) {
@@ -166,7 +166,7 @@ fn protocol(plan: &Plan) -> String {
     names.join(" and ")
 }
 
-/// What is spoken with one target.
+/// Names the protocol that is spoken with one target.
 pub(crate) fn protocol_of(target: &Target) -> &'static str {
     match target.protocol {
         Protocol::Http1 => "HTTP/1.1",
@@ -176,7 +176,7 @@ pub(crate) fn protocol_of(target: &Target) -> &'static str {
     }
 }
 
-/// How many requests an iteration has, in words; `None` if it is always one.
+/// Describes the number of requests of an iteration; `None` if it is always one.
 fn requests(length: &IterationLength) -> Option<String> {
     let number = |(count, of): (u64, u64)| match count.is_multiple_of(of) {
         true => (count / of).to_string(),
@@ -332,7 +332,7 @@ pub(crate) fn run_id(now: Nanos) -> String {
     format!("{:016x}", now.0.wrapping_mul(0x9E37_79B9_7F4A_7C15))
 }
 
-/// So many of something.
+/// Formats a count and its noun, with an `s` unless the count is 1.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! What the command takes from its surroundings: the only place that reads the environment.
+//! Access to the environment of the command. No other module reads it.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ const DEFAULT_WIDTH: usize = 100;
 /// Beyond this a line is too long to read.
 const LARGEST_WIDTH: usize = 120;
 
-/// Whether to colour what goes to a stream that is, or is not, a terminal.
+/// Returns `true` if output to a stream is to be coloured. `terminal` says whether that stream is a terminal.
 pub(crate) fn color(choice: ColorChoice, terminal: bool) -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
@@ -26,7 +26,7 @@ pub(crate) fn color(choice: ColorChoice, terminal: bool) -> bool {
     }
 }
 
-/// How the report on stdout may look.
+/// Returns the style of the report on stdout.
 pub(crate) fn style(choice: ColorChoice) -> Style {
     let terminal = std::io::stdout().is_terminal();
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -37,26 +37,26 @@ pub(crate) fn style(choice: ColorChoice) -> Style {
     }
 }
 
-/// How the live screen on stderr may look.
+/// Returns the theme of the live screen on stderr.
 pub(crate) fn look(choice: ColorChoice) -> Theme {
     Theme { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
 }
 
-/// Whether the surroundings have anything against a live screen: a terminal that can only write lines, a
-/// build machine, or the user's own word.
+/// Returns `true` unless the environment rules out a live screen: by a terminal that can only write lines, a
+/// build machine, or the user's own setting.
 pub(crate) fn allows_screen() -> bool {
     let given = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
     let dumb = std::env::var_os("TERM").is_none_or(|value| value.is_empty() || value == "dumb");
     !dumb && !given("PLIMSOLL_NO_TUI") && !given("CI")
 }
 
-/// Whether the locale says that bytes beyond ASCII are UTF-8. Where nothing is said, as in containers, they
-/// are.
+/// Returns `true` if the locale says that bytes beyond ASCII are UTF-8. Without a locale, as in containers,
+/// they are.
 fn unicode() -> bool {
     is_unicode(|name| std::env::var(name).ok())
 }
 
-/// The same of these variables. Whoever asks for `C` or `POSIX` asks for ASCII.
+/// Does the same for the given variables. `C` and `POSIX` mean ASCII.
 fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     let locale = names.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
@@ -73,7 +73,7 @@ pub(crate) fn data_folder() -> Option<PathBuf> {
     Some(data.join("plimsoll"))
 }
 
-/// What OpenTelemetry's variables say of where figures are sent.
+/// OpenTelemetry's variables for the export of figures.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OtlpEnvironment {
     /// `OTEL_EXPORTER_OTLP_ENDPOINT`: the base of the receiver.
@@ -114,7 +114,7 @@ pub(crate) fn store() -> Option<PathBuf> {
     std::env::var_os("PLIMSOLL_STORE").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Whether every run is to be saved: `PLIMSOLL_SAVE`.
+/// Returns `true` if every run is to be saved, by `PLIMSOLL_SAVE`.
 ///
 /// # Errors
 /// It is neither true nor false.
@@ -127,8 +127,8 @@ pub(crate) fn save() -> Result<bool, Problem> {
     }
 }
 
-/// What a plan takes from the surroundings: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`,
-/// and the variables: those that begin with `PLIMSOLL_` are settings, others can be named by plan files.
+/// Returns the environment of a plan: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`, and
+/// the variables. Variables that begin with `PLIMSOLL_` are settings; plan files can refer to the others.
 pub(crate) fn surroundings() -> RunEnvironment {
     let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
     let lua_path = std::env::var("LUA_PATH").ok().filter(|patterns| !patterns.is_empty());

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use crate::import::WithPlan;
 use crate::{Failure, run};
 
-/// How long a request before the load may take.
+/// Time limit of a request before the load.
 const PATIENCE: Nanos = Nanos::from_secs(5);
-/// How long one may take whose answer says what a load has come to: a store may have to write or to count.
+/// Time limit of a request for the effect of a load: a store may have to write or to count before it answers.
 const LONG_PATIENCE: Nanos = Nanos::from_secs(60);
-/// What the plan is called in messages.
+/// Name of the plan in messages.
 const NAME: &str = "the plan of a request beside the load";
 
 /// Carries one iteration of a plan out, and nothing else.
@@ -103,12 +103,12 @@ pub(crate) fn reason(record: &RunRecord) -> String {
     example.unwrap_or_else(|| "nothing came in time".to_owned())
 }
 
-/// What a server said.
+/// A server's answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// How many bytes more there were.
+    /// Number of bytes beyond those that were kept.
     pub(crate) cut: u64,
 }
 
@@ -166,7 +166,7 @@ pub(crate) fn answers_with(
     ))
 }
 
-/// How connections are made, and nothing else of these flags.
+/// Returns the flags that say how connections are made, and no others.
 pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
     let flags = flags.clone();
     PlanPatch {
@@ -189,7 +189,7 @@ pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
     }
 }
 
-/// Whether a step is no request.
+/// Returns `true` if a step is a pause and no request.
 fn is_pause(step: &Value) -> bool {
     step.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("think"))
 }

@@ -251,7 +251,7 @@ fn origin(given: &RawValue, document: Option<&LoadedDocument>) -> String {
     }
 }
 
-/// What a setting is that was not given; `None` if it is not there at all.
+/// Returns the value of a setting that was not given; `None` if the plan has no such setting.
 fn default_of(name: &str, plan: &Plan) -> Option<String> {
     let Connections { initial, max, .. } = plan.connections;
     let http2 = plan.targets.iter().any(|target| target.protocol.may_be_http2());

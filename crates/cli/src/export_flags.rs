@@ -11,9 +11,9 @@ use plimsoll_schedule::parse_duration;
 use crate::control_flags::address;
 use crate::environment::OtlpEnvironment;
 
-/// How often figures are sent where nothing says another time.
+/// Default time between two pushes of figures.
 const EVERY: Nanos = Nanos::from_secs(5);
-/// Intervals are a second long: more often there is nothing new.
+/// Shortest time between two pushes. Intervals are a second long: more often there is nothing new.
 const SHORTEST: Nanos = Nanos::from_secs(1);
 /// Where receivers of OTLP over HTTP listen (OpenTelemetry's default).
 const DEFAULT_RECEIVER: &str = "http://localhost:4318";
@@ -42,7 +42,7 @@ pub(crate) struct MonitoringArgs {
         hide_short_help = true
     )]
     otlp: Option<String>,
-    /// How often figures are sent to --otlp [default: 5s]
+    /// Interval between pushes to --otlp [default: 5s]
     #[arg(
         long,
         value_name = "TIME",
@@ -53,7 +53,7 @@ pub(crate) struct MonitoringArgs {
     otlp_interval: Option<String>,
 }
 
-/// What is told to whom while a run goes on.
+/// Exports of figures while a run goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExportSpec {
     /// Where a server of Prometheus may ask.
@@ -71,7 +71,7 @@ pub(crate) struct OtlpSpec {
 }
 
 impl MonitoringArgs {
-    /// Those that were given, by their names.
+    /// Returns the names of the flags that were given.
     pub(crate) fn given(&self) -> Vec<&'static str> {
         let flags = [("--prometheus", self.prometheus.is_some()), ("--otlp", self.otlp.is_some())];
         flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
@@ -137,7 +137,7 @@ fn receiver(url: &str, environment: &OtlpEnvironment) -> Result<Receiver, Proble
     receiver.with_headers(headers).map_err(|error| Problem::new(format!("{name}: {error}")))
 }
 
-/// Who sends: this program, and what the environment adds.
+/// Returns the attributes of the sender: those of the environment, and this program's name and version.
 fn resource(environment: &OtlpEnvironment) -> Result<Vec<(String, String)>, Problem> {
     let given = environment.resource.as_deref();
     let mut all = given.map_or(Ok(Vec::new()), |text| pairs("OTEL_RESOURCE_ATTRIBUTES", text))?;

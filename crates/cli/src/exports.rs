@@ -1,7 +1,7 @@
-//! What a run tells monitoring systems while it goes on.
+//! Figures for monitoring systems while a run goes on.
 //!
-//! The run control adds each interval to totals that are shared with whoever tells them, under a lock that is
-//! held for as long as it takes to add or to copy some numbers. The port of Prometheus and the sender of OTLP
+//! The run control adds each interval to totals that are shared with the exporters, under a lock that is held
+//! only as long as it takes to add or to copy some numbers. The port of Prometheus and the sender of OTLP
 //! have threads of their own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ struct Port {
     asked: Arc<AtomicU64>,
 }
 
-/// What sends to a receiver of OTLP.
+/// Sender to a receiver of OTLP.
 struct Sender {
     to: String,
     pusher: Pusher,
@@ -131,7 +131,7 @@ impl Exporters {
     }
 }
 
-/// What tells this run from others.
+/// Returns the labels that tell this run from others.
 fn facts(plan: &Plan) -> Vec<(&'static str, String)> {
     vec![
         ("version", env!("CARGO_PKG_VERSION").to_owned()),

@@ -24,7 +24,7 @@ const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
 /// Confidence at which a trial whose outcome is clear is ended before its time. Strict, since this question
 /// is asked after every interval.
 const EARLY_CONFIDENCE: f64 = 0.999;
-/// How many times the connections that Little's law asks for within the SLO are opened at most. With more, a
+/// Limit of the connections, as a multiple of those that Little's law asks for within the SLO. With more, a
 /// server that is overloaded would only have longer queues.
 const SPARE_CONNECTIONS: f64 = 4.0;
 /// Connections that are always allowed.
@@ -75,10 +75,10 @@ struct Finder<'a, O> {
     quiet: bool,
 }
 
-/// What a trial has counted.
+/// Measurements of one trial.
 struct Measured {
     record: RunRecord,
-    /// For each objective, the slices.
+    /// Slices of each objective.
     portions: Vec<Vec<SliceCount>>,
 }
 
@@ -182,7 +182,6 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         Ok(Measured { record, portions })
     }
 
-    /// The plan of one trial.
     fn plan_of(&self, trial: &Trial) -> Result<Plan, Failure> {
         let rate = exact(trial.rate);
         let scaled = |length: Nanos| Nanos(length.0.saturating_mul(u64::from(trial.scale)));
@@ -204,7 +203,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         Ok(plan)
     }
 
-    /// What a trial says of the server.
+    /// Returns what a trial shows about the server.
     fn outcome(&self, measured: &Measured) -> Outcome {
         if !was_applied(&measured.record) {
             return Outcome::NotApplied;

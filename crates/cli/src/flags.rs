@@ -229,7 +229,7 @@ pub(crate) struct RunArgs {
     )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) slow_clients: Option<u32>,
-    /// How many bytes a slow client sends, and reads, per second [default: 100]
+    /// Bytes per second that a slow client sends, and reads [default: 100]
     #[arg(long, value_name = "SIZE", help_heading = "Requests", hide_short_help = true)]
     pub(crate) slow_client_rate: Option<String>,
     /// Write the report as a page of HTML with charts, too
@@ -311,13 +311,13 @@ pub(crate) struct LoadArgs {
     /// iteration first.
     #[arg(long, value_name = "STAGES", hide_short_help = true)]
     user_stages: Option<String>,
-    /// What --rate and --stages count: iterations or requests [default: iterations]
+    /// Unit of --rate and --stages: iterations or requests [default: iterations]
     ///
     /// With requests, each request of an iteration waits for its turn: there are as many per second as asked
     /// for, however many an iteration has. Weights of scenarios are shares of them.
     #[arg(long, value_name = "UNIT", hide_short_help = true)]
     rate_of: Option<String>,
-    /// How arrivals are spread: uniform or poisson [default: uniform]
+    /// Arrival process: uniform or poisson [default: uniform]
     #[arg(long, value_name = "KIND")]
     arrival: Option<String>,
     /// When all connections are busy: queue, drop or grow
@@ -370,7 +370,7 @@ struct RequestArgs {
     /// signed again in time before it expires. Several tokens, and one for each user, are a matter of plans.
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     jwt_key: Option<String>,
-    /// How it is signed: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
+    /// Its algorithm: HS256, HS384, HS512, ES256, EdDSA or RS256 [default: HS256]
     #[arg(long, value_name = "ALGORITHM", hide_short_help = true)]
     jwt_alg: Option<String>,
     /// Its claims besides iat and exp, a JSON object
@@ -397,7 +397,7 @@ struct RequestArgs {
     /// Of so many percent of the requests, wait for the answer no longer than --abandon-after
     #[arg(long, value_name = "PERCENT", help_heading = "Clients that misbehave", hide_short_help = true)]
     abandon_pct: Option<String>,
-    /// How long that is, from the start of the request; then connection or stream are aborted
+    /// Time from the start of such a request until its connection or stream is aborted
     #[arg(long, value_name = "TIME", help_heading = "Clients that misbehave", hide_short_help = true)]
     abandon_after: Option<String>,
     /// Follow redirects, also to other servers, at most N in a row [default: 10]
@@ -534,7 +534,7 @@ struct Http2Args {
     ping_interval: Option<String>,
 }
 
-/// How servers are known and who the client is.
+/// Flags for the verification of servers and the identity of the client.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub(crate) struct TlsArgs {
@@ -569,7 +569,7 @@ struct InstrumentArgs {
     /// Start every request at its time, for a whole core: polls busily before it, as --pacing precise
     #[arg(long, hide_short_help = true)]
     precise: bool,
-    /// How wake-ups are spent: adaptive, shared or precise [default: adaptive]
+    /// Use of wake-ups: adaptive, shared or precise [default: adaptive]
     ///
     /// `adaptive` starts requests at their time as long as less than about 70 % of the core is used, each
     /// with a wake-up of its own; above that as few as possible share wake-ups. `shared` is the
@@ -610,12 +610,12 @@ struct JudgingArgs {
     /// It is looked at after every interval, over the run so far.
     #[arg(long, hide_short_help = true)]
     abort_on_fail: bool,
-    /// How often statistics are told: whole seconds, or from 100ms [default: 1s]
+    /// Interval between statistics: whole seconds, or from 100ms [default: 1s]
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     interval: Option<String>,
 }
 
-/// What is written while the run goes on.
+/// Flags for output while the run goes on.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Live output")]
 pub(crate) struct LiveArgs {
@@ -655,10 +655,10 @@ pub(crate) struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// How the files are rotated that are written during the run.
+    /// Returns the rotation of the files that are written during the run.
     ///
     /// # Errors
-    /// What is wrong with the flags.
+    /// Every problem with the flags.
     pub(crate) fn rotation(&self) -> Result<Rotation, Problems> {
         let files = [&self.stats, &self.log, &self.failed];
         self.rotate.rotation(files.iter().any(|file| file.is_some()))
@@ -680,7 +680,7 @@ impl LiveArgs {
     }
 }
 
-/// What a run takes from its surroundings, besides its flags.
+/// Values that a run takes from its environment, besides its flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunEnvironment {
     /// The seed of a run without `--seed`.
@@ -691,7 +691,7 @@ pub(crate) struct RunEnvironment {
     pub(crate) settings: Vec<(String, String)>,
     /// `LUA_PATH`.
     pub(crate) lua_path: Option<String>,
-    /// Whether what scripts print is not shown.
+    /// `true` if the output of scripts is not shown.
     pub(crate) quiet: bool,
 }
 
@@ -706,7 +706,7 @@ impl PlanArgs {
         &self.urls
     }
 
-    /// Whether a plan file or a URL is named.
+    /// Returns `true` if a plan file, a URL or a configuration of h2loadrunner is named.
     pub(crate) fn has_urls(&self) -> bool {
         !self.urls.is_empty() || self.h2loadrunner.is_some()
     }
@@ -725,17 +725,17 @@ impl PlanArgs {
         connections.saturating_mul(number(&self.connection.pipeline, 1))
     }
 
-    /// Whether it is said how long the load lasts.
+    /// Returns `true` if the flags give the duration of the load.
     pub(crate) fn has_duration(&self) -> bool {
         self.load.duration.is_some()
     }
 
-    /// Whether it is said when the load ends.
+    /// Returns `true` if the flags say when the load ends.
     pub(crate) fn has_end(&self) -> bool {
         self.has_duration() || self.load.iterations.is_some() || self.load.stages.is_some()
     }
 
-    /// Whether it is said how much load there is over time.
+    /// Returns `true` if the flags say how much load there is over time.
     pub(crate) fn has_rate(&self) -> bool {
         self.load.rate.is_some() || self.load.stages.is_some()
     }

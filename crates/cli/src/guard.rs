@@ -11,7 +11,7 @@ use plimsoll_plan::Problem;
 use crate::cluster_flags::GuardArgs;
 use crate::{Exit, Failure, environment};
 
-/// What the guard is told if the cluster may go on without us.
+/// Message that tells the guard to let the cluster go on without us.
 const KEEP: &str = "keep\n";
 
 /// A guard that watches over a cluster. When this is dropped, everything of the cluster is ended.

@@ -1,4 +1,4 @@
-//! What stands below the flags in the long help of commands.
+//! Texts below the flags in the long help of commands.
 
 pub(crate) const COMPARE_HELP: &str = "\
 Exit codes:

@@ -36,7 +36,7 @@ pub(crate) enum ImportFormat {
     Vegeta(VegetaArgs),
 }
 
-/// What all formats have in common.
+/// Flags that all formats have in common.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Strictness {
     /// Refuse what cannot be imported as it is, instead of noting it

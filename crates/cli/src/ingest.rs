@@ -21,7 +21,7 @@ use crate::sweep::Sweep;
 use crate::verification::Verification;
 use crate::{Exit, Failure, import, ingest_demo, repeat, run};
 
-/// What the plan is called in messages.
+/// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll ingest`";
 
 /// The load that the flags describe.
@@ -164,7 +164,7 @@ fn authorize(args: &IngestArgs, flags: &mut PlanPatch) {
 struct Ingest<'a> {
     args: &'a IngestArgs,
     load: &'a IngestLoad,
-    /// How the store is asked beside the load.
+    /// Flags for requests to the store beside the load.
     flags: PlanPatch,
     verification: Option<Verification<'a>>,
 }
@@ -201,8 +201,8 @@ impl Workload for Ingest<'_> {
     }
 }
 
-/// Whether the store answers: else a run would measure how fast nobody does. What is asked for writes
-/// nothing, and any answer is good.
+/// Checks that the store answers. Without this check, a run could measure a store that is not there. The
+/// request writes nothing, and any answer is good.
 pub(crate) fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
     let record = once(
         json!({

@@ -25,8 +25,8 @@ use crate::{Exit, Failure, run};
 /// From the begin of a campaign to now if nothing else is said: then the whole story is of the past.
 const AGE_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
-/// How often a store is asked again that does not show everything yet, a second apart: after it was told to
-/// flush, and if it flushes when it likes.
+/// Number of times that a store is asked again while it does not show everything, a second apart: after it
+/// was told to flush, and if it flushes on its own schedule.
 const LOOKS: (u32, u32) = (2, 15);
 
 /// The command.
@@ -92,17 +92,17 @@ fn print_queries(demo: &Demo) -> Result<Exit, Failure> {
 /// Where the story goes.
 struct Store<'a> {
     origin: &'a str,
-    /// How it is reached.
+    /// Flags for reaching the store.
     flags: PlanPatch,
 }
 
 impl Store<'_> {
-    /// What a store answers to requests in turn.
+    /// Sends requests in turn, and returns the store's answers.
     fn answers(&self, steps: &[Value]) -> Result<Vec<Answer>, Failure> {
         answers(self.origin, steps, self.flags.clone())
     }
 
-    /// Queries, and what is found.
+    /// Runs queries, and returns their results.
     fn query(&self, queries: &[(String, String)]) -> Result<Vec<SqlAnswer>, Failure> {
         let steps: Vec<Value> = queries.iter().map(|(_, sql)| ask(sql)).collect();
         let answers = self.answers(&steps)?;
@@ -138,8 +138,8 @@ impl Store<'_> {
         })
     }
 
-    /// How many records it shows of the time of the story, of each kind, after a step that comes first. Also
-    /// why it does not flush what it has, if it was asked to and does not.
+    /// Counts the records of each kind that the store shows for the time of the story, after the step
+    /// `first`. Also returns why the store did not flush, if it was asked to and refused.
     fn counts(&self, demo: &Demo, first: Value) -> Result<([u64; 4], Option<String>), Failure> {
         let flushes = first.get("think").is_none();
         let queries = Demo::KINDS.map(|kind| ask(&demo.count(kind)));
@@ -156,7 +156,7 @@ impl Store<'_> {
     }
 }
 
-/// What records of a kind are called.
+/// Returns the word for records of a kind.
 fn records(kind: Kind) -> &'static str {
     match kind {
         Kind::Traces => kind.records(),
@@ -169,7 +169,7 @@ struct Sent {
     kind: Kind,
     database: String,
     records: u64,
-    /// How many of the same time the store has.
+    /// Number of records with the same times that the store has.
     found: u64,
 }
 
@@ -234,7 +234,7 @@ fn there_already(store: &Store<'_>, demo: &Demo, counts: [u64; 4]) -> Failure {
     ))
 }
 
-/// Whether the store has each record once.
+/// Checks that the store has each record exactly once.
 fn every_record_is_there(store: &Store<'_>, sent: &[Sent]) -> Result<(), Failure> {
     let wrong: Vec<&Sent> = sent.iter().filter(|sent| sent.found != sent.records).collect();
     if wrong.is_empty() {

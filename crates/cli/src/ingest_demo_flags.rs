@@ -55,7 +55,7 @@ pub(crate) struct DemoStoreArgs {
     /// Token that the store asks for, which may read and write; @FILE for one in a file
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
-    /// What the names of the databases begin with: PREFIX_events, _metrics, _logs and _traces
+    /// Prefix of the databases' names: PREFIX_events, _metrics, _logs and _traces
     #[arg(long, value_name = "PREFIX", default_value = "demo")]
     pub(crate) database: String,
 }
@@ -119,7 +119,7 @@ impl DemoStoreArgs {
 }
 
 impl IngestDemoArgs {
-    /// How the store is reached.
+    /// Returns the flags for reaching the store.
     pub(crate) fn to_patch(&self) -> PlanPatch {
         let bearer = self.store.token.as_deref().map(|token| RawValue::new("--token", token));
         PlanPatch { bearer, ..self.tls.to_patch() }

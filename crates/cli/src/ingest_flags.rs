@@ -33,7 +33,7 @@ pub(crate) struct IngestArgs {
     pub(crate) run: RunArgs,
 }
 
-/// What is done instead of putting load on a store.
+/// Subcommands that do not put load on a store.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InsteadOfLoad {
     /// Tell a store the story of a marketing campaign, and ask it in SQL what happened
@@ -48,7 +48,7 @@ pub(crate) enum InsteadOfLoad {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Data")]
 struct DataArgs {
-    /// What is sent; unified is all of them at once
+    /// Kind of data; unified is all of them at once
     #[arg(value_enum, value_name = "KIND", required_unless_present = "preset")]
     what: Option<IngestKind>,
     /// A size from Arc's guide to load tests: kind, rate, batches, connections and length
@@ -70,10 +70,10 @@ struct DataArgs {
     /// Records of a batch [default: 1000]
     #[arg(long, value_name = "N")]
     batch_size: Option<u32>,
-    /// How batches are written
+    /// Format of batches
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::ALL, Format::name), default_value = "columnar")]
     format: Format,
-    /// How batches are compressed: none, gzip or zstd [default: none]
+    /// Compression of batches: none, gzip or zstd [default: none]
     #[arg(long, value_enum, value_name = "METHOD")]
     compression: Option<Method>,
     /// Level of the compression: gzip 1 to 9, zstd -7 to 19
@@ -157,7 +157,7 @@ pub(crate) struct StoreArgs {
     workers: Option<u32>,
 }
 
-/// What is sent.
+/// Kind of data to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum IngestKind {
     /// Values of series over time
@@ -166,7 +166,7 @@ enum IngestKind {
     Logs,
     /// Spans
     Traces,
-    /// What happened
+    /// Occurrences
     Events,
     /// All of them at once
     Unified,
@@ -177,7 +177,7 @@ enum ThresholdSet {
     Arc,
 }
 
-/// How batches are compressed.
+/// Compression of batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Method {
     /// Not at all
@@ -199,7 +199,7 @@ impl IngestKind {
 }
 
 impl IngestArgs {
-    /// Whether only the plan is wanted.
+    /// Returns `true` if only the plan is to be printed.
     pub(crate) fn prints_plan(&self) -> bool {
         self.data.print_plan
     }
@@ -341,7 +341,7 @@ impl IngestArgs {
     }
 }
 
-/// What is wrong, as whoever typed the flags understands it.
+/// Converts an error of the workload to a problem with the flags that were typed.
 pub(crate) fn problem(error: &WorkloadError) -> Problem {
     Problem::new(error.to_string()).with_hint(error.hint())
 }

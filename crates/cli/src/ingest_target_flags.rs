@@ -13,7 +13,7 @@ use crate::sink_values::{self, Reader, parse_delay, parse_fail, parse_share, who
 pub(crate) struct IngestArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Who may use it, and for what; repeatable. Without any everybody may do everything
+    /// Token, and what it permits; repeatable. Without any everybody may do everything
     ///
     /// A token alone may do everything. TOKEN:read, TOKEN:write and TOKEN:read,write may do that; flushing
     /// takes admin. Requests bring it in Authorization (as Bearer, Token, or bare) or in x-api-key.
@@ -67,7 +67,7 @@ struct FaultArgs {
     /// Share of writes whose connection is reset, and which are not stored
     #[arg(long, value_name = "SHARE")]
     reset: Option<String>,
-    /// How long a write takes, such as constant:1ms
+    /// Duration of a write, such as constant:1ms
     ///
     /// One of constant:1ms, exponential:1ms (mean), lognormal:1ms,0.5 (median, sigma of the logarithm) and
     /// bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
@@ -81,7 +81,7 @@ struct FaultArgs {
     seed: String,
 }
 
-/// What an ingest server is told to do.
+/// Settings of an ingest server.
 #[derive(Debug)]
 pub(crate) struct IngestSpec {
     pub(crate) options: IngestOptions,

@@ -19,10 +19,10 @@ use crate::screen::{ScreenHandle, ViewKey};
 use crate::steering::{Notify, RateController, told};
 use crate::terminal;
 
-/// How long the thread waits for a key before it looks whether it is over, and whether the terminal is still
-/// its own.
+/// Time that the thread waits for a key before it checks whether it should end, and whether the terminal is
+/// still its own.
 const PATIENCE: Nanos = Nanos::from_millis(100);
-/// What `+` and `-` do to a rate.
+/// Relative change of a rate by `+` and `-`.
 const STEP: f64 = 0.10;
 
 const HELP: &str = "keys: + and - change the rate by 10 %, p pauses and resumes, q stops, ? shows this";
@@ -96,7 +96,7 @@ impl Drop for Keys {
     }
 }
 
-/// What keys act on.
+/// Reader of keys, and what they act on.
 struct KeyReader {
     controller: RateController,
     say: Notify,
@@ -141,7 +141,7 @@ impl KeyReader {
     }
 }
 
-/// What a key stands for.
+/// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     Faster,
@@ -181,7 +181,7 @@ fn keys_of(bytes: &[u8]) -> Vec<Key> {
     keys
 }
 
-/// What follows an escape: the key that it stands for, and what is behind it.
+/// Parses the bytes after an escape. Returns the key, if it is known, and the bytes behind its sequence.
 fn of_sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
     let [b'[' | b'O', parameters @ ..] = bytes else { return (None, bytes.get(1..).unwrap_or_default()) };
     let Some(end) = parameters.iter().position(|byte| (0x40..0x7f).contains(byte)) else {

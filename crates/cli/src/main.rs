@@ -105,7 +105,7 @@ use crate::cluster_flags::ClusterCommand;
 use crate::flags::{Cli, ColorChoice, Command, SchemaOf};
 use crate::target_flags::TargetSpec;
 
-/// How the process ends.
+/// Reason for the end of the process, which sets its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Ran, and the numbers can be believed.
@@ -161,7 +161,7 @@ impl Exit {
         }
     }
 
-    /// What it means, for the reference.
+    /// Returns its meaning, for the reference.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Self::Success => "ran: thresholds hold, or there are none and requests succeeded",
@@ -297,7 +297,7 @@ fn schema(of: SchemaOf) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// What went wrong, and how to end for it.
+/// Problems that end a command, and how the process ends for them.
 #[derive(Debug)]
 pub(crate) struct Failure {
     problems: Problems,

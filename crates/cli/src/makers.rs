@@ -1,4 +1,4 @@
-//! Who makes the runs of the history that go on: whether that process is still there.
+//! Processes that make the unfinished runs of the history, and whether they still exist.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
@@ -14,7 +14,8 @@ pub(crate) fn this_process() -> String {
     format!("{} {pid} {}", world(), begun(pid).unwrap_or_default())
 }
 
-/// Whether the process of these words is still there. `heard` is when it wrote last.
+/// Returns `true` if the process that [`this_process`] described in these words still exists. `heard` is when
+/// it last wrote.
 pub(crate) fn lives(process: &str, heard: Nanos) -> bool {
     let same_world = process.strip_prefix(&world()).and_then(|rest| rest.strip_prefix(' '));
     let Some((pid, since)) = same_world.and_then(|rest| rest.split_once(' ')) else {
@@ -24,7 +25,7 @@ pub(crate) fn lives(process: &str, heard: Nanos) -> bool {
     pid.parse().ok().and_then(begun).is_some_and(|begun| begun == since)
 }
 
-/// What makes process numbers unique.
+/// Returns the scope in which process numbers are unique: the boot and the namespace.
 fn world() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_report::{Format, TableFormat};
 
-/// What is written where.
+/// Flags for the formats and files of a run's output.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
@@ -99,7 +99,7 @@ impl OutputFormat {
     }
 }
 
-/// What is written where by a command that is no single run.
+/// Flags for the output of a command that is no single run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct TableOutputArgs {

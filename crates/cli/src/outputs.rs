@@ -22,7 +22,7 @@ use crate::{Exit, Failure, environment, streams};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EndFile {
     path: PathBuf,
-    /// Whether what is in it stays: the summary of a job belongs to all its steps.
+    /// `true` if the file's content is kept: the summary of a job belongs to all its steps.
     append: bool,
 }
 
@@ -116,14 +116,14 @@ pub(crate) struct Outputs {
     files: Vec<(OutputFormat, EndFile)>,
 }
 
-/// What writes a result in a format.
+/// Function that writes a result in a format.
 pub(crate) type Render<'a> = &'a dyn Fn(OutputFormat, &Style, &mut dyn Write) -> io::Result<()>;
 
 impl Outputs {
-    /// What the flags ask for, every file tried.
+    /// Returns the outputs that the flags ask for, after trying every file.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// Every problem with them.
     pub(crate) fn of(args: &OutputArgs) -> Result<Self, Failure> {
         let mut failures: Vec<Failure> = Vec::new();
         let mut files: Vec<(OutputFormat, EndFile)> = Vec::new();

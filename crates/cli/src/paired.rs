@@ -16,7 +16,7 @@ use crate::run::{self, RunPreparation};
 use crate::saving::Saving;
 use crate::{Exit, Failure, compare, describe, report};
 
-/// How two plans are carried out.
+/// Settings of a comparison of two plans.
 pub(crate) struct Pairing<'a> {
     /// The plans and what they are called, A and B.
     pub(crate) sides: [(&'a str, Resolved); 2],
@@ -32,20 +32,20 @@ pub(crate) struct Pairing<'a> {
     pub(crate) saving: Option<Saving>,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
-    /// What is written at the end.
+    /// Outputs at the end.
     pub(crate) outputs: Outputs,
     /// Nothing but results and errors is written.
     pub(crate) quiet: bool,
 }
 
-/// What is written at the end of a comparison.
+/// Outputs at the end of a comparison.
 pub(crate) struct Outputs {
     pub(crate) stdout: ComparisonFormat,
     pub(crate) json: Option<EndFile>,
 }
 
 impl Outputs {
-    /// Those that flags of a single run ask for.
+    /// Returns the outputs that the flags of a single run ask for.
     ///
     /// # Errors
     /// A file cannot be written, or there is no such format of a comparison.

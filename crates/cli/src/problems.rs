@@ -1,4 +1,4 @@
-//! How problems are shown: `error: …`, then `hint: …`.
+//! Rendering of problems: `error: …`, then `hint: …`.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -171,7 +171,7 @@ const RUNS: [&str; 5] = ["run", "cache", "crud", "canister", "ingest"];
 
 const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta";
 
-/// Whether a mistake was made below `plimsoll import`.
+/// Returns `true` if a mistake was made below `plimsoll import`.
 fn is_import(error: &clap::Error) -> bool {
     let usage = match error.get(ContextKind::Usage) {
         Some(ContextValue::StyledStr(usage)) => usage.to_string(),
@@ -194,7 +194,7 @@ fn unknown_flag(flag: &str, suggested: Option<&str>) -> Problem {
     }
 }
 
-/// What the flags of other tools are called here.
+/// Returns a hint on a flag of another tool: its name here.
 fn foreign(flag: &str) -> Option<&'static str> {
     Some(match flag {
         "-T" => "hey's `-T` is -H 'Content-Type: …' here, wrk's --timeout, h2load's --connection-lifetime",

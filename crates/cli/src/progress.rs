@@ -1,4 +1,4 @@
-//! How far a run is, in a line on stderr: renewed on a terminal, now and then elsewhere.
+//! Progress of a run as a line on stderr: renewed on a terminal, now and then elsewhere.
 
 use std::io::IsTerminal as _;
 
@@ -92,7 +92,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// How far work before a run has come, as a line on stderr. Silent where stderr is no terminal.
+/// Progress of work before a run, as a line on stderr. Silent where stderr is no terminal.
 #[derive(Debug)]
 pub(crate) struct Preparing {
     on: bool,
@@ -101,12 +101,12 @@ pub(crate) struct Preparing {
 }
 
 impl Preparing {
-    /// Of so many things.
+    /// Begins the work on `count` items.
     pub(crate) fn new(count: u32, quiet: bool) -> Self {
         Self { on: !quiet && std::io::stderr().is_terminal(), count, percent: None }
     }
 
-    /// So many of them are there.
+    /// Shows that `made` of the items are ready.
     pub(crate) fn show(&mut self, made: u32) {
         let percent = (u64::from(made) * 100 / u64::from(self.count.max(1))) as u32;
         if self.on && self.percent != Some(percent) {

@@ -12,8 +12,8 @@ use plimsoll_metrics::SteeredBy;
 
 use crate::steering::{Notify, RateController, parse_preference, told};
 
-/// How often the file is looked at. It is read each time: it is small, and a file system may note times more
-/// coarsely than it is written.
+/// Time between two reads of the file. It is read each time: it is small, and a file system may note times
+/// more coarsely than it is written.
 const PERIOD: Duration = Duration::from_millis(100);
 /// The most bytes of a first line.
 const LINE_BYTES: u64 = 256;
@@ -64,7 +64,7 @@ impl Watch {
         }
     }
 
-    /// What a line asks for.
+    /// Parses the command on a line.
     fn command(&self, line: &str) -> Result<RateCommand, String> {
         match parse_preference(line)? {
             RateCommand::To(requests) if self.per_connection => {

@@ -1,4 +1,4 @@
-//! What the program knows about itself, as files: shell completions, manual pages, and the reference pages of
+//! Files that the program writes about itself: shell completions, manual pages, and the reference pages of
 //! `docs/`.
 
 mod commands;
@@ -80,7 +80,7 @@ fn make(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// What stands on top of each page.
+/// Comment at the top of each page.
 const MADE: &str =
     "<!-- Made by `plimsoll reference docs/reference`; changes belong into the program. -->\n\n";
 

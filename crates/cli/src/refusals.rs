@@ -12,7 +12,7 @@ const ENOUGH: u64 = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     refused: u64,
-    /// Whether it is known what becomes of the load.
+    /// `true` once it is decided what becomes of the load.
     is_decided: bool,
 }
 
@@ -26,7 +26,7 @@ impl Refusals {
         }
     }
 
-    /// How many were refused, once these are enough and nothing else came.
+    /// Returns the number of refused requests, once there are enough and nothing else came.
     fn decide(&mut self, interval: &Interval) -> Option<u64> {
         if self.is_decided {
             return None;
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// What is decided after intervals with so many refusals and other ends.
+    /// Returns the decision after intervals with the given numbers of refusals and other ends.
     fn decided(intervals: &[(u64, u64)]) -> Option<u64> {
         let mut refusals = Refusals::default();
         let decided = intervals.iter().map(|&(refused, ok)| {

@@ -84,7 +84,7 @@ pub(crate) fn conclude(
     }
 }
 
-/// What there is of several runs: a table on stdout, and JSON in a file.
+/// Returns the outputs of several runs: the format of the table on stdout, and the JSON file.
 fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failure> {
     let mut problems = Problems::default();
     let hint = "write --json FILE, and use `compare`, or make the runs one by one";
@@ -110,13 +110,13 @@ pub(crate) struct Contender<'a> {
     pub(crate) before: &'a RunPreparation,
 }
 
-/// What came of the runs.
+/// Results of all runs.
 pub(crate) struct RepeatedRuns<const SIDES: usize> {
-    /// Those of each plan.
+    /// Results of each plan.
     pub(crate) results: [Vec<RunResult>; SIDES],
-    /// How to end for them.
+    /// Exit of the process for these runs.
     pub(crate) exit: Exit,
-    /// Why the first one that could not be saved was not.
+    /// Failure of the first run that could not be saved.
     pub(crate) unsaved: Option<Failure>,
     /// The runs of each for a page of HTML; empty if none is wanted.
     pub(crate) shown: [Vec<SavedRun>; SIDES],

@@ -18,7 +18,7 @@ const LIES: f64 = 0.01;
 /// From the port of a node's API to that of its raft.
 pub(crate) const RAFT_OFFSET: u16 = 1000;
 
-/// What is the same for one node and for a cluster of them.
+/// Flags that a node and a cluster of nodes share.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
     /// When the log is on the disk: always (before a write is acknowledged), never, or so often as 100ms
@@ -41,7 +41,7 @@ pub(crate) struct NodeArgs {
     /// Share of lies, such as 5% or 0.05 [default: 1%]
     #[arg(long, value_name = "SHARE", help_heading = "Faults")]
     lie_share: Option<String>,
-    /// How far stale answers lie back
+    /// Age of stale answers
     #[arg(long, value_name = "TIME", default_value = "500ms", help_heading = "Faults")]
     stale_by: String,
     /// Seed of the choice of what is treated wrongly
@@ -113,7 +113,7 @@ pub(crate) struct CrudClusterArgs {
     node: NodeArgs,
 }
 
-/// What a node is told to do.
+/// Settings of a node.
 #[derive(Debug)]
 pub(crate) struct CrudNodeSpec {
     pub(crate) options: ReplicaOptions,
@@ -124,15 +124,16 @@ pub(crate) struct CrudNodeSpec {
     pub(crate) quiet: bool,
 }
 
-/// What a cluster is told to do.
+/// Settings of a cluster.
 #[derive(Debug)]
 pub(crate) struct CrudClusterSpec {
     pub(crate) nodes: u64,
     pub(crate) port: u16,
     pub(crate) data: Option<PathBuf>,
-    /// How somebody lies, as each node is told, and who.
+    /// Kind of lie, its text for the flag of a node, and the id of the only node that lies; without an id all
+    /// do.
     pub(crate) lie: Option<(LieKind, String, Option<u64>)>,
-    /// What every node is told.
+    /// Flags that every node gets.
     pub(crate) flags: Vec<String>,
     pub(crate) duration: Option<Nanos>,
     pub(crate) quiet: bool,

@@ -28,7 +28,7 @@ pub(crate) struct ReportArgs {
     /// File of the page [default: report-ID.html]; - is stdout
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// What the file was called in earlier versions; a format in all other commands.
+    /// Former name of --file; in all other commands, a format.
     #[arg(short, long, value_name = "FILE", hide = true)]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -62,10 +62,10 @@ pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Whether so many runs have room on a page.
+/// Checks that so many runs have room on a page.
 ///
 /// # Errors
-/// They do not.
+/// There are too many.
 pub(crate) fn admit(runs: usize) -> Result<(), Problems> {
     if runs <= MOST_RUNS {
         return Ok(());
@@ -133,8 +133,8 @@ fn comparisons(groups: &[Runs]) -> Vec<Result<Comparison, Incomparable>> {
     others.iter().map(|other| Comparison::new(tool(), &first, &group(other), &question)).collect()
 }
 
-/// What runs are called on the page: as their argument if they are alone in it, else by their files' names as
-/// far as these tell them apart.
+/// Returns the names of the runs on the page. A run that is alone in its argument is named after it, others
+/// after their files, with as much of the file's name as tells the runs apart.
 fn names(groups: &[Runs]) -> Vec<String> {
     let of_group = |group: &Runs| -> Vec<String> {
         match &group.runs[..] {

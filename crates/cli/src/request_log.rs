@@ -26,10 +26,10 @@ const FAILED_LIMIT: u64 = 1_000;
 const COLUMNS: &str =
     "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
 
-/// Who is told of requests that may have changed something, on the thread of the log.
+/// Receiver of requests that may have changed something. It is called on the thread of the log.
 pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
 
-/// What was handed over and did not reach its file.
+/// Number of entries that were handed over and did not reach their file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LostEntries {
     pub(crate) entries: u64,
@@ -88,12 +88,12 @@ impl RequestLog {
         Ok(Self { log, thread: Some(thread) })
     }
 
-    /// What makes the workers' sinks.
+    /// Returns the handle that makes the workers' sinks.
     pub(crate) const fn handle(&self) -> &Log {
         &self.log
     }
 
-    /// Waits until everything is written, as far as that is possible: what is lost.
+    /// Waits until everything is written, as far as that is possible. Returns the entries that are lost.
     pub(crate) fn finish(self) -> LostEntries {
         let Self { log, thread } = self;
         log.end();

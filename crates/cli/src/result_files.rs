@@ -8,7 +8,7 @@ use plimsoll_store::Row;
 
 use crate::saved_runs::{self, History, NamedRun};
 
-/// What a text names.
+/// A file or run that a text names.
 enum ResultSource {
     File(PathBuf),
     /// A run of the history.
@@ -54,7 +54,8 @@ pub(crate) fn read_runs(names: &[&str], history: &mut History) -> Result<Vec<Vec
     if problems.is_empty() { Ok(groups) } else { Err(problems) }
 }
 
-/// What a text names: files in the order of their names, runs of the history from the earliest on.
+/// Finds everything that a text names: files in the order of their names, runs of the history from the
+/// earliest on.
 fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<ResultSource> {
     // A comma may also be a part of a name.
     let parts: Vec<&str> = if Path::new(name).exists() { vec![name] } else { name.split(',').collect() };

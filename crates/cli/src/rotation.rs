@@ -46,10 +46,10 @@ pub(crate) struct Rotation {
 }
 
 impl RotateArgs {
-    /// What is asked for, of a run that writes such files or none.
+    /// Returns the rotation that the flags ask for. `writes_files` says whether the run writes such files.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem with the flags.
     pub(crate) fn rotation(&self, writes_files: bool) -> Result<Rotation, Problems> {
         let mut problems = Problems::default();
         let mut refuse = |message: String, hint: &str| problems.push(Problem::new(message).with_hint(hint));
@@ -98,7 +98,7 @@ impl RotateArgs {
 pub(crate) struct RecordFile {
     out: BufWriter<File>,
     path: PathBuf,
-    /// What each file begins with.
+    /// First bytes of each file.
     header: Vec<u8>,
     rotation: Rotation,
     /// Bytes of the file so far, and when it was begun.
@@ -163,7 +163,7 @@ impl RecordFile {
         Ok(())
     }
 
-    /// How many records were taken so far, the ones in the buffer included.
+    /// Returns the number of records taken so far, including those in the buffer.
     pub(crate) const fn taken(&self) -> u64 {
         self.taken
     }
@@ -196,7 +196,7 @@ impl RecordFile {
         &self.path
     }
 
-    /// Whether a record belongs to the next file. A file has one record at least.
+    /// Returns `true` if a record of `more` bytes belongs to the next file. A file has one record at least.
     fn is_over(&self, more: u64) -> bool {
         let Rotation { size, every, .. } = self.rotation;
         let has_records = self.written > self.header.len() as u64;

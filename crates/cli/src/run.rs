@@ -37,30 +37,30 @@ use crate::{Exit, Failure, calibrate, describe, environment, import, repeat, rep
 
 /// Descriptors that a run needs beside its connections: standard streams, rings, files.
 pub(crate) const SPARE_DESCRIPTORS: u64 = 64;
-/// Those of a run that watches, exports and saves nothing, with two threads.
+/// Spare descriptors of a run with two threads that watches, exports and saves nothing.
 const FEWEST_SPARE_DESCRIPTORS: u64 = 32;
 
-/// What became of a run.
+/// A run that has ended: its result, and how the process ends.
 pub(crate) struct Outcome {
     /// Its result, and the histograms behind it.
     pub(crate) run: Box<SavedRun>,
     pub(crate) exit: Exit,
-    /// What the script's `done` printed, or why it could not.
+    /// Output of the script's `done`, or the failure that prevented it.
     said: Option<Result<String, Failure>>,
     /// The run in the history, if it is to be saved there.
     pub(crate) kept: Option<RunSaver>,
 }
 
-/// What is known before a run.
+/// Settings and facts that are known before a run begins.
 #[derive(Default)]
 pub(crate) struct RunPreparation {
-    /// What the run is called.
+    /// Name of the run, if it has one.
     pub(crate) name: Option<String>,
     /// The command line, without secrets.
     pub(crate) command_line: Vec<String>,
-    /// What the requests of its plan cost.
+    /// Calibration of the plan's own requests, if there is one.
     pub(crate) calibration: Option<CalibrationCell>,
-    /// Whether the result keeps the values of each part of the run.
+    /// `true` if the result keeps the values of each part of the run.
     pub(crate) slices: bool,
     /// Where the run is saved, if it is.
     pub(crate) saving: Option<Saving>,
@@ -70,53 +70,54 @@ pub(crate) struct RunPreparation {
     pub(crate) probe: Option<Rate>,
     /// Clients that are slow on purpose, beside the load.
     pub(crate) slow: Option<SlowClients>,
-    /// How a live screen may look; `None` if there is none.
+    /// Theme of the live screen; `None` if there is none.
     pub(crate) look: Option<Theme>,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
-    /// What goes on beside the load.
+    /// Everything that goes on beside the load.
     pub(crate) beside: SideRuns,
 }
 
-/// What is to be begun with the handle of a run, before that begins.
+/// Callback that receives the handle of a run before that run begins.
 pub(crate) type OnStart = Box<dyn FnOnce(&Control)>;
 
-/// What the command of a workload does beside the load.
+/// Activities of a workload's command beside its load.
 #[derive(Default)]
 pub(crate) struct SideRuns {
     /// Servers to be watched, beside those that flags name.
     pub(crate) watched: Vec<Named>,
-    /// What is begun beside it.
+    /// Called with the handle of the run, to begin something beside it.
     pub(crate) accompany: Option<OnStart>,
-    /// Who is told of all requests that may have changed something.
+    /// Receiver of all requests that may have changed something.
     pub(crate) listener: Option<WriteListener>,
-    /// Whether the figures so far are printed every second, one line below the other.
+    /// `true` if the figures so far are printed every second, one line below the other.
     pub(crate) periodic: bool,
-    /// Whether the load ends if all of its first requests are refused.
+    /// `true` if the load ends once all of its first requests are refused.
     pub(crate) ends_if_refused: bool,
 }
 
-/// What is told and heard while a run goes on.
+/// Flags for live output, and the ways to steer the run.
 pub(crate) type Live<'a> = (&'a LiveArgs, &'a ControlSpec);
 
-/// What the command of a workload adds to a run.
+/// Extensions that the command of a workload adds to a run.
 pub(crate) trait Workload {
     /// Adds flags of its own to those of the run.
     fn amend(&mut self, _: &mut PlanPatch) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// What is to be done before the load, with the plan that is about to be run.
+    /// Prepares the load, with the plan that is about to be run.
     fn prepare(&mut self, _: &mut Plan) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// What goes on beside the load.
+    /// Returns the activities beside the load.
     fn beside(&mut self) -> SideRuns {
         SideRuns::default()
     }
 
-    /// What is to be done after it, before the result is written: how the process ends for it.
+    /// Finishes the workload after the load and before the result is written. Returns how the process ends
+    /// for it.
     fn conclude(&mut self, _: &mut SavedRun) -> Result<Exit, Failure> {
         Ok(Exit::Success)
     }
@@ -256,7 +257,10 @@ pub(crate) fn execute(
     }
 }
 
-/// Whether to use io_uring: where it was asked for or left open, and works.
+/// Returns `true` if io_uring is to be used: it was asked for or the choice was left open, and it works.
+///
+/// # Errors
+/// If it was asked for and does not work.
 pub(crate) fn uses_uring(choice: BackendChoice) -> Result<bool, Failure> {
     match choice {
         BackendChoice::Epoll => Ok(false),
@@ -409,7 +413,7 @@ impl RunPreparation {
         saving.begin(self.beginning(plan, context), plan.downsampler()).map(Some)
     }
 
-    /// What is known of a run that begins now.
+    /// Describes a run that begins now.
     fn beginning(&self, plan: &Plan, context: &RunContext) -> Beginning {
         Beginning {
             context: context.clone(),
@@ -449,7 +453,8 @@ pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Notify) {
     first.iter().filter_map(|contact| contact.note(plan)).for_each(|note| say(&format!("note: {note}")));
 }
 
-/// What is known of a run before it begins. `first` is what the first contacts with its targets came to.
+/// Returns the context of a run, as known before it begins. `first` holds the results of the first contacts
+/// with its targets.
 pub(crate) fn context(
     plan: &Plan,
     first: &[FirstContact],
@@ -486,13 +491,13 @@ pub(crate) struct SlowClients {
 }
 
 impl SlowClients {
-    /// What each sends and reads per second if nobody says it.
+    /// Default rate at which each client sends and reads, in bytes per second.
     const BYTES_PER_S: u64 = 100;
 
-    /// Those that flags ask for.
+    /// Creates the slow clients that the flags ask for.
     ///
     /// # Errors
-    /// If the rate is none, or if the plan cannot have them.
+    /// If the rate is not a size above zero, or has no effect, or if the plan cannot have slow clients.
     fn of(args: &RunArgs, plan: &Plan) -> Result<Option<Self>, Problem> {
         let rate =
             args.slow_client_rate.as_deref().map(|text| match parse_size(text.trim_end_matches("/s")) {
@@ -623,7 +628,7 @@ pub(crate) fn failure(error: RunError) -> Failure {
     })
 }
 
-/// How a run ends the process: by the signal that interrupted it, else by the cause of its outcome.
+/// Returns how a run ends the process: by the signal that interrupted it, else by the cause of its outcome.
 fn exit_of(result: &RunResult) -> Exit {
     match (result.run.interrupted_by_signal, result.verdict.cause) {
         (Some(signal), _) => Exit::Interrupted(signal),

@@ -166,7 +166,7 @@ fn filter(args: &RunsArgs) -> Result<Filter, Problems> {
     Ok(Filter { name: args.name.clone(), tags, since_unix_ns, before_unix_ns: None, limit })
 }
 
-/// What came of a run, in a word or two.
+/// Describes the outcome of a run, in a word or two.
 fn verdict(row: &Row) -> String {
     let invalid = || if row.valid == Some(false) { row.invalid_reasons.join(" ") } else { String::new() };
     let with_reasons = |word: &str| format!("{word} {}", invalid()).trim_end().to_owned();

@@ -161,7 +161,7 @@ impl History {
     }
 }
 
-/// How a run of the history is called: its id, and its name if it has one.
+/// Returns the label of a run of the history: its id, and its name if it has one.
 pub(crate) fn label(row: &Row) -> String {
     match &row.name {
         Some(name) => format!("run {} ({name})", short(&row.id)),
@@ -211,7 +211,7 @@ pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     Ok((1..).zip(results).map(named).collect())
 }
 
-/// How many runs back `latest` and `latest~N` go; `None` for any other word.
+/// Parses `latest` and `latest~N` to the number of runs to go back; `None` for any other word.
 fn back(word: &str) -> Option<u64> {
     match word.strip_prefix("latest")? {
         "" => Some(0),

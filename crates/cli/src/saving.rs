@@ -61,20 +61,21 @@ pub(crate) struct Saving {
 }
 
 impl SaveArgs {
-    /// What the run is to be called.
+    /// Returns the name that the flags give the run.
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Whether the run is to be saved by flags.
+    /// Returns `true` if flags ask to save the run.
     pub(crate) fn is_given(&self) -> bool {
         self.save || self.name.is_some() || !self.tags.is_empty()
     }
 
-    /// What is asked for, by flags or the environment; `None` if nothing is to be saved.
+    /// Returns where and how to save the run, as flags or the environment ask for; `None` if it is not to be
+    /// saved.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// Every problem with these settings.
     pub(crate) fn to_saving(&self, quiet: bool) -> Result<Option<Saving>, Problems> {
         let mut problems = Problems::default();
         let always = environment::save().unwrap_or_else(|problem| {
@@ -195,10 +196,10 @@ enum Message {
 /// A run under way that is saved. A thread of its own writes; the run control never waits for it.
 pub(crate) struct RunSaver {
     send: SyncSender<Message>,
-    /// What found no room: at most one interval of each part of a run.
+    /// Intervals that found no room in the channel: at most one for each part of the run.
     waiting: VecDeque<(Interval, Nanos)>,
     thread: JoinHandle<Result<(), StoreError>>,
-    /// What is said when it is saved.
+    /// Message to show once the run is saved.
     shown: String,
     quiet: bool,
 }
@@ -254,7 +255,8 @@ impl RunSaver {
         let _ = self.end(Message::Abandon);
     }
 
-    /// What is waiting is of no use any more: the end has all of it.
+    /// Sends the last message, and waits for the thread. Intervals that still wait are dropped, because the
+    /// last message replaces them.
     fn end(self, last: Message) -> Result<(), StoreError> {
         let gone =
             || Err(StoreError::Unusable { path: PathBuf::new(), reason: "its thread ended".to_owned() });

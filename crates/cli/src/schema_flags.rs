@@ -18,23 +18,23 @@ pub(crate) enum SchemaOf {
     Plan,
     /// Specs of clusters
     Cluster,
-    /// What `run --output json` writes
+    /// Output of `run --output json`
     Result,
-    /// What `run --repeat N --output json` writes
+    /// Output of `run --repeat N --output json`
     Repeated,
-    /// What `calibrate --output json` writes
+    /// Output of `calibrate --output json`
     Calibration,
-    /// What `find --output json` writes
+    /// Output of `find --output json`
     Capacity,
-    /// What `find --sweep --output json` writes
+    /// Output of `find --sweep --output json`
     Sweep,
-    /// What `compare --output json` writes
+    /// Output of `compare --output json`
     Comparison,
-    /// What `cluster run --suite NAME --output json` writes
+    /// Output of `cluster run --suite NAME --output json`
     Suite,
-    /// What `history --output json` writes
+    /// Output of `history --output json`
     History,
-    /// A line of what `run --output ndjson` writes
+    /// A line of `run --output ndjson`
     Ndjson,
 }
 
@@ -68,7 +68,7 @@ impl SchemaOf {
         }
     }
 
-    /// What it is about, as a title.
+    /// Returns the subject of the schema, as a title.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Plan => "A plan",

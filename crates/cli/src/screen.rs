@@ -92,7 +92,8 @@ pub(crate) struct Screen {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What others know of a screen: whether it is shown, and what they have for it.
+/// Shared handle of a screen. It tells whether the screen is shown, and queues messages, keys and intervals
+/// for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScreenHandle(Arc<Shared>);
 
@@ -102,16 +103,16 @@ struct Shared {
     came: Condvar,
 }
 
-/// What waits for the drawing thread.
+/// Queue of the drawing thread.
 #[derive(Debug, Default)]
 struct DrawQueue {
-    /// Whether messages are for the screen.
+    /// `true` if messages are for the screen.
     shown: bool,
     over: bool,
-    /// Something came.
+    /// Set when something was added.
     news: bool,
     intervals: VecDeque<IntervalUpdate>,
-    /// Intervals that found no room.
+    /// Number of intervals that found no room.
     lost: u64,
     keys: Vec<ViewKey>,
     /// All messages since the screen is shown, for stderr; those behind the first `read` are news.
@@ -158,7 +159,7 @@ impl ScreenHandle {
         inbox.shown
     }
 
-    /// Whether the screen is shown.
+    /// Returns `true` if the screen is shown.
     pub(crate) fn is_shown(&self) -> bool {
         self.inbox().shown
     }
@@ -174,8 +175,8 @@ impl ScreenHandle {
     }
 }
 
-/// Whether there can be a screen: on a terminal that both reads and shows, is large enough and can do more
-/// than write lines, unless the environment says no.
+/// Returns `true` if a screen is possible: stdin and stderr are terminals, large enough and able to do more
+/// than write lines, this process is in the foreground, and the environment does not forbid it.
 pub(crate) fn is_possible() -> bool {
     std::io::stderr().is_terminal()
         && std::io::stdin().is_terminal()

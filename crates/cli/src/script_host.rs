@@ -1,4 +1,4 @@
-//! What scripts are given of the world.
+//! Host functions for scripts: clocks, names and output.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;

@@ -1,4 +1,4 @@
-//! What searches and sweeps have in common: what is asked of the server, and what their results say of them.
+//! Common parts of searches and sweeps: their objectives, and how their results describe them.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
@@ -11,7 +11,7 @@ use plimsoll_statistics::Finding;
 
 use crate::describe;
 
-/// What is asked about errors where nothing else is.
+/// Objective for errors that is added if the plan has none.
 const ERRORS: &str = "error_rate<1%";
 
 /// When a search began.
@@ -54,7 +54,7 @@ impl Begun {
     }
 }
 
-/// What is asked of the server, by the thresholds of the plan.
+/// Returns the objectives for the server, from the thresholds of the plan.
 pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
     let mut problems = Problems::default();
     if plan.thresholds.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
 /// A server that keeps all connections of the warm-up lets nothing start.
 const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
 
-/// Whether the generator put the load on the server that was asked for, as far as the server let it.
+/// Returns `true` if the generator put the requested load on the server, as far as the server let it.
 pub(crate) fn was_applied(record: &RunRecord) -> bool {
     // In the open model response times begin with the schedule, whenever the request was sent.
     let is_open = record.target_per_second.is_some();
@@ -99,12 +99,12 @@ pub(crate) fn was_applied(record: &RunRecord) -> bool {
     })
 }
 
-/// Whether a finding only says that the server was too slow for the rate and the connections.
+/// Returns `true` if a reason only says that the server was too slow for the rate and the connections.
 pub(crate) const fn is_served(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
 }
 
-/// What is known of a rate or a level, in one word.
+/// Returns the finding on a rate or a level, in one word.
 pub(crate) const fn finding_name(finding: Finding) -> &'static str {
     match finding {
         Finding::Holds => "holds",

@@ -98,7 +98,7 @@ fn raise_descriptors() {
     }
 }
 
-/// What a server says on stderr.
+/// Messages of a server on stderr.
 struct ServerMessages {
     name: &'static str,
     quiet: bool,
@@ -183,7 +183,7 @@ fn lies(options: &CacheOptions) -> Option<String> {
     Some(format!("{} of the GETs answered with {how}, seed {}", percent(lie.share), options.seed))
 }
 
-/// What was asked for on the binary port.
+/// Describes the operations on the binary port.
 fn operations(report: &CacheReport) -> String {
     let CacheReport { puts, gets, hits, deletes, pings, refusals, .. } = *report;
     let [puts, gets, hits, deletes, pings, refusals] =
@@ -245,7 +245,7 @@ fn faults(options: &SinkOptions) -> String {
     found.join(", ")
 }
 
-/// How the requests ended.
+/// Describes how the requests ended.
 fn ends(report: &SinkReport) -> String {
     let SinkReport { replied, statuses, dropped, resets, refusals, abandoned, .. } = *report;
     let SinkReport { rejections, garbage, .. } = *report;
@@ -261,7 +261,7 @@ fn ends(report: &SinkReport) -> String {
     )
 }
 
-/// Who spoke what.
+/// Describes the connections by protocol, and the cancelled streams.
 fn protocols(report: &SinkReport) -> String {
     let SinkReport { http1_connections, http2_connections, cancelled, refused, .. } = *report;
     let [http1, http2, cancelled, refused] =

@@ -29,7 +29,7 @@ const SAME_HANGUP: Nanos = Nanos::from_secs(1);
 pub(crate) struct SignalWatch {
     handle: Handle,
     first: Arc<AtomicI32>,
-    /// Whether a signal ends the process at once.
+    /// Set when a signal ends the process at once.
     ends: Arc<AtomicBool>,
 }
 
@@ -97,8 +97,8 @@ impl Drop for SignalWatch {
     }
 }
 
-/// Whether `SIGINT` and `SIGTERM` end the process at once. There is one for all watches, for what is done in
-/// a signal's handler cannot be taken back.
+/// Returns the flag by which `SIGINT` and `SIGTERM` end the process at once. All watches share it, because
+/// what is done in a signal's handler cannot be taken back.
 fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
     static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(flag) = ENDS.get() {
@@ -112,8 +112,8 @@ fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
     Ok(ENDS.get_or_init(|| flag).clone())
 }
 
-/// Whether this process was told not to mind when its terminal goes. It has to be asked before a handler is
-/// registered; from then on the answer is that of the first time.
+/// Returns `true` if this process was told to ignore `SIGHUP`. Call it before a handler is registered; later
+/// calls return the first answer.
 fn ignores_hangup() -> bool {
     static IGNORES: OnceLock<bool> = OnceLock::new();
     *IGNORES.get_or_init(|| {

@@ -43,7 +43,7 @@ pub(crate) struct PlaceArgs {
     duration: Option<String>,
 }
 
-/// What is the same for all built-in servers, whatever they answer.
+/// Flags that all built-in servers share, whatever they answer.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
     #[command(flatten)]
@@ -98,10 +98,10 @@ struct CanisterArgs {
     /// Share of the synchronous calls that get 202 and have to be asked for
     #[arg(long, value_name = "SHARE", requires = "canister")]
     accepted: Option<String>,
-    /// So long a call that got 202 is said to be processing
+    /// Time for which a call is processing after its 202
     #[arg(long, value_name = "TIME", requires = "canister", allow_negative_numbers = true)]
     processing: Option<String>,
-    /// So long after its start the status is not healthy
+    /// Time after the start until the status is healthy
     #[arg(long, value_name = "TIME", requires = "canister", allow_negative_numbers = true)]
     unhealthy_for: Option<String>,
     /// Share of queries and updates that are rejected, with code 4
@@ -115,7 +115,7 @@ struct CanisterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Time")]
 struct LawArgs {
-    /// How long a request is served, such as 1ms or exponential:1ms
+    /// Time to serve a request, such as 1ms or exponential:1ms
     ///
     /// One of 1ms (or constant:1ms, always the same), exponential:1ms (mean), lognormal:1ms,0.5 (median,
     /// sigma of the logarithm) and bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
@@ -192,10 +192,10 @@ struct LogArgs {
     quiet: bool,
 }
 
-/// What a built-in server is told to do.
+/// Settings of a built-in server.
 #[derive(Debug)]
 pub(crate) struct SinkSpec {
-    /// What it calls itself in its messages.
+    /// Name of the server in its messages.
     pub(crate) name: &'static str,
     pub(crate) options: SinkOptions,
     pub(crate) backend: BackendChoice,

@@ -1,4 +1,4 @@
-//! How the values of the built-in servers' flags are written.
+//! Parsers for the values of the built-in servers' flags.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a store with Arc's API answers to a query, and as a table for people.
+//! Answers of a store with Arc's API to queries, and their layout as a table.
 
 use plimsoll_metrics::figure;
 use plimsoll_report::Style;
@@ -65,7 +65,7 @@ impl SqlAnswer {
     }
 }
 
-/// What a store says of what it refuses.
+/// Returns the text with which a store refuses a request.
 pub(crate) fn words(answer: &Answer) -> String {
     let error = serde_json::from_slice::<Value>(&answer.body).ok();
     let error = error.and_then(|body| body["error"].as_str().map(str::to_owned));
@@ -122,7 +122,7 @@ fn cut(text: &str, room: usize, style: &Style) -> String {
     text.chars().take(kept).collect::<String>() + ellipsis
 }
 
-/// What may be written to a terminal.
+/// Replaces characters that may not be written to a terminal.
 fn printable(text: &str, style: &Style) -> String {
     let is_bad = |char: char| char.is_control() || !(style.unicode || char.is_ascii());
     text.chars().map(|char| if is_bad(char) { '?' } else { char }).collect()

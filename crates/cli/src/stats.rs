@@ -109,7 +109,7 @@ impl Statistics {
         Ok(this)
     }
 
-    /// Whether stderr is taken.
+    /// Returns `true` if the statistics take up stderr.
     pub(crate) fn is_on_stderr(&self) -> bool {
         self.out.as_ref().is_some_and(|out| out.format.is_for_people())
     }
@@ -222,7 +222,6 @@ impl Output {
     }
 }
 
-/// One row.
 struct Row<'a> {
     scenario: &'a str,
     tally: &'a Tally,
@@ -375,7 +374,7 @@ impl<'a> Row<'a> {
 const TABLE_HEAD: &str = "    at s phase   scenario                    started      ended         ok        3xx        \
                           4xx        5xx  timed out       rate       min       p50       p95       p99       max";
 
-/// Whether a file is named as CSV.
+/// Returns `true` if a file's name ends in `.csv`, in any case.
 pub(crate) fn is_csv(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }

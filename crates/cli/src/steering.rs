@@ -74,14 +74,14 @@ impl Steerers {
     }
 }
 
-/// What the steerers act on.
+/// Handle of a run that keys, files and the control port act on.
 #[derive(Clone, Debug)]
 pub(crate) struct RateController {
     pub(crate) control: Control,
     pub(crate) per_connection: PerConnection,
 }
 
-/// What turns requests per second on every connection, in which h2loadrunner counts, into iterations of the
+/// Conversion from requests per second on every connection, the unit of h2loadrunner, to iterations of the
 /// run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PerConnection {
@@ -132,7 +132,7 @@ pub(crate) fn parse_preference(text: &str) -> Result<RateCommand, String> {
     }
 }
 
-/// What a change does, in words.
+/// Describes a change in words.
 pub(crate) fn told(change: Option<RateChange>) -> String {
     let Some(change) = change else { return "that is so already".to_owned() };
     let at = format!("{:.2} s of the run on", change.at.as_secs_f64());
@@ -151,11 +151,11 @@ pub(crate) fn per_second(rate: f64) -> String {
     if fraction == 0 { format!("{whole}/s") } else { format!("{whole}.{fraction:03}/s") }
 }
 
-/// The latest figures of a run, for whoever asks.
+/// The latest figures of a run, shared between threads.
 #[derive(Debug, Default)]
 pub(crate) struct LiveStats(Mutex<Figures>);
 
-/// What is on the board.
+/// Contents of [`LiveStats`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     /// Time since the start at the end of the last interval, and the planned end, if it is known.
@@ -179,7 +179,7 @@ impl LiveStats {
         figures.intervals.push_back(IntervalResult::new(progress.interval));
     }
 
-    /// What is on it now.
+    /// Returns a copy of the current figures.
     pub(crate) fn figures(&self) -> Figures {
         self.lock().clone()
     }

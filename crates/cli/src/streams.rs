@@ -9,15 +9,15 @@ use crate::environment;
 use crate::flags::ColorChoice;
 use crate::foreign_text::is_active;
 
-/// Whether stdout has colours, whose escape sequences pass.
+/// `true` if stdout has colours, whose escape sequences pass.
 static STDOUT_HAS_COLOR: AtomicBool = AtomicBool::new(false);
-/// The same of stderr.
+/// `true` if stderr has colours, whose escape sequences pass.
 static STDERR_HAS_COLOR: AtomicBool = AtomicBool::new(false);
 
 /// The longest escape sequence of a colour, in bytes.
 const LONGEST_COLOR: usize = 24;
 
-/// What is written.
+/// Kind of content that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Text: what acts on a terminal becomes U+FFFD. In what begins as JSON does it becomes an escape, which
@@ -77,7 +77,7 @@ fn filtered_for_stderr(text: &[u8]) -> io::Result<Vec<u8>> {
     filtered(text, STDERR_HAS_COLOR.load(Ordering::Relaxed))
 }
 
-/// What is written of a text to a file: somebody will look at it on a terminal.
+/// Filters a text for a file, because somebody will look at it on a terminal.
 pub(crate) fn for_file(text: &[u8]) -> Vec<u8> {
     // To memory that cannot fail.
     filtered(text, false).unwrap_or_default()
@@ -96,7 +96,7 @@ fn filtered(text: &[u8], colored: bool) -> io::Result<Vec<u8>> {
 struct Shown<'o> {
     out: &'o mut dyn Write,
     colored: bool,
-    /// Whether it is JSON, once that is known.
+    /// `true` if the text is JSON; `None` until that is known.
     is_json: Option<bool>,
     /// The begin of a character or of a colour.
     held: Vec<u8>,
@@ -179,7 +179,7 @@ impl Write for Shown<'_> {
     }
 }
 
-/// How a text begins.
+/// Result of looking for a colour at the beginning of a text.
 enum Color {
     No,
     /// It may go on as a colour.

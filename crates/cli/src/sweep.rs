@@ -59,9 +59,9 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
 pub(crate) struct Sweep<'a> {
     /// Its name in results.
     pub(crate) setting: &'a str,
-    /// Whether the work is the same at all levels, so that a law of scalability may fit.
+    /// `true` if the work is the same at all levels, so that a law of scalability may fit.
     pub(crate) is_scaling: bool,
-    /// What is watched beside the runs.
+    /// Flags that name what is watched beside the runs.
     pub(crate) watch: &'a WatchArgs,
     /// Nothing but results and errors is written.
     pub(crate) quiet: bool,
@@ -187,7 +187,7 @@ fn lead_in(plan: Plan) -> Result<Plan, Failure> {
     led.map_err(|error| Failure::usage(Problem::new(error.to_string())))
 }
 
-/// Whether a run was carried out to the end that its plan has: whichever came first.
+/// Returns `true` if a run reached an end that its plan has: the duration or the number of iterations.
 fn is_whole(plan: &Plan, record: &RunRecord) -> bool {
     plan.end.duration.is_some_and(|length| record.duration >= length)
         || plan.end.iterations.is_some_and(|count| record.iterations.started >= count)

@@ -61,18 +61,18 @@ enum Target {
     CrudCluster(Box<CrudClusterArgs>),
 }
 
-/// What a target is told to do.
+/// Settings of a built-in target.
 #[derive(Debug)]
 pub(crate) enum TargetSpec {
-    /// To be the sink with another service.
+    /// The sink with another service.
     Sink(SinkSpec),
-    /// To be a cache.
+    /// A cache.
     Cache(CacheSpec),
-    /// To be a store to ingest into.
+    /// A store to ingest into.
     Ingest(IngestSpec),
-    /// To be a node of a cluster.
+    /// A node of a cluster.
     CrudNode(CrudNodeSpec),
-    /// To be a cluster.
+    /// A cluster.
     CrudCluster(CrudClusterSpec),
 }
 

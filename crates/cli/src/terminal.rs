@@ -20,7 +20,7 @@ use crate::screen::surface::LEAVE;
 
 static STATE: Mutex<State> = Mutex::new(State { before: None, screen: Screen::Off, turns: 0 });
 
-/// How long to wait for who has the state, and how often.
+/// Time between two attempts to lock the state, and the number of attempts.
 const MOMENT: Nanos = Nanos::from_millis(1);
 const MOMENTS: u32 = 200;
 
@@ -28,7 +28,7 @@ struct State {
     /// The modes that it had; `None` while it has them.
     before: Option<Termios>,
     screen: Screen,
-    /// How often the screen was entered: after each time everything has to be drawn anew.
+    /// Number of times that the screen was entered. After each of them everything has to be drawn anew.
     turns: u64,
 }
 
@@ -45,8 +45,8 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this process is in the foreground of its terminal; in the background a change of its modes, or a
-/// read, would stop the process.
+/// Returns `true` if this process is in the foreground of its terminal. In the background, a change of the
+/// terminal's modes, or a read, would stop the process.
 pub(crate) fn is_ours() -> bool {
     termios::tcgetpgrp(stdio::stdin()).is_ok_and(|group| group == process::getpgrp())
 }
@@ -106,7 +106,7 @@ pub(crate) fn close_screen() {
     state().leave(Screen::Off);
 }
 
-/// How often the screen was entered; `None` while it is not shown.
+/// Returns the number of times that the screen was entered; `None` while it is not shown.
 pub(crate) fn screen_turn() -> Option<u64> {
     let state = state();
     (state.screen == Screen::On && is_ours()).then_some(state.turns)

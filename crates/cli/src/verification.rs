@@ -1,4 +1,4 @@
-//! Whether a store has what it acknowledged: it is asked before the load and after it.
+//! Verification that a store has what it acknowledged. The store is asked before the load and after it.
 
 use plimsoll_driver::clock;
 use plimsoll_plan::{PlanPatch, Problem};
@@ -11,13 +11,13 @@ use crate::errand::answers;
 use crate::ingest_flags::{IngestArgs, problem};
 use crate::{Exit, Failure, run};
 
-/// How often a store is asked that does not have everything yet, a second apart: stores show records some
-/// seconds after they have acknowledged them.
+/// Number of times that a store is asked while it does not have everything, a second apart: stores show
+/// records some seconds after they have acknowledged them.
 const LOOKS: u32 = 12;
-/// And how often one that shows them at once, or has said that it shows them all now.
+/// The same for a store that shows records at once, or has said that it now shows all of them.
 const FEW_LOOKS: u32 = 3;
 
-/// What was there before the load, and how to ask again.
+/// Contents of the store before the load, and how to ask again.
 pub(crate) struct Verification<'a> {
     load: &'a IngestLoad,
     flags: PlanPatch,
@@ -25,7 +25,7 @@ pub(crate) struct Verification<'a> {
     checks: Vec<Check>,
     before: Vec<TableContents>,
     since_s: u64,
-    /// Whether each record is another one, so that none may be there twice.
+    /// `true` if each record is a different one, so that none may be there twice.
     fresh: bool,
     quiet: bool,
 }
@@ -81,7 +81,8 @@ impl<'a> Verification<'a> {
         self.load.window(self.since_s, seconds(), batches)
     }
 
-    /// What each check finds, after a step that comes first; if that was a request, its status.
+    /// Returns the contents that each check finds. Carries out the step `first` beforehand, and returns its
+    /// status if it was a request.
     fn look(
         &self,
         first: Option<Value>,

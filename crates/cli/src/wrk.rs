@@ -39,8 +39,8 @@ fn failure(error: &ScriptError) -> Failure {
     Failure::usage(Problem::new(error.message.clone()))
 }
 
-/// What wrk would have counted. Its latency is the time from sending to the end of the response: the service
-/// time.
+/// Returns the figures that wrk would have counted. wrk's latency is the time from sending to the end of the
+/// response: the service time.
 fn summary(record: &RunRecord) -> WrkSummary {
     let total = &record.total;
     let of = |classes: &[ErrorClass]| classes.iter().map(|class| total.errors[*class as usize]).sum();

@@ -62,7 +62,7 @@ fn every_spec_of_a_cluster_is_right_with_its_plans_and_suites() {
     }
 }
 
-/// Those of the bench script of the project, as they take effect there.
+/// The profiles and suites are those of the project's bench script, as they take effect there.
 #[test]
 fn the_profiles_and_suites_of_lithair_are_those_of_its_script() {
     let text = std::fs::read_to_string(folder().join("cluster/lithair-node.yaml")).expect("the example");

@@ -1,4 +1,4 @@
-//! What people see before a run: help, and every mistake on the command line with its exit code.
+//! Output before a run: help, and every mistake on the command line with its exit code.
 
 use std::fmt::Write as _;
 use std::process::{Command, Output};

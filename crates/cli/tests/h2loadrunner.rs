@@ -241,7 +241,7 @@ fn subscriptions_with_scripts() {
     assert_resources_are_deleted(&asked);
 }
 
-/// What was changed is deleted, but for what the end of the run has cut.
+/// Asserts that every changed resource is deleted, except for the few that the end of the run has cut off.
 fn assert_resources_are_deleted(asked: &[Asked]) {
     let deleted = of_method(asked, "DELETE");
     let changed = of_method(asked, "PATCH");

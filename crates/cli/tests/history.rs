@@ -40,7 +40,8 @@ impl Place {
         self.command(line).output().expect("the binary was built")
     }
 
-    /// What a command printed that went well. A run may have been judged invalid: the machine may be busy.
+    /// Returns the stdout of a command that succeeded. The run may have been judged invalid: the machine may
+    /// be busy.
     fn ok(&self, line: &str) -> String {
         let output = self.output(line);
         assert!(matches!(output.status.code(), Some(0 | 3)), "{line}: {}", stderr(&output));
@@ -58,7 +59,7 @@ impl Place {
         rows.map(|row| row[column].as_str().map_or_else(|| row[column].to_string(), str::to_owned)).collect()
     }
 
-    /// How a command was refused.
+    /// Returns the stderr of a command that was refused with exit code `code`.
     fn refused(&self, line: &str, code: i32) -> String {
         let output = self.output(line);
         assert_eq!(output.status.code(), Some(code), "{line}: {}", stderr(&output));
@@ -90,7 +91,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// How many values the response times of a result are.
+/// Returns the number of values behind the response times of a result.
 fn values(result: &Value) -> u64 {
     result["response_time"]["count"].as_u64().expect("a number")
 }

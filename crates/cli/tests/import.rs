@@ -20,7 +20,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/h2loadrunner")
 }
 
-/// What a command printed, with its exit code.
+/// Returns the output of a command, with its exit code.
 fn shown(args: &[&str]) -> String {
     let output = plimsoll(args);
     let text = |bytes| String::from_utf8(bytes).expect("it prints text");

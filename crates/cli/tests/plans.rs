@@ -128,7 +128,7 @@ fn the_schema_of_plans_is_printed() {
     assert_eq!(schema["properties"]["scenarios"]["description"], "What users do.");
 }
 
-/// What `check` says, and its exit code.
+/// Returns the output of `check`, and its exit code.
 fn checked(folder: &Path, args: &[&str]) -> String {
     let output = plimsoll(folder, &[&["check"], args].concat(), &[]);
     let text = |bytes| String::from_utf8(bytes).expect("messages are text");

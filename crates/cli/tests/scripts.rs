@@ -61,7 +61,7 @@ fn good(script: &Path) -> (Value, String) {
     (result, printed)
 }
 
-/// What is to be seen of each script.
+/// Checks the visible effects of each script.
 fn check(name: &str, result: &Value, printed: &str) {
     let iterations = |kind: &str| count(result, &format!("/iterations/{kind}"));
     let requests = account(result, "ok");

@@ -13,7 +13,7 @@ use crate::spec::Spec;
 use crate::state_dir::StateDir;
 use crate::template::render;
 
-/// What texts stand for that are not the spec's own.
+/// Values of template names that come from outside the spec.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// This program.
@@ -155,7 +155,7 @@ impl AddressBook {
         render(text, &|name| of_leader(name).or_else(|| self.shared(name, None)))
     }
 
-    /// What only a node's own texts have.
+    /// Returns the value of a name that only the texts of a node may use.
     fn value(&self, name: &str, node: usize, peer: Option<usize>) -> Option<String> {
         let path = |path: &Path| Some(path.display().to_string());
         let first = || self.ports[node].first().map(|(_, port)| *port);
@@ -188,7 +188,8 @@ impl AddressBook {
         }
     }
 
-    /// What all texts have. From a node, others are reached as by the load, but not through its links.
+    /// Returns the value of a name that every text may use. In the texts of a node, the addresses of nodes
+    /// are their own: they do not go through the links of the load.
     fn shared(&self, name: &str, from: Option<usize>) -> Option<String> {
         match name {
             "directory" => return Some(self.state_dir.root().display().to_string()),

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The largest answer that is read, in bytes: a page of a list may be long.
 const LARGEST: u64 = 256 << 20;
 
-/// What a node said.
+/// A node's answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

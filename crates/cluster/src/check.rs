@@ -1,4 +1,4 @@
-//! What has to hold of a cluster after a load.
+//! Checks of a cluster after a load.
 
 mod content;
 mod files;
@@ -18,8 +18,8 @@ use writable::{Moment, writable};
 /// Pause between two looks whether nodes have come to agree.
 const LOOK: Nanos = Nanos::from_millis(200);
 
-/// Whether the nodes still run that nobody has ended for good, and become ready again after what was done to
-/// them; nothing where all do.
+/// Returns a finding for each node that was not killed for good and does not run, or does not become ready
+/// again after what was done to it. The result is empty if all do.
 pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> {
     let begun = clock::monotonic();
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ pub fn origins(cluster: &Cluster, check: &Check, gone: &[String]) -> Vec<String>
     asked(cluster, gone).into_iter().map(|index| format!("http://{}", address(index))).collect()
 }
 
-/// What is known of a load that checks are made after.
+/// Facts about a load that the checks after it need.
 #[derive(Clone, Debug, Default)]
 pub struct After {
     /// The ids of nodes that were killed for good, which are not asked.
@@ -91,11 +91,11 @@ pub fn carry_out(cluster: &Cluster, after: &After, say: &dyn Fn(&str)) -> Vec<Co
     found
 }
 
-/// What does not hold.
+/// A condition that does not hold.
 struct Wrong {
     said: String,
     evidence: Vec<String>,
-    /// Whether no time will change it.
+    /// `true` if waiting cannot change it.
     is_final: bool,
 }
 
@@ -108,7 +108,7 @@ impl Wrong {
         Self { said: said.into(), evidence, is_final: false }
     }
 
-    /// What does not hold either, after what is known already.
+    /// Adds another failure to one that is known already, or returns it alone.
     fn and(before: Option<Self>, said: String, evidence: Vec<String>) -> Self {
         let Some(mut wrong) = before else { return Self::with(said, evidence) };
         wrong.said = format!("{}; {said}", wrong.said);
@@ -187,8 +187,8 @@ fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wr
     Ok(one.said())
 }
 
-/// What is there outlives the nodes: all are killed, and started again on the same data. `restarted` is set
-/// once they are killed.
+/// Checks that the content outlives the nodes: kills all of them and starts them again on the same data. Sets
+/// `restarted` just before the first is killed.
 fn persistence(
     cluster: &Cluster,
     check: &Check,

@@ -21,14 +21,14 @@ use crate::state_dir::{NodeState, State, StateDir};
 /// Pause between two looks whether something is ready.
 const LOOK: Nanos = Nanos::from_millis(20);
 
-/// How a cluster is started, beside its spec.
+/// Settings for the start of a cluster, beside its spec.
 #[derive(Clone, Debug, Default)]
 pub struct Setting {
-    /// What the processes of this cluster are known by: nobody else's name.
+    /// Name of this cluster in the tag of its processes, which no other cluster has.
     pub id: String,
     /// A number that places of free ports depend on.
     pub seed: u64,
-    /// What texts stand for.
+    /// Values of template names that come from outside the spec.
     pub surroundings: Surroundings,
     /// The profile, if it is not that of the spec.
     pub profile: Option<String>,
@@ -110,7 +110,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether nobody listens where nodes are to listen: an answer of somebody else is none of theirs.
+    /// Checks that no process listens on the ports of the nodes yet: its answers would be taken for theirs.
     fn ports_are_free(&self) -> Result<(), ClusterError> {
         for (index, node) in self.spec.nodes.iter().enumerate() {
             for (name, number) in self.addresses.ports(index) {
@@ -185,7 +185,7 @@ impl Cluster {
         self.state_dir.root()
     }
 
-    /// What each node is called, and what its processes have in their environment.
+    /// Returns the id of each node with the environment entry that its processes carry.
     pub fn marks(&self) -> Vec<(String, String)> {
         let of = |index| {
             let node = self.node(index);
@@ -194,7 +194,7 @@ impl Cluster {
         (0..self.nodes.len()).map(of).collect()
     }
 
-    /// Who runs, as it is written down.
+    /// Returns the nodes that run, in the form that is written to the state file.
     pub fn state(&self) -> State {
         let nodes = self.spec.nodes.iter().enumerate().filter_map(|(index, plan)| {
             let node = self.node(index);
@@ -222,10 +222,10 @@ impl Cluster {
         self.addresses.of_load(text, leader)
     }
 
-    /// Who leads now, by the first node that knows.
+    /// Returns the current leader, as told by the first node that knows it.
     ///
     /// # Errors
-    /// Why nobody knows.
+    /// The reason why no node knows it.
     pub fn leader(&self) -> Result<usize, String> {
         let Some(question) = &self.spec.leader else { return Err("the spec does not say how".to_owned()) };
         let mut reason = "there are no nodes".to_owned();
@@ -301,7 +301,7 @@ impl Cluster {
         self.note()
     }
 
-    /// How long the log of a node is, in bytes.
+    /// Returns the length of a node's log, in bytes.
     pub(crate) fn log_length(&self, index: usize) -> u64 {
         readiness::length(&self.state_dir.log(&self.spec.nodes[index]))
     }
@@ -315,7 +315,7 @@ impl Cluster {
         self.start_again(index)
     }
 
-    /// Whether a node's first process runs.
+    /// Returns `true` if the first process of a node runs.
     pub fn runs(&self, index: usize) -> bool {
         self.node(index).runs()
     }
@@ -391,10 +391,10 @@ pub fn provisional(spec: &Spec, surroundings: &Surroundings, text: &str) -> Resu
     Ok(addresses.of_load(text, Some(0)))
 }
 
-/// Who runs in a folder.
+/// Returns the state of the cluster that runs in a folder.
 ///
 /// # Errors
-/// Nobody does.
+/// No cluster runs there, or its state file cannot be read.
 pub fn running(directory: &Path) -> Result<State, ClusterError> {
     let state_dir = StateDir::at(directory)?;
     state_dir.running()?.ok_or_else(|| ClusterError::Nothing(state_dir.root().to_owned()))
@@ -422,7 +422,7 @@ pub fn end_running(directory: &Path, state: &State) -> Result<(), ClusterError> 
     Ok(())
 }
 
-/// Whether the first process of a node still runs.
+/// Returns `true` if the first process of a node still runs.
 pub fn is_running(node: &NodeState) -> bool {
     node.began.is_some() && process_tag::began(node.pid) == node.began
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 use serde::{Deserialize, Deserializer};
 
-/// How specs are read and described.
+/// Document format of specs: names for messages and the schema, and short forms.
 const FORM: DocumentFormat = DocumentFormat {
     noun: "spec",
     schema: "cluster",
@@ -33,9 +33,9 @@ spec! {
     /// port; with `.port` or `.host` behind it one part of it alone); `matrix.NAME`, `spec` (the folder of
     /// this file) and `plimsoll` (this program).
     ClusterDocument {
-        /// What the cluster is called. Default: the name of the file.
+        /// Name of the cluster. Default: the name of the file.
         name: Field<Text>,
-        /// What it is for. It has no effect.
+        /// Purpose of the cluster. It has no effect.
         description: Field<Text>,
         /// Folder of everything that nodes leave, relative to the working directory. Default:
         /// `plimsoll-NAME`.
@@ -49,14 +49,14 @@ spec! {
         profiles: Keyed<ProfileSpec>,
         /// The profile that is used. Default: none.
         profile: Field<Text>,
-        /// What carries connections to the nodes: `proxy` (default: nodes are on loopback, and faults of
+        /// Transport of connections to the nodes: `proxy` (default: nodes are on loopback, and faults of
         /// links are made by the fault proxy), `namespaces` (each node has a network of its own, in which
         /// packets are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
         network: Field<Text>,
         /// Ports whose connections may be broken. With `proxy` they go through the fault proxy; with
         /// `namespaces` the default is everything between the nodes.
         links: Vec<Field<LinkSpec>>,
-        /// How it is found who leads.
+        /// Question that finds the leader.
         leader: Field<LeaderSpec>,
         /// Values of `${matrix.NAME}` where no suite gives others.
         parameters: Keyed<Field<Text>>,
@@ -65,11 +65,11 @@ spec! {
         preseed: Field<PlanText>,
         /// The plan of the load: the name of its file, or the plan.
         workload: Field<PlanText>,
-        /// What breaks while the load goes on.
+        /// Faults that happen while the load goes on.
         faults: Vec<Field<FaultSpec>>,
         /// Seed of what is random about faults. Default: 1.
         fault_seed: Field<Text>,
-        /// What has to hold after the load.
+        /// Checks after the load.
         checks: Vec<Field<CheckSpec>>,
         /// Series of runs over values of parameters, by the names that `--suite` takes.
         suites: Keyed<SuiteSpec>,
@@ -79,9 +79,9 @@ spec! {
 spec! {
     /// Nodes that are started in the same way.
     NodeSpec {
-        /// How many. Default: 1, or as many as there are ids.
+        /// Number of nodes. Default: 1, or as many as there are ids.
         count: Field<Text>,
-        /// What they are called in `${id}`. Default: 0, 1, 2…, counted over all groups.
+        /// Ids of the nodes, for `${id}`. Default: 0, 1, 2…, counted over all groups.
         ids: Vec<Field<Text>>,
         /// The program.
         command: Field<Text>,
@@ -96,21 +96,21 @@ spec! {
         /// Its ports by name. 0 is chosen freely; else the first node of the group has this one, and the
         /// others those that follow.
         ports: Keyed<Field<Text>>,
-        /// What has to hold for it to be ready; all of it. Default: the first port takes connections.
+        /// Signs that a node is ready; all have to be there. Default: the first port takes connections.
         ready: Vec<Field<ReadySpec>>,
-        /// How long that may take. Default: 30s.
+        /// Time limit for becoming ready. Default: 30s.
         ready_within: Field<Text>,
         /// Pause before each of them is started. Default: none.
         delay: Field<Text>,
-        /// Whether the next one is started only when this one is ready. Default: false.
+        /// `true` to start the next node only when this one is ready. Default: false.
         wait: Field<bool>,
-        /// How long SIGTERM has to end it before SIGKILL does. Default: 5s.
+        /// Time between SIGTERM and SIGKILL for a node that does not end. Default: 5s.
         grace: Field<Text>,
     }
 }
 
 spec! {
-    /// What tells that a node is ready: one of `http`, `tcp` and `log`.
+    /// A sign that a node is ready: one of `http`, `tcp` and `log`.
     ReadySpec {
         /// The path of a GET that is answered with `status`.
         http: Field<Text>,
@@ -120,9 +120,9 @@ spec! {
         status: Field<Text>,
         /// A JSON pointer (RFC 6901) into the answer.
         json: Field<Text>,
-        /// What has to be there, as text.
+        /// The text that has to be there.
         equals: Field<Text>,
-        /// What must not be there, as text.
+        /// The text that must not be there.
         not: Field<Text>,
         /// The name of a port that takes connections.
         tcp: Field<Text>,
@@ -134,7 +134,7 @@ spec! {
 spec! {
     /// A set of environment and arguments.
     ProfileSpec {
-        /// What it is for. It has no effect.
+        /// Purpose of the profile. It has no effect.
         description: Field<Text>,
         /// Variables, above those of the nodes.
         environment: Keyed<Field<Text>>,
@@ -154,7 +154,7 @@ pub struct LinkSpec {
 }
 
 spec! {
-    /// Who leads: the nodes are asked in turn.
+    /// Question that finds the leader: the nodes are asked in turn.
     LeaderSpec {
         /// The path of the question. Default: /raft/leader.
         path: Field<Text>,
@@ -162,7 +162,7 @@ spec! {
         port: Field<Text>,
         /// Where the answer is: an id of a node, or true from the leader itself. Default: /leader_id.
         pointer: Field<Text>,
-        /// How long it may take until somebody leads. Default: 30s.
+        /// Time limit for finding a leader. Default: 30s.
         within: Field<Text>,
     }
 }
@@ -185,7 +185,7 @@ spec! {
         jitter: Field<Text>,
         /// For how long. `kill` without it is for good.
         r#for: Field<Text>,
-        /// How much: a time (`delay`), a share (`loss`), bytes per second (`bandwidth`), bytes (`disk_full`:
+        /// Strength: a time (`delay`), a share (`loss`), bytes per second (`bandwidth`), bytes (`disk_full`:
         /// how large a file may be; default: as large as the largest is).
         amount: Field<Text>,
         /// `delay`: up to so much more, drawn for each piece or packet.
@@ -195,7 +195,7 @@ spec! {
     }
 }
 
-/// What has to hold after the load. Written short, it is what is checked.
+/// A check after the load. Written short, it is `check` alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckSpec {
@@ -225,8 +225,8 @@ pub struct CheckSpec {
     pub skip: Field<Text>,
     /// Items of a page. Default: 100000, or as many as the server gives.
     pub page: Field<Text>,
-    /// How long it may take. Default: 30s; `writable`: 10s. `error_share`: how long after its end a fault may
-    /// be what requests fail for.
+    /// Time limit of the check. Default: 30s; `writable`: 10s. `error_share`: for how long after its end a
+    /// fault may still explain failed requests.
     pub within: Field<Text>,
     /// `writable`: what is created, a JSON object. Default: a product of Lithair's (`name`, `price`,
     /// `category`); of another `list` it has to be said. `none`: it is not checked.
@@ -241,13 +241,13 @@ pub struct CheckSpec {
 spec! {
     /// A series of runs.
     SuiteSpec {
-        /// What it is for.
+        /// Purpose of the suite.
         description: Field<Text>,
         /// The values of parameters; each is combined with each. The parameter `profile` is the storage
         /// profile.
         matrix: Keyed<Vec<Field<Text>>>,
-        /// Whether each run has a cluster of its own, started on empty folders. Default: true; without it a
-        /// run goes on with what the one before has left, unless that one could not be made.
+        /// `true` to give each run a cluster of its own, started on empty folders. Default: true; with
+        /// `false` a run goes on with what the one before has left, unless that one could not be made.
         restart: Field<bool>,
         /// A plan that is carried out before, instead of that of the spec.
         preseed: Field<PlanText>,

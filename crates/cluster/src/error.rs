@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum ClusterError {
     /// A file or folder of the cluster.
     File {
-        /// What was tried: "write", "remove".
+        /// Verb of the failed attempt: "write", "remove".
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum ClusterError {
     NotReady {
         /// Its id.
         node: String,
-        /// What was missing.
+        /// Reason why it is not ready: the sign that is missing.
         reason: String,
         /// The file of its log.
         log: PathBuf,
@@ -57,7 +57,7 @@ pub enum ClusterError {
     Network(String),
     /// No ports, threads or signals.
     System {
-        /// What was tried.
+        /// The failed attempt, in words.
         what: &'static str,
         /// Why it failed.
         error: io::Error,
@@ -91,7 +91,7 @@ impl fmt::Display for ClusterError {
 }
 
 impl ClusterError {
-    /// What to do about it.
+    /// Returns advice on how to resolve the error, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotOurs(path) => format!(

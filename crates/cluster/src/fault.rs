@@ -7,9 +7,9 @@ use plimsoll_core::{Nanos, Random};
 /// Something that breaks, once or again and again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultPlan {
-    /// What it is called in specs and reports.
+    /// Name of the fault in specs and reports.
     pub name: String,
-    /// What breaks.
+    /// The way in which the target breaks.
     pub action: Action,
     /// Whom it hits.
     pub choices: Vec<Choice>,
@@ -19,13 +19,13 @@ pub struct FaultPlan {
     pub every: Option<Nanos>,
     /// By how much later each of them begins at most.
     pub jitter: Nanos,
-    /// How long it lasts; `None` if it is over at once, or for good.
+    /// Duration; `None` if the fault is over at once, or for good.
     pub length: Option<Nanos>,
     /// The links of this port alone.
     pub port: Option<String>,
 }
 
-/// What breaks.
+/// The way in which a fault breaks its targets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// SIGKILL; at its end, if it has one, the node is started again.
@@ -36,7 +36,8 @@ pub enum Action {
     Restart,
     /// Files of the node cannot grow. A node that has ended for it is started again at its end.
     DiskFull {
-        /// How large they may be, in bytes; `None`: as large as the largest in its data folder is.
+        /// Largest permitted size of a file, in bytes; `None`: the size of the largest file in the node's
+        /// data folder.
         largest: Option<u64>,
     },
     /// Something happens to the links of the nodes.
@@ -48,7 +49,7 @@ pub enum Action {
     },
 }
 
-/// What a link does to connections and bytes.
+/// An effect of a link on its connections and bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Impairment {
     /// Nothing passes. What was sent is delivered when it ends, as TCP would send it again.
@@ -64,7 +65,7 @@ pub enum Impairment {
     Reset,
     /// New connections are reset with this probability.
     Loss(f64),
-    /// So many bytes per second pass in each direction of a connection.
+    /// Limit in bytes per second, for each direction of a connection.
     Bandwidth(u64),
     /// The server's side of connections is closed, and the client's is told nothing.
     HalfOpen,
@@ -75,7 +76,7 @@ pub enum Impairment {
 pub enum Choice {
     /// This node.
     Id(String),
-    /// Who leads when it begins.
+    /// The leader at the time when the fault begins.
     Leader,
     /// One that does not lead then, drawn.
     Follower,
@@ -116,7 +117,7 @@ pub struct Occurrence<'a> {
     pub number: usize,
     /// When it begins, since the start of the load.
     pub at: Nanos,
-    /// What is drawn for it.
+    /// Random numbers of this occurrence.
     pub random: Random,
 }
 

@@ -1,4 +1,4 @@
-//! What several impairments together do to a link.
+//! The combined effect of several impairments on a link.
 
 use plimsoll_core::Nanos;
 
@@ -7,7 +7,7 @@ use crate::fault::Impairment;
 /// Largest share of a second for which bytes pass at once where there is a limit of bandwidth.
 const BURST_PER_SECOND: u64 = 50;
 
-/// What holds for whatever passes now.
+/// The impairments in force on a link, combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LinkImpairment {
     pub(crate) is_cut: bool,
@@ -43,7 +43,7 @@ impl LinkImpairment {
         link_impairment
     }
 
-    /// How many bytes pass at once, and how long they take.
+    /// Splits off the bytes that may pass at once. Returns their number, and the time they take.
     pub(crate) fn portion(&self, bytes: usize) -> (usize, Nanos) {
         let Some(bandwidth) = self.bandwidth else { return (bytes, Nanos::ZERO) };
         let portion = bytes.min((bandwidth / BURST_PER_SECOND).max(1) as usize);

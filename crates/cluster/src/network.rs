@@ -1,4 +1,4 @@
-//! What carries the connections of a cluster, and breaks them: the fault proxy, or a network of namespaces.
+//! The network of a cluster, which carries and breaks its connections: the fault proxy, or namespaces.
 
 mod namespaces;
 mod rules;
@@ -20,27 +20,29 @@ pub(crate) type Ports = Vec<Vec<(String, u16)>>;
 pub(crate) struct Extent {
     /// The nodes that are hit.
     pub(crate) nodes: Vec<usize>,
-    /// Those links alone that go from one of these to another node, or from another to one of these.
+    /// If `true`, only links with exactly one end among these nodes and the other end at another node are
+    /// hit; never those of the load.
     pub(crate) is_across: bool,
     /// The links of this port alone.
     pub(crate) port: Option<String>,
 }
 
 impl Extent {
-    /// Whether it has what goes on between a client, which is the load or a node, and a node.
+    /// Returns `true` if the extent includes the traffic between a client, which is the load or a node, and a
+    /// node.
     fn is_between(&self, from: Option<usize>, to: usize) -> bool {
         let of_from = from.map(|from| self.nodes.contains(&from));
         let of_to = self.nodes.contains(&to);
         if self.is_across { of_from == Some(!of_to) } else { of_to || of_from == Some(true) }
     }
 
-    /// Whether it has this link.
+    /// Returns `true` if the extent includes a link.
     fn has(&self, link: &LinkName) -> bool {
         self.port.as_ref().is_none_or(|port| *port == link.port) && self.is_between(link.from, link.to)
     }
 }
 
-/// What carries the connections of a cluster, and breaks them.
+/// The network of a cluster, which carries and breaks its connections.
 #[derive(Debug)]
 pub(crate) enum Network {
     /// Nodes are on loopback, and some connections go through the proxy.

@@ -12,10 +12,10 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, prlimit
 use crate::error::{ClusterError, of_file};
 use crate::process_tag::{self, ProcessTag};
 
-/// How often it is looked whether a process has ended.
+/// Poll interval while a process ends.
 const LOOK: Nanos = Nanos::from_millis(5);
 
-/// What is started.
+/// Everything needed to start a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Launch {
     pub(crate) id: String,
@@ -24,7 +24,7 @@ pub(crate) struct Launch {
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) folder: PathBuf,
     pub(crate) log: PathBuf,
-    /// How long SIGTERM has.
+    /// Time between SIGTERM and SIGKILL.
     pub(crate) grace: Nanos,
 }
 
@@ -74,13 +74,13 @@ impl Node {
         process_tag::began(self.pid()?)
     }
 
-    /// How it has ended, in words; `None` if it runs, or was never started.
+    /// Returns the exit status of the first process, in words; `None` if it runs, or was never started.
     pub(crate) fn ended(&mut self) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().ok()??;
         Some(status.to_string())
     }
 
-    /// Whether its first process runs.
+    /// Returns `true` if the first process runs.
     pub(crate) fn runs(&mut self) -> bool {
         self.child.is_some() && self.ended().is_none()
     }

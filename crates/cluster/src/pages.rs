@@ -1,4 +1,4 @@
-//! How a list is asked for, page by page: in pages that are as large as its server gives them.
+//! Pagination of a list, in pages as large as its server returns them.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -18,9 +18,9 @@ const PAGES: u64 = 20;
 pub struct Pages {
     take: u64,
     skip: u64,
-    /// Whether the server has given as many as are asked for, so that fewer are the last.
+    /// Set once the server has returned a full page of `take` items, so that a shorter page is the last.
     is_known: bool,
-    /// Whether it gave fewer than were asked for before.
+    /// Set once a page was shorter than asked for and `take` was lowered to its length.
     is_limited: bool,
     is_over: bool,
     /// The hash of what came last.
@@ -49,7 +49,8 @@ impl Pages {
         (0..count).map(|number| (self.take, self.skip + number * self.take)).collect()
     }
 
-    /// Whether a page is a new one. A server that does not heed what is to be left out gives the same again.
+    /// Returns `true` if a page differs from the one before. A server that ignores the number of items to
+    /// skip returns the same page again; that ends the list.
     pub fn is_new(&mut self, page: &[u8]) -> bool {
         let mut hash = DefaultHasher::new();
         page.hash(&mut hash);

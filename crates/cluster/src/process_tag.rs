@@ -13,12 +13,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 /// The variable that has the mark: `CLUSTER/NODE`.
 pub const VARIABLE: &str = "PLIMSOLL_NODE";
-/// How long killed processes may take to be gone; who waits for a disk takes its time.
+/// Time limit for killed processes to disappear. A process that waits for a disk may take long.
 const PATIENCE: Nanos = Nanos::from_secs(10);
-/// How often it is looked.
+/// Poll interval while killed processes disappear.
 const LOOK: Nanos = Nanos::from_millis(5);
 
-/// What the processes of a cluster, or of one of its nodes, are known by.
+/// The environment entry that identifies the processes of a cluster, or of one of its nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessTag {
     /// `PLIMSOLL_NODE=CLUSTER/`, and the node if it is one's.
@@ -42,7 +42,7 @@ impl ProcessTag {
         &self.entry
     }
 
-    /// Whether a process with this environment has it.
+    /// Returns `true` if an environment contains the tag.
     fn is_in(&self, environment: &[u8]) -> bool {
         let entry = self.entry.as_bytes();
         let has = |found: &[u8]| if self.whole { found == entry } else { found.starts_with(entry) };
@@ -56,8 +56,8 @@ impl ProcessTag {
         numbers.filter(|pid| self.is_of(*pid)).collect()
     }
 
-    /// Whether a process has it. Those of other users have none that we could read, and those that have ended
-    /// none at all.
+    /// Returns `true` if a process has the tag. The environment of another user's process cannot be read, and
+    /// a process that has ended has none: both count as untagged.
     pub fn is_of(&self, pid: u32) -> bool {
         let path = Path::new("/proc").join(pid.to_string()).join("environ");
         std::fs::read(path).is_ok_and(|environment| self.is_in(&environment))

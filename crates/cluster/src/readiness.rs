@@ -1,4 +1,4 @@
-//! Whether a node is ready.
+//! Readiness of a node.
 
 use core::net::SocketAddr;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -10,7 +10,7 @@ use plimsoll_driver::resolve::can_connect;
 use crate::ask;
 use crate::spec::{Condition, Probe};
 
-/// How long one question may take.
+/// Time limit for one request.
 pub(crate) const QUESTION: Nanos = Nanos::from_secs(2);
 /// Lines of a log that are shown where a node does not become ready.
 const LINES_SHOWN: usize = 5;
@@ -19,7 +19,7 @@ const LINES_READ: usize = 10_000;
 /// Bytes of a log that are looked at for the last ones.
 const TAIL: u64 = 16 << 10;
 
-/// What a sign needs to be asked for.
+/// Everything needed to look for a sign of readiness.
 pub(crate) struct ProbeContext<'a> {
     /// Where a port is, by its name.
     pub(crate) port: Box<dyn Fn(&str) -> SocketAddr + 'a>,
@@ -71,7 +71,7 @@ fn holds(condition: &Condition, path: &str, body: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What was written to a file behind so many bytes.
+/// Returns the content of a file after its first `before` bytes.
 fn since(path: &Path, before: u64) -> Option<String> {
     let mut file = std::fs::File::open(path).ok()?;
     file.seek(SeekFrom::Start(before)).ok()?;
@@ -85,8 +85,8 @@ pub(crate) fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
-/// What a log says of a start that came to nothing: the first line that reads like an error, and the last
-/// lines. `before` is how long it was before that start.
+/// Returns the log lines that explain a failed start: the first line that reads like an error, and the last
+/// lines. `before` is the length of the log before that start.
 pub(crate) fn told_lines(path: &Path, before: u64) -> Vec<String> {
     let start = since(path, before).unwrap_or_default();
     let error = start.lines().take(LINES_READ).position(is_error);
@@ -99,7 +99,7 @@ pub(crate) fn told_lines(path: &Path, before: u64) -> Vec<String> {
     told.map(str::to_owned).collect()
 }
 
-/// Whether a line of a log reads like an error: by the words that programs have for it.
+/// Returns `true` if a line of a log contains one of the words that programs use for errors.
 fn is_error(line: &str) -> bool {
     let line = line.to_lowercase();
     ["error", "panic", "fatal", "failed", "cannot", "could not"].iter().any(|word| line.contains(word))

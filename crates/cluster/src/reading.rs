@@ -15,7 +15,7 @@ use plimsoll_schedule::parse_duration;
 use crate::document::{ClusterDocument, LeaderSpec, LinkSpec, PlanText, SuiteSpec};
 use crate::spec::{Clean, LeaderQuestion, Link, NetworkKind, PROFILE, PlanPlace, Profile, Spec, Suite};
 
-/// How long a cluster may take for what it is waited for, unless the spec says otherwise.
+/// Default time limit for whatever a cluster is waited for.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 impl Spec {
@@ -38,7 +38,6 @@ impl Spec {
     }
 }
 
-/// A spec that is being read.
 struct Reading<'a> {
     document: &'a ClusterDocument,
     source: &'a Source,
@@ -243,10 +242,10 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a profile has this name.
+/// Checks that a profile has this name.
 ///
 /// # Errors
-/// None has.
+/// No profile has it.
 pub fn known_profile(name: &str, profiles: &[Profile]) -> Result<(), Problem> {
     let names: Vec<String> = profiles.iter().map(|profile| profile.name.clone()).collect();
     if names.iter().any(|known| known == name) {

@@ -11,7 +11,7 @@ pub use crate::fault::{Action, Choice, FaultPlan};
 /// A cluster that can be started.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// What it is called.
+    /// Name of the cluster.
     pub name: String,
     /// The text that it was read from.
     pub source: Source,
@@ -25,23 +25,23 @@ pub struct Spec {
     pub profiles: Vec<Profile>,
     /// The profile that is used.
     pub profile: Option<String>,
-    /// What carries connections to the nodes.
+    /// Transport of connections to the nodes.
     pub network: NetworkKind,
     /// Ports whose connections may be broken.
     pub links: Vec<Link>,
-    /// How it is found who leads.
+    /// Question that finds the leader.
     pub leader: Option<LeaderQuestion>,
     /// Values of parameters by name.
     pub parameters: Vec<(String, String)>,
-    /// What is put into the cluster before the load.
+    /// Plan that fills the cluster before the load.
     pub preseed: Option<PlanPlace>,
     /// The load.
     pub workload: Option<PlanPlace>,
-    /// What breaks.
+    /// Faults that happen while the load goes on.
     pub faults: Vec<FaultPlan>,
     /// Seed of what is random about that.
     pub fault_seed: u64,
-    /// What has to hold afterwards.
+    /// Checks after the load.
     pub checks: Vec<Check>,
     /// Series of runs by name.
     pub suites: Vec<Suite>,
@@ -59,7 +59,7 @@ pub enum Clean {
     Never,
 }
 
-/// What carries connections to the nodes, and breaks them.
+/// The transport of connections to the nodes, which also breaks them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkKind {
     /// The fault proxy, on loopback.
@@ -74,7 +74,7 @@ pub enum NetworkKind {
 /// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePlan {
-    /// What it is called.
+    /// Id of the node.
     pub id: String,
     /// The program, a template.
     pub command: String,
@@ -88,15 +88,15 @@ pub struct NodePlan {
     pub data: PathBuf,
     /// Its ports by name; 0 is chosen freely.
     pub ports: Vec<(String, u16)>,
-    /// What tells that it is ready; all of it.
+    /// Signs that the node is ready; all have to be there.
     pub ready: Vec<Probe>,
-    /// How long that may take.
+    /// Time limit for becoming ready.
     pub ready_within: Nanos,
     /// Pause before it is started.
     pub delay: Nanos,
-    /// Whether the next one waits for it.
+    /// `true` if the next node is started only when this one is ready.
     pub wait: bool,
-    /// How long SIGTERM has.
+    /// Time between SIGTERM and SIGKILL.
     pub grace: Nanos,
 }
 
@@ -111,7 +111,7 @@ pub enum Probe {
         path: String,
         /// Its status.
         status: u16,
-        /// What its JSON has to be.
+        /// Condition on the JSON of the answer.
         json: Option<Condition>,
     },
     /// A port takes connections.
@@ -123,7 +123,7 @@ pub enum Probe {
     Log(String),
 }
 
-/// What has to be at a place of a JSON value.
+/// A condition on the text at a place of a JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The JSON pointer.
@@ -150,13 +150,13 @@ pub struct Profile {
 pub struct Link {
     /// The name of the port.
     pub port: String,
-    /// Those of the other nodes.
+    /// `true` if connections of the other nodes may be broken.
     pub peers: bool,
-    /// Those of the load.
+    /// `true` if connections of the load may be broken.
     pub load: bool,
 }
 
-/// How it is found who leads.
+/// The question that finds the leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderQuestion {
     /// The path of the question.
@@ -165,7 +165,7 @@ pub struct LeaderQuestion {
     pub port: String,
     /// Where the answer is: the id of a node, or true.
     pub pointer: String,
-    /// How long it may take until somebody leads.
+    /// Time limit for finding a leader.
     pub within: Nanos,
 }
 
@@ -178,22 +178,22 @@ pub enum PlanPlace {
     Inline(Place),
 }
 
-/// What has to hold after the load.
+/// A check of the cluster after the load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What it is.
+    /// Kind of the check.
     pub kind: CheckKind,
-    /// How the content of a node is read.
+    /// Requests that read the content of a node.
     pub content: Content,
-    /// How long it may take.
+    /// Time limit of the check.
     pub within: Nanos,
     /// Files that have to be there and not be empty.
     pub files: Vec<String>,
-    /// What is sent to create an item: JSON.
+    /// JSON that is sent to create an item.
     pub item: String,
     /// The largest share of requests that may fail.
     pub most: f64,
-    /// Whether nobody asked for it.
+    /// `true` if the spec does not ask for the check.
     pub is_default: bool,
 }
 
@@ -225,7 +225,8 @@ impl CheckKind {
         Self::ErrorShare,
     ];
 
-    /// Whether it is about the requests of the load, which whoever puts that on knows.
+    /// Returns `true` if the check concerns the requests of the load, which only the generator of the load
+    /// knows.
     pub const fn is_of_load(self) -> bool {
         matches!(self, Self::Acknowledged | Self::Staleness | Self::ErrorShare)
     }
@@ -243,7 +244,7 @@ impl CheckKind {
     }
 }
 
-/// How the content of a node is read, page by page.
+/// The requests that read the content of a node, page by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// The name of the port.
@@ -273,9 +274,9 @@ pub struct Suite {
     pub name: String,
     /// The parameters, and their values.
     pub matrix: Vec<(String, Vec<String>)>,
-    /// Whether each run has a cluster of its own.
+    /// `true` if each run has a cluster of its own.
     pub restart: bool,
-    /// What is put into the cluster before, if it is not that of the spec.
+    /// Plan that fills the cluster before the load, if it is not that of the spec.
     pub preseed: Option<PlanPlace>,
     /// The load, if it is not that of the spec.
     pub workload: Option<PlanPlace>,

@@ -1,9 +1,10 @@
-//! How far behind reads are: one item is changed at the leader over and over, and every node is asked for it.
+//! Measurement of how far reads are behind: one item is changed at the leader over and over, and every node
+//! is asked for it.
 //!
-//! The item has a number that grows with each change. A node that answers with a number below one which was
-//! acknowledged before the question is behind, by the time since the acknowledgement of the number that
-//! followed. A node that answers with a number below one that it has shown before has gone back in time,
-//! which no lag explains.
+//! The item has a number that grows with each change. A node is behind if it answers with a number below one
+//! that was acknowledged before the question. Its lag is the time since the acknowledgement of the number
+//! that follows its answer. A node has gone back in time if it answers with a number below one that it has
+//! shown before. No lag explains that.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ use crate::timeline::CancelSignal;
 const CHANGE: Nanos = Nanos::from_millis(10);
 /// Between two questions to a node.
 const READ: Nanos = Nanos::from_millis(5);
-/// How long one request may take.
+/// Time limit for one request.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 /// Changes whose time is remembered: the last sixteen minutes of them.
 const CHANGES: usize = 100_000;
@@ -60,7 +61,8 @@ impl Acknowledged {
         }
     }
 
-    /// How far a read is behind that was sent then and saw this number; `None` if it is not.
+    /// Returns the lag of a read that was sent at `sent` and saw the number `seen`; `None` if it is not
+    /// behind.
     fn lag(&self, seen: u64, sent: Nanos) -> Option<Nanos> {
         // What followed what it saw, or the first that is remembered.
         let next = (seen + 1).saturating_sub(self.first) as usize;
@@ -69,7 +71,7 @@ impl Acknowledged {
     }
 }
 
-/// What a reader has seen of a node.
+/// Figures of the reads from one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     reads: u64,
@@ -204,7 +206,7 @@ impl Staleness {
     }
 }
 
-/// Who leads, or the first node where nobody says.
+/// Returns the leader, or the first node if no node knows it.
 fn leading(cluster: &Cluster) -> usize {
     cluster.leader().unwrap_or(0)
 }

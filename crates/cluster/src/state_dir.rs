@@ -20,18 +20,18 @@ use crate::spec::NodePlan;
 
 /// The file that says that a folder was made by us.
 const MARKER: &str = ".made-by-plimsoll";
-/// What stands in it.
+/// Content of the marker file.
 const MARKED: &str =
     "Plimsoll has made this folder, and may remove the data in it when it starts the cluster again.\n";
 /// The file that says who runs.
 const STATE: &str = "state.json";
 
-/// Who runs, for those who come later.
+/// The running nodes, as stored in the state file for later commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The cluster's own name in the mark of its processes.
     pub id: String,
-    /// What the spec calls it.
+    /// Name of the cluster in its spec.
     pub name: String,
     /// The process that made it, if it ends with that one.
     pub owner: Option<u32>,
@@ -57,7 +57,7 @@ pub struct NodeState {
     pub data: PathBuf,
     /// The file of its log.
     pub log: PathBuf,
-    /// How long SIGTERM has, in nanoseconds.
+    /// Time between SIGTERM and SIGKILL, in nanoseconds.
     pub grace_ns: u64,
 }
 
@@ -102,7 +102,7 @@ impl StateDir {
         if data.starts_with(self.of_node(node)) { self.of_node(node).join(MARKER) } else { data.join(MARKER) }
     }
 
-    /// Who runs here; `None` if nobody does.
+    /// Returns the state of the cluster that runs here; `None` if none does.
     pub(crate) fn running(&self) -> Result<Option<State>, ClusterError> {
         let path = self.root.join(STATE);
         let text = match fs::read(&path) {
@@ -177,7 +177,7 @@ impl StateDir {
     }
 }
 
-/// Whether nothing is in a folder, or there is none.
+/// Returns `true` if a folder has nothing in it but the marker, or does not exist.
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder)
         .map_or(true, |mut entries| entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == MARKER)))

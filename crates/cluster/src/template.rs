@@ -52,7 +52,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// What texts of a node may name.
+/// The names that texts of a node may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
     /// All nodes and the names of their ports.
@@ -61,7 +61,7 @@ pub struct Scope<'a> {
     pub ports: &'a [&'a str],
     /// The parameters of matrices.
     pub parameters: &'a Vec<String>,
-    /// Whether it is a text for each other node.
+    /// `true` for a text that is repeated for each other node.
     pub per_peer: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Scope<'a> {
 const PLAIN: [&str; 9] = ["id", "host", "port", "address", "data", "log", "directory", "spec", "plimsoll"];
 
 impl Scope<'_> {
-    /// What is wrong with a name; `None` if something has it.
+    /// Returns the problem with a name; `None` if the name is known.
     pub fn complaint(&self, name: &str) -> Option<Problem> {
         let bare = name.strip_suffix(".port").or_else(|| name.strip_suffix(".host")).unwrap_or(name);
         let all: Vec<&str> = self.nodes.iter().flat_map(|(_, ports)| ports.iter().copied()).collect();

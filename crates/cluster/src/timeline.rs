@@ -13,7 +13,7 @@ use crate::network::Extent;
 /// Something that broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What: the name of the fault.
+    /// Name of the fault.
     pub fault: String,
     /// The ids of the nodes that it hit, and of links those of one side.
     pub nodes: Vec<String>,
@@ -55,7 +55,7 @@ impl CancelSignal {
     }
 }
 
-/// What a fault has done that has to be undone.
+/// A fault that has begun and has to be ended.
 struct Active<'a> {
     fault: &'a FaultPlan,
     nodes: Vec<usize>,

@@ -10,7 +10,7 @@ use plimsoll_cluster::proxy::{LinkName, Proxy};
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 
-/// Who waits longer than this hangs.
+/// Time limit of a test: one that waits longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// In this time what passes at all has passed, as a rule; what did not may only make a test weaker.
 const MOMENT: Duration = Duration::from_millis(50);
@@ -19,7 +19,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 struct Stage {
     proxy: Proxy,
     port: u16,
-    /// How each connection to the server ended.
+    /// Error, if any, with which each connection to the server ended.
     ends: Receiver<Option<ErrorKind>>,
 }
 
@@ -71,7 +71,7 @@ fn asked(client: &mut TcpStream, text: &str) -> String {
     String::from_utf8(answer).expect("loopback works")
 }
 
-/// Whether nothing comes for a moment.
+/// Returns `true` if nothing arrives for a moment.
 fn is_silent(client: &mut TcpStream) -> bool {
     client.set_read_timeout(Some(MOMENT)).expect("loopback works");
     let read = client.read(&mut [0; 1]);

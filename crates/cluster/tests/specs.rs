@@ -1,4 +1,4 @@
-//! What is wrong with specs, and what right ones come to.
+//! Problems that are reported for wrong specs, and the results of right ones.
 
 use plimsoll_cluster::Spec;
 use plimsoll_cluster::spec::NetworkKind;

@@ -1,4 +1,4 @@
-//! What a server has, held against what it acknowledged.
+//! Comparison of a server's items with the writes that it acknowledged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ const LONGEST: usize = 300;
 /// Something that was found, so many times, and where.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// Ids of some, with what the server has if it has something. At most [`Audit::EXAMPLES`].
     pub examples: Vec<String>,
@@ -32,7 +32,7 @@ impl Evidence {
     }
 }
 
-/// What an audit has found.
+/// The result of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Items that the server has.
@@ -55,12 +55,12 @@ pub struct Findings {
     pub surplus: Evidence,
     /// Items that are listed more than once.
     pub twice: Evidence,
-    /// What is listed and has no id.
+    /// Listed items without an id.
     pub nameless: u64,
 }
 
 impl Findings {
-    /// Whether the server has what it should, and nothing else.
+    /// Returns `true` if the server has everything that it should, and nothing else.
     pub const fn is_consistent(&self) -> bool {
         self.missing.count == 0
             && self.gone.count == 0
@@ -131,7 +131,8 @@ impl<'l> Audit<'l> {
         }
     }
 
-    /// Whether it may be a create whose answer was lost, and has not been found more often than it was sent.
+    /// Returns `true` if an item may come from a create without a known id: its content was sent, and more
+    /// often than it has been found so far.
     fn is_unnamed(&mut self, item: &[u8]) -> bool {
         let names = &self.ledger.names;
         let Some(content) = Content::read_known(item, names) else { return false };

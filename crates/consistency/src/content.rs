@@ -1,4 +1,4 @@
-//! What an item contains, as numbers: which members, and a hash of each value.
+//! The content of an item as numbers: its members, and a hash of each value.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -65,7 +65,7 @@ impl Content {
         self.0.binary_search_by_key(&name, |(name, _)| *name).ok().map(|at| self.0[at].1)
     }
 
-    /// Whether it has all members that the other one has.
+    /// Returns `true` if this has all members that the other has.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         other.0.iter().all(|(name, _)| self.value(*name).is_some())
     }
@@ -90,7 +90,7 @@ impl Content {
         Some(Witness { shape: names.shape(shape)?, hash })
     }
 
-    /// Whether it has what the witness saw.
+    /// Returns `true` if the members of the witness are there with the same values.
     pub(crate) fn shows(&self, witness: Witness, names: &Names) -> bool {
         names.members_of(witness.shape).is_some_and(|shape| self.hash_over(shape) == Some(witness.hash))
     }

@@ -1,4 +1,4 @@
-//! What tells items apart.
+//! Keys that tell items apart.
 
 use std::collections::HashMap;
 use std::fmt;

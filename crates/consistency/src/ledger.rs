@@ -1,4 +1,4 @@
-//! What a load has written, and what came of it.
+//! The ledger of a load: its writes, and their fates.
 
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ pub struct Write<'a> {
     pub done: u64,
 }
 
-/// How many writes of which fate there were. A bulk counts as the items that it has.
+/// Number of writes by fate. A bulk counts as the items that it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Creates that were acknowledged.
@@ -80,7 +80,7 @@ pub struct Counts {
     pub reissued: u64,
 }
 
-/// What is known of an item.
+/// State of an item as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct State {
     hash: u64,
@@ -123,11 +123,11 @@ pub(crate) enum Doubt {
     Delete,
 }
 
-/// What a load has written, and what of it has to be there.
+/// The writes of a load, and the items that have to be there after them.
 ///
 /// It takes 33 bytes for an item whose id is a UUID, rounded up to the next power of two of items: 10^7 of
 /// them fit in 1 GiB, also while it grows and is audited (`ten_million_writes_take_less_than_a_gibibyte`).
-/// What others do to the resource meanwhile looks like a fault of the server.
+/// Writes to the resource from elsewhere during the load look like faults of the server.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(crate) resource: Resource,
@@ -192,7 +192,7 @@ impl Ledger {
         self.counts.undelivered += 1;
     }
 
-    /// How many writes of which fate there were.
+    /// Returns the number of writes by fate.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
@@ -334,9 +334,9 @@ impl Ledger {
         }
     }
 
-    /// What is to be seen of an item after an acknowledged write: what the answer shows of it, if that is the
-    /// item, else what was sent. What the server adds is left out: Lithair answers a create with a time that
-    /// ends in `+00:00`, and lists it with one that ends in `Z`.
+    /// Returns the witness of an item after an acknowledged write. It is made of the answer if that is the
+    /// item, else of the request. Members that the server adds are left out: Lithair answers a create with a
+    /// time that ends in `+00:00`, and lists it with one that ends in `Z`.
     fn witness(&mut self, contents: [Option<Content>; 2]) -> Option<Witness> {
         match contents {
             [Some(sent), Some(answered)] if answered.covers(&sent) => {
@@ -352,7 +352,7 @@ impl Ledger {
         }
     }
 
-    /// What was sent and what was answered, where these are objects.
+    /// Reads the request and the answer, each as far as it is an object.
     fn contents(&mut self, request: &[u8], answer: &[u8]) -> [Option<Content>; 2] {
         [request, answer].map(|text| Content::read(text, &mut self.names))
     }
@@ -373,7 +373,7 @@ impl Ledger {
     }
 }
 
-/// What became of a write.
+/// The fate of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Acknowledged,

@@ -1,9 +1,9 @@
-//! What servers acknowledged, held against what they have.
+//! Comparison of what servers acknowledged with what they have.
 //!
-//! A [`Ledger`] is told of every write that a load has made, with its answer, and remembers of each item what
-//! has to hold of it. An [`Audit`] is shown all items of a server and finds those that are missing,
-//! different, there again or never sent. A write whose answer was lost may have happened or not: neither is a
-//! finding.
+//! A [`Ledger`] is told of every write of a load, with its answer. For each item it remembers the state that
+//! has to hold. An [`Audit`] is shown all items of a server. It finds items that are missing, different,
+//! there again after their deletion, or never sent. A write whose answer was lost may have happened or not:
+//! neither is a finding.
 #![forbid(unsafe_code)]
 
 mod audit;

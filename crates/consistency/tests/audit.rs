@@ -13,7 +13,7 @@ struct Server {
     made: u32,
 }
 
-/// What becomes of a write.
+/// The fate of a write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     /// It is done and acknowledged.
@@ -395,7 +395,7 @@ fn what_one_thread_tells_late_does_not_undo_what_another_has_told() {
     }
 }
 
-/// What nobody has written was acknowledged by nobody.
+/// An item that no write created is not called acknowledged when it is gone.
 #[test]
 fn what_was_there_before_and_is_not_any_more_is_not_called_acknowledged() {
     let mut world = World::new();

@@ -22,7 +22,7 @@ pub struct Arrival {
 pub struct Shard {
     /// Which of the shards this is, in `0..of`.
     pub index: u32,
-    /// How many shards there are, at least 1.
+    /// Number of shards, at least 1.
     pub of: u32,
 }
 
@@ -30,7 +30,7 @@ impl Shard {
     /// The whole of a run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// How many of the arrivals `0..total` belong to this shard.
+    /// Returns the number of arrivals in `0..total` that belong to this shard.
     ///
     /// The shares of all shards sum up to `total`.
     pub const fn share_of(self, total: u64) -> u64 {

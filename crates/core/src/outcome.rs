@@ -1,8 +1,8 @@
-//! How a request ended.
+//! Outcomes of requests.
 
 use std::fmt;
 
-/// How a started request ended. Every started request ends in exactly one of these, or is still in flight
+/// Outcome of a started request. Every started request ends in exactly one of these, or is still in flight
 /// when the run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
@@ -15,7 +15,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the request ended without a good response, and not because we wished so.
+    /// Returns `true` if the request failed or timed out, unless it was aborted on purpose.
     pub const fn is_bad(self) -> bool {
         !matches!(self, Self::Ok | Self::Failed(ErrorClass::AbortedByUs))
     }
@@ -109,7 +109,8 @@ impl ErrorClass {
     /// The number of classes, for arrays indexed by `class as usize`.
     pub const COUNT: usize = Self::ALL.len();
 
-    /// Whether the request was certainly not handed to the target: it failed before a byte of it was written.
+    /// Returns `true` if the request was certainly not handed to the target: it failed before a byte of it
+    /// was written.
     pub const fn is_connect(self) -> bool {
         matches!(
             self,
@@ -121,9 +122,9 @@ impl ErrorClass {
         )
     }
 
-    /// Whether the failure is an answer of the target: a whole response, one that is against the protocol, or
-    /// a connection that it refused. A generator that stands still cannot bring it about, unlike a timeout,
-    /// or a connection that the peer closed because nothing came on it.
+    /// Returns `true` if the failure is an answer of the target: a whole response, a response that violates
+    /// the protocol, or a refused connection. A generator that stands still cannot cause such a failure. It
+    /// can cause a timeout, or a connection that the peer closes because nothing arrived on it.
     pub const fn is_answer(self) -> bool {
         matches!(
             self,

@@ -40,7 +40,7 @@ impl Rate {
         self.period
     }
 
-    /// Whether nothing ever arrives.
+    /// Returns `true` if nothing ever arrives.
     pub const fn is_zero(self) -> bool {
         self.count == 0
     }

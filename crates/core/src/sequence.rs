@@ -4,17 +4,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arrival::Shard;
 
-/// Numbers and times of the bodies that one worker makes, on whichever thread.
+/// Allocates numbers and times for the bodies that one worker makes, on whichever thread.
 ///
-/// Time since 1970 is cut into spans as long as the times in a body go on, which worker number `w` of `n` has
-/// every `n`-th of: what is in two bodies of a run never overlaps in time. A body gets the first span of its
-/// worker that neither had a body before nor is over. So times are those of the clock if bodies are made at
-/// the pace of their spans or slower, and run ahead of it otherwise.
+/// Time since 1970 is divided into spans. Each span is as long as the times in one body. Worker number `w` of
+/// `n` owns every `n`-th span, so that the times of two bodies of a run never overlap. A body gets the first
+/// span of its worker that has no earlier body and is not over. So times follow the clock if bodies are made
+/// at the pace of their spans or slower, and run ahead of it otherwise.
 #[derive(Debug)]
 pub struct SequenceAllocator {
     share: Shard,
     span_ns: u64,
-    /// When the times of a run begin, in the place of the clock.
+    /// Start of the times of a run, used in place of the clock.
     start_ns: Option<u64>,
     /// Bodies so far.
     count: AtomicU64,
@@ -23,21 +23,22 @@ pub struct SequenceAllocator {
 }
 
 impl SequenceAllocator {
-    /// Those of a worker's share, the times in a body going on for so many nanoseconds.
+    /// Creates an allocator for a worker's share of the spans. The times in a body extend over `span_ns`, in
+    /// nanoseconds.
     pub fn new(span_ns: u64, share: Shard) -> Self {
         let (count, span) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { share, span_ns: span_ns.max(1), start_ns: None, count, span }
     }
 
-    /// The same with times that begin there (nanoseconds since 1970) and follow each other without a break,
-    /// whatever the clock says.
+    /// Sets the time at which the times begin, in nanoseconds since 1970. They then follow each other without
+    /// a break, whatever the clock says.
     #[must_use]
     pub fn starting_at(self, start_ns: Option<u64>) -> Self {
         Self { start_ns, ..self }
     }
 
-    /// The number of the next body, and when its times begin, in nanoseconds since 1970; `unix_ns` is now.
-    /// Later numbers have later times, unless two threads ask at the very same moment.
+    /// Returns the number of the next body and the start of its times, in nanoseconds since 1970; `unix_ns`
+    /// is now. Later numbers have later times, unless two threads call this at the same moment.
     pub fn take(&self, unix_ns: u64) -> (u64, u64) {
         let (index, of) = (u64::from(self.share.index), u64::from(self.share.of.max(1)));
         let number = index + of * self.count.fetch_add(1, Ordering::Relaxed);

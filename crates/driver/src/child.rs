@@ -1,4 +1,4 @@
-//! What child processes are given when they begin.
+//! Signal settings that child processes inherit when they start.
 
 /// Lets writes beyond the limit of the size of files (`RLIMIT_FSIZE`) fail with `EFBIG`, in this process and
 /// in those that it starts from now on, instead of ending the process by `SIGXFSZ`: so a full disk looks like

@@ -52,7 +52,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Edges taken from the kernel at once (12 KiB). More is a further call.
 const EDGES: usize = 1024;
 
-/// How often a listener tries again that had no descriptor for a connection.
+/// Delay before a listener that had no descriptor for a connection tries to accept again.
 const ACCEPT_RETRY: Nanos = Nanos::from_millis(10);
 
 /// [`Token::kind`]s.
@@ -80,7 +80,7 @@ pub struct Epoll {
     scratch: Vec<u8>,
     edges: Box<[libc::epoll_event]>,
     buffer: Box<[u8]>,
-    /// Whether the kernel has `epoll_pwait2` (5.11).
+    /// `true` until the kernel turns out to lack `epoll_pwait2` (5.11).
     fine_wait: bool,
 }
 
@@ -303,7 +303,7 @@ fn token_of(conn: ConnId) -> Token {
     Token { kind: CONNECTION, slot: conn.slot() as u32, birth: conn.generation() }
 }
 
-/// How long to look for edges.
+/// Time to block while looking for edges.
 #[derive(Clone, Copy)]
 enum Timeout {
     None,

@@ -25,7 +25,7 @@ extern "C" fn look() {
     STDOUT_WAS_CLOSED.store(is_closed, Ordering::Relaxed);
 }
 
-/// Whether the process was started without stdout (`>&-`): what is written to it goes nowhere.
+/// Returns `true` if the process was started without stdout (`>&-`). Its output then goes nowhere.
 pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

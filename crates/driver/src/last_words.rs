@@ -1,5 +1,5 @@
-//! What the terminal still has to hear when a signal ends the process in its handler, where nothing else of
-//! the program comes to its turn.
+//! The last message to stderr, and the terminal modes to restore, for a signal that ends the process in its
+//! handler, where no other code of the program runs any more.
 
 use std::io;
 use std::ptr::null_mut;
@@ -11,7 +11,7 @@ use signal_hook::low_level::register;
 /// Modes of the terminal of stdin to be given back; null if there are none. What it points to is never freed:
 /// a handler may be reading it.
 static MODES: AtomicPtr<libc::termios> = AtomicPtr::new(null_mut());
-/// What to write to stderr first; null if nothing.
+/// Message to write to stderr first; null if there is none.
 static WORDS: AtomicPtr<&'static str> = AtomicPtr::new(null_mut());
 
 /// Remembers the modes that the terminal of stdin has now. Those that are remembered already stay.
@@ -35,7 +35,7 @@ pub fn forget_modes() {
     MODES.store(null_mut(), Ordering::Release);
 }
 
-/// What is to be written to stderr from now on.
+/// Sets the message that the handler writes to stderr from now on; `None` for no message.
 pub fn say(words: Option<&'static str>) {
     let words = words.map_or(null_mut(), |words| Box::into_raw(Box::new(words)));
     WORDS.store(words, Ordering::Release);

@@ -153,11 +153,11 @@ pub struct Chunk {
     pub buffer: u32,
     /// Backend-specific: where the bytes begin in it.
     pub offset: u32,
-    /// How many bytes.
+    /// Number of bytes.
     pub length: u32,
 }
 
-/// What a backend reports.
+/// An event that a backend reports.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A connect call succeeded.
@@ -192,7 +192,7 @@ pub enum Event {
         /// If `stamped`: the kernel's receive time of the last segment in `data`, mapped to the clock of
         /// [`Backend::now`]. Else the time of the pass that saw it.
         at: Nanos,
-        /// Whether `at` is the kernel's.
+        /// `true` if `at` is the kernel's receive time.
         stamped: bool,
         /// The bytes, never empty: see [`Backend::bytes`].
         data: Chunk,
@@ -215,7 +215,7 @@ pub enum Event {
     },
 }
 
-/// How to close a connection.
+/// Ways to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
     /// Send what is queued first (flushing it if need be), then close.
@@ -226,18 +226,18 @@ pub enum Close {
     Reset,
 }
 
-/// How long [`Backend::wait`] waits.
+/// Conditions that end [`Backend::wait`].
 ///
-/// It returns as soon as `want` events are ready; or, once `floor` has passed since the call, as soon as one
-/// is; or at `until`. A `want` of 0 or 1, or a `floor` of zero, means "the first event". A `want` that is
-/// never reached and a `floor` beyond `until` mean "sleep until then, and gather what comes".
+/// The call returns as soon as `want` events are ready; or, once `floor` has passed since the call, as soon
+/// as one is; or at `until`. A `want` of 0 or 1, or a `floor` of zero, means "the first event". A `want` that
+/// is never reached and a `floor` beyond `until` mean "sleep until then, and gather what comes".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// Return at this time at the latest; a time that is past means "do not block".
     pub until: Nanos,
     /// Events to gather.
     pub want: u32,
-    /// How long to gather them.
+    /// Time for which to gather them.
     pub floor: Nanos,
     /// Poll busily for this long before `until`, returning at the first event meanwhile.
     pub spin: Nanos,
@@ -271,7 +271,7 @@ pub trait Backend {
         clock::unix()
     }
 
-    /// How often the scheduler took the processor away from this thread, since it began. A system call.
+    /// Returns how many times the scheduler has preempted this thread since it began. Makes a system call.
     fn preemptions(&self) -> u64;
 
     /// Begins to connect. [`Event::Connected`] or [`Event::ConnectFailed`] follows.
@@ -321,7 +321,7 @@ pub trait Backend {
 
 /// Opens one backend per worker thread.
 pub trait Open: Send + Sync {
-    /// What is opened.
+    /// The type of backend that is opened.
     type Backend: Backend;
 
     /// Opens a backend on the calling thread, which must be the one that uses it.
@@ -348,8 +348,8 @@ pub trait Open: Send + Sync {
 pub struct BackendOptions {
     /// Ask the kernel for the receive time of every segment (`SO_TIMESTAMPNS`).
     pub receive_stamps: bool,
-    /// What each connection sends, and receives, per second at most: as over a narrow link. Only epoll has
-    /// it, for a few connections beside those that a load is made with.
+    /// Limit on the bytes per second that each connection sends, and receives, as over a narrow link. Only
+    /// epoll supports it, for a few connections beside those of the load.
     pub bytes_per_s: Option<u64>,
 }
 

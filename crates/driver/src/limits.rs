@@ -1,4 +1,4 @@
-//! What the system lets this process have.
+//! Limits that the system sets for this process: descriptors, ports and processors.
 
 use std::fmt;
 use std::fs;
@@ -8,9 +8,9 @@ use std::fs;
 pub struct DescriptorLimit {
     /// The limit that holds.
     pub soft: u64,
-    /// How far the process may raise it by itself.
+    /// The limit up to which the process may raise it without privileges.
     pub hard: u64,
-    /// What was asked for.
+    /// The number of descriptors that was asked for.
     pub needed: u64,
 }
 

@@ -48,7 +48,7 @@ impl NetworkNamespace {
     }
 }
 
-/// What the thread returns that is made for this. A panic in it goes on here.
+/// Runs `work` on a new thread and returns its result. A panic of that thread is resumed here.
 fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     thread::scope(|scope| {
         let begun = thread::Builder::new().name("namespace".to_owned()).spawn_scoped(scope, work)?;

@@ -1,4 +1,4 @@
-//! What waits to be sent on one connection, and the buffers that it waits in.
+//! Bytes that wait to be sent on one connection, and the buffers that hold them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Outbox {
         self.sealed_bytes + self.open.len()
     }
 
-    /// Whether there are sealed bytes that the kernel has not taken.
+    /// Returns `true` if there are sealed bytes that the kernel has not taken.
     pub(crate) fn has_sealed(&self) -> bool {
         self.sealed_bytes > 0
     }
@@ -93,7 +93,7 @@ impl Outbox {
         if self.first.is_none() { Some(&self.open) } else { None }
     }
 
-    /// What the kernel has not taken of the sealed bytes, if it is one piece: the usual case.
+    /// Returns the sealed bytes that the kernel has not taken if they are one piece, which is the usual case.
     #[inline]
     pub(crate) fn only_sealed(&self) -> Option<&[u8]> {
         if self.rest.is_empty() {

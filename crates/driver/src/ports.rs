@@ -6,13 +6,15 @@ use std::{fs, io};
 /// The first port that is given: those below are of services that systems are known for.
 const FIRST: u16 = 15_000;
 
-/// So many TCP ports of `127.0.0.1` that nobody listens on, looked for from a place that depends on `seed`.
+/// Returns `count` TCP ports of `127.0.0.1` that nobody listens on. The search starts at a port that depends
+/// on `seed`.
 ///
-/// They lie below those that the system gives to whoever connects: a server that is started again on its port
-/// finds it free.
+/// The ports lie below the system's range of ephemeral ports, so a server that is restarted on its port finds
+/// it free. If that range begins so low that there is no room below it, all ports from 15,000 on are
+/// candidates.
 ///
 /// # Errors
-/// There are not as many.
+/// If fewer than `count` ports are free.
 pub fn free_ports(count: usize, seed: u64) -> io::Result<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let end = range.split_ascii_whitespace().next().and_then(|first| first.parse().ok());
@@ -37,7 +39,7 @@ pub fn free_ports(count: usize, seed: u64) -> io::Result<Vec<u16>> {
     }
 }
 
-/// Whether nobody listens at an address of this machine; not that somebody may not do so the moment after.
+/// Returns `true` if nobody listens at this address of this machine now. Somebody may do so a moment later.
 pub fn is_free(address: SocketAddr) -> bool {
     let bound = TcpListener::bind(address);
     !bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)

@@ -36,14 +36,14 @@ pub enum ResolveError {
     NotFound {
         /// The name.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error message.
         reason: String,
     },
     /// There are addresses, but none of the wanted family.
     OtherFamily {
         /// The name.
         host: String,
-        /// What was wanted.
+        /// The family that was asked for.
         family: Family,
         /// An address that there is.
         found: IpAddr,
@@ -97,7 +97,8 @@ fn reason(error: &std::io::Error) -> String {
     text.strip_prefix("failed to lookup address information: ").map_or(text.clone(), str::to_owned)
 }
 
-/// Whether a TCP connection to this address can be opened within `limit`. It is closed again.
+/// Returns `true` if a TCP connection to this address can be opened within `limit`. The connection is closed
+/// again.
 pub fn can_connect(address: SocketAddr, limit: Nanos) -> bool {
     TcpStream::connect_timeout(&address, Duration::from_nanos(limit.0)).is_ok()
 }

@@ -6,8 +6,8 @@ use crate::ConnId;
 /// be mistaken for a newer one, had somebody kept it so long.
 const GENERATION_MASK: u32 = (1 << 24) - 1;
 
-/// What is attached to a request to the kernel, and comes back with its answer: what kind of thing it is
-/// about, and which entry of the table in which generation.
+/// The user data of a request to the kernel, which comes back with its answer: the kind of request, and the
+/// table entry that it is about, by slot and generation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Token {
     /// Meaning: the backend's.

@@ -15,7 +15,7 @@ use crate::{Endpoint, SocketOptions};
 /// Pending connections per listener. The kernel caps it at `net.core.somaxconn`, which is 4096 by default.
 const BACKLOG: c_int = 4096;
 
-/// How the sockets of a backend are made.
+/// Properties that all sockets of a backend share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     /// Ask for receive stamps.
@@ -158,7 +158,7 @@ pub(crate) fn shutdown(fd: &OwnedFd, how: std::net::Shutdown) {
     let _ = SockRef::from(fd).shutdown(how);
 }
 
-/// How a connect that did not block has ended: `None` if well.
+/// Returns the error of a non-blocking connect that has ended; `None` if it succeeded.
 pub(crate) fn connect_error(fd: &OwnedFd) -> Option<i32> {
     match SockRef::from(fd).take_error() {
         Ok(None) => None,

@@ -62,7 +62,7 @@ impl Open for OpenUring {
 
 const NAME: &str = "io_uring";
 
-/// Whether this system lets [`OpenUring`] work, found out by trying.
+/// Checks by trying whether [`OpenUring`] works on this system.
 ///
 /// # Errors
 /// The reason: io_uring is absent or forbidden (as in many containers), or the kernel is too old.
@@ -97,8 +97,8 @@ const HANG_UP: u8 = 7;
 /// The receive ends, to be made anew.
 const RENEW: u8 = 8;
 
-/// What the kernel writes into a buffer before the bytes of a message: its header (16 bytes), then room for a
-/// receive stamp.
+/// Bytes that the kernel writes into a buffer before those of a message: its header (16 bytes), then room for
+/// a receive stamp.
 const MESSAGE_HEAD: usize = 16 + STAMP_SPACE;
 
 /// `IORING_RECVSEND_POLL_FIRST`: do not try before the socket is ready.
@@ -106,11 +106,11 @@ const POLL_FIRST: u16 = 1;
 
 /// While polling busily, turns (of about 30 ns) that only read shared memory, to one that enters the kernel.
 const SPINS_PER_POLL: u32 = 64;
-/// How often a listener tries again that had no descriptor for a connection.
+/// Delay before a listener that had no descriptor for a connection tries to accept again.
 const ACCEPT_RETRY: Nanos = Nanos::from_millis(10);
-/// How often a submission is tried that the kernel refuses for now.
+/// Attempts to submit while the kernel refuses for now.
 const SUBMIT_ATTEMPTS: u32 = 100;
-/// How often, at 10 ms, to look for the end of cancelled requests before their memory is given up for lost.
+/// Number of times, 10 ms apart, to look for the end of cancelled requests before their memory is leaked.
 const DROP_ATTEMPTS: u32 = 100;
 
 /// The backend over io_uring. See [`Backend`] for what it does. Bound to the thread that opened it.
@@ -154,7 +154,7 @@ struct Listening {
     closed: bool,
 }
 
-/// What `next_event` will tell.
+/// An event that `next_event` has yet to report.
 struct Pending {
     token: Token,
     at: Nanos,
@@ -366,7 +366,7 @@ impl Backend for Uring {
     }
 }
 
-/// Whether a token is of a request on a connection; else it is of one on a listener.
+/// Returns `true` if a token is of a request on a connection, `false` if it is of one on a listener.
 const fn is_about_connection(token: Token) -> bool {
     !matches!(token.kind, ACCEPT | CANCEL_ACCEPT)
 }

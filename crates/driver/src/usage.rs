@@ -1,4 +1,4 @@
-//! What this process has used, and what it runs on.
+//! Resources that this process has used, and the machine that it runs on.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -47,8 +47,8 @@ fn rusage(who: libc::c_int) -> Cpu {
     }
 }
 
-/// How long the calling thread was ready to run but had no processor, since it began. `None` where the kernel
-/// keeps no such count.
+/// Returns the run delay of the calling thread since it began: the time for which it was ready to run but had
+/// no processor. `None` where the kernel keeps no such count.
 pub fn thread_run_delay() -> Option<Nanos> {
     let line = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     line.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos)

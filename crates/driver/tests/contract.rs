@@ -1,5 +1,5 @@
-//! What every backend must do: one suite, run on each. The peer is another connection of the same backend
-//! where that is enough, and a plain blocking socket where the point is what an independent peer sees.
+//! Contract of every backend: one suite, run on each. The peer is another connection of the same backend
+//! where that is enough, and a plain blocking socket where the test is about an independent peer's view.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -942,7 +942,7 @@ fn a_paced_connection_moves_so_many_bytes_per_second_each_way() {
     assert!(took >= Nanos::from_millis(90), "{took:?}");
 }
 
-/// Whether io_uring can be tested here; says so if not.
+/// Returns `true` if io_uring can be tested here; prints the reason if not.
 fn uring() -> bool {
     let available = uring_available();
     if let Err(reason) = &available {
@@ -985,7 +985,8 @@ contract!(
     a_failed_bind_is_an_error,
 );
 
-/// What epoll cannot do: it sleeps for the floor. io_uring wakes for the last event that is wanted.
+/// `Backend::wait` on io_uring wakes for the last event that is wanted. Epoll cannot do that: it sleeps for
+/// the floor.
 #[test]
 fn uring_wakes_for_the_wanted_number() {
     if !uring() {

@@ -1,4 +1,5 @@
-//! What happens when the file descriptors run out. In a process of its own, because it lowers the limit.
+//! Behaviour of backends when file descriptors run out. The test has a process of its own, because it lowers
+//! the limit.
 
 use std::fs::File;
 use std::net::TcpStream;

@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::Target;
 
-/// How often a lost server of a pool is asked whether it is there again.
+/// Interval at which a connection to a lost server of a pool is attempted again.
 const PROBE_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// One address of a target.
@@ -42,7 +42,7 @@ struct Pool {
     open: Vec<u32>,
     /// Sites that no connection can be made to.
     lost: Vec<bool>,
-    /// When a site is asked whether it is there; never, if there is no doubt.
+    /// When to probe each site again; [`Nanos::MAX`] if there is no doubt that it is reachable.
     ask: Vec<Nanos>,
     fail_over: bool,
     fail_back: bool,
@@ -107,8 +107,9 @@ impl TargetAddresses {
         usize::from(self.all[target_address as usize].member)
     }
 
-    /// An open connection to the site has ended. If that was the last one, its server is perhaps gone: nobody
-    /// would notice while the other members carry the load, and nobody would go back to it.
+    /// Notes that an open connection to the site has ended. If it was the last one, its server may be gone:
+    /// nobody would notice while the other members carry the load, and nobody would go back to it. So the
+    /// site is probed later.
     pub(crate) fn miss(&mut self, target_address: u32, now: Nanos) {
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over && pool.fail_back) else { return };
         let target_address = target_address as usize;
@@ -117,7 +118,8 @@ impl TargetAddresses {
         }
     }
 
-    /// A connection to the site could not be made: whether its requests may go to another one.
+    /// Notes that a connection to the site could not be made. Returns `true` if its requests may go to
+    /// another site.
     pub(crate) fn lose(&mut self, target_address: u32, now: Nanos) -> bool {
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over) else { return false };
         pool.lost[target_address as usize] = true;
@@ -125,14 +127,14 @@ impl TargetAddresses {
         pool.lost.contains(&false)
     }
 
-    /// A connection to the site was made: whether it had been lost or missed.
+    /// Notes that a connection to the site was made. Returns `true` if the site had been lost or missed.
     pub(crate) fn find(&mut self, target_address: u32) -> bool {
         let Some(pool) = &mut self.pool else { return false };
         pool.lost[target_address as usize] = false;
         std::mem::replace(&mut pool.ask[target_address as usize], Nanos::MAX) != Nanos::MAX
     }
 
-    /// When a site is to be asked whether it is there; never, if there is no doubt.
+    /// Time of the next probe of a site; [`Nanos::MAX`] if none is in doubt.
     pub(crate) fn next_probe(&self) -> Nanos {
         match &self.pool {
             Some(pool) if pool.fail_back => pool.ask.iter().copied().min().unwrap_or(Nanos::MAX),
@@ -140,7 +142,7 @@ impl TargetAddresses {
         }
     }
 
-    /// A site whose time has come to be asked; it is asked again later.
+    /// Returns a site whose probe is due, and schedules its next one.
     pub(crate) fn probe(&mut self, now: Nanos) -> Option<u32> {
         let pool = self.pool.as_mut().filter(|pool| pool.fail_back)?;
         let target_address = pool.ask.iter().position(|&at| at <= now)?;
@@ -148,8 +150,8 @@ impl TargetAddresses {
         Some(target_address as u32)
     }
 
-    /// How many connections the site has above an even share of all: they are to be closed, so that a server
-    /// that is there again gets its part.
+    /// Returns the number of the site's connections above an even share of all. They are to be closed, so
+    /// that a server that is back gets its part.
     pub(crate) fn excess(&self, target_address: u32) -> u32 {
         let Some(pool) = &self.pool else { return 0 };
         let live = pool.lost.iter().filter(|lost| !**lost).count().max(1) as u32;

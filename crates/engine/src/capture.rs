@@ -1,4 +1,4 @@
-//! What is kept of responses, and of requests that may fail, until these have ended.
+//! Captures: the parts of requests and responses that are kept until their exchange has ended.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const ONLY_HTTP1: [&[u8]; 6] =
 /// Bytes that the buffer of a body keeps for the next one.
 const BODY_ROOM: usize = 64 << 10;
 
-/// How a request is written that is not that of its step as it stands in the plan.
+/// The form in which a request is written, if it differs from that of its step in the plan.
 #[derive(Clone, Debug)]
 pub(crate) enum Detour {
     /// From this template: after a redirect, or for another server.
@@ -29,14 +29,14 @@ pub(crate) enum Detour {
     Made(Arc<DynamicRequest>),
 }
 
-/// What is kept of one exchange.
+/// The kept parts of one exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     pub(crate) fields: FieldList,
     pub(crate) body: Vec<u8>,
     /// The request as text, if failed ones are logged.
     pub(crate) request: Message,
-    /// How the request is written, if not as its step says.
+    /// The form in which the request is written, if it is not that of its step.
     pub(crate) detour: Option<Detour>,
     /// The request, if its step wants to know of it. A session has several at once, so that it is not kept
     /// there.
@@ -191,20 +191,20 @@ impl Captures {
         captured
     }
 
-    /// Notes how a request is written that is not that of its step; begins a capture if there is none, and
-    /// forgets what was kept of an exchange before.
+    /// Notes that a request is written in another form than its step's. Begins a new capture, and forgets the
+    /// one of the exchange before.
     pub(crate) fn send_by(&mut self, number: &mut u32, detour: Detour) {
         self.end(*number);
         *number = self.begin();
         self.get_mut(*number).detour = Some(detour);
     }
 
-    /// How the request is written, if not as its step says.
+    /// Returns the form in which the request is written; `None` if it is that of its step.
     pub(crate) fn detour(&self, number: u32) -> Option<&Detour> {
         self.all.get(number as usize)?.detour.as_ref()
     }
 
-    /// Forgets what was kept of an exchange that begins anew, but not how its request is written.
+    /// Forgets what was kept of an exchange that is about to start over, except the form of its request.
     pub(crate) fn renew(&mut self, number: &mut u32) {
         let detour = self.detour(*number).cloned();
         self.end(*number);
@@ -214,7 +214,7 @@ impl Captures {
         }
     }
 
-    /// Gives it back, if there is one.
+    /// Gives the capture back, if there is one.
     #[inline]
     pub(crate) fn end(&mut self, number: u32) {
         if number != NO_CAPTURE {
@@ -233,13 +233,14 @@ impl Captures {
     }
 }
 
-/// Everything there is of a response: what the log of failed requests needs.
+/// Returns the needs of a step with all fields and the body added: the log of failed requests needs whole
+/// responses.
 pub(crate) fn whole(needs: &Needs) -> Needs {
     Needs { fields: FieldNeeds::All, body: true, ..needs.clone() }
 }
 
-/// What has to be kept of a step's exchange: what its logic needs, and the location of a redirect that is to
-/// be followed.
+/// Returns the needs of a step whose exchange is to be kept: those of its logic, and the `location` field if
+/// redirects are to be followed.
 pub(crate) fn with_location(needs: &Needs, redirects: u32) -> Needs {
     let mut needs = needs.clone();
     if redirects > 0 {

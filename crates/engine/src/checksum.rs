@@ -64,7 +64,7 @@ fn of_worker(plan: &Plan, worker: Shard, mut hash: Fingerprint) -> Fingerprint {
     rendered(plan, worker, &pools, &begun, hash)
 }
 
-/// What a pool takes, as the run takes it.
+/// Takes the arrivals and scenarios of a pool in the way the run takes them.
 fn dealt(plan: &Plan, pool: &mut TargetPool, worker: Shard) -> Vec<(Arrival, u32)> {
     let mut dealt = Vec::new();
     match &plan.load {

@@ -1,4 +1,4 @@
-//! State of one connection: how far it is, what is spoken on it, and the requests on it.
+//! State of one connection: its stage of life, its protocol, and the requests on it.
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
@@ -14,7 +14,7 @@ use plimsoll_wire::tls::{Session, TlsError};
 use crate::capture::{Captures, NO_CAPTURE};
 use crate::request::{AT_SEND, InFlight, Requests};
 
-/// How far a connection is.
+/// Stage in the life of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The slot has no connection.
@@ -32,18 +32,18 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether it is being established.
+    /// Returns `true` while the connection is being established.
     pub(crate) const fn is_early(self) -> bool {
         matches!(self, Self::Connecting | Self::Handshaking | Self::Greeting)
     }
 
-    /// Whether it has been established.
+    /// Returns `true` once the connection has been established.
     pub(crate) const fn is_established(self) -> bool {
         matches!(self, Self::Open | Self::Draining)
     }
 }
 
-/// What is spoken on a connection.
+/// The protocol state of a connection.
 #[derive(Debug)]
 pub(crate) enum Client {
     /// Not known before the handshakes are over.
@@ -52,8 +52,8 @@ pub(crate) enum Client {
     Http2(Box<http2::Client>),
 }
 
-/// What is spoken where replies come in the order of the requests, one connection has so many of them at once
-/// as the plan says, and a fault ends it.
+/// State of a protocol whose replies come in the order of the requests. The plan limits the number of
+/// requests in flight on one connection, and a fault ends the connection.
 #[derive(Debug)]
 pub(crate) enum InTurn {
     Http1(ResponseClient),
@@ -81,7 +81,7 @@ impl Client {
 pub(crate) const PROTOCOLS: [&str; 3] = ["http/1.1", "h2", "carbon"];
 
 impl InTurn {
-    /// The peer has closed. A reply that this has completed, if there is one.
+    /// Notes that the peer has closed. Returns the reply that this has completed, if there is one.
     pub(crate) fn finish(&mut self) -> Result<Option<Reply>, Truncated> {
         match self {
             Self::Http1(client) => {
@@ -94,8 +94,8 @@ impl InTurn {
         }
     }
 
-    /// The next reply out of `input`, which is owed to `request`; `None` if it is not whole yet. Keeps of it
-    /// what is needed.
+    /// Returns the next reply out of `input`, which belongs to `request`; `None` if it is not whole yet.
+    /// Keeps the parts of it that are needed.
     #[inline]
     fn next(
         &mut self,
@@ -152,8 +152,8 @@ fn next_response(
     }
 }
 
-/// What is wrong with bytes that are no response. A server that speaks TLS answers what is none with an alert
-/// (RFC 8446 section 5.1: its type is 21, and the first byte of its version 3).
+/// Returns the reason why bytes are no response. A server that speaks TLS answers input that is not TLS with
+/// an alert (RFC 8446 section 5.1: its type is 21, and the first byte of its version 3).
 #[cold]
 fn reason_of(error: ProtocolError, input: &[u8]) -> String {
     match (error, input) {
@@ -192,8 +192,8 @@ fn next_reply(
     }
 }
 
-/// The status of HTTP that says what an answer of a cache says: all that judges and counts replies knows
-/// these.
+/// Returns the HTTP status that corresponds to an answer of a cache: everything that judges and counts
+/// replies works with such statuses.
 const fn status_of(answer: Answer) -> u16 {
     match answer {
         Answer::Pong | Answer::Done | Answer::Value => 200,
@@ -218,7 +218,7 @@ pub(crate) struct Conn {
     /// Where it goes: one of the pool's sites.
     pub(crate) target_address: u32,
     pub(crate) state: State,
-    /// Whether it stands in its pool's list of connections that can take a request.
+    /// `true` while it is in its pool's list of connections that can take a request.
     pub(crate) listed: bool,
     /// The time of its entry among the timers that counts; never, if it has none.
     pub(crate) armed: Nanos,
@@ -234,7 +234,7 @@ pub(crate) struct Conn {
     pub(crate) ping: Nanos,
     /// Requests sent on it.
     pub(crate) served: u64,
-    /// Whether a whole response came on it.
+    /// Set once a whole response has come on it.
     pub(crate) answered: bool,
     /// Closed model with a ramp: its users but one begin when it is open.
     pub(crate) fills: bool,
@@ -251,7 +251,7 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     /// Bytes on the wire, without TLS framing.
     pub(crate) wire_bytes: u64,
-    /// Whether the connection can be used after it.
+    /// `true` if the connection can be used again after this reply.
     pub(crate) keep_alive: bool,
     /// It was judged as it came, and is good: nothing of it was kept.
     pub(crate) is_good: bool,
@@ -282,15 +282,15 @@ impl Completed {
 /// Says of a step, a status and a body whether such a response is certainly good.
 pub(crate) type IsGood<'k> = &'k mut dyn FnMut(usize, u16, &[u8]) -> bool;
 
-/// What replies that come in turn are read with, besides their connection.
+/// Working state for reading replies that come in turn, beside their connection.
 pub(crate) struct Keeping<'k> {
     /// By step.
     pub(crate) memos: &'k mut [HeadMemo],
     /// By step.
     pub(crate) needs: &'k [Needs],
     pub(crate) captures: &'k mut Captures,
-    /// If exchanges are kept only because they may fail, or to be judged: whether a whole response to this
-    /// step with this status and body is good, and need not be kept.
+    /// Set if exchanges are kept only because they may fail, or to be judged. Reports whether a whole
+    /// response to this step with this status and body is good, and need not be kept.
     pub(crate) is_good: Option<IsGood<'k>>,
 }
 
@@ -371,8 +371,9 @@ impl Conn {
         }
     }
 
-    /// Whether it can take one more request. `pipeline` is the depth where replies come in turn, `expected`
-    /// what a connection that is being established will probably take.
+    /// Returns `true` if the connection can take one more request. `pipeline` is the depth where replies come
+    /// in turn; `expected` is the depth that a connection which is still being established will probably
+    /// have.
     #[inline]
     pub(crate) fn has_room(&self, pipeline: u32, expected: u32, max_requests: Option<u64>) -> bool {
         let room = match (self.state, &self.client) {
@@ -388,7 +389,8 @@ impl Conn {
         })
     }
 
-    /// What follows a fault is nobody's response: no new request may be put on this connection.
+    /// Stops new requests from being put on this connection after a fault: bytes that follow a fault belong
+    /// to no request.
     pub(crate) fn take_no_more(&mut self) {
         if self.state == State::Open {
             self.state = State::Draining;
@@ -403,8 +405,8 @@ impl Conn {
         }
     }
 
-    /// Whether it is idle and will never take a request again: it had as many as it may have, or all of its
-    /// stream identifiers are used.
+    /// Returns `true` if the connection is idle and will never take a request again: it has served as many as
+    /// it may, or all of its stream identifiers are used.
     #[inline]
     pub(crate) fn is_spent(&self, max_requests: Option<u64>) -> bool {
         self.requests.is_empty()

@@ -1,4 +1,4 @@
-//! What steers a run from outside, and what it tells while it goes on.
+//! Steering a run from outside, and reporting its progress.
 
 mod steering;
 
@@ -17,10 +17,10 @@ use crate::run::WORKER_NAME;
 use steering::Steering;
 pub use steering::{RateCommand, Status, SteerError};
 
-/// How the threads of a run beside the actual one are called, before their number.
+/// Name prefix of the worker threads of a run beside the actual one; the worker's number follows.
 const COMPANY_NAME: &str = "company-";
 
-/// How a run should stop before its end.
+/// Urgency with which a run is asked to stop before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// Go on.
@@ -31,8 +31,8 @@ pub enum Stop {
     Now,
 }
 
-/// What is watched from the run control beside the load. The default is nothing, as for runs whose time is
-/// virtual.
+/// Parts of the system that the run control watches beside the load. The default is nothing, as for runs
+/// whose time is virtual.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Watched {
     /// Nothing: the record of the run has no [machine](plimsoll_metrics::RunRecord::machine).
@@ -62,7 +62,7 @@ pub struct Control {
     script_error: Arc<OnceLock<String>>,
 }
 
-/// What the scripts of a run leave behind; their type is their source's.
+/// Values that the scripts of a run leave behind. Their type is known to the source of the scripts.
 #[derive(Default)]
 struct Leftovers(Mutex<Vec<Box<dyn Any + Send>>>);
 
@@ -79,18 +79,20 @@ impl Control {
         Self { watched, ..self }
     }
 
-    /// A handle of a run beside the actual one, whose workers are none of it in what is watched.
+    /// A handle for a run beside the actual one. Its workers are not counted as the load's own in what is
+    /// watched.
     pub(crate) fn for_company() -> Self {
         Self { is_company: true, ..Self::default() }
     }
 
-    /// How the threads of its workers are called, before their number.
+    /// Returns the name prefix of its workers' threads; the worker's number follows.
     pub(crate) fn thread_name(&self) -> &'static str {
         if self.is_company { COMPANY_NAME } else { WORKER_NAME }
     }
 
-    /// The same for a run whose intervals tell how the workers [stand](plimsoll_metrics::WorkerStatus): what
-    /// a verdict takes while the run goes on. It costs each worker about a quarter more per snapshot.
+    /// Returns the same handle for a run whose intervals report the [status](plimsoll_metrics::WorkerStatus)
+    /// of every worker, which a verdict needs while the run goes on. It costs each worker about a quarter
+    /// more per snapshot.
     #[must_use]
     pub fn in_detail(self) -> Self {
         Self { detailed: true, ..self }
@@ -128,7 +130,7 @@ impl Control {
         self.stop(Stop::Drain);
     }
 
-    /// What was asked for so far.
+    /// Returns the strongest stop requested so far.
     pub fn requested_stop(&self) -> Stop {
         match self.stop.load(Ordering::Relaxed) {
             0 => Stop::No,
@@ -175,7 +177,7 @@ impl Control {
         self.steering.started()
     }
 
-    /// What was changed so far.
+    /// Returns the changes made so far.
     pub fn changes(&self) -> Vec<RateChange> {
         self.steering.changes()
     }
@@ -188,7 +190,7 @@ impl Control {
         }
     }
 
-    /// Whether there are marks up to the end of an interval; then they are taken.
+    /// Takes the marks up to the end of an interval. Returns `true` if there were any.
     pub(crate) fn take_marks(&self, end: Nanos) -> bool {
         let Ok(mut marks) = self.marks.lock() else { return false };
         let before = marks.len();
@@ -196,7 +198,7 @@ impl Control {
         marks.len() < before
     }
 
-    /// What the scripts of the workers left behind, once the run is over.
+    /// Takes the values that the scripts of the workers left behind, once the run is over.
     pub fn leftovers(&self) -> Vec<Box<dyn Any + Send>> {
         self.leftovers.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
@@ -209,7 +211,7 @@ impl Control {
         }
     }
 
-    /// Closed model: whether users are not to begin iterations now.
+    /// Closed model: returns `true` while users must not begin iterations.
     #[inline]
     pub fn is_paused(&self) -> bool {
         self.steering.holds_users()
@@ -225,12 +227,13 @@ impl Control {
         self.steering.begin(plan, start);
     }
 
-    /// The load has ended at `end` since the start: what was changed until then, and who ended it.
+    /// Notes that the load has ended at `end` since the start. Returns the changes that applied before that,
+    /// and who stopped the load.
     pub(crate) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
         self.steering.finish(end)
     }
 
-    /// How many changes there were; no lock.
+    /// Returns the number of changes so far, without taking a lock.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         self.steering.version()
@@ -247,7 +250,7 @@ impl Control {
     }
 }
 
-/// What the run tells once per second.
+/// Progress of a run, reported about once per second.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Time since the start, warm-up included.
@@ -260,13 +263,13 @@ pub struct Progress<'a> {
     pub target_per_second: Option<f64>,
     /// The rate of that second beside the one that was asked for in it.
     pub pace: Pace,
-    /// Whether the run is paused.
+    /// `true` while the run is paused.
     pub paused: bool,
     /// The second that just ended, all workers merged.
     pub interval: &'a Interval,
-    /// What the machine did since the last look at it; `None` if it is not watched, or was looked at a moment
-    /// ago.
+    /// Activity of the machine since the last look at it; `None` if it is not watched, or was looked at a
+    /// moment ago.
     pub machine: Option<&'a MachineInterval>,
-    /// What about the machine does not change.
+    /// Facts about the machine that do not change during the run.
     pub facts: &'a MachineFacts,
 }

@@ -1,4 +1,4 @@
-//! How many connections an open load needs: the cap of their growth.
+//! Number of connections that an open load needs: the cap of their growth.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::RateUnit;
@@ -9,8 +9,8 @@ use plimsoll_plan::{Load, Plan};
 const MARGIN: f64 = 4.0;
 /// Connections that a worker may have without a reason, for each target.
 const FREE: f64 = 32.0;
-/// What a response above the mean weighs in it; one below it weighs an eighth of that. The mean may be too
-/// high, but not for long too low.
+/// Weight of a response above the mean in the new mean; one below it has an eighth of that weight. The mean
+/// may be too high for a while, but not too low for long.
 const WEIGHT: f64 = 1.0 / 8.0;
 
 /// Connections that were not needed for this time are closed.
@@ -18,13 +18,12 @@ const SPARE_TIME: Nanos = Nanos::from_secs(30);
 /// Connections that a worker closes at most at the end of an interval: some ten microseconds each.
 const CLOSED_AT_ONCE: u32 = 64;
 
-/// What is known of the requests in flight, by Little's law (J. Little, *A Proof for the Queuing Formula
-/// L = λW*, 1961): as many as arrive while one of them is answered.
+/// Estimate of the number of requests in flight, by Little's law (J. Little, *A Proof for the Queuing Formula
+/// L = λW*, 1961): the number that arrive while one of them is answered.
 ///
 /// A target that slows down or stands still needs more connections, and gets them as fast as requests fall
-/// due: from the last response on, the time that has passed counts like time for an answer. A generator that
-/// stood still finds many requests due at once, and no connection is missing for them: the answers come as
-/// fast as ever.
+/// due: the time since the last response counts like time for an answer. A generator that stood still finds
+/// many requests due at once, but it needs no further connection for them: the answers come as fast as ever.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Requests per second of this worker.
@@ -74,7 +73,8 @@ impl Demand {
         open.saturating_sub(self.cap(depth, now).ceil() as u32)
     }
 
-    /// Whether one more connection beside `open` ones, each for `depth` requests at once, may be needed.
+    /// Returns `true` if one more connection may be needed beside `open` ones, each for `depth` requests at
+    /// once.
     pub(crate) fn warrants(&self, open: u32, depth: u32, now: Nanos) -> bool {
         f64::from(open) < self.cap(depth, now)
     }
@@ -86,20 +86,20 @@ impl Demand {
     }
 }
 
-/// How many connections of one pool were free at any time: the fewest of the present stretch of
-/// [`SPARE_TIME`], and of the one before. Without those no request would have waited.
+/// Number of connections of one pool that were free all the time: the fewest of the present stretch of
+/// [`SPARE_TIME`], and of the one before. Without them no request would have waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spare {
-    /// Of the stretch that goes on,
+    /// The fewest of the stretch that goes on.
     fewest: u32,
-    /// and of the last whole one; none, before there was one.
+    /// The fewest of the last whole stretch; 0 before there was one.
     before: u32,
     /// When the stretch ends; the first begins with the first look.
     until: Nanos,
 }
 
 impl Spare {
-    /// So many are free now, after what was due has been started.
+    /// Notes that `free` connections are free now, after everything due has been started.
     #[inline]
     pub(crate) const fn note(&mut self, free: usize) {
         if free < self.fewest as usize {
@@ -107,8 +107,8 @@ impl Spare {
         }
     }
 
-    /// How many may be closed now, at the end of an interval, of those above what is needed. They count as
-    /// closed then.
+    /// Returns the number of surplus connections that may be closed now, at the end of an interval. They
+    /// count as closed from then on.
     pub(crate) fn take_surplus(&mut self, surplus: u32, now: Nanos) -> u32 {
         let few = self.fewest.min(self.before).min(surplus).min(CLOSED_AT_ONCE);
         self.fewest = self.fewest.saturating_sub(few);
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(demand.surplus(48, 1, now), 0);
     }
 
-    /// What is closed, by second, of 100 connections that are free but for a moment in which 10 are.
+    /// Closed connections by second, out of 100 that are free except for one moment in which only 10 are.
     fn closed(needed_at: u64) -> Vec<(u64, u32)> {
         let (mut spare, mut free, mut closed) = (Spare::default(), 100, Vec::new());
         for second in 1..100 {

@@ -17,7 +17,7 @@ pub(crate) struct ResolvedServer {
     pub(crate) target_addresses: Arc<[TargetAddress]>,
 }
 
-/// What is known about a server.
+/// Result of looking up a server.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     /// It is being looked for.
@@ -40,8 +40,8 @@ pub struct Directory {
     dynamic_origins: Option<Arc<DynamicOrigins>>,
     family: Family,
     entries: Arc<Mutex<Vec<Entry>>>,
-    /// To the thread that resolves names, once there is one; none in simulated time, where one that ran
-    /// beside it would not be repeatable.
+    /// Channel to the thread that resolves names, once there is one; none in simulated time, where a thread
+    /// running beside it would not be repeatable.
     asks: Mutex<Option<Sender<usize>>>,
     at_once: bool,
 }
@@ -58,13 +58,13 @@ impl Directory {
         Self { dynamic_origins, family, at_once, ..Self::default() }
     }
 
-    /// How servers are spoken to that the plan does not name; none, if the plan has no way to meet one.
+    /// Settings for servers that the plan does not name; `None` if the plan has no way to meet one.
     pub(crate) fn dynamic_origins(&self) -> Option<&DynamicOrigins> {
         self.dynamic_origins.as_deref()
     }
 
-    /// What is known about a server; it is looked for if it is new, and also if it was `lost` and whoever
-    /// asks wants to know it again.
+    /// Returns the result of looking up a server. Starts the lookup if the server is new, or if it was `Lost`
+    /// and the caller wants to try `again`.
     pub(crate) fn ask(&self, dynamic_origin: &DynamicOrigin, again: bool) -> Answer {
         let Some(dynamic_origins) = &self.dynamic_origins else { return Answer::Full };
         let number = {
@@ -97,7 +97,7 @@ impl Directory {
         }
     }
 
-    /// Lets the thread look for it.
+    /// Hands the lookup to the resolver thread, which is started if there is none yet.
     fn send(&self, dynamic_origins: &Arc<DynamicOrigins>, number: usize) -> Result<(), String> {
         let mut asks = lock(&self.asks);
         if asks.is_none() {
@@ -119,7 +119,7 @@ impl Directory {
     }
 }
 
-/// Looks for the server of this number. This blocks.
+/// Looks up the server of this number. This blocks.
 fn look_up(dynamic_origins: &DynamicOrigins, family: Family, entries: &Mutex<Vec<Entry>>, number: usize) {
     let dynamic_origin = lock(entries)[number].dynamic_origin.clone();
     let found = dynamic_origins.target(&dynamic_origin).and_then(|target| {
@@ -137,7 +137,8 @@ fn look_up(dynamic_origins: &DynamicOrigins, family: Family, entries: &Mutex<Vec
     };
 }
 
-/// What is in it is whole between any two statements: a thread that panicked leaves nothing half done.
+/// Locks `mutex` even if it is poisoned: its content is consistent between any two statements, so a thread
+/// that panicked leaves nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

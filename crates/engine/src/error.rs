@@ -1,33 +1,33 @@
-//! Why a run could not be carried out at all.
+//! Errors that keep a run from being carried out at all.
 
 use std::fmt;
 
 use plimsoll_driver::SystemError;
 
-/// Why a run could not be carried out at all. What goes wrong with single requests is counted instead.
+/// Reason why a run could not be carried out at all. Errors of single requests are counted instead.
 #[derive(Debug)]
 pub enum RunError {
     /// A host name could not be resolved, or had no address of the wanted family.
     Resolve {
         /// `host[:port]` as in the URL.
         authority: String,
-        /// What the resolver said.
+        /// The resolver's error message.
         reason: String,
     },
     /// A target cannot be used: see [`preflight`](crate::preflight()).
     Preflight {
         /// Name of the error class, e.g. `connect_refused`.
         class: &'static str,
-        /// What happened, in words.
+        /// Description of the error, in words.
         message: String,
-        /// What the user can do about it.
+        /// Advice to the user.
         hint: String,
     },
     /// A worker could not open its backend.
     Backend {
         /// The backend's name.
         backend: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: SystemError,
     },
     /// A worker thread could not be started or ended unexpectedly.
@@ -62,7 +62,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl RunError {
-    /// What the user can do about it.
+    /// Returns advice to the user, if there is any for this error.
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Resolve { .. } => {

@@ -1,4 +1,5 @@
-//! How long to wait, and for how much: the wake-ups are the engine's largest cost after the system calls.
+//! Decides how long to wait, and for how many events: wake-ups are the engine's largest cost after system
+//! calls.
 //!
 //! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests, and the
 //! thread runs 15–60 µs after the time that it asked for. [`Pacing::Adaptive`], the default, spends idle CPU
@@ -38,11 +39,11 @@ const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
 const SHORTEST_SLEEP: Nanos = Nanos::from_micros(10);
 /// CPU time of a wake-up, roughly.
 const WAKE_UP: Nanos = Nanos::from_micros(20);
-/// What sending one request takes, roughly.
+/// CPU time of sending one request, roughly.
 const SEND: Nanos = Nanos::from_micros(4);
-/// How long [`Pacing::Precise`] polls busily before an arrival. A sleeping thread is woken 15–30 µs late on a
-/// good machine, and on a shared virtual one, where the host has given the core away, up to a millisecond:
-/// from 1,000/s on precise pacing does not sleep at all.
+/// Time for which [`Pacing::Precise`] polls busily before an arrival. A sleeping thread is woken 15–30 µs
+/// late on a good machine, and up to a millisecond late on a shared virtual one where the host has given the
+/// core away: from 1,000/s on precise pacing does not sleep at all.
 const SPIN: Nanos = Nanos::from_millis(1);
 /// Between two looks at the CPU time of the thread, which is a system call. Long against a wake-up, short
 /// against the parts of a run in which a rate holds.
@@ -62,7 +63,7 @@ const REQUEST: Nanos = Nanos::from_micros(9);
 /// Responses larger than this on average are read as they come, so that the socket buffer is never the limit.
 const LARGE_RESPONSE: u64 = 16 * 1024;
 
-/// What the worker knows when it is about to wait.
+/// The worker's situation when it is about to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outlook {
     pub(crate) now: Nanos,
@@ -71,16 +72,16 @@ pub(crate) struct Outlook {
     pub(crate) until: Nanos,
     /// The next arrival that could be started at its time, if there is one.
     pub(crate) next_arrival: Option<Nanos>,
-    /// Whether something due waits for a response: for a free connection.
+    /// `true` if something due waits for a response: for a free connection.
     pub(crate) blocked: bool,
-    /// Whether a response is followed by a request: the next step of its scenario, or a redirect.
+    /// `true` if a response is followed by a request: the next step of its scenario, or a redirect.
     pub(crate) follows: bool,
     pub(crate) in_flight: u64,
     /// Arrivals that find a connection for sure, even if nothing comes back before they are due.
     pub(crate) room: u64,
 }
 
-/// How long before an arrival a sleep ends, so that a late wake-up is still on time.
+/// The time by which a sleep ends before an arrival, so that a late wake-up is still on time.
 ///
 /// The lateness of this machine's wake-ups, with the handling of what came meanwhile, is learned: each
 /// estimate moves up where a sleep ended later and down where it ended earlier, by steps whose ratio is that
@@ -122,8 +123,8 @@ impl Lead {
     }
 }
 
-/// How much CPU a worker with [`Pacing::Adaptive`] saves, in steps: what it gives up first delays the fewest
-/// arrivals.
+/// The degree to which a worker with [`Pacing::Adaptive`] saves CPU, in steps. The first steps give up what
+/// delays the fewest arrivals.
 ///
 /// | steps | |
 /// |---|---|
@@ -162,8 +163,8 @@ impl Economy {
         Self::PARTS - self.0.saturating_sub(Self::NAPS).min(Self::PARTS)
     }
 
-    /// Whether one more step would delay the median arrival: those of a nap are late, and so are those that
-    /// come while they are worked off.
+    /// Returns `true` if one more step would delay the median arrival. Arrivals in a nap are late, and so are
+    /// those that come while they are worked off.
     fn delays_the_median(self, peak_per_second: f64) -> bool {
         let late = 1.0 - self.awake() as f64 / Self::PARTS as f64;
         let next = late + 1.0 / Self::PARTS as f64;
@@ -187,7 +188,7 @@ impl Economy {
 pub(crate) struct Pacer {
     pacing: Pacing,
     open: bool,
-    /// Whether the last response was stamped by the kernel; before the first one, no.
+    /// `true` if the last response was stamped by the kernel; `false` before the first one.
     stamped: bool,
     /// Mean time between sending a request and handling its response, exponentially smoothed, in ns.
     cycle_ns: f64,
@@ -201,7 +202,7 @@ pub(crate) struct Pacer {
     /// End of the last nap, and when the next one may begin; with [`Pacing::Adaptive`].
     nap_ends: Nanos,
     next_nap: Nanos,
-    /// Whether the last wait was a nap.
+    /// `true` if the last wait was a nap.
     napping: bool,
     lead: Lead,
     /// Highest rate of this worker's arrivals; 0 in the closed model.
@@ -244,13 +245,13 @@ impl Pacer {
         }
     }
 
-    /// How late an arrival may have been started on purpose since the start: [`Pacing::BUDGET`] where
-    /// [`Pacing::Shared`] shares wake-ups, else nothing.
+    /// Returns the longest intended delay of an arrival since the start: [`Pacing::BUDGET`] where
+    /// [`Pacing::Shared`] shares wake-ups, else zero.
     pub(crate) fn budget(&self) -> Nanos {
         self.budget
     }
 
-    /// The highest rate of this worker's arrivals is another one from here on.
+    /// Notes a new highest rate of this worker's arrivals.
     pub(crate) fn change_rate(&mut self, peak_per_second: f64) {
         self.peak_per_second = peak_per_second;
         if self.pacing == Pacing::Shared {
@@ -291,7 +292,7 @@ impl Pacer {
         }
     }
 
-    /// Whether it is time for [`adjust`](Self::adjust).
+    /// Returns `true` if it is time for [`adjust`](Self::adjust).
     #[inline]
     pub(crate) fn is_due(&self, now: Nanos) -> bool {
         now >= self.next_look
@@ -339,7 +340,7 @@ impl Pacer {
         self.nap = self.economy.nap(self.peak_per_second);
     }
 
-    /// How to wait.
+    /// Decides how to wait.
     pub(crate) fn wait(&mut self, outlook: Outlook) -> Wait {
         let Outlook { now, until, next_arrival, blocked, follows, in_flight, room } = outlook;
         let put_off = next_arrival.map_or(Nanos::ZERO, |_| self.put_off(now, room));
@@ -383,7 +384,8 @@ impl Pacer {
         Wait { until, want: 1, floor: Nanos::ZERO, spin }
     }
 
-    /// Until when arrivals are put off, so that they share a wake-up: one that is past, if they are not.
+    /// Returns the time until which arrivals are put off so that they share a wake-up; a time in the past if
+    /// they are not put off.
     fn put_off(&mut self, now: Nanos, room: u64) -> Nanos {
         if self.nap == Nanos::ZERO {
             return Nanos::ZERO;
@@ -403,7 +405,7 @@ impl Pacer {
     }
 }
 
-/// How long arrivals of such a rate share wake-ups before the load of the core is known.
+/// Returns the time for which arrivals of such a rate share wake-ups before the load of the core is known.
 fn shared_nap(pacing: Pacing, peak_per_second: f64) -> Nanos {
     if pacing != Pacing::Shared || peak_per_second <= OWN_WAKE_UP_PER_SECOND {
         return Nanos::ZERO;

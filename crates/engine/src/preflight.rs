@@ -14,8 +14,8 @@ use crate::control::{Control, Stop};
 use crate::error::RunError;
 use crate::run::run;
 
-/// How often a request is tried that gets no response: some targets drop a share of their replies on purpose,
-/// and one of them is no reason to give up.
+/// Maximum number of attempts for a request that gets no response: some targets drop a share of their replies
+/// on purpose, and one dropped reply is no reason to give up.
 const ATTEMPTS: usize = 3;
 /// The longest time for an answer. A path may be slower than that, and the run is not refused for it.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -23,14 +23,14 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 /// longer than once.
 const FIRST_PART: u64 = 8;
 
-/// What came of trying one target.
+/// Result of the first contact with one target.
 #[derive(Debug)]
 pub struct FirstContact {
     /// The target, an index into those of the plan.
     pub target: usize,
     /// The step whose request was sent last; none, if the target was only connected to.
     pub step: Option<usize>,
-    /// What was measured, of the attempt that counts; the others before it.
+    /// The records of all attempts. The last one is the attempt that counts.
     pub records: Vec<RunRecord>,
     /// The time that the last attempt had.
     watchdog: Nanos,
@@ -47,8 +47,8 @@ impl FirstContact {
         self.record()?.total.statuses.keys().next().copied()
     }
 
-    /// The message to show before the run, if there is one: a status that the step does not
-    /// expect, or that there was no response.
+    /// Returns the message to show before the run, if there is one: that the step does not expect the
+    /// response's status, or that there was no response.
     pub fn note(&self, plan: &Plan) -> Option<String> {
         let step = &plan.steps[self.step?];
         let Some(status) = self.status() else {
@@ -73,7 +73,7 @@ impl FirstContact {
         self.record()?.total.error_examples.values().next()
     }
 
-    /// Whether the server says that it was spoken to in plain text where it speaks TLS.
+    /// Returns `true` if the response says that the server speaks TLS and was sent plain text.
     fn wants_tls(&self) -> bool {
         // The words of nginx, Apache, and Go's net/http.
         const WORDS: [&str; 3] =
@@ -84,7 +84,7 @@ impl FirstContact {
     }
 }
 
-/// Tries each target that a step asks, and returns what came of it.
+/// Tries each target that a step addresses, and returns the results.
 ///
 /// A target gets the first request of its steps that is safe (RFC 9110 section 9.2.1) and that can be sent as
 /// the run will send it: without values of responses or of data, and without a script. If there is none, it
@@ -249,7 +249,7 @@ fn speaks_tls(authority: &str) -> RunError {
     }
 }
 
-/// Why a target cannot be used, and what to do about it.
+/// Returns the error for a target that cannot be used, with a hint.
 fn no_contact(
     plan: &Plan,
     target: usize,

@@ -1,4 +1,4 @@
-//! How fast the first connections are opened.
+//! The pace at which the first connections are opened.
 
 use plimsoll_core::{Nanos, Rate, Shard};
 
@@ -18,7 +18,7 @@ impl Ramp {
         Self { rate, shard, opened: 0, total }
     }
 
-    /// Whether connections are opened at a pace at all.
+    /// Returns `true` if connections are opened at a limited rate.
     pub(crate) const fn is_paced(&self) -> bool {
         self.rate.is_some()
     }
@@ -38,7 +38,7 @@ impl Ramp {
         self.at(self.opened)
     }
 
-    /// Whether there are connections that are still to be opened at their time.
+    /// Returns `true` while connections are still to be opened at their time.
     pub(crate) fn is_rising(&self) -> bool {
         self.is_paced() && self.opened < self.total
     }
@@ -48,7 +48,7 @@ impl Ramp {
         self.opened
     }
 
-    /// One was opened.
+    /// Counts one opened connection.
     pub(crate) const fn note_opened(&mut self) {
         self.opened = self.opened.saturating_add(1);
     }

@@ -35,19 +35,19 @@ pub(crate) struct InFlight {
     pub(crate) step: u32,
     /// The iteration that it is a step of, or [`NO_SESSION`].
     pub(crate) session: u32,
-    /// What is kept of its response, or [`NO_CAPTURE`].
+    /// Number of its capture, or [`NO_CAPTURE`] if nothing is kept.
     pub(crate) capture: u32,
     /// Redirects followed so far.
     pub(crate) redirects: u8,
-    /// Whether its response has no body whatever its head says; known when it is written.
+    /// `true` if its response has no body whatever the response's head says. Set when the request is written.
     pub(crate) head_request: bool,
-    /// Whether it belongs to the measured part (else to the warm-up).
+    /// `true` if it belongs to the measured part, else to the warm-up.
     pub(crate) measured: bool,
-    /// What becomes of it by our own doing.
+    /// The client's own plan for it.
     pub(crate) intent: Intent,
 }
 
-/// What a client has in mind with a request.
+/// The client's plan for a request: to await its response, or to abort it on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// To have its answer, within its timeout.
@@ -76,7 +76,7 @@ impl InFlight {
         self.started + plan.timeout_of(self.step).min(watchdog)
     }
 
-    /// Whether nobody waits for its response any more.
+    /// Returns `true` once nobody waits for its response any more.
     #[inline]
     pub(crate) fn is_given_up(&self) -> bool {
         self.intent == Intent::GiveUp

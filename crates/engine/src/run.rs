@@ -29,7 +29,7 @@ use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
 
-/// How the threads of workers are called, before their number.
+/// Name prefix of the workers' threads; the worker's number follows.
 pub(crate) const WORKER_NAME: &str = "worker-";
 
 /// Stack of a worker's thread, of which only what is used takes memory. Scripts that call themselves through
@@ -94,9 +94,9 @@ pub(crate) fn target_addresses_of(
     Ok(endpoints.into_iter().map(|endpoint| TargetAddress { endpoint, member }).collect())
 }
 
-/// What a worker thread tells the run control.
+/// A message of a worker thread to the run control.
 enum Message {
-    /// Connections are open; the worker's clock and Unix time say so much.
+    /// The connections are open. Carries the worker's clock and Unix time.
     Ready(Nanos, Nanos),
     Snapshot(Snapshot),
     Done(Box<WorkerReport>),
@@ -193,7 +193,7 @@ struct Team {
 }
 
 impl Team {
-    /// What one of the workers tells next; `None` if it was waited for in vain for too long.
+    /// Returns the next message of a worker; `None` if the watchdog has given up waiting.
     fn listen(&mut self) -> Result<Option<Message>, RunError> {
         loop {
             // A thread that had ended before a silence has said all that it ever will.

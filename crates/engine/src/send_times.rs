@@ -1,4 +1,4 @@
-//! How surely the instants of sending are known.
+//! Instants of sending, and how certain they are.
 //!
 //! A flush sends many requests between two readings of the clock, and each request is given the begin of its
 //! share of that time. The shares are right as long as all sends take about as long. Where the scheduler
@@ -67,7 +67,7 @@ struct DoubtfulFlush {
     sends: u64,
     /// Usual duration of a send, in ns.
     usual: f64,
-    /// Whether the scheduler took the processor away meanwhile, or may have.
+    /// `true` if the scheduler took the processor away meanwhile, or may have.
     preempted: bool,
 }
 
@@ -78,8 +78,8 @@ impl DoubtfulFlush {
         self.last.since(self.first) - usual
     }
 
-    /// Whether a whole interruption, and not slower sends, explains the excess: there was one, and it took
-    /// more than twice as long as usual.
+    /// Returns `true` if a whole interruption, and not slower sends, explains the excess: it took more than
+    /// twice as long as usual, and longer than an interruption takes at least.
     fn is_interrupted(&self) -> bool {
         let excess = self.excess();
         let least = if self.preempted { LEAST_INTERRUPTION } else { LONGEST_CALL };
@@ -99,8 +99,8 @@ impl DoubtfulFlush {
         self.first + Nanos((place as f64 * self.usual) as u64)
     }
 
-    /// How far the share of this place may be wrong where sends were slower: all of the excess may lie before
-    /// it, or behind. The first one begins when the flush does.
+    /// Returns the largest error of the share at this place where sends were slower: all of the excess may
+    /// lie before it, or behind. The first send begins when the flush does.
     fn drift(&self, place: u64) -> Nanos {
         let most = if place == 0 { 0 } else { place.max(self.sends.saturating_sub(place)) };
         Nanos(self.excess().0 * most / self.sends)
@@ -111,7 +111,7 @@ impl DoubtfulFlush {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SendTime {
     pub(crate) at: Nanos,
-    /// Whether it may be wrong by more than a tenth of the service time.
+    /// `true` if it may be wrong by more than a tenth of the service time.
     pub(crate) uncertain: bool,
 }
 
@@ -221,7 +221,7 @@ impl SendTimes {
         }
     }
 
-    /// Whether it is time for [`adjust_limit`](Self::adjust_limit).
+    /// Returns `true` if it is time for [`adjust_limit`](Self::adjust_limit).
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.flushes >= FLUSHES_PER_LOOK

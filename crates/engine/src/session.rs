@@ -13,15 +13,15 @@ pub(crate) struct Session {
     pub(crate) home: u32,
     /// Global index of the iteration.
     pub(crate) index: u64,
-    /// Whether it belongs to the measured part.
+    /// `true` if it belongs to the measured part.
     pub(crate) measured: bool,
-    /// Its requests that are under way.
+    /// Number of its requests that are under way.
     pub(crate) outstanding: u32,
-    /// Whether one of its requests has ended badly.
+    /// Set once one of its requests has ended badly.
     pub(crate) failed: bool,
-    /// Whether nothing comes after its requests that are under way.
+    /// Set if nothing comes after its requests that are under way.
     pub(crate) stops: bool,
-    /// What it remembers.
+    /// The session's memory: its variables and the values of its steps.
     pub(crate) state: State,
 }
 

@@ -1,4 +1,4 @@
-//! How long the run control waits for workers that do not come back.
+//! The time for which the run control waits for workers that do not come back.
 
 use plimsoll_core::Nanos;
 

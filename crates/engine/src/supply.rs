@@ -75,7 +75,7 @@ impl ThreadTimes {
     }
 }
 
-/// What one worker takes of the bodies that were made before the run.
+/// One worker's share of the bodies that were made before the run.
 struct PrebuiltBodies {
     bodies: Arc<[SuppliedBody]>,
     /// The next one of this worker's, and how far it is to the one after that.
@@ -130,7 +130,7 @@ impl Queue {
     }
 }
 
-/// What a thread makes bodies with.
+/// State of a thread for making bodies.
 struct Own {
     maker: Box<dyn BodyMaker>,
     turns: Arc<SequenceAllocator>,
@@ -148,16 +148,16 @@ impl Own {
     }
 }
 
-/// How bodies were come by.
+/// Counts of the bodies taken, by origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BodyCount {
     /// Bodies that were taken.
     pub(crate) taken: u64,
-    /// Of them those that were made when they were due, for want of one that was made ahead.
+    /// Bodies that were made only when they were due, because none was ready.
     pub(crate) late: u64,
-    /// Of these those that had to be signed, too.
+    /// Late bodies that also had to be signed.
     pub(crate) unsigned: u64,
-    /// Bodies that were made ahead and not taken, because they were not to be sent at that time any more, or
+    /// Bodies that were made ahead and not taken, because they could not be sent at that time any more, or
     /// not yet.
     pub(crate) expired: u64,
 }
@@ -209,7 +209,7 @@ impl BodyQueues {
         Ok(Self { body_queues, bodies, signing })
     }
 
-    /// What the threads that make bodies ahead have used of the CPU so far.
+    /// Returns the CPU time that the threads which make bodies ahead have used so far.
     pub(crate) fn cpu(&self) -> MakingCpu {
         MakingCpu { bodies: self.bodies.read(), signing: self.signing.read() }
     }
@@ -246,7 +246,7 @@ impl BodyQueues {
         }
     }
 
-    /// How the bodies that were made for this run were come by.
+    /// Returns the counts of the bodies that were made for this run.
     pub(crate) fn count(&self) -> BodyCount {
         self.body_queues.iter().fold(BodyCount::default(), |sum, (stock, tap)| match tap {
             BodyQueue::Ready { .. } => sum,
@@ -285,8 +285,8 @@ pub(crate) fn body_of(
     made.body
 }
 
-/// Starts threads that make bodies ahead, so many at a time, until the queue that they fill is dropped. It
-/// has room for `depth` of them.
+/// Starts threads that make bodies ahead in batches of `batch`, until the queue that they fill is dropped.
+/// The queue has room for `depth` bodies.
 fn ahead(
     makers: impl Iterator<Item = Own>,
     worker: Shard,

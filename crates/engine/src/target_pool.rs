@@ -30,7 +30,7 @@ struct Stream {
     measured_from: Nanos,
     /// The pool's arrivals that were taken, of the measured part.
     taken: u64,
-    /// How far those that are due were counted.
+    /// Position up to which due arrivals were counted.
     scout: Option<Scout>,
 }
 
@@ -47,16 +47,16 @@ struct Scout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
     pub(crate) all: u64,
-    /// Those of the measured part.
+    /// Arrivals of the measured part.
     pub(crate) measured: u64,
-    /// Those of them whose scenario has no data any more.
+    /// Arrivals of the measured part whose scenario has no data any more.
     pub(crate) without_data: u64,
 }
 
 /// Arrivals that are drawn at the end of a load to be counted, at some ten nanoseconds each: about a second.
 const MOST_DRAWN: u64 = 100_000_000;
 
-/// What a server is called.
+/// The name of a server.
 #[derive(Debug)]
 pub(crate) struct Name {
     /// `host[:port]`.
@@ -81,7 +81,7 @@ impl Name {
     }
 }
 
-/// What is known about where a server is.
+/// State of finding a server's addresses.
 #[derive(Debug)]
 pub(crate) enum ResolveState {
     /// Its sites are known.
@@ -98,11 +98,11 @@ pub(crate) struct TargetPool {
     /// Index into the plan's targets, and into the worker's peers; behind those of the plan that of a server
     /// which came up while the run goes on, and none before that is found.
     pub(crate) target: usize,
-    /// How to speak to it.
+    /// The server's settings: protocol, TLS and addresses.
     pub(crate) server: Arc<Target>,
-    /// Whether its URLs are https.
+    /// `true` if its URLs are https.
     pub(crate) https: bool,
-    /// What its URL said, of a server that the plan does not name.
+    /// Origin in the URL that led to a server which the plan does not name.
     pub(crate) origin: Option<DynamicOrigin>,
     /// Only servers that the plan does not name have to be found.
     pub(crate) resolve_state: ResolveState,
@@ -110,9 +110,9 @@ pub(crate) struct TargetPool {
     pub(crate) available: VecDeque<u32>,
     /// Connections that are established or being established.
     pub(crate) open: u32,
-    /// How many of them are to be opened before the start.
+    /// Number of connections to open before the start.
     pub(crate) initial: u32,
-    /// Largest allowed number of them.
+    /// Largest allowed number of connections.
     pub(crate) max: u32,
     /// Closed model with a ramp: connections that are to begin their users when they are open.
     pub(crate) unfilled: u32,
@@ -123,20 +123,20 @@ pub(crate) struct TargetPool {
     /// Requests that were started and have no connection yet, each with its deadline: all connections are
     /// busy, and no more are allowed.
     pub(crate) waiting: VecDeque<(Nanos, InFlight)>,
-    /// Whether steps have limits of their own.
+    /// `true` if steps have time limits of their own.
     mixed_timeouts: bool,
     /// Where its connections go.
     pub(crate) target_addresses: TargetAddresses,
-    /// What its servers are called, by member of the pool.
+    /// Names of its servers, by member of the pool.
     names: Vec<Name>,
-    /// Those that begin here.
+    /// Scenarios that begin here.
     scenarios: Vec<u32>,
-    /// When they join.
+    /// Instants at which these scenarios join.
     joinings: Vec<Nanos>,
     round_robin: WeightedRoundRobin,
     /// The only scenario of the plan, if there is nothing to deal.
     only: Option<u32>,
-    /// Closed model: how many were dealt.
+    /// Closed model: number of iterations dealt so far.
     turn: u64,
     stream: Option<Stream>,
     /// Arrivals from this index on are beyond the iterations that were asked for.
@@ -145,7 +145,7 @@ pub(crate) struct TargetPool {
     pub(crate) users: u32,
     pub(crate) users_wanted: u32,
     failing_since: Option<Nanos>,
-    /// Open model whose connections grow: how many of them are not needed.
+    /// Open model whose connections grow: the number of them that is not needed.
     pub(crate) spare: Spare,
 }
 
@@ -278,27 +278,28 @@ impl TargetPool {
         self.resolve_state = ResolveState::Known;
     }
 
-    /// Whether its server is called like this.
+    /// Returns `true` if this is the name of its only server.
     pub(crate) fn is_called(&self, origin: Origin<'_>) -> bool {
         let same = |name: &Name| name.authority.eq_ignore_ascii_case(origin.authority);
         self.https == origin.https && self.only_name().is_some_and(same)
     }
 
-    /// Whether the server at this site is called like this.
+    /// Returns `true` if this is the name of the server at this site.
     pub(crate) fn is_at(&self, target_address: u32, origin: Origin<'_>) -> bool {
         self.https == origin.https
             && self.name_of(target_address).authority.eq_ignore_ascii_case(origin.authority)
     }
 
-    /// Whether one of the servers that the plan names for it is called like this, however it is written.
+    /// Returns `true` if this is the name of one of the servers that the plan names for it, however it is
+    /// written.
     pub(crate) fn has_member(&self, origin: Origin<'_>) -> bool {
         let Ok(wanted) = DynamicOrigin::read(origin.https, origin.authority) else { return false };
         let read = |name: &Name| DynamicOrigin::read(self.https, &name.authority);
         self.names.iter().any(|name| read(name).is_ok_and(|own| own.is(&wanted)))
     }
 
-    /// What its server is called. A pool has several: whoever names one of its members means that one, and a
-    /// request that went to the pool could come to another, which would send it back for ever.
+    /// Returns the name of its server; `None` for a pool of several. A URL that names one member means that
+    /// member: a request sent to the pool could come to another one, which would send it back for ever.
     fn only_name(&self) -> Option<&Name> {
         match self.names.as_slice() {
             [only] => Some(only),
@@ -306,23 +307,23 @@ impl TargetPool {
         }
     }
 
-    /// What its server is called, of a pool the first.
+    /// Returns the authority of its server; of the first one if the pool has several.
     pub(crate) fn authority(&self) -> &[u8] {
         self.names.first().map_or(&[], |name| &name.authority)
     }
 
-    /// The host of its server, of a pool that of the first.
+    /// Returns the host of its server; of the first one if the pool has several.
     pub(crate) fn host(&self) -> &[u8] {
         self.names.first().map_or(&[], |name| &name.host)
     }
 
-    /// The same, however it is written.
+    /// Returns `true` if this is the origin of its only server, however it is written.
     pub(crate) fn is(&self, dynamic_origin: &DynamicOrigin) -> bool {
         let read = |name: &Name| DynamicOrigin::read(self.https, &name.authority);
         self.only_name().is_some_and(|name| read(name).is_ok_and(|own| own.is(dynamic_origin)))
     }
 
-    /// What the server at this site is called.
+    /// Returns the name of the server at this site.
     #[inline]
     pub(crate) fn name_of(&self, target_address: u32) -> &Name {
         &self.names[self.target_addresses.member(target_address)]
@@ -354,7 +355,7 @@ impl TargetPool {
         None
     }
 
-    /// Whether iterations begin here.
+    /// Returns `true` if iterations begin here.
     pub(crate) fn has_scenarios(&self) -> bool {
         !self.scenarios.is_empty()
     }
@@ -406,7 +407,8 @@ impl TargetPool {
         self.scenarios.contains(&scenario).then_some(scenario)
     }
 
-    /// How many arrivals of the measured part are due before `until`, since the start, and were not taken.
+    /// Returns the number of arrivals of the measured part that are due before `until`, since the start, and
+    /// were not taken.
     pub(crate) fn backlog(&mut self, until: Nanos) -> u64 {
         let Some((next, _)) = self.peek() else { return 0 };
         if self.stream.as_ref().is_some_and(|stream| stream.arrivals.is_immediate()) {

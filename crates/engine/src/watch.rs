@@ -39,7 +39,8 @@ impl MachineWatch {
         self.sampler.as_ref().map(|_| clock::monotonic())
     }
 
-    /// What the machine did in an interval of the run that is complete; `None` if it is too early for a look.
+    /// Returns the activity of the machine in a completed interval of the run; `None` if it is too early for
+    /// a look.
     pub(crate) fn look(&mut self, interval: &Interval) -> Option<MachineInterval> {
         let sampler = self.sampler.as_mut()?;
         let now = clock::monotonic();
@@ -53,7 +54,7 @@ impl MachineWatch {
         Some(found)
     }
 
-    /// What does not change.
+    /// Returns the facts that do not change during the run.
     pub(crate) fn facts(&self) -> &MachineFacts {
         self.sampler.as_ref().map_or(&self.nothing, Sampler::facts)
     }

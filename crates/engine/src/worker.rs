@@ -87,18 +87,18 @@ const EVENTS_PER_PASS: u32 = 512;
 /// The name of the backend whose time is virtual.
 pub(crate) const SIMULATED: &str = "simulated";
 
-/// What a worker hands in at the end.
+/// The final report of a worker.
 #[derive(Debug)]
 pub struct WorkerReport {
     /// Which part of the run it carried out.
     pub shard: Shard,
     /// One per step of the plan.
     pub steps: Vec<StepRecord>,
-    /// What happened to connections.
+    /// Counts and times of the worker's connections.
     pub connections: ConnectionRecord,
     /// Where this worker's arrivals went.
     pub accounting: Accounting,
-    /// What the thread cost.
+    /// Cost of the worker's thread: its CPU time, passes and stalls.
     pub worker: WorkerRecord,
     /// One per target: facts of the first connection.
     pub peers: Vec<Peer>,
@@ -106,7 +106,7 @@ pub struct WorkerReport {
     pub tls_versions: BTreeMap<String, u64>,
     /// Measured responses by protocol.
     pub protocols: BTreeMap<&'static str, u64>,
-    /// What became of iterations.
+    /// Accounts of the iterations.
     pub iterations: IterationRecord,
     /// First error text of each class.
     pub error_examples: BTreeMap<String, String>,
@@ -116,13 +116,13 @@ pub struct WorkerReport {
     pub window: Nanos,
     /// Time from the end of the load to the end of the loop.
     pub drain: Nanos,
-    /// How late arrivals may have been started on purpose.
+    /// Longest time by which arrivals may have been started late on purpose.
     pub pacing_budget: Nanos,
-    /// What became of the log's entries.
+    /// Counts of the log's entries.
     pub log: LogRecord,
 }
 
-/// What a worker has beside its plan.
+/// Resources of a worker beside its plan.
 #[derive(Default)]
 pub struct Resources {
     /// Its share of the data sources.
@@ -178,7 +178,7 @@ struct Counts {
     /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
     script_failures: u64,
     ok_at_failure: u64,
-    /// Measured responses over HTTP/1.1 and HTTP/2.
+    /// Measured responses by protocol, in the order of [`PROTOCOLS`].
     answered: [u64; PROTOCOLS.len()],
 }
 
@@ -197,12 +197,12 @@ pub struct Worker<'p, B> {
     plan: &'p Plan,
     shard: Shard,
     control: Control,
-    /// How many of its changes were taken up.
+    /// Number of the control's changes that were taken up.
     heeded: u64,
-    /// Those of the plan's targets, in their order, and behind them those of servers that came up.
+    /// Pools of the plan's targets, in their order, followed by those of servers that came up during the run.
     pools: Vec<TargetPool>,
     directory: Arc<Directory>,
-    /// Lanes whose server is being looked for.
+    /// Number of pools whose server is being looked for.
     asked: u32,
     /// Other ways to write the authority of a server: whether it is https, the text, and its pool.
     spellings: Vec<(bool, Vec<u8>, u32)>,
@@ -242,11 +242,11 @@ pub struct Worker<'p, B> {
     body_queues: BodyQueues,
     scripts: Option<Box<dyn Scripts>>,
     tokens: TokenCache,
-    /// What clients do wrong on purpose, if they do.
+    /// Faults that clients make on purpose, if the plan has any.
     misbehaviour: Option<Box<Misbehaviour>>,
-    /// What is kept of responses, by step.
+    /// Parts of responses that are kept, by step.
     needs: Vec<Needs>,
-    /// Whether any body is.
+    /// Set if any bodies are kept.
     keeps_bodies: bool,
     captures: Captures,
     recorder: Recorder,
@@ -254,12 +254,12 @@ pub struct Worker<'p, B> {
     warmup: Recorder,
     /// The log of single requests.
     log: LogSink,
-    /// Whether it wants failed requests with both messages, or all that may have changed something: every
-    /// exchange is kept until it has ended.
+    /// Set if the log wants failed requests with both messages, or all requests that may have changed
+    /// something: every exchange is kept until it has ended.
     keeps: bool,
-    /// And those that end well.
+    /// Set if exchanges that end well are kept, too.
     keeps_good: bool,
-    /// What went wrong last, in words, until the next event.
+    /// The last error in words, until the next event.
     reason: Option<(ErrorClass, String)>,
     /// The connection on which a request is about to fail.
     blamed: Option<u32>,
@@ -270,7 +270,7 @@ pub struct Worker<'p, B> {
     times: Times,
     counts: Counts,
     record: WorkerRecord,
-    /// How the worker stood when it last told of it.
+    /// The status of the worker as it was last reported.
     told: Option<Box<WorkerStatus>>,
     peers: Vec<Peer>,
     tls_versions: BTreeMap<String, u64>,
@@ -279,7 +279,7 @@ pub struct Worker<'p, B> {
     written: Vec<u32>,
     /// Requests that wait for the flush, in the order of writing.
     unsent: Vec<Unsent>,
-    /// Bytes of them.
+    /// Bytes of the unsent requests.
     unsent_bytes: usize,
     /// The number of the next flush, from 1.
     flush_number: u64,
@@ -288,23 +288,23 @@ pub struct Worker<'p, B> {
     events: Vec<http2::Event>,
     overdue: Vec<u32>,
     plain: Vec<u8>,
-    /// What a protocol wants to send by itself.
+    /// Bytes that a protocol wants to send by itself.
     control_bytes: Vec<u8>,
     scratch: Vec<u8>,
     /// The request that is being written, as far as its step needs it.
     sent: SentRequest,
     /// Failed requests are logged: an HTTP/2 request that is being written.
     kept: SentRequest,
-    /// The cookies that it sends.
+    /// Scratch space for the cookies of the request that is being written.
     cookies: Vec<u8>,
-    /// What is to be known of requests, by step.
+    /// Properties of the steps' exchanges, by step.
     facts: Vec<Facts>,
     /// The request that a script makes.
     dynamic: DynamicRequest,
     /// The smallest limit for a response.
     shortest_timeout: Nanos,
     http2: http2::ClientOptions,
-    /// Whether there are steps whose responses are judged by their bodies alone.
+    /// Set if there are steps whose responses are judged by their bodies alone.
     judges_bodies: bool,
     /// For reactions that read and take nothing of a session; nothing is in it but working memory.
     no_session: Session,
@@ -313,11 +313,11 @@ pub struct Worker<'p, B> {
     /// For targets without a book of header blocks; nothing is in it.
     no_book: http2::HeaderBlockCache,
     open_now: u64,
-    /// As many connections may be open, to all servers together.
+    /// Limit of open connections to all servers together.
     most_open: u64,
     /// Open model whose connections grow: how many are needed.
     demand: Option<Demand>,
-    /// Whether an arrival waits because no further connection is needed for it.
+    /// Set while an arrival waits because no further connection is needed for it.
     held: bool,
     /// Connections that may still be opened for arrivals in this pass.
     openings: u32,
@@ -332,25 +332,25 @@ pub struct Worker<'p, B> {
     users_change: Nanos,
     /// End of the phase that is under way, on the driver's clock; never, without phases.
     border: Nanos,
-    /// Whether arrivals are over.
+    /// Set once arrivals are over.
     ended: bool,
-    /// Whether a response of this pass was told to the pacer: one is enough for its means.
+    /// Set once the pacer was told of a response of this pass: one is enough for its means.
     observed: bool,
     /// Responses in what is being handled.
     responses: u64,
-    /// Whether what is being handled was stamped by the kernel.
+    /// Set if the event being handled was stamped by the kernel.
     stamped: bool,
-    /// Whether something is sent because of a response, and not by the schedule alone.
+    /// Set if something is sent because of a response, and not by the schedule alone.
     follows: bool,
-    /// Whether the last pass left events for the next.
+    /// Set if the last pass left events for the next.
     more: bool,
     /// Begin and end of the last stall, and how far its end may still move. What was due before its end, and
     /// ended after its begin, met it: that is one comparison per request, and false for all of them while
     /// there was no stall.
     stalled: [Nanos; 3],
-    /// Since when an arrival is due and finds no connection.
+    /// Start of the time for which an arrival has been due without finding a connection.
     blocked_since: Option<Nanos>,
-    /// Whether the limit of connections is what blocks it.
+    /// Set if the limit of connections is what blocks it.
     blocked_at_limit: bool,
 }
 

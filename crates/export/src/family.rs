@@ -17,7 +17,7 @@ pub(crate) struct Family<'a> {
     pub(crate) points: Points<'a>,
 }
 
-/// What is counted, in the notation of UCUM.
+/// The unit of a family's values, in the notation of UCUM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     None,
@@ -28,13 +28,13 @@ pub(crate) enum Unit {
 
 /// The points of a family, of one kind.
 pub(crate) enum Points<'a> {
-    /// What only grows, and is whole.
+    /// Counters with whole values.
     Counts(Vec<(Labels<'a>, u64)>),
-    /// What only grows.
+    /// Counters with fractional values.
     Sums(Vec<(Labels<'a>, f64)>),
-    /// What is read.
+    /// Gauges: values as they were read last.
     Gauges(Vec<(Labels<'a>, f64)>),
-    /// Times.
+    /// Histograms of times.
     Times(Vec<(Labels<'a>, &'a Times)>),
 }
 
@@ -204,7 +204,8 @@ fn generator(totals: &Totals) -> Vec<Family<'_>> {
     ]
 }
 
-/// What the servers that are watched have taken.
+/// Returns the families of the watched servers: CPU time, memory, threads, descriptors, processes and storage
+/// traffic.
 fn servers(totals: &Totals) -> Vec<Family<'_>> {
     let (mut cpu, mut disk) = (Vec::new(), Vec::new());
     for server in &totals.servers {

@@ -50,8 +50,8 @@ pub fn request(totals: &Totals, resource: &[(String, String)]) -> Vec<u8> {
     request.into_bytes()
 }
 
-/// What a receiver did not take although its status says that all is well: how many points, and why.
-/// `None` if it took everything.
+/// Returns the points that a receiver rejected although its status is a success: their number, and the
+/// reason. `None` if it took everything.
 pub fn rejected(reply: &[u8]) -> Option<(u64, String)> {
     let partial = fields(reply).find_map(|(number, field)| match field {
         Field::Bytes(bytes) if number == 1 => Some(bytes),

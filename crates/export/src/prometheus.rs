@@ -1,4 +1,4 @@
-//! What a server of Prometheus reads: text, OpenMetrics, or protocol buffers with native histograms.
+//! Expositions that a Prometheus server reads: text, OpenMetrics, or protocol buffers with native histograms.
 //!
 //! - text: <https://prometheus.io/docs/instrumenting/exposition_formats/>
 //! - OpenMetrics 1.0: <https://prometheus.io/docs/specs/om/open_metrics_spec/>
@@ -15,7 +15,7 @@ use crate::totals::Totals;
 /// Values up to this count as zero in a native histogram: what the official clients take.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
-/// How metrics are exposed.
+/// Formats in which metrics are exposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposition {
     /// Text, version 0.0.4.
@@ -85,7 +85,7 @@ impl Exposition {
     }
 }
 
-/// What tells this run from others, as labels of a metric that is always 1.
+/// Returns a metric that is always 1 and whose labels identify this run.
 fn info(totals: &Totals) -> Family<'_> {
     let labels = totals.facts.iter().map(|(name, value)| (*name, value.as_str())).collect();
     Family {

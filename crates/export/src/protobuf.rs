@@ -129,7 +129,7 @@ pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Field<'_>
     })
 }
 
-/// What a field has.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field<'a> {
     /// Of a number of any kind, its bits.

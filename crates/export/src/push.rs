@@ -25,7 +25,7 @@ use exchange::Exchange;
 
 /// Longest time for one request: the default of OTLP (`OTEL_EXPORTER_OTLP_TIMEOUT`).
 const TIMEOUT: Nanos = Nanos::from_secs(10);
-/// What a request under way may still take when the run has ended.
+/// Time that a request under way may still take after the run has ended.
 const GRACE: Nanos = Nanos::from_millis(500);
 /// Longest time for the last request.
 const LAST_TIMEOUT: Nanos = Nanos::from_millis(1_500);
@@ -56,7 +56,7 @@ impl fmt::Display for PushError {
 
 impl std::error::Error for PushError {}
 
-/// What came of the requests to a receiver.
+/// Counts of the requests to a receiver, and the last error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushReport {
     /// Requests that it took.
@@ -120,12 +120,12 @@ impl Pusher {
     }
 }
 
-/// What a thread that panicked with the lock has left is as good as what it would have left.
+/// Locks a mutex even if a thread panicked while it held the lock: the value is no worse for that.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the thread does.
+/// The state and the loop of the sending thread.
 struct Loop<O> {
     exchange: Exchange<O>,
     resource: Vec<(String, String)>,

@@ -73,7 +73,7 @@ impl Times {
         self.sum_ns / 1e9
     }
 
-    /// How many values do not exceed each of the fixed limits, which are in seconds.
+    /// Returns each of the fixed limits, in seconds, with the number of values that do not exceed it.
     pub(crate) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut below = 0;
         BOUNDS.iter().zip(&self.fixed).map(move |(bound, count)| {
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// What a recorder tells of responses of these lengths.
+    /// Returns the delta that a recorder reports for responses with these times in nanoseconds.
     pub(crate) fn delta(lengths: &[u64]) -> Delta {
         let mut recorder = Recorder::new(&["step".to_owned()]);
         for &length in lengths {

@@ -1,4 +1,4 @@
-//! What became of a run so far, as monitoring systems count.
+//! Cumulative totals of a run so far, as monitoring systems count.
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::usage;
@@ -26,14 +26,14 @@ pub struct Totals {
     pub(crate) valid: Option<bool>,
 }
 
-/// What is not counted but read: as of the end of the last interval.
+/// Values that are read and not counted, as of the end of the last interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
     /// Iterations per second that are asked for; `None` in the closed model.
     pub target_per_second: Option<f64>,
     /// Whole responses per second of the last interval; `None` before the first one.
     pub achieved_per_second: Option<f64>,
-    /// Whether the run is paused.
+    /// `true` while the run is paused.
     pub paused: bool,
     /// Requests in flight.
     pub in_flight: u64,
@@ -56,7 +56,7 @@ pub(crate) struct ServerTotals {
     pub(crate) processes: u64,
     pub(crate) user: Nanos,
     pub(crate) system: Nanos,
-    /// What it moved; `None` from when it is not known on.
+    /// Its file use in total; `None` from the first interval in which that was not known.
     pub(crate) files: Option<FileUse>,
     /// Its gauges; `None` while it has no process.
     pub(crate) now: Option<ProcessUse>,
@@ -124,8 +124,8 @@ impl StepTotals {
 }
 
 impl Totals {
-    /// Those of a run that has not begun. `facts` are names and values that tell it from others: the version
-    /// of the program, the plan, the seed.
+    /// Returns the totals of a run that has not begun. `facts` are names and values that identify it: the
+    /// version of the program, the plan, the seed.
     pub fn new(outline: Outline, facts: Vec<(&'static str, String)>) -> Self {
         let steps = vec![StepTotals::default(); outline.steps.len()];
         Self { outline, facts, warmup: steps.clone(), measured: steps, ..Self::default() }

@@ -1,4 +1,4 @@
-//! What comes back, read where it lies: nothing is allocated, and no signature is looked at.
+//! Answers of a replica, parsed in place: nothing is allocated, and no signature is verified.
 
 use crate::cbor::{Item, Reader, Undecodable};
 use crate::certificate::Certificate;
@@ -98,7 +98,7 @@ fn optional_text<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Undecod
     }
 }
 
-/// What became of a call.
+/// Status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestStatus<'a> {
     /// Nothing is known of it, or nothing any more.
@@ -119,12 +119,12 @@ pub enum RequestStatus<'a> {
 }
 
 impl<'a> RequestStatus<'a> {
-    /// Whether it will not change any more.
+    /// Returns `true` if the status will not change any more.
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Replied { .. } | Self::Rejected(_) | Self::Done)
     }
 
-    /// What a tree says of a call; `None` if it does not show it.
+    /// Reads the status of a call from a tree; `None` if the tree does not show the call.
     pub(crate) fn read(tree: Tree<'a>, id: &RequestId) -> Result<Option<Self>, Undecodable> {
         let call = match tree.branch(&[b"request_status", &id.0])? {
             Branch::There(call) => call,
@@ -164,11 +164,11 @@ impl<'a> RequestStatus<'a> {
     }
 }
 
-/// What a certificate says of a call, without looking at its signature. A certificate that does not show the
-/// call says [`Unknown`](RequestStatus::Unknown).
+/// Reads the status of a call from a certificate, without verifying the signature. A call that the
+/// certificate does not show is [`Unknown`](RequestStatus::Unknown).
 ///
 /// # Errors
-/// It cannot be read.
+/// The certificate cannot be decoded.
 pub fn request_status<'a>(certificate: &'a [u8], id: &RequestId) -> Result<RequestStatus<'a>, Undecodable> {
     let tree = Certificate::read(certificate)?.tree;
     Ok(RequestStatus::read(tree, id)?.unwrap_or(RequestStatus::Unknown))
@@ -177,9 +177,9 @@ pub fn request_status<'a>(certificate: &'a [u8], id: &RequestId) -> Result<Reque
 /// The answer to `/api/v2/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplicaStatus<'a> {
-    /// The root key as DER; a replica in front of which somebody stands may not tell it.
+    /// The root key as DER. A replica behind a proxy may not report it.
     pub root_key: Option<&'a [u8]>,
-    /// What the replica says of its health.
+    /// Health as the replica reports it.
     pub health: Option<&'a str>,
 }
 
@@ -201,7 +201,7 @@ impl<'a> ReplicaStatus<'a> {
         Ok(Self { root_key, health })
     }
 
-    /// Whether the replica takes requests. One that says nothing of its health does.
+    /// Returns `true` if the replica takes requests. One that does not report its health counts as healthy.
     pub fn is_healthy(&self) -> bool {
         self.health.is_none_or(|health| health == "healthy")
     }

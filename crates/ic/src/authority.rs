@@ -1,4 +1,4 @@
-//! Who certifies: the key of a subnet, for tests and for servers that stand for one.
+//! The certifying key of a subnet, for tests and for servers that stand in for a subnet.
 
 use std::fmt;
 

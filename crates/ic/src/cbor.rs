@@ -13,9 +13,9 @@ pub(crate) const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 /// Why bytes are not the CBOR that was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
-    /// Where it was found out.
+    /// Byte offset at which the problem was found.
     pub at: usize,
-    /// What was found out, without the place.
+    /// Description of the problem, without the position.
     pub problem: &'static str,
 }
 
@@ -63,12 +63,12 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// How many bytes were read.
+    /// Returns the number of bytes read so far.
     pub const fn position(&self) -> usize {
         self.at
     }
 
-    /// What was not read yet.
+    /// Returns the bytes not read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -248,11 +248,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many items the array that comes next has, behind any tags; of one of indefinite length it is an
-    /// error to ask.
+    /// Reads the head of the next array, behind any tags, and returns its number of items.
     ///
     /// # Errors
-    /// As [`next_item`](Self::next_item); it is something else.
+    /// As [`next_item`](Self::next_item). Anything other than an array is an error, and so is an array of
+    /// indefinite length.
     pub fn array(&mut self) -> Result<u64, Undecodable> {
         match self.untagged()? {
             Item::Array(Some(items)) => Ok(items),

@@ -17,7 +17,7 @@ use crate::tree::{Branch, Lookup, Tree, leb128};
 /// The domain of signatures in G1 (RFC 9380 names the suite).
 pub(crate) const DOMAIN: &[u8] = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_";
 
-/// What is signed to certify a tree with this root.
+/// Returns the message that is signed to certify a tree with this root.
 pub(crate) fn root_message(root: &Hash) -> [u8; 46] {
     let mut message = [0; 46];
     message[..14].copy_from_slice(b"\x0dic-state-root");
@@ -40,7 +40,7 @@ pub enum CertificateError {
     },
     /// Its time lies further ahead than clocks differ.
     FromTheFuture {
-        /// How far ahead of now.
+        /// Distance from now.
         by: Duration,
     },
     /// It is of a subnet that does not have the canister.
@@ -126,7 +126,7 @@ pub struct Verifier {
     pub root: RootKey,
     /// Older certificates prove nothing any more.
     pub max_age: Duration,
-    /// So far ahead may the clock of a replica be.
+    /// Furthest that a replica's clock may be ahead.
     pub max_ahead: Duration,
 }
 
@@ -203,7 +203,8 @@ impl Verifier {
     }
 }
 
-/// Whether a subnet has a canister: by the list of its ranges, or by their parts below a path of their own.
+/// Reports whether a subnet has a canister, by the list of its ranges or by the parts of that list below a
+/// path of their own.
 fn has_canister(tree: Tree<'_>, subnet: &[u8], canister: &[u8]) -> Result<bool, Undecodable> {
     if let Lookup::Found(ranges) = tree.lookup(&[b"subnet", subnet, b"canister_ranges"])? {
         return is_in_ranges(ranges, canister);
@@ -216,7 +217,7 @@ fn has_canister(tree: Tree<'_>, subnet: &[u8], canister: &[u8]) -> Result<bool, 
     Ok(found.is_some())
 }
 
-/// Whether one of these ranges, pairs of a first and a last canister, has the canister.
+/// Returns `true` if one of these ranges, pairs of a first and a last canister, contains the canister.
 fn is_in_ranges(ranges: &[u8], canister: &[u8]) -> Result<bool, Undecodable> {
     let mut reader = Reader::new(ranges);
     for _ in 0..reader.array()? {
@@ -231,7 +232,7 @@ fn is_in_ranges(ranges: &[u8], canister: &[u8]) -> Result<bool, Undecodable> {
     Ok(false)
 }
 
-/// What a certificate proves.
+/// The tree and the time that a verified certificate proves.
 #[derive(Clone, Copy, Debug)]
 pub struct Verified<'a> {
     /// Its tree.
@@ -241,7 +242,7 @@ pub struct Verified<'a> {
 }
 
 impl<'a> Verified<'a> {
-    /// What became of a call.
+    /// Returns the status of a call.
     ///
     /// # Errors
     /// The tree cannot be read, or does not show the call.

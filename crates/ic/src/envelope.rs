@@ -16,18 +16,18 @@ const MAX_FIELDS: usize = 16;
 pub struct Envelope<'a> {
     /// Its id, whatever fields it has.
     pub id: RequestId,
-    /// Who says to have sent it.
+    /// Claimed sender; [`authenticate`](Self::authenticate) verifies it.
     pub sender: Principal,
     /// When it loses its validity, in nanoseconds since 1970.
     pub ingress_expiry_ns: u64,
-    /// What is asked for.
+    /// The request itself.
     pub content: Content<'a>,
     public_key_der: Option<&'a [u8]>,
     signature: Option<&'a [u8]>,
     delegated: bool,
 }
 
-/// What a message asks for.
+/// Request that a message carries.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     /// A call of a canister.
@@ -114,10 +114,10 @@ impl<'a> Envelope<'a> {
         Ok(Self { id, sender, ingress_expiry_ns, content: asked, public_key_der, signature, delegated })
     }
 
-    /// Whether its sender has sent it.
+    /// Verifies that the claimed sender has sent the message.
     ///
     /// # Errors
-    /// That is not shown.
+    /// The message does not prove its sender.
     pub fn authenticate(&self) -> Result<(), NotTheSender> {
         match (self.public_key_der, self.signature) {
             _ if self.delegated => Err(NotTheSender::Delegated),
@@ -145,7 +145,7 @@ fn optional_bytes<'a>(value: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Undeco
     }
 }
 
-/// What a content says.
+/// Fields of the content, as far as they were read.
 #[derive(Default)]
 struct Fields<'a> {
     request_type: Option<&'a str>,

@@ -1,9 +1,9 @@
-//! How long a message may be taken in.
+//! The window in which a replica accepts a message.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How far ahead of a replica's clock the expiry of a message may lie.
+/// Furthest that the expiry of a message may lie ahead of a replica's clock.
 pub const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
 /// Why a replica refuses an expiry.
@@ -37,11 +37,11 @@ impl fmt::Display for BadExpiry {
 
 impl std::error::Error for BadExpiry {}
 
-/// Whether a replica whose clock shows `now_ns` takes in a message that expires at `expiry_ns`, both in
+/// Checks that a replica whose clock shows `now_ns` accepts a message that expires at `expiry_ns`, both in
 /// nanoseconds since 1970.
 ///
 /// # Errors
-/// It does not, and why.
+/// The reason why the replica refuses the message.
 pub fn check(expiry_ns: u64, now_ns: u64) -> Result<(), BadExpiry> {
     let most = now_ns.saturating_add(MAX_AHEAD.as_nanos() as u64);
     if expiry_ns < now_ns {

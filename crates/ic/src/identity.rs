@@ -1,4 +1,4 @@
-//! Who sends messages, and signs them.
+//! Identities: senders of messages, and the keys that sign for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::pem::{self, Secret};
 use crate::principal::Principal;
 use crate::{Hash, der};
 
-/// Who sends messages. Cloning one is counting a reference; threads may share one.
+/// Sender of messages, anonymous or with a key. Cloning only counts a reference, and threads may share one.
 ///
 /// Keys of Ed25519 and P-256 sign with AWS-LC (133,000 signatures of a request id by Ed25519 per second on a
 /// core that makes 48,000 with ring and 72,000 with ed25519-dalek), those of secp256k1 with libsecp256k1
@@ -24,7 +24,7 @@ use crate::{Hash, der};
 #[derive(Clone, Debug)]
 pub struct Identity(Option<Arc<Signer>>);
 
-/// Who has a key.
+/// A sender with a key.
 struct Signer {
     key: Key,
     public_key_der: Vec<u8>,
@@ -46,9 +46,9 @@ impl fmt::Debug for Signer {
 /// Why a file gives no identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadKey {
-    /// What is wrong with the file.
+    /// Problem with the file.
     pub problem: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub hint: String,
 }
 
@@ -146,7 +146,7 @@ impl Identity {
         }
     }
 
-    /// Whether nothing is signed.
+    /// Returns `true` if messages are not signed.
     pub const fn is_anonymous(&self) -> bool {
         self.0.is_none()
     }
@@ -156,7 +156,7 @@ impl Identity {
         self.0.as_ref().map_or(Principal::anonymous(), |signer| signer.sender)
     }
 
-    /// The public key as DER (SubjectPublicKeyInfo); none of whoever signs nothing.
+    /// The public key as DER (SubjectPublicKeyInfo); `None` for the anonymous identity.
     pub fn public_key_der(&self) -> Option<&[u8]> {
         self.0.as_ref().map(|signer| signer.public_key_der.as_slice())
     }
@@ -187,8 +187,8 @@ impl Identity {
     }
 }
 
-/// Whether the holder of this public key, Ed25519, secp256k1 or P-256 as DER, has signed `message`. A key of
-/// another kind has not.
+/// Returns `true` if the holder of this public key (Ed25519, secp256k1 or P-256, as DER) has signed
+/// `message`. Keys of other kinds never verify.
 pub fn is_signed_by(public_key_der: &[u8], message: &[u8], signature: &[u8]) -> bool {
     if let Some(key) = der::key_of(public_key_der, der::ED25519, None) {
         return UnparsedPublicKey::new(&ED25519, key).verify(message, signature).is_ok();

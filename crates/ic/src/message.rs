@@ -7,7 +7,7 @@ use crate::hash::{Hash, Value, hash_of_pairs, sha256};
 use crate::identity::Identity;
 use crate::principal::{Principal, hex};
 
-/// What stands before a request id where it is signed.
+/// Domain separator: the bytes before a request id in the signed message.
 pub(crate) const REQUEST_DOMAIN: &[u8; 11] = b"\x0aic-request";
 
 /// The representation-independent hash of a message, under which its fate is asked for.
@@ -27,7 +27,7 @@ impl fmt::Debug for RequestId {
 }
 
 impl RequestId {
-    /// What is signed for the message with this id.
+    /// Returns the bytes that are signed for the message with this id.
     pub fn signable(&self) -> [u8; 43] {
         let mut signable = [0; 43];
         signable[..REQUEST_DOMAIN.len()].copy_from_slice(REQUEST_DOMAIN);
@@ -36,7 +36,7 @@ impl RequestId {
     }
 }
 
-/// What a canister is asked for.
+/// Kind of a call to a canister.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An answer of one replica, which changes nothing.
@@ -199,7 +199,7 @@ impl Stencil {
         id
     }
 
-    /// Who sends.
+    /// Returns the identity that sends the messages.
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }

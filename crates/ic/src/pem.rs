@@ -119,7 +119,7 @@ fn sec1(der: &[u8]) -> Result<Secret, BadKey> {
     }
 }
 
-/// What a secret of this curve is; `None` if no key of it is taken.
+/// Returns the constructor of a secret of this curve; `None` if its keys are not accepted.
 fn curve_of(oid: &[u8]) -> Option<fn([u8; 32]) -> Secret> {
     match oid {
         der::SECP256K1 => Some(Secret::Secp256k1),

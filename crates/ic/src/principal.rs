@@ -7,7 +7,7 @@ use std::str::FromStr;
 const MAX_BYTES: usize = 29;
 /// RFC 4648 section 6, in lower case.
 const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-/// What the text of a principal in the old form begins with.
+/// Prefix of the text of a principal in the old form.
 const OLD_FORM: &str = "ic:";
 /// A self-authenticating principal: the hash of a public key, and its kind.
 const SELF_AUTHENTICATING: u8 = 2;
@@ -17,7 +17,7 @@ const ANONYMOUS: u8 = 4;
 /// A principal: up to 29 bytes that name a user or a canister. The default one is the management canister.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Principal {
-    /// Those that are used, and zeros.
+    /// The used bytes, padded with zeros.
     bytes: [u8; MAX_BYTES],
     length: u8,
 }
@@ -25,9 +25,9 @@ pub struct Principal {
 /// Why a text names no principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPrincipal {
-    /// What is wrong, with the text that was given.
+    /// Description of the problem, with the text that was given.
     pub problem: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub hint: &'static str,
 }
 

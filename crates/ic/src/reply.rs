@@ -6,10 +6,10 @@ use crate::hash::{Value, hash_of_map};
 use crate::identity::Identity;
 use crate::message::RequestId;
 
-/// What a node's signature stands for ("Query call" in the interface specification).
+/// Domain separator of a node's signature ("Query call" in the interface specification).
 const RESPONSE_DOMAIN: &[u8] = b"\x0bic-response";
 
-/// What comes of a query.
+/// Result of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryResult<'a> {
     /// The reply.

@@ -3,15 +3,15 @@
 use crate::cbor::{Item, Reader, Undecodable};
 use crate::hash::{Hash, sha256};
 
-/// How deep the nodes of a tree may lie in each other. A subnet's tree has four labels above each other, with
-/// as many forks between two of them as its number of requests has digits in base two.
+/// Maximum nesting depth of a tree's nodes. A subnet's tree has four labels above each other, and between two
+/// of them as many forks as its number of requests has digits in base two.
 const MAX_DEPTH: usize = 192;
 
 /// A hash tree, as a certificate contains it. Reading what is no tree gives errors; nothing is checked ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a>(Reader<'a>);
 
-/// What a tree says of a path.
+/// Result of looking up the value at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup<'a> {
     /// It has this value.
@@ -22,7 +22,7 @@ pub enum Lookup<'a> {
     Unknown,
 }
 
-/// What a tree says of a part of itself.
+/// Result of looking up the part of a tree below a path.
 pub(crate) enum Branch<'a> {
     There(Tree<'a>),
     Absent,

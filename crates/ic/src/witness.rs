@@ -134,7 +134,7 @@ fn close_certificate(signature: &[u8], delegation: Option<&Delegation>, out: &mu
     }
 }
 
-/// What a subnet shows to prove its key: a certificate of the root subnet.
+/// A subnet's proof of its key: a certificate of the root subnet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delegation {
     /// The subnet's principal.
@@ -152,7 +152,7 @@ pub fn certificate(authority: &Authority, tree: &Node, delegation: Option<&Deleg
     out
 }
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing is known of it.
@@ -186,7 +186,7 @@ impl Rejection {
 }
 
 impl Outcome {
-    /// What a certificate has below the id of a call.
+    /// Returns the tree that a certificate has below the id of a call.
     pub fn tree(&self) -> Node {
         let status = |status: &str| (b"status".to_vec(), Node::leaf(status.as_bytes()));
         Node::forest(match self {
@@ -207,8 +207,8 @@ impl Outcome {
     }
 }
 
-/// What became of many calls, under one signature. A certificate for any one of them shows that one and the
-/// time; the others are cut off.
+/// Outcomes of many calls, under one signature. A certificate for any one of them shows that call and the
+/// time; the other calls are pruned.
 #[derive(Debug)]
 pub struct Round {
     /// In the order of their ids.

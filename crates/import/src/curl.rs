@@ -143,7 +143,7 @@ fn take(
     }
 }
 
-/// What the options say, put together.
+/// Combined effect of the options of one command.
 #[derive(Default)]
 struct Command {
     urls: Vec<(String, String)>,
@@ -282,7 +282,8 @@ impl Command {
         }
     }
 
-    /// Whether the requests have credentials of their own, which are sent in place of those in the URL.
+    /// Returns `true` if the requests have credentials of their own, which are sent in place of those in the
+    /// URL.
     fn has_authorization(&self) -> bool {
         let header = |(name, ..): &(String, String, String)| name.eq_ignore_ascii_case("authorization");
         self.headers.iter().any(header)
@@ -406,7 +407,8 @@ impl Command {
     }
 }
 
-/// Whether a header asks for the connection to be closed, which is a matter of the whole run in a plan.
+/// Returns `true` if a header asks for the connection to be closed, which in a plan is a setting of the whole
+/// run.
 fn is_close(name: &str, value: &str) -> bool {
     name.trim().eq_ignore_ascii_case("connection") && value.trim().eq_ignore_ascii_case("close")
 }

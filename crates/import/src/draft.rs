@@ -39,7 +39,8 @@ pub(crate) fn request(method: &str, url: impl Into<String>) -> StepSpec {
     step
 }
 
-/// Whether `method` can be sent: a token of RFC 9110 section 5.6.2.
+/// Returns `true` if `text` is a token of RFC 9110 section 5.6.2, so that it can be sent as a method or a
+/// header name.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))

@@ -1,4 +1,4 @@
-//! What is found while a source is read: notes and problems.
+//! Findings made while a source is read: notes and problems.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::Imported;
 pub struct Note {
     /// Where it stands: a JSON Pointer (RFC 6901), a line, or an option.
     pub at: String,
-    /// What the source says, in short.
+    /// Short quotation from the source.
     pub said: String,
-    /// What happens instead.
+    /// The action taken instead, or the meaning in the plan file.
     pub becomes: String,
 }
 
@@ -74,7 +74,7 @@ impl Findings {
         self.problems.push(Problem::new(located(at, message)).with_hint(hint));
     }
 
-    /// Whether something is wrong so far: what is missing then may only follow from that.
+    /// Returns `true` if there is a problem so far: further gaps may merely follow from it.
     pub(crate) fn has_problems(&self) -> bool {
         !self.problems.is_empty()
     }
@@ -145,8 +145,8 @@ impl Findings {
     }
 }
 
-/// What a plan refuses of a document with these settings. Scripts and XPath are looked at where there is what
-/// runs them.
+/// Returns the problems that resolving a plan of the document with these settings finds. Scripts and XPath
+/// are left out, since they are checked where their engines are available.
 fn refused(document: &Document, run: Settings, folder: &Path, files: &dyn Files) -> Problems {
     let mut requests = document.clone();
     requests.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };

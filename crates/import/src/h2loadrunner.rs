@@ -53,12 +53,12 @@ fn is_comment(key: &str) -> bool {
     key.starts_with('_')
 }
 
-/// What is spoken with the servers.
+/// Protocol spoken with the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spoken {
     Http1,
     Http2,
-    /// What the server chooses.
+    /// The one that the server chooses.
     Either,
 }
 
@@ -76,9 +76,9 @@ struct Importer<'a> {
     /// `host:port`.
     authority: String,
     spoken: Spoken,
-    /// Whether requests to other authorities get connections of their own.
+    /// Set when requests to other authorities get connections of their own.
     follows_authority: bool,
-    /// The origins of these.
+    /// Origins of these authorities.
     others: BTreeSet<String>,
     threads: u64,
     clients: u64,

@@ -14,14 +14,14 @@ use crate::draft::{self, Url, text};
 use crate::findings::Findings;
 use crate::source::{self, Object};
 
-/// How a recording is read.
+/// Options for reading a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether gaps between requests become think time.
+    /// `true` if gaps between requests become think time.
     pub think: bool,
     /// Only requests to this host, if one is given: `host` or `host:port`.
     pub only: Option<String>,
-    /// Whether responses have to have the status that they had in the recording.
+    /// `true` if responses must have the same status as in the recording.
     pub expect_status: bool,
 }
 

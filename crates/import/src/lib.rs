@@ -33,11 +33,11 @@ mod yaml;
 pub use findings::Note;
 use plimsoll_plan::document::Document;
 
-/// What an importer makes of a source.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The plan file.
     pub document: Document,
-    /// What is not in it, or differs, in the order of the source.
+    /// Parts of the source that are left out or differ, in the order of the source.
     pub notes: Vec<Note>,
 }

@@ -47,7 +47,8 @@ fn identifier(text: &str) -> String {
     }
 }
 
-/// Whether templates understand `name` already, or a longer form of it (`timestamp_ms`, `random_int`).
+/// Returns `true` if templates already give a meaning to `name`, or to a word that it extends
+/// (`timestamp_ms`, `random_int`).
 fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|word| {
         name.strip_prefix(word).is_some_and(|rest| {

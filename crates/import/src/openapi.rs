@@ -16,7 +16,7 @@ use crate::findings::Findings;
 use crate::source::Object;
 use crate::{Imported, yaml};
 
-/// How a description is read.
+/// Options for reading a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The server to ask, instead of the first one of the description.
@@ -141,7 +141,7 @@ impl<'a> Api<'a> {
         url
     }
 
-    /// What `value` refers to, if it is a `$ref` into this file; itself if it is none.
+    /// Follows `value` if it is a `$ref` into this file, and returns it unchanged if it is no reference.
     fn resolve(&mut self, value: &'a Value, at: &str) -> Option<&'a Value> {
         let mut value = value;
         // References to references are followed only so far: they may go in circles.

@@ -146,7 +146,7 @@ impl<'a> Object<'a> {
         self.members.get(key).filter(|value| !value.is_null())
     }
 
-    /// Whether there is such a member.
+    /// Returns `true` if there is such a member, and it is not `null`.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.members.get(key).is_some_and(|value| !value.is_null())
     }

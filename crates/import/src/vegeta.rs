@@ -13,10 +13,10 @@ use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
 use crate::source::{self, Object};
 
-/// How targets are read.
+/// Options for reading targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Whether the targets become the steps of one scenario instead of one scenario each.
+    /// `true` if the targets become the steps of one scenario instead of one scenario each.
     pub steps: bool,
 }
 

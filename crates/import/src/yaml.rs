@@ -144,7 +144,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// What a plain scalar is, by the core schema of YAML 1.2 (section 10.3.2).
+/// Resolves a plain scalar by the core schema of YAML 1.2 (section 10.3.2).
 fn scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,

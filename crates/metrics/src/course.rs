@@ -1,11 +1,11 @@
-//! How a run went over time: whether it became steady, and whether requests piled up.
+//! The course of a run over time: its steady state, and requests that pile up.
 
 use plimsoll_core::Nanos;
 use plimsoll_statistics::{FEWEST_STEADY_SLICES, Growth, Little, Steady, SteadyPoint, Unsteady, steady};
 
 use crate::{Interval, Model, RunRecord, figure};
 
-/// Whether, and from when on, a run was in a steady state.
+/// The begin of a run's steady state, if it reached one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Steadiness {
     /// From this time on, since the start of the run. That of the measured part if it was steady throughout.
@@ -34,7 +34,8 @@ fn rate(count: u64, interval: &Interval) -> f64 {
     count as f64 / interval.length.as_secs_f64()
 }
 
-/// Whether the same load was asked for throughout: of another one no steady state is to be expected.
+/// Returns `true` if the same load was asked for throughout. Under a changing load no steady state is to be
+/// expected.
 fn is_constant(record: &RunRecord, intervals: &[&Interval]) -> bool {
     if !record.rate_changes.is_empty() {
         return false;
@@ -88,8 +89,9 @@ pub fn steadiness(record: &RunRecord) -> Steadiness {
     }
 }
 
-/// Whether requests piled up under a constant load of the open model: in flight, or due and not started, as
-/// far as that is known interval by interval. See [`plimsoll_statistics::growth`].
+/// Returns the growth of the backlog if requests piled up under a constant load of the open model. The
+/// backlog is the requests in flight, plus those due and not started as far as they are known interval by
+/// interval. See [`plimsoll_statistics::growth`].
 pub fn growth(record: &RunRecord) -> Option<Growth> {
     let intervals = whole(record);
     if record.model != Model::Open || !is_constant(record, &intervals) {

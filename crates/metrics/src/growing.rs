@@ -24,14 +24,14 @@ pub struct GrowingRecord {
     watched: Nanos,
 }
 
-/// What is known of a run before it begins.
+/// Facts of a run that are known before it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
     /// Open or closed.
     pub model: Model,
     /// Length of the warm-up.
     pub warmup: Nanos,
-    /// Whether the plan asks for the smallest start lag.
+    /// `true` if the plan asks for the smallest start lag.
     pub precise: bool,
     /// Open model: whether arrivals are requests, and not iterations.
     pub paces_requests: bool,
@@ -166,7 +166,8 @@ impl GrowingRecord {
     }
 }
 
-/// What a thread used in the time for which it was watched, as a worker's use of its wall time.
+/// Sets the CPU time and run delay of a worker: those of its thread while it was watched, scaled to the
+/// worker's wall time.
 fn set_use(worker: &mut WorkerRecord, thread: &ThreadUse, watched: Nanos) {
     let scale = |time: Nanos| match watched {
         Nanos::ZERO => Nanos::ZERO,

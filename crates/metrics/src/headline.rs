@@ -51,7 +51,7 @@ impl RunOutcome {
         }
     }
 
-    /// What people read first.
+    /// Returns the word that people read first, in capitals.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -104,39 +104,40 @@ pub struct RunFacts {
     pub errors: [u64; ErrorClass::COUNT],
     /// The ones that timed out.
     pub timed_out: u64,
-    /// Those that timed out or were in flight at the end, if the generator's own standing still cannot be
-    /// why.
+    /// Requests that timed out or were in flight at the end, if the time for which the generator itself stood
+    /// still cannot be the cause.
     pub unanswered: u64,
     /// Failures of scripts, with and without a request.
     pub script_errors: u64,
     /// The thresholds, in the order of the plan.
     pub thresholds: Vec<ThresholdFacts>,
-    /// Whether the measurement is valid.
+    /// `true` if the measurement is valid.
     pub valid: bool,
     /// The codes of the reasons why it is not.
     pub invalid_reasons: Vec<String>,
-    /// What limited the run.
+    /// The limiting factor of the run.
     pub limited_by: LimitedBy,
-    /// Whether the run is over.
+    /// `true` if the run is over.
     pub is_over: bool,
-    /// Whether it was interrupted by a signal.
+    /// `true` if a signal interrupted the run.
     pub interrupted: bool,
-    /// What a check found to be wrong with the system under test, in a sentence.
+    /// The fault that a check found in the system under test, as a sentence.
     pub inconsistent: Option<String>,
 }
 
-/// What a headline says about a threshold. That it does not hold is proven if the measurement is valid, if
-/// errors that the target answered suffice for it, or if nothing succeeded by the target's doing; that it
-/// holds only if the measurement is valid.
+/// A threshold as a headline reports it. A failed threshold is proven to have failed if the measurement is
+/// valid, if errors that the target answered suffice for the failure, or if nothing succeeded by the target's
+/// doing. A threshold that holds is proven to hold only if the measurement is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThresholdFacts {
-    /// What has to hold, with what it is about: `p99<10ms of step "login"`.
+    /// The condition and its scope: `p99<10ms of step "login"`.
     pub text: String,
-    /// Whether it holds.
+    /// `true` if the threshold holds.
     pub passed: bool,
-    /// Whether errors that the target itself answered suffice for it not to hold.
+    /// `true` if errors that the target itself answered are enough to fail the threshold.
     pub failed_by_answers: bool,
-    /// Whether a figure shows that it does not hold; if not, it only cannot be shown to hold.
+    /// `true` if a figure shows that the threshold does not hold. A failed threshold without it merely cannot
+    /// be shown to hold.
     pub shown: bool,
     /// The figure, or why there is none.
     pub seen: String,
@@ -156,13 +157,13 @@ pub struct Headline {
 }
 
 impl RunFacts {
-    /// Those of a run that is over and has been judged.
+    /// Returns the facts of a run that is over and has been judged.
     pub fn of(record: &RunRecord) -> Self {
         Self::with_verdict(record, &record.verdict)
     }
 
-    /// Those of a run that is judged by `verdict`. Of one that goes on they are those so far, but for
-    /// `is_over` and the thresholds, which the caller sets.
+    /// Returns the facts of a run that `verdict` judges. For a run that goes on these are the facts so far,
+    /// except `is_over` and the thresholds, which the caller sets.
     pub fn with_verdict(record: &RunRecord, verdict: &Verdict) -> Self {
         Self {
             started: record.accounting.started.max(record.held_up()),
@@ -182,7 +183,6 @@ impl RunFacts {
         }
     }
 
-    /// Requests that failed or timed out.
     const fn bad(&self) -> u64 {
         // Counts may be those of a file, where nothing holds them to what a run can have.
         self.failed.saturating_add(self.timed_out)
@@ -193,7 +193,7 @@ impl RunFacts {
         answers.map(|class| self.errors[*class as usize]).fold(0, u64::saturating_add)
     }
 
-    /// Whether no request succeeded, and the generator cannot be the cause.
+    /// Returns `true` if no request succeeded and the generator cannot be the cause.
     fn nothing_succeeded(&self) -> bool {
         let waiting = self.started.saturating_sub(self.ok.saturating_add(self.bad()));
         let facts = self.answered().saturating_add(self.unanswered);
@@ -202,7 +202,7 @@ impl RunFacts {
             && (self.valid || facts.saturating_mul(2) > self.bad().saturating_add(waiting))
     }
 
-    /// Whether it is proven that one of the thresholds holds, or that it does not.
+    /// Returns `true` if it is proven that this threshold holds, or that it does not.
     pub fn is_proven(&self, threshold: &ThresholdFacts) -> bool {
         let failed = !threshold.passed;
         self.valid || (failed && (threshold.failed_by_answers || self.nothing_succeeded()))
@@ -367,7 +367,7 @@ fn unanswered(record: &RunRecord) -> u64 {
 }
 
 impl ThresholdFacts {
-    /// Those of a threshold that was judged.
+    /// Returns the facts of a threshold that was judged.
     pub fn of(result: &ThresholdResult) -> Self {
         let observed = result.observed.map(|observed| observed.to_string());
         let parts = [observed, result.reason.clone()];

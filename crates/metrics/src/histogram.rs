@@ -218,7 +218,7 @@ impl Histogram {
         is_one.then_some(histogram)
     }
 
-    /// What is known exactly, for [`restore`](Self::restore).
+    /// Returns the figures that are known exactly, for [`restore`](Self::restore).
     pub const fn exact(&self) -> Exact {
         if self.count == 0 {
             return Exact { min: 0, max: 0, sum: 0, overflow: 0 };
@@ -256,7 +256,7 @@ impl Histogram {
         self.count
     }
 
-    /// Whether nothing was recorded.
+    /// Returns `true` if nothing was recorded.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -330,13 +330,13 @@ impl Histogram {
         Some(highest_of(below.unwrap_or(index)))
     }
 
-    /// Whether there are enough values for any statement on percentile `p`, see [`samples_needed`].
+    /// Returns `true` if there are enough values for any statement on percentile `p`, see [`samples_needed`].
     pub fn enough_for(&self, p: f64) -> bool {
         self.count >= samples_needed(p)
     }
 
-    /// How many values were larger than `limit`, up to the resolution of a bucket: those in the bucket of
-    /// `limit` itself are not counted.
+    /// Returns the number of values larger than `limit`, up to the resolution of a bucket: values in the
+    /// bucket of `limit` itself are not counted.
     pub fn count_above(&self, limit: u64) -> u64 {
         if limit >= self.max {
             return 0;
@@ -366,7 +366,7 @@ impl Histogram {
     }
 }
 
-/// What is exact about a histogram although its values are kept in buckets.
+/// Figures of a histogram that are exact although its values are kept in buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exact {
     /// The smallest value; 0 without values, as all that follow.
@@ -386,7 +386,7 @@ pub struct Bucket {
     pub lowest: u64,
     /// Its largest value.
     pub highest: u64,
-    /// How many values it holds, more than zero.
+    /// Number of values in the bucket, above zero.
     pub count: u64,
 }
 
@@ -419,7 +419,7 @@ fn percentile_of(p: f64, total: u64, ascending: impl Iterator<Item = (u64, u64)>
     None
 }
 
-/// What a histogram counted in a time: ascending bucket numbers with their counts, all above zero.
+/// Counts that a histogram gained within a time: ascending bucket numbers with their counts, all above zero.
 ///
 /// The bucket numbers are those of every histogram of this program, so deltas of several workers add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -447,12 +447,12 @@ impl Delta {
         self.0.iter().map(|&(_, count)| count).sum()
     }
 
-    /// Whether nothing was counted.
+    /// Returns `true` if nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many values lie in buckets above that of `limit`.
+    /// Returns the number of values in buckets above the bucket of `limit`.
     pub fn count_above(&self, limit: u64) -> u64 {
         let index = index_of(limit).min(BUCKETS - 1) as u32;
         let from = self.0.partition_point(|&(bucket, _)| bucket <= index);
@@ -525,7 +525,7 @@ impl Delta {
         bytes.into()
     }
 
-    /// What was [packed](Self::packed).
+    /// Decodes a delta that was [packed](Self::packed).
     pub(crate) fn unpacked(bytes: &[u8]) -> Self {
         let mut bytes = bytes.iter();
         let mut next = || {

@@ -15,15 +15,15 @@ const SECOND: Nanos = Nanos::from_secs(1);
 /// The percentiles of [`Interval::response_time`], in its order; the last one is the maximum.
 pub const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 100.0];
 
-/// What one worker did in one interval. Made by [`Recorder::snapshot`](crate::Recorder::snapshot).
+/// The counts of one worker in one interval. Made by [`Recorder::snapshot`](crate::Recorder::snapshot).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The nominal end of the interval, the same on all workers, since the start of the run. Of the drain:
     /// when it was over.
     pub at: Nanos,
-    /// Whether the interval belongs to the warm-up.
+    /// `true` if the interval belongs to the warm-up.
     pub warmup: bool,
-    /// Whether it is what came after the end of the load.
+    /// `true` for the drain, the time after the end of the load.
     pub drain: bool,
     /// Arrivals that fell due in it (open model).
     pub scheduled: u64,
@@ -33,10 +33,10 @@ pub struct Snapshot {
     pub in_flight: u64,
     /// Connections open at its end.
     pub connections: u64,
-    /// What became of the requests of each step of the plan.
+    /// Outcomes of the requests, one tally per step of the plan.
     pub steps: Vec<Tally>,
-    /// How the worker stands, in the measured part and at the end of the load, where somebody wants to know;
-    /// not if that was told already.
+    /// Status of the worker at the end of the interval. Present in the measured part and at the end of the
+    /// load, if the run control asks for details; `None` if nothing has changed since the last one.
     pub worker_status: Option<Box<WorkerStatus>>,
 }
 
@@ -46,13 +46,12 @@ impl Snapshot {
         merged(&self.steps)
     }
 
-    /// Whether it tells nothing but gauges.
+    /// Returns `true` if the snapshot contains nothing but gauges.
     pub fn is_empty(&self) -> bool {
         self.scheduled == 0 && self.worker_status.is_none() && self.steps.iter().all(Tally::is_empty)
     }
 }
 
-/// Several tallies as one.
 fn merged(tallies: &[Tally]) -> Tally {
     let mut total = Tally::default();
     tallies.iter().for_each(|tally| total.merge(tally));
@@ -78,7 +77,7 @@ pub struct IntervalMerger {
 /// Intervals in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    /// How many cuts there are before it.
+    /// Number of cuts before the interval.
     segment: usize,
     measured: bool,
     /// Counted from the last cut.
@@ -208,7 +207,7 @@ impl IntervalMerger {
     }
 }
 
-/// What an interval keeps of its response times.
+/// Returns the [`PERCENTILES`] of the response times, which an interval keeps of them; `None` without any.
 fn times(tally: &Tally) -> Option<[u64; 5]> {
     (!tally.response_time.is_empty()).then(|| PERCENTILES.map(|p| tally.percentile(p).unwrap_or(0)))
 }

@@ -1,4 +1,4 @@
-//! What a run measured: per-worker recording, exact merging, and the verdict on the instrument.
+//! The measurements of a run: per-worker recording, exact merging, and the verdict on the instrument.
 //!
 //! Pure data: no clock, no socket, no lock. A worker owns one [`Recorder`] and gives it one [`Sample`] per
 //! ended request; the run control merges the workers' [`StepRecord`]s and [`Interval`]s into one

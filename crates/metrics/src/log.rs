@@ -28,7 +28,7 @@ pub struct LogEntry {
     pub step: u32,
     /// Status of its response, 0 if there was none.
     pub status: u16,
-    /// How it ended.
+    /// Outcome of the request.
     pub outcome: Outcome,
     /// done − intended; of a timeout, a lower bound.
     pub response_time: Nanos,
@@ -36,7 +36,7 @@ pub struct LogEntry {
     pub service_time: Option<Nanos>,
     /// Bytes of its response on the wire.
     pub bytes_received: u64,
-    /// Whether it belongs to the warm-up, and is in no figure.
+    /// `true` if the request belongs to the warm-up, and is in no figure.
     pub warmup: bool,
 }
 
@@ -62,7 +62,7 @@ impl LogEntry {
 pub struct FailedExchange {
     /// The same as in the log.
     pub entry: LogEntry,
-    /// What was wrong, in words; empty if the outcome says it all.
+    /// Reason for the failure, in words; empty if the outcome says it all.
     pub reason: String,
     /// The request: head and body as they were sent. Of HTTP/2, its fields as lines.
     pub request: Message,
@@ -77,7 +77,7 @@ pub struct Message {
     pub head: Vec<u8>,
     /// Its body, as far as it is kept.
     pub body: Vec<u8>,
-    /// How many bytes of the body are not here.
+    /// Number of bytes of the body that were cut off.
     pub cut: u64,
 }
 
@@ -101,7 +101,7 @@ impl Message {
     }
 }
 
-/// What leaves a worker.
+/// A batch that a worker hands over to the writer of the log.
 #[derive(Debug)]
 pub enum LogBatch {
     /// Entries of the log, in the order in which requests ended on one worker.
@@ -114,17 +114,17 @@ pub enum LogBatch {
     End,
 }
 
-/// What is to be logged.
+/// Choice of the requests that are logged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogOptions {
     /// The share of requests that is logged, from 0 (no log) to 1 (all).
     pub share: f64,
-    /// How many failed requests are kept with their messages, over all workers; 0: none.
+    /// Number of failed requests that are kept with their messages, over all workers; 0: none.
     pub failed: u64,
-    /// Whether those that did not fail are kept with them, as if they had.
+    /// Set to keep requests that did not fail as well, as if they had.
     pub good_too: bool,
-    /// Whether all requests that may have changed something are handed over: whole, however they ended, and
-    /// if they had not ended when the run stopped. Workers wait for room for them.
+    /// Set to hand over all requests that may have changed something: whole, however they ended, and even if
+    /// they had not ended when the run stopped. Workers wait for room for them.
     pub writes: bool,
     /// Bytes that are kept of a head, and of a body; usually [`FailedExchange::LONGEST`].
     pub longest: usize,
@@ -201,7 +201,8 @@ impl Default for LogSink {
 }
 
 impl LogSink {
-    /// Whether the next ended request is to be [pushed](Self::push). Draws the sample: ask once per request.
+    /// Returns `true` if the next ended request has to be [pushed](Self::push). Draws the sample: call it
+    /// once per request.
     #[inline]
     pub fn wants(&mut self) -> bool {
         self.share > 0 && self.random.bits() >> 1 < self.share
@@ -216,14 +217,14 @@ impl LogSink {
         }
     }
 
-    /// Whether failed requests are kept with their messages, so that these have to be at hand. Stays true
-    /// when the limit is reached.
+    /// Returns `true` if failed requests are kept with their messages, which therefore have to be at hand.
+    /// Stays `true` when the limit is reached.
     #[inline]
     pub fn keeps_failed(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0)
     }
 
-    /// Whether messages of requests that did not fail are to be at hand as well.
+    /// Returns `true` if messages of requests that did not fail have to be at hand as well.
     pub fn keeps_good(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.options.failed > 0 && shared.options.good_too)
     }
@@ -233,7 +234,7 @@ impl LogSink {
         self.shared.as_ref().map_or(0, |shared| shared.options.longest)
     }
 
-    /// Whether requests that may have changed something are to be [pushed](Self::push_write), all of them.
+    /// Returns `true` if all requests that may have changed something have to be [pushed](Self::push_write).
     #[inline]
     pub fn keeps_writes(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.options.writes)
@@ -255,8 +256,9 @@ impl LogSink {
         let _ = shared.send.send(LogBatch::Writes(batch));
     }
 
-    /// Whether an ended request, which failed or not, is to be [pushed](Self::push_failed): ask before its
-    /// messages are copied. One that is not wanted because of the limit is counted.
+    /// Returns `true` if an ended request, which failed or not, has to be [pushed](Self::push_failed). Takes
+    /// one of the remaining places: call it once per request, before copying its messages. A request that
+    /// finds no place left is counted as dropped.
     #[inline]
     pub fn wants_exchange(&mut self, failed: bool) -> bool {
         let wanted = |options: &LogOptions| options.failed > 0 && (failed || options.good_too);
@@ -296,7 +298,7 @@ impl LogSink {
         }
     }
 
-    /// What became of everything that was handed over; call [`flush`](Self::flush) before.
+    /// Returns the counts of everything that was handed over. Call [`flush`](Self::flush) before.
     pub const fn record(&self) -> LogRecord {
         self.record
     }

@@ -20,14 +20,13 @@ pub struct Objective {
     steps: Vec<usize>,
 }
 
-/// Which requests are bad.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bad {
     /// Good responses that took so many nanoseconds or longer; what timed out is bad however long it took.
     Slow(u64),
-    /// What failed or timed out.
+    /// Requests that failed or timed out.
     Failed,
-    /// What timed out.
+    /// Requests that timed out.
     TimedOut,
 }
 

@@ -37,7 +37,7 @@ pub struct PhaseOutline {
     pub at: Nanos,
     /// Its length as planned, above zero.
     pub length: Nanos,
-    /// Whether it is a part of the measured one: not the warm-up.
+    /// `true` if the phase belongs to the measured part, and not to the warm-up.
     pub measured: bool,
 }
 
@@ -62,8 +62,8 @@ impl Outline {
         names
     }
 
-    /// What rates are counted in: iterations, if those of some scenario are not one request each and arrivals
-    /// are iterations.
+    /// Returns the unit in which rates are counted: iterations, if arrivals are iterations and those of some
+    /// scenario are not one request each; otherwise requests.
     pub fn rate_unit(&self) -> RateUnit {
         match !self.paces_requests && self.scenarios.iter().any(|scenario| scenario.steps.len() != 1) {
             true => RateUnit::Iterations,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{Interval, Outline, figure};
 
-/// What the rate of a load is counted in.
+/// Unit in which the rate of a load is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateUnit {
     /// Requests, where every arrival is one: whole responses, against arrivals.

@@ -39,7 +39,7 @@ pub struct Sample {
     pub first_byte: Nanos,
     /// When its last byte arrived, or when it failed or timed out.
     pub done: Nanos,
-    /// How it ended.
+    /// Outcome of the request.
     pub outcome: Outcome,
     /// Status code of the response, 0 if there was none.
     pub status: u16,
@@ -89,8 +89,8 @@ pub struct StepRecord {
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
-    /// Those of `response_time` that met a stall of their worker: due or in flight in it, and ended after its
-    /// begin. They are in `response_time`, too.
+    /// Values of `response_time` whose requests met a stall of their worker: due or in flight during the
+    /// stall, and ended after it began. They are in `response_time`, too.
     pub response_in_stall: Histogram,
     /// The same of `service_time`.
     pub service_in_stall: Histogram,
@@ -114,7 +114,7 @@ pub struct ErrorExample {
     pub at: Nanos,
     /// The status of its response; 0 if none came whole.
     pub status: u16,
-    /// What was wrong, in words.
+    /// Reason for the failure, in words.
     pub reason: String,
     /// The first line of the response's body, or the title and first paragraph of a page of HTML; empty
     /// without one. Printable, at most 200 characters.
@@ -208,7 +208,7 @@ impl StepRecord {
 /// Values of a histogram that are lower bounds: the request had not ended when it was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Censored {
-    /// How many.
+    /// Number of these values.
     pub count: u64,
     /// The smallest of them: percentiles below it are exact, all others lower bounds. [`Nanos::MAX`] if none.
     pub from: Nanos,
@@ -241,14 +241,14 @@ pub struct Stall {
     pub worker: u32,
     /// When it began, since the start of the run.
     pub at: Nanos,
-    /// How long it lasted.
+    /// Duration of the stall.
     pub length: Nanos,
 }
 
 /// CPU time of the threads that make something ahead for a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HelperCpu {
-    /// How many threads there are.
+    /// Number of threads.
     pub threads: u32,
     /// In user mode.
     pub user: Nanos,
@@ -257,7 +257,7 @@ pub struct HelperCpu {
 }
 
 impl HelperCpu {
-    /// What was used since an earlier look.
+    /// Returns the CPU time used since an earlier look.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -280,11 +280,11 @@ impl HelperCpu {
     }
 }
 
-/// What one worker thread cost and how it kept up.
+/// Cost of one worker thread, and its punctuality.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerRecord {
-    /// Whether it did not come back after the end of the run: nothing of it is in the record but the
-    /// intervals that it had told of, and everything else here is zero.
+    /// Set when the worker did not come back after the end of the run. The record then has nothing of it but
+    /// the intervals that it had reported, and everything else here is zero.
     pub absent: bool,
     /// Wall time of the measured part.
     pub wall: Nanos,
@@ -333,7 +333,7 @@ pub struct WorkerRecord {
     /// same connection, summed. The generator's own part of a user's cycle: gathering, decoding, waiting for
     /// its turn.
     pub turnaround: Nanos,
-    /// How many turnarounds are in the sum.
+    /// Number of turnarounds in the sum.
     pub turnarounds: u64,
 }
 
@@ -355,9 +355,9 @@ pub struct Interval {
     pub at: Nanos,
     /// Its length.
     pub length: Nanos,
-    /// Whether it belongs to the warm-up.
+    /// `true` if the interval belongs to the warm-up.
     pub warmup: bool,
-    /// Whether it is what came after the end of the load.
+    /// `true` for the drain, the time after the end of the load.
     pub drain: bool,
     /// Requests started in it.
     pub started: u64,
@@ -385,10 +385,11 @@ pub struct Interval {
     pub scenarios: Vec<ScenarioInterval>,
     /// Step by step, as long as the interval is news: a record keeps none, so that its size is bounded.
     pub steps: Vec<Tally>,
-    /// How the workers stand at its end, in the order of their numbers: as long as it is news, in the
-    /// measured part, and where somebody wants to know.
+    /// Status of the workers at the end of the interval, in the order of their numbers. Present only while
+    /// the interval is news, in the measured part and at the end of the load, and if the run control asks for
+    /// details.
     pub worker_statuses: Vec<WorkerStatus>,
-    /// Whether something was done to the system under test in it, such as a fault.
+    /// Set when something was done to the system under test in the interval, such as a fault.
     pub marked: bool,
     /// Intervals of the plan's length that were joined to this one, which was one itself.
     pub joined: u32,
@@ -397,11 +398,11 @@ pub struct Interval {
     pub disturbed: u32,
     /// Of joined intervals: the smallest and the largest number of requests in flight at the end of one.
     pub in_flight_range: Option<(u64, u64)>,
-    /// Whether it is a piece of what is else kept as one.
+    /// Role of this interval in its cell: the cell itself, or a piece of it.
     pub cell: Cell,
 }
 
-/// What an interval is among those that are kept, which are equally long: a cell, or a piece of one.
+/// The role of a kept interval. Cells are equally long; an interval is a cell or a piece of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cell {
     /// It is a cell.
@@ -413,7 +414,7 @@ pub enum Cell {
     Ends(Box<Interval>),
 }
 
-/// What one scenario did in an interval.
+/// Requests of one scenario in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScenarioInterval {
     /// Its name.
@@ -476,7 +477,8 @@ pub struct RunRecord {
     /// Changes of the rate while the run went on, in their order. The target rate and the accounts are those
     /// of the changed schedule.
     pub rate_changes: Vec<RateChange>,
-    /// Who asked for an end before the planned one, if it was no signal.
+    /// The source of a request to end before the planned end; `None` if there was none, or a signal ended the
+    /// run.
     pub stopped_by: Option<SteeredBy>,
     /// Where every arrival went.
     pub accounting: Accounting,
@@ -490,7 +492,7 @@ pub struct RunRecord {
     pub connections: ConnectionRecord,
     /// The targets, in the order of the plan.
     pub peers: Vec<Peer>,
-    /// What the first error of each class said, in words.
+    /// Text of the first error of each class.
     pub error_examples: BTreeMap<String, String>,
     /// Responses by negotiated protocol, e.g. `http/1.1`.
     pub protocols: BTreeMap<String, u64>,
@@ -508,7 +510,7 @@ pub struct RunRecord {
     pub phases: Vec<PhaseRecord>,
     /// One per worker.
     pub workers: Vec<WorkerRecord>,
-    /// What the machine did meanwhile; empty if it was not watched.
+    /// Activity of the machine during the run; empty if it was not watched.
     pub machine: MachineRecord,
     /// Name of the driver backend.
     pub backend: &'static str,
@@ -517,27 +519,28 @@ pub struct RunRecord {
     /// The pacing budget: how late the open model may start a request on purpose, to share a wake-up with
     /// others.
     pub pacing_budget: Nanos,
-    /// Whether the user asked for the smallest start lag: then a larger one makes the run invalid.
+    /// Set when the user asked for the smallest start lag: a larger one then makes the run invalid.
     pub precise: bool,
-    /// Whether the run was interrupted by the user, and by which signal number.
+    /// Number of the signal by which the user interrupted the run; `None` if it was not interrupted.
     pub interrupted: Option<i32>,
     /// The verdict on the instrument.
     pub verdict: Verdict,
-    /// What became of the thresholds of the plan, in its order.
+    /// Results of the thresholds of the plan, in its order.
     pub thresholds: Vec<ThresholdResult>,
-    /// What the log could not keep up with, and what became of the failed requests that were to be kept.
+    /// Counts of written and dropped log entries, and of the failed requests that were to be kept.
     pub log: LogRecord,
 }
 
 impl Interval {
-    /// What all of its steps came to.
+    /// Returns the merged tally of all steps.
     pub fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.steps.iter().for_each(|step| total.merge(step));
         total
     }
 
-    /// Whether some request failed or timed out in it, or requests in flight stood still.
+    /// Returns `true` if some request failed or timed out in the interval, or if requests were in flight and
+    /// none ended well.
     pub const fn is_disturbed(&self) -> bool {
         self.failed + self.timed_out > 0 || (self.ok == 0 && self.in_flight > 0)
     }
@@ -586,7 +589,7 @@ impl Interval {
     }
 }
 
-/// What became of the entries of the request log.
+/// Counts of written and dropped entries of the request log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogRecord {
     /// Entries that were written.
@@ -689,7 +692,7 @@ impl RunRecord {
         }
     }
 
-    /// Those of them that were started.
+    /// Returns the number of those [arrivals](Self::arrivals) that were started.
     pub const fn started_arrivals(&self) -> u64 {
         if self.paces_requests { self.accounting.started } else { self.iterations.started }
     }
@@ -733,7 +736,7 @@ impl Sample {
         self.started - self.intended
     }
 
-    /// Whether a whole response came, whatever its status: what makes up the achieved rate.
+    /// Returns `true` if a whole response came, whatever its status. The achieved rate counts these.
     pub fn is_complete(&self) -> bool {
         match self.outcome {
             Outcome::Ok => true,
@@ -742,7 +745,7 @@ impl Sample {
         }
     }
 
-    /// Whether the request ended well.
+    /// Returns `true` if the request ended well.
     pub fn is_ok(&self) -> bool {
         self.outcome == Outcome::Ok
     }

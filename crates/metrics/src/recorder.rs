@@ -8,7 +8,7 @@ use crate::{Censored, ConnectionRecord, Histogram, Sample, Snapshot, StepRecord,
 /// Three-digit statuses have a slot of their own; anything else that calls itself a status is counted aside.
 const STATUSES: usize = 1000;
 
-/// What one worker records.
+/// The measurements of one worker.
 ///
 /// Owned by its worker and never shared. Give it every ended request ([`record`](Self::record)), every
 /// request that is still in flight when the run stops ([`record_unfinished`](Self::record_unfinished)) and
@@ -34,20 +34,18 @@ struct StepRecorder {
     punctual: u64,
     /// Good responses in one piece: service time and first-byte time.
     piece: Histogram,
-    /// Those of requests that were sent when they were intended: response time, too.
+    /// Good responses in one piece to requests that were sent when they were intended: response time, too.
     prompt_piece: Histogram,
     statuses: Box<[u64; STATUSES]>,
-    /// Requests that were started.
     started: u64,
     /// Censored response times since the last snapshot.
     censored: Censored,
-    /// What the last snapshot had seen.
     seen: Seen,
     /// Buckets of the last snapshot: the next one is likely to need as many.
     delta_capacity: usize,
 }
 
-/// What the last snapshot of a step had seen.
+/// State of a step at its last snapshot.
 #[derive(Debug, Default)]
 struct Seen {
     response_time: Cursor,
@@ -60,14 +58,14 @@ struct Seen {
     totals: Tally,
 }
 
-/// What a worker knows about the time since its last snapshot, beside what was recorded.
+/// Facts of a worker about the time since its last snapshot that the recorder does not count itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
     /// The nominal end of the interval, the same on all workers, since the start of the run.
     pub at: Nanos,
-    /// Whether the interval belongs to the warm-up.
+    /// `true` if the interval belongs to the warm-up.
     pub warmup: bool,
-    /// Whether it is what came after the end of the load.
+    /// `true` for the drain, the time after the end of the load.
     pub drain: bool,
     /// Arrivals that fell due since the last snapshot (open model).
     pub scheduled: u64,
@@ -172,7 +170,8 @@ impl Recorder {
         self.steps[step as usize].record.start_lag.record(lag.0);
     }
 
-    /// What happened since the last snapshot: once per second, to be sent to the run control.
+    /// Returns the counts since the last snapshot. Call it once per second and send the result to the run
+    /// control.
     pub fn snapshot(&mut self, gauges: Gauges) -> Snapshot {
         Snapshot {
             at: gauges.at,
@@ -244,7 +243,7 @@ impl StepRecorder {
         }
     }
 
-    /// What happened since the last call.
+    /// Returns the counts since the last call.
     fn news(&mut self) -> Tally {
         let totals = self.totals();
         let mut news = totals.clone();

@@ -12,7 +12,7 @@ pub const MOST_STEPS: usize = 8;
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// What became of requests in one slice of the measured part.
+/// Outcomes of requests in one slice of the measured part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Its end, since the start of the run.
@@ -51,7 +51,7 @@ pub struct Timeline {
     pub warmup: Vec<Slice>,
     /// The measured part, without the drain.
     pub measured: Vec<Slice>,
-    /// What ended after the end of the load, if anything was awaited there.
+    /// Requests that ended after the end of the load; `None` if nothing was awaited there.
     pub drain: Option<Slice>,
 }
 

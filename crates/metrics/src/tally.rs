@@ -1,11 +1,11 @@
-//! What became of requests within a time: the figures of which everything live is made.
+//! Outcomes of requests within a time: the figures behind everything that is shown live.
 
 use plimsoll_core::ErrorClass;
 
 use crate::Censored;
 use crate::histogram::{Delta, floor_of};
 
-/// What became of the requests of one step, or of several, within a time.
+/// Outcomes of the requests of one step, or of several, within a time.
 ///
 /// Tallies of several workers, steps or times add up exactly ([`merge`](Self::merge)): percentiles are made
 /// from the merged counts, and are never averaged.
@@ -62,7 +62,7 @@ impl Tally {
         self.ok + self.failed + self.timed_out + self.aborted()
     }
 
-    /// Whether nothing was started and nothing ended.
+    /// Returns `true` if no request was started and none ended.
     pub const fn is_empty(&self) -> bool {
         self.started == 0 && self.ended() == 0
     }
@@ -140,8 +140,8 @@ impl Tally {
         (count > 0).then(|| self.response_time_sum as f64 / count as f64)
     }
 
-    /// Whether a figure of the response time with this value is only a lower bound: below the smallest lower
-    /// bound nothing changes, however large the true values are.
+    /// Returns `true` if a response-time figure with this value is only a lower bound. Figures below the
+    /// smallest censored value are exact, however large the true values of the censored ones are.
     pub fn is_at_least(&self, value: u64) -> bool {
         self.censored.count > 0 && value >= floor_of(self.censored.from.0)
     }

@@ -25,7 +25,7 @@ use crate::{Censored, Outline, RunRecord, StepRecord};
 /// A threshold, what it is about, and when it is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThresholdSpec {
-    /// What has to hold.
+    /// The condition that has to hold.
     pub threshold: Threshold,
     /// Only of this scenario, by its name.
     pub scenario: Option<String>,
@@ -39,16 +39,16 @@ pub struct ThresholdSpec {
     /// Windows that begin earlier after the start of the measured part are not looked at; over the run, it
     /// does not end the run before.
     pub delay: Nanos,
-    /// Whether the run ends as soon as it is shown not to hold.
+    /// Set to end the run as soon as the threshold is shown not to hold.
     pub abort_on_fail: bool,
 }
 
-/// What became of a threshold.
+/// The result of one threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThresholdResult {
     /// The threshold.
     pub spec: ThresholdSpec,
-    /// Whether it was met.
+    /// `true` if the threshold was met.
     pub passed: bool,
     /// The figure over the run; of windows, the first that failed, else the worst.
     pub observed: Option<Observed>,
@@ -56,19 +56,19 @@ pub struct ThresholdResult {
     pub reason: Option<String>,
     /// The windows that were looked at; `None` over the run.
     pub windows: Option<Windows>,
-    /// Whether it ended the run before its time.
+    /// `true` if the threshold ended the run early.
     pub ended_run: bool,
-    /// Whether errors that the target itself [answered](plimsoll_core::ErrorClass::is_answer) suffice for it
-    /// not to hold: then it does not, whether or not the measurement is valid.
+    /// `true` if errors that the target itself [answered](plimsoll_core::ErrorClass::is_answer) are enough to
+    /// fail the threshold. It has then failed whether or not the measurement is valid.
     pub failed_by_answers: bool,
 }
 
 /// The windows of a threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// How many were judged.
+    /// Number of windows that were judged.
     pub judged: u64,
-    /// How many of them failed.
+    /// Number of windows that failed.
     pub failed: u64,
     /// The end of the first that did, since the start of the run, warm-up included.
     pub first_failed_at: Option<Nanos>,
@@ -95,8 +95,8 @@ impl ThresholdSpec {
         }
     }
 
-    /// What is meant beside the threshold itself, for people: `of scenario "buy", in every 10 s`. Empty for
-    /// the whole run.
+    /// Returns the scope of the threshold in words: `of scenario "buy", in every 10 s`. Empty for the whole
+    /// run.
     pub fn scope(&self) -> String {
         let mut parts = Vec::new();
         match (&self.step, &self.scenario) {
@@ -116,7 +116,7 @@ impl ThresholdSpec {
         parts.join(", ")
     }
 
-    /// Whether it can be judged in a run of a plan with this outline and interval.
+    /// Checks that the threshold can be judged in a run of a plan with this outline and interval.
     ///
     /// # Errors
     /// The first thing that makes no sense, as a place in the canonical spelling of the threshold.

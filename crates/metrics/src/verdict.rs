@@ -15,8 +15,8 @@ use crate::{MachineInterval, Model, RunRecord, Stall, WorkerRecord, figure};
 const LAG_SHARE_OF_SERVICE: f64 = 0.05;
 /// Start lag up to which nobody is warned: what an idle core with a good timer keeps (`MEASUREMENT.md`, R4).
 const LAG_FLOOR: Nanos = Nanos::from_micros(50);
-/// What arrivals may be late beyond the pacing budget: more than a nap of adaptive pacing and its wake-up. A
-/// p99 above it is worth a warning.
+/// Lateness of arrivals that is allowed beyond the pacing budget: more than a nap of adaptive pacing and its
+/// wake-up. A p99 above it is worth a warning.
 const PACING_SLACK: Nanos = Nanos::from_micros(100);
 /// Share of the response time's median up to which the median start lag is taken as harmless: beyond it a
 /// tenth of what is told about the target is the generator's.
@@ -82,7 +82,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     Verdict { valid: judge.reasons.is_empty(), reasons: judge.reasons, warnings: judge.warnings, limited_by }
 }
 
-/// What the instrument is held to.
+/// Limits that the measuring instrument is held to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// The p99 of the start lag that is let pass without a warning.
@@ -124,7 +124,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether what was measured depends on when the run ended.
+    /// Warns if the figures depend on when the run ended: requests piled up, or the run never became steady.
     fn course(&mut self) {
         if let Some(growth) = course::growth(self.record) {
             let evidence = format!(
@@ -159,8 +159,8 @@ impl Judge<'_> {
         self.find(Finding::Invalid, ReasonCode::WorkerMissing, evidence, hint);
     }
 
-    /// Whether anything was measured. Requests that were started and failed are the target's answer, and a
-    /// measurement as good as any: what is made of them is the [headline's](crate::headline) to say.
+    /// Invalidates the run if nothing was measured. Requests that were started and failed are the target's
+    /// answer, and a measurement as good as any: the [headline](crate::headline) decides what they mean.
     fn samples(&mut self) {
         if self.record.accounting.started > 0 || self.record.held_up() > 0 {
             return;
@@ -196,9 +196,9 @@ impl Judge<'_> {
         );
     }
 
-    /// Whether as many arrivals were started as the plan asked for. Where they are iterations, later steps
-    /// are no part of this: they are due once they begin, so with them a dropped iteration would weigh less
-    /// than a started one.
+    /// Judges the share of the plan's arrivals that were started. Where arrivals are iterations, later steps
+    /// do not count: they are due once they begin, so with them a dropped iteration would weigh less than a
+    /// started one.
     fn rate(&mut self) -> Finding {
         let (accounting, started) = (&self.record.accounting, self.record.started_arrivals());
         // What had no data could not be started by any generator.
@@ -235,8 +235,8 @@ impl Judge<'_> {
         self.find(Finding::Doubtful, ReasonCode::DataEnded, evidence, hint);
     }
 
-    /// Whether requests were started when they were due. What waited for a connection at the limit is the
-    /// limit's fault, which [`connection_limit`](Self::connection_limit) states.
+    /// Judges the punctuality of starts. Requests that waited for a connection at the limit are late because
+    /// of that limit, which [`connection_limit`](Self::connection_limit) states.
     fn start_lag(&mut self) -> Finding {
         let record = self.record;
         let lag = &record.total.start_lag;
@@ -363,7 +363,8 @@ impl Judge<'_> {
         self.find(Finding::Invalid, ReasonCode::CpuSaturation, evidence, hint);
     }
 
-    /// Whether our control group had used up its CPU time, so that the kernel held us up.
+    /// States that the generator's control group had used up its CPU time, so that the kernel held the
+    /// generator up.
     fn throttled(&mut self, open_model_suffers: bool) {
         let Some((evidence, hint)) = self.throttled_words() else { return };
         let harms = self.record.model == Model::Closed || open_model_suffers;
@@ -371,7 +372,7 @@ impl Judge<'_> {
         self.find(finding, ReasonCode::CpuSaturation, evidence, hint);
     }
 
-    /// The same in words; `None` if it did not.
+    /// The evidence for this throttling and a hint, in words; `None` if there was none.
     fn throttled_words(&self) -> Option<(String, &'static str)> {
         let generator = self.machine.as_ref().and_then(|machine| machine.generator);
         let throttling = generator?.throttling?;
@@ -442,7 +443,7 @@ impl Judge<'_> {
         );
     }
 
-    /// Whether the instants of sending are known well enough for service times.
+    /// Invalidates the run if the instants of sending are not known well enough for service times.
     fn send_times(&mut self) {
         let uncertain: u64 = self.record.workers.iter().map(|worker| worker.send_time_uncertain).sum();
         let share = ratio(uncertain, self.record.accounting.started).unwrap_or(0.0);

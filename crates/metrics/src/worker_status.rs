@@ -1,31 +1,31 @@
-//! What workers know of themselves while the run goes on: what a verdict takes beside the figures.
+//! Status of workers while the run goes on: the input of a verdict beside the figures.
 
 use plimsoll_core::Nanos;
 
 use crate::histogram::Delta;
 use crate::{Accounting, ConnectionRecord, IterationRecord, WorkerRecord};
 
-/// How one worker stands at the end of an interval of the measured part, or of the load, should that end in
-/// the warm-up. All counts are those since the begin of the measured part, but for the start lags.
+/// Status of one worker at the end of an interval of the measured part, or at the end of the load if that
+/// comes in the warm-up. All counts but the start lags are totals since the begin of the measured part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerStatus {
-    /// Its number.
+    /// Number of the worker.
     pub worker: u32,
     /// Where its arrivals went so far.
     pub accounting: Accounting,
-    /// What became of its iterations so far.
+    /// Outcomes of its iterations so far.
     pub iterations: IterationRecord,
-    /// What happened to connections, without the distributions of their times.
+    /// Counts of its connections, without the distributions of their times.
     pub connections: ConnectionRecord,
-    /// How it kept up, without the CPU time: of that the machine tells.
+    /// Punctuality of the worker, without its CPU time, which comes from the machine.
     pub kept: WorkerRecord,
     /// Whole responses so far.
     pub completed: u64,
-    /// How late it may start requests on purpose.
+    /// Longest time by which it may start requests late on purpose.
     pub pacing_budget: Nanos,
     /// Open model: arrivals that are due and not taken up.
     pub waiting: u64,
-    /// Start lags of what ended since the last standing, step by step.
+    /// Start lags of requests that ended since the last status, step by step.
     pub start_lags: Vec<Delta>,
 }
 
@@ -36,7 +36,8 @@ impl WorkerStatus {
         Self { start_lags: Vec::new(), ..self.clone() }
     }
 
-    /// Whether it says more than an earlier one, but for how often the worker's loop went round meanwhile.
+    /// Returns `true` if this status has news over an earlier one, aside from the passes of the worker's
+    /// loop.
     pub fn tells_more_than(&self, earlier: &Self) -> bool {
         let WorkerRecord { passes, longest_pass, .. } = earlier.kept;
         let kept = WorkerRecord { passes, longest_pass, ..self.kept.clone() };

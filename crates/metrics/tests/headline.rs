@@ -33,7 +33,7 @@ fn threshold(passed: bool, failed_by_answers: bool) -> ThresholdFacts {
     ThresholdFacts { text: text.to_owned(), passed, failed_by_answers, shown, seen: seen.to_owned() }
 }
 
-/// What became of the requests.
+/// Fates of the requests of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Requests {
     None,

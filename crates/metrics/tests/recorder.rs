@@ -5,7 +5,7 @@ use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Gauges, Histogram, Recorder, Sample, StepRecord};
 use proptest::prelude::*;
 
-/// What the documentation of [`StepRecord`] says, one value at a time.
+/// Records the samples one value at a time, as the documentation of [`StepRecord`] defines it.
 fn defined(samples: &[Sample]) -> StepRecord {
     let mut record = StepRecord { name: "step".to_owned(), ..StepRecord::default() };
     for sample in samples {

@@ -67,7 +67,7 @@ impl Groups {
         found
     }
 
-    /// What happened since the last call; `None` without a limit.
+    /// Returns the throttling since the last call; `None` without a limit.
     pub(crate) fn throttling(&mut self, buffer: &mut Buffer) -> Option<Throttling> {
         let now = parse::throttling(self.cpu.as_ref()?.read(buffer)?)?;
         let last = self.last.replace(now).unwrap_or(now);

@@ -1,4 +1,4 @@
-//! What does not change while a run goes on, for the provenance of its result.
+//! Facts that do not change while a run goes on, for the provenance of its result.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use crate::kept::text;
 use crate::parse;
 use crate::sampler::Tree;
 
-/// What the machine is and what it lets us have, beside what every result says of it.
+/// Facts about the machine and its limits for us, beside those that every result has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
-    /// How the hypervisor or container calls itself; `None` where nothing of the kind was noticed.
+    /// Name of the hypervisor or container, as it calls itself; `None` where nothing of the kind was noticed.
     pub virtualisation: Option<String>,
-    /// What the kernel takes its time from, e.g. `tsc`.
+    /// Clock source of the kernel, e.g. `tsc`.
     pub clock_source: Option<String>,
     /// Weaknesses of the processor against which something is done at the cost of speed, by name.
     pub mitigations: Vec<String>,
-    /// What our control groups let us have.
+    /// Limits of our control groups.
     pub limits: GroupLimits,
     /// Hard limit of open file descriptors; `None` if there is none.
     pub hard_descriptors: Option<u64>,

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// What a read buffer begins with: more than any file here has on a small machine.
+/// Initial size of a read buffer: more than any file here has on a small machine.
 const FIRST_SIZE: usize = 64 << 10;
 /// Beyond this a file is cut: `/proc/stat` of a machine with thousands of processors is smaller.
 const LARGEST: usize = 4 << 20;
@@ -45,8 +45,8 @@ impl ProcFile {
         File::open(path).ok().map(Self)
     }
 
-    /// What is in it now; `None` if it can no longer be read, as when its process has ended. Allocates only
-    /// if it is larger than any before.
+    /// Returns the present content; `None` if it can no longer be read, as when its process has ended.
+    /// Allocates only if the content is larger than any before.
     pub(crate) fn read<'b>(&self, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
         let Buffer(bytes) = buffer;
         let mut filled = 0;
@@ -74,7 +74,7 @@ pub(crate) fn note(missing: &mut Vec<String>, reason: String) {
     }
 }
 
-/// What is in a small file, without white space around it; `None` if it is not there or empty.
+/// Returns the content of a small file, without white space around it; `None` if it is not there or empty.
 pub(crate) fn text(path: &Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();

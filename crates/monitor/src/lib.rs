@@ -1,12 +1,13 @@
-//! What the machine and a process did, second by second: from `/proc`, `/sys` and control groups.
+//! Activity of the machine and of processes, second by second: from `/proc`, `/sys` and control groups.
 //!
 //! A [`Sampler`] keeps the files open that it needs, and reads them again with each
-//! [`sample`](Sampler::sample): the counters of the system become what happened since the last one, as
-//! [`MachineInterval`](plimsoll_metrics::MachineInterval). It reads files and nothing else: no socket, no
-//! clock (the time is an argument), nothing that a user without rights could not do. What a system does not
-//! tell is `None`, and the [facts](Sampler::facts) say once why.
+//! [`sample`](Sampler::sample). It turns the counters of the system into differences since the last sample,
+//! as [`MachineInterval`](plimsoll_metrics::MachineInterval). It reads files and nothing else: no socket, no
+//! clock (the time is an argument), nothing that a user without rights could not do. A value that the system
+//! does not tell is `None`, and the [facts](Sampler::facts) give the reason once.
 //!
-//! [`parse`] has the formats as pure functions from bytes, [`host`] what does not change while a run goes on.
+//! [`parse`] has the formats as pure functions from bytes. [`host`] has the facts that do not change while a
+//! run goes on.
 #![forbid(unsafe_code)]
 
 mod cgroup;

@@ -7,7 +7,7 @@ use crate::kept::{Buffer, ProcFile};
 use crate::parse::machine as parse;
 use crate::sampler::Tree;
 
-/// What is read of the machine as a whole.
+/// Files about the machine as a whole.
 #[derive(Debug)]
 pub(crate) struct Machine {
     cores: Option<ProcFile>,
@@ -31,7 +31,7 @@ impl Machine {
         machine
     }
 
-    /// What each processor did since the last call.
+    /// Adds the time of each processor since the last call to `found`.
     pub(crate) fn cores(&mut self, buffer: &mut Buffer, found: &mut Vec<CoreUse>) {
         let Some(bytes) = self.cores.as_ref().and_then(|file| file.read(buffer)) else { return };
         for (number, now) in parse::cores(bytes).enumerate() {

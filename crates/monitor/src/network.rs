@@ -6,12 +6,12 @@ use crate::kept::{Buffer, ProcFile};
 use crate::parse::network as parse;
 use crate::sampler::Tree;
 
-/// What is read of the network.
+/// Files about the network.
 #[derive(Debug)]
 pub(crate) struct Network {
     /// The counters of the standards.
     standard: Option<ProcFile>,
-    /// Those of Linux beside them.
+    /// Counters that Linux has beside them.
     extended: Option<ProcFile>,
     sockets: Option<ProcFile>,
     devices: Option<ProcFile>,
@@ -32,7 +32,7 @@ impl Network {
         network
     }
 
-    /// What happened since the last call.
+    /// Returns the activity since the last call.
     pub(crate) fn sample(&mut self, buffer: &mut Buffer) -> NetworkUse {
         let now = self.read(buffer);
         let last = std::mem::replace(&mut self.last, now);

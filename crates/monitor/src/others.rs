@@ -1,4 +1,4 @@
-//! Who else uses the processors: the processes that are neither the generator nor watched.
+//! Other users of the processors: the processes that are neither the generator nor watched.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ const WORTH_A_LOOK: f64 = 0.1;
 #[derive(Debug)]
 pub(crate) struct OtherProcesses {
     seen: HashMap<u32, Entry>,
-    /// Whether the last interval was looked at, so that what a look finds was used in one interval.
+    /// Set when the last interval was looked at: everything that the next look finds was then used in one
+    /// interval.
     is_fresh: bool,
 }
 
@@ -25,8 +26,9 @@ impl OtherProcesses {
         Self { seen: by_pid(census), is_fresh: true }
     }
 
-    /// What others than `excluded` used in an interval of this length, in which all of them together used
-    /// `cpu`: the largest first. `census` takes a look at all processes; it is called where that is worth it.
+    /// Returns the CPU time of processes other than `excluded` in an interval of this length, the largest
+    /// first. `cpu` is what all of them together used in it. `census` takes a look at all processes; it is
+    /// called where that is worth it.
     pub(crate) fn sample(
         &mut self,
         cpu: Nanos,

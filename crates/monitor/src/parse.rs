@@ -50,7 +50,7 @@ pub fn named(bytes: &[u8], name: &[u8]) -> Option<u64> {
     number(words(lines(bytes).find_map(behind)?).next()?)
 }
 
-/// So many ticks as time.
+/// Converts a number of ticks to a time.
 pub fn ticks(count: u64) -> Nanos {
     Nanos(count.saturating_mul(TICK.0))
 }

@@ -39,7 +39,7 @@ impl Thread {
         thread
     }
 
-    /// What happened since the last call, or since it was opened.
+    /// Returns the use since the last call, or since the thread was opened.
     pub(crate) fn sample(&mut self, buffer: &mut Buffer) -> ThreadUse {
         let now = self.read(buffer);
         let last = std::mem::replace(&mut self.last, now);
@@ -92,7 +92,6 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).filter(numbered).collect()
 }
 
-/// A process as a whole.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -105,7 +104,7 @@ pub(crate) struct Process {
     threads: Vec<(ProcFile, Schedule)>,
     threads_watched: usize,
     pub(crate) last: Stat,
-    /// What was moved since the process began.
+    /// Data moved since the process began.
     pub(crate) last_files: FileUse,
     pub(crate) groups: Groups,
 }
@@ -160,12 +159,13 @@ impl Process {
         self.threads.len()
     }
 
-    /// Whether its number is no longer taken: it has ended, and its parent has heard of it.
+    /// Returns `true` if the number of the process is no longer taken: it has ended, and its parent has
+    /// reaped it.
     pub(crate) fn is_gone(&self, buffer: &mut Buffer) -> bool {
         self.stat.read(buffer).and_then(parse::stat).is_none()
     }
 
-    /// What happened since the last call; `None` if the process has ended.
+    /// Returns the use since the last call; `None` if the process has ended.
     pub(crate) fn sample(&mut self, buffer: &mut Buffer, missing: &mut Vec<String>) -> Option<ProcessUse> {
         let now = parse::stat(self.stat.read(buffer)?).filter(|stat| !stat.is_over)?;
         let last = std::mem::replace(&mut self.last, now);
@@ -206,8 +206,8 @@ impl Process {
         })
     }
 
-    /// What was moved since it began. What can no longer be read stays as it was: the process is about to
-    /// end.
+    /// Returns the data moved since the process began. A value that can no longer be read stays as it was:
+    /// the process is about to end.
     fn read_files(&self, buffer: &mut Buffer) -> Option<FileUse> {
         let file = self.files.as_ref()?;
         Some(file.read(buffer).and_then(parse::files).unwrap_or(self.last_files))
@@ -228,7 +228,7 @@ impl Process {
     }
 }
 
-/// What was moved between two looks.
+/// Returns the data moved between two looks.
 pub(crate) const fn since(now: FileUse, last: FileUse) -> FileUse {
     FileUse {
         read_bytes: now.read_bytes.saturating_sub(last.read_bytes),

@@ -34,8 +34,8 @@ impl Tree {
     }
 }
 
-/// What is watched during a run: this machine, our process with its worker threads, the target's, and those
-/// of servers that were named.
+/// Everything that is watched during a run: this machine, our process with its worker threads, the target's
+/// processes, and those of servers that were named.
 ///
 /// Open it when the workers run, and call [`sample`](Self::sample) once per interval, from a thread that is
 /// none of them. A look takes some tenths of a millisecond and allocates the lists of the interval, nothing
@@ -89,13 +89,13 @@ impl Sampler {
         Self { tree, buffer, last: now, workers, generator, servers, others, machine, network, facts }
     }
 
-    /// What does not change; what could not be read may become more.
+    /// Returns the facts that do not change. Their list of what could not be read may grow.
     pub fn facts(&self) -> &MachineFacts {
         &self.facts
     }
 
-    /// What happened since the last look; `now` is on the same clock as that of [`open`](Self::open). When
-    /// the interval of the run ended, and whether it was warm-up, is left to the caller.
+    /// Returns the activity since the last look. `now` is on the same clock as that of [`open`](Self::open).
+    /// The caller sets when the interval of the run ended, and whether it was warm-up.
     pub fn sample(&mut self, now: Nanos) -> MachineInterval {
         let (buffer, facts) = (&mut self.buffer, &mut self.facts);
         let length = now.since(std::mem::replace(&mut self.last, now));

@@ -64,7 +64,6 @@ impl ProcessTable {
         found
     }
 
-    /// The processes.
     pub(crate) fn into_entries(self) -> impl Iterator<Item = Entry> {
         self.processes.into_iter()
     }
@@ -76,7 +75,7 @@ impl ProcessTable {
     }
 }
 
-/// Whether a process that was named is there.
+/// Returns `true` if a process that was named is there.
 pub fn is_there(named: &Named) -> bool {
     let tree = Tree::system();
     let census = ProcessTable::take(&tree, &mut Buffer::new());
@@ -107,13 +106,12 @@ fn is_named(tree: &Tree, named: &Named, entry: &Entry) -> bool {
     *name == file.strip_suffix(" (deleted)").unwrap_or(file)
 }
 
-/// A server whose processes are watched.
 #[derive(Debug)]
 pub(crate) struct Server {
     /// `None` if its processes are those of the start.
     named: Option<Named>,
     members: Vec<Process>,
-    /// Those that have ended, but whose parents have not heard of it.
+    /// Processes that have ended, but that their parents have not reaped.
     ended: Vec<Process>,
     /// When the youngest process of the system began that the last look saw.
     youngest: u64,
@@ -155,22 +153,22 @@ impl Server {
         Self { named, members: Vec::new(), ended: Vec::new(), youngest: u64::MAX }
     }
 
-    /// Whether there is anything to watch, now or later.
+    /// Returns `true` if there is nothing to watch, now or later.
     pub(crate) fn is_nobody(&self) -> bool {
         self.named.is_none() && self.members.is_empty()
     }
 
-    /// Whether a process is one of its own.
+    /// Returns `true` if a process belongs to the server.
     pub(crate) fn has(&self, pid: u32) -> bool {
         self.members.iter().any(|process| process.pid == pid)
     }
 
-    /// Whether it is looked who belongs to it.
+    /// Returns `true` if processes may join the server while it is watched.
     pub(crate) const fn comes_and_goes(&self) -> bool {
         self.named.is_some()
     }
 
-    /// Whether all of these processes are its own.
+    /// Returns `true` if all of these processes belong to the server.
     pub(crate) fn has_all(&self, pids: &[u32]) -> bool {
         pids.iter().all(|pid| self.has(*pid))
     }
@@ -189,7 +187,8 @@ impl Server {
         facts.missing.truncate(REASONS);
     }
 
-    /// What happened since the last look. `census` is of now; without one nobody is looked for.
+    /// Returns the use since the last look. `census` has the processes of now; without it, no new ones are
+    /// looked for.
     pub(crate) fn sample(
         &mut self,
         tree: &Tree,

@@ -29,7 +29,7 @@ pub enum Named {
     Name(String),
     /// All processes that have this entry (`NAME=VALUE`) in their environment when they begin.
     Marked {
-        /// What the server is called.
+        /// Name of the server.
         name: String,
         /// The entry.
         entry: String,

@@ -1,4 +1,4 @@
-//! What answers of canisters mean, and what is noted of them while a load goes on.
+//! Judgement of answers from canisters, and figures collected from them during a load.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,8 +10,8 @@ use plimsoll_ic::answer::{Reject, RequestStatus, request_status};
 use plimsoll_ic::{Answer, RequestId};
 use plimsoll_scenario::{Judge, Judgement};
 
-/// What is noted of the answers of canisters, by all workers. A certificate is not verified within the load,
-/// for that takes about a millisecond: a sample of them is handed to somebody who does.
+/// Figures that all workers collect from the answers of canisters. Certificates are not verified within the
+/// load, because each takes about a millisecond. Instead, a sample of them is handed to a verifier.
 #[derive(Default)]
 pub struct CanisterNotes {
     /// The highest counter in a reply, plus one; 0 without any.
@@ -19,13 +19,14 @@ pub struct CanisterNotes {
     /// Bytes of all replies, as canisters have made them.
     payload: AtomicU64,
     samples: OnceLock<Samples>,
-    /// Certificates that were to be in the sample, and for which whoever verifies them had no room.
+    /// Certificates chosen for the sample that were dropped because the verifier had no room.
     skipped: AtomicU64,
 }
 
-/// Who gets certificates to verify.
+/// Selection of certificates to verify, and the channel to their verifier.
 struct Samples {
-    /// Calls whose id begins with a number below this one: a share of them, the same for all their answers.
+    /// Calls whose id begins with a number up to this one are sampled: a share of all calls, and the same
+    /// calls for all of their answers.
     below: u64,
     send: SyncSender<CertificateSample>,
 }
@@ -56,15 +57,15 @@ impl CanisterNotes {
         self.payload.load(Ordering::Relaxed)
     }
 
-    /// Hands a share (0 to 1) of all certificates to somebody from now on. What has no room there is
-    /// [skipped](Self::skipped). The first call counts.
+    /// Hands a share (0 to 1) of all certificates to a verifier from now on. Certificates for which it has no
+    /// room are [skipped](Self::skipped). Only the first call has an effect.
     pub fn sample(&self, share: f64, send: SyncSender<CertificateSample>) {
         // A share of one is all of them: the conversion saturates.
         let below = (share * u64::MAX as f64) as u64;
         let _ = self.samples.set(Samples { below, send });
     }
 
-    /// Certificates that were to be in the sample, and for which there was no room.
+    /// Certificates chosen for the sample for which there was no room.
     pub fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
@@ -97,12 +98,12 @@ impl CanisterNotes {
     }
 }
 
-/// What was asked of a canister.
+/// Kind of request to a canister.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallKind {
     Query,
     Update,
-    /// What became of an update.
+    /// A query for the status of an update.
     State,
 }
 
@@ -116,8 +117,8 @@ impl CallKind {
     }
 }
 
-/// Who judges the answers to a query, to an update, and to the question what became of one: for tests with
-/// hostile answers.
+/// Returns the judges of the answers to a query, to an update, and to a query for the status of an update:
+/// for tests with hostile answers.
 pub fn canister_judges(notes: &Arc<CanisterNotes>) -> [Arc<dyn Judge>; 3] {
     [CallKind::Query, CallKind::Update, CallKind::State]
         .map(|asked| Arc::new(CanisterJudge::new(asked, Arc::clone(notes))) as Arc<dyn Judge>)
@@ -135,7 +136,7 @@ impl CanisterJudge {
         Self { asked, notes }
     }
 
-    /// What a certificate says of a call.
+    /// Judges a call by the status that a certificate shows for it.
     fn state(&self, certificate: &[u8], id: Option<&[u8; 32]>) -> Judgement {
         let Some(id) = id.map(|id| RequestId(*id)) else { return GARBAGE };
         let Ok(status) = request_status(certificate, &id) else { return GARBAGE };

@@ -1,4 +1,4 @@
-//! What clients do wrong on purpose: requests that they abort, and answers that they do not wait for.
+//! Faults that clients make on purpose: requests that they abort, and answers that they do not wait for.
 
 use plimsoll_core::Nanos;
 

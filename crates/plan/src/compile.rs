@@ -49,14 +49,14 @@ use pool::PoolDraft;
 use script::ScriptText;
 use server::NamedTarget;
 
-/// What is known about a plan file while it is compiled. Problems go to the resolver.
+/// State of the compilation of a plan file. Problems go to the resolver.
 struct Compiler<'r, 'a> {
     resolver: &'r mut Resolver<'a>,
     loaded: &'r LoadedDocument,
     preference: &'r ProtocolPreference,
-    /// Whether nothing is wrong with the form of the plan.
+    /// `true` if nothing is wrong with the form of the plan.
     form_is_right: bool,
-    /// Whether it was reported that a path has no server.
+    /// Set once it was reported that a path has no server.
     misses_target: bool,
     /// Headers of every request: those of the run and its credentials.
     headers: Vec<(String, String)>,
@@ -65,7 +65,7 @@ struct Compiler<'r, 'a> {
     /// The values of the secrets that were named so far.
     secrets: BTreeMap<String, String>,
     constants: Constants,
-    /// What `${token(name)}` stands for.
+    /// Signers for `${token(name)}`.
     tokens: Vec<Arc<Signer>>,
     /// The names of all variables; a variable's position in it is its number.
     variables: Arc<[String]>,
@@ -75,10 +75,10 @@ struct Compiler<'r, 'a> {
     targets: Vec<NamedTarget>,
     sources: Vec<SourceDraft>,
     scripts: Vec<ScriptText>,
-    /// Those of the steps that were compiled so far.
+    /// Supplies of the steps that were compiled so far.
     supplies: Vec<BodySupply>,
     canisters: Arc<CanisterNotes>,
-    /// What steps keep.
+    /// Pools that steps fill.
     pools: Vec<PoolDraft>,
 }
 
@@ -129,7 +129,6 @@ impl Resolver<'_> {
         Some(self.assemble(patch, work, targets))
     }
 
-    /// Headers of every request.
     fn common_headers(
         &mut self,
         patch: &PlanPatch,
@@ -253,7 +252,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// What templates may name, with secrets.
+    /// Returns everything that templates may name, including secrets.
     fn scope<'s>(&'s self, variables: &'s [String], constants: &'s Constants) -> Scope<'s> {
         Scope { variables, constants: Some(constants), tokens: &self.tokens }
     }

@@ -1,4 +1,4 @@
-//! How many connections there are, and how they are used.
+//! Number and use of connections.
 
 use core::net::IpAddr;
 
@@ -27,16 +27,16 @@ const OPEN_STREAMS: u32 = 100;
 /// 1000.
 const LARGEST_STREAMS: u32 = 65_536;
 
-/// What the rest of the plan asks of the connections.
+/// Demands of the rest of the plan on the connections.
 pub(crate) struct Demand<'a> {
-    /// Whether the model is open.
+    /// `true` in the open model.
     pub(crate) open: bool,
     pub(crate) iterations: Option<u64>,
     /// Servers with pools of their own.
     pub(crate) targets: usize,
-    /// Whether a header asks for every connection to be closed.
+    /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
-    /// Whether connections may speak HTTP/2; `None` if that is not known.
+    /// `true` if connections may speak HTTP/2; `None` if that is not known.
     pub(crate) http2: Option<bool>,
     /// Closed model: the users, if their number is not that of the connections.
     pub(crate) users: Option<&'a Users>,
@@ -158,7 +158,7 @@ impl Resolver<'_> {
         Some((users.first().div_ceil(each).max(fewest).min(max), max))
     }
 
-    /// What happens to arrivals that find every connection busy.
+    /// Resolves the handling of arrivals that find every connection busy.
     fn overload(
         &mut self,
         patch: &PlanPatch,

@@ -13,7 +13,7 @@ use crate::resolve::Resolver;
 use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue};
 
-/// What the path of the resource is called between the steps.
+/// Name of the variable that passes the path of the resource from step to step.
 const RESOURCE: &str = "resource";
 
 /// Variables that its steps pass on: the resource.
@@ -36,7 +36,7 @@ struct Operation {
 
 /// A text that stands for a number that differs from iteration to iteration.
 struct Variable {
-    /// The text.
+    /// Text that is replaced.
     name: String,
     /// The template slot that replaces it.
     slot: String,

@@ -33,14 +33,14 @@ use crate::layers::{Setting as _, SettingValue};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Document {
-    /// What the plan is called in reports.
+    /// Name of the plan in reports.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub name: Field<Text>,
-    /// What it is for. It has no effect.
+    /// Purpose of the plan. It has no effect.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub description: Field<Text>,
-    /// How the load is carried out. Every key is the long name of a flag of `plimsoll run`, with `_` for `-`,
-    /// and its value is written as for that flag.
+    /// Settings of the load. Every key is the long name of a flag of `plimsoll run`, with `_` for `-`, and
+    /// its value is written as for that flag.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub run: Field<Settings>,
     /// The parts of the run, one after another, each with its own load and length; the model is the same for
@@ -60,20 +60,20 @@ pub struct Document {
     /// JSON Web Tokens that are signed here, by the names that `${token(name)}` uses.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub tokens: Keyed<TokenSettings>,
-    /// What users do.
+    /// Scenarios that users carry out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<Field<ScenarioSpec>>,
-    /// What has to hold for the run to pass; if one does not, the exit code is 99.
+    /// Conditions that have to hold for the run to pass; if one does not, the exit code is 99.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Field<ThresholdSpec>>,
-    /// What scripts may do.
+    /// Permissions and limits of scripts.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub scripts: Field<ScriptSettings>,
 }
 
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
-        /// How the load is carried out: the flags of `plimsoll run` by their long names.
+        /// Settings of the load: the flags of `plimsoll run` by their long names.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
@@ -107,7 +107,7 @@ settings! {
     rate: Text,
     /// Requests per second and connection.
     rps: Text,
-    /// What the rate counts: `iterations`, or `requests`, so that every request of an iteration waits for its
+    /// Unit of the rate: `iterations`, or `requests`, so that every request of an iteration waits for its
     /// turn.
     rate_of: Text,
     /// Stages of the open model: `30s@1000,1m@5000`.
@@ -116,13 +116,13 @@ settings! {
     users: Text,
     /// Stages of the closed model: `10s@5,1m@50`.
     user_stages: Text,
-    /// How arrivals are spread: `uniform` or `poisson`.
+    /// Distribution of arrivals: `uniform` or `poisson`.
     arrival: Text,
-    /// What happens to an arrival that finds every connection busy: `queue`, `drop` or `grow`.
+    /// Handling of an arrival that finds every connection busy: `queue`, `drop` or `grow`.
     overload: Text,
     /// Unrecorded lead-in before the measured part.
     warmup: Text,
-    /// How long to wait for responses after the end of the load.
+    /// Time to wait for responses after the end of the load.
     drain: Text,
     /// Limit for a whole response.
     timeout: Text,
@@ -132,11 +132,11 @@ settings! {
     seed: Text,
     /// Percentage of the requests that clients abort on purpose: they close the connection, or the stream.
     abort_pct: Text,
-    /// In the middle of what: `request`, `response` or `either`. Default: `either`.
+    /// Part in the middle of which they abort: `request`, `response` or `either`. Default: `either`.
     abort_at: Text,
     /// Percentage of the requests whose answer clients wait for only as long as `abandon_after` says.
     abandon_pct: Text,
-    /// How long they do.
+    /// Time that they wait for such an answer.
     abandon_after: Text,
     /// Redirects to follow in a row.
     follow_redirects: Text,
@@ -150,7 +150,7 @@ settings! {
     auth: Text,
     /// Key that a JSON Web Token of every request is signed with: a file, or `env:NAME`.
     jwt_key: Text,
-    /// How that is signed: `HS256`, `HS384`, `HS512`, `ES256`, `EdDSA` or `RS256`. Default: HS256.
+    /// Algorithm of its signature: `HS256`, `HS384`, `HS512`, `ES256`, `EdDSA` or `RS256`. Default: HS256.
     jwt_alg: Text,
     /// Its claims besides `iat` and `exp`: a text with a JSON object.
     jwt_claims: Text,
@@ -239,7 +239,7 @@ settings! {
     rate_file: Text,
     /// Address of the control port: `127.0.0.1:8888`.
     control: Text,
-    /// Whether a GET of `/config?rps=100` there changes the rate, as h2loadrunner has it. Default: false.
+    /// Let a GET of `/config?rps=100` there change the rate, as h2loadrunner does. Default: false.
     control_h2loadrunner: bool,
     /// Highest rate that may be set while the run goes on: `10k/s`. Default: ten times the highest planned.
     max_rate: Text,
@@ -257,7 +257,7 @@ pub struct PhaseSpec {
     /// Its length: `30s`, `5m`. Stages have their own.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub duration: Field<Text>,
-    /// Whether it is recorded. Default: true. Phases that are not are the warm-up, and come first.
+    /// Record this phase. Default: true. Phases that are not recorded are the warm-up, and come first.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub measured: Field<bool>,
     /// Open model: the arrival rate of iterations, for the whole run: `5000`, `5k/s`, `300/m`.
@@ -285,10 +285,10 @@ pub struct TargetSpec {
     /// More servers, `host[:port]`, that connections are spread over evenly.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub share: Vec<Field<Text>>,
-    /// Whether a lost connection is replaced by one to another server of the pool. Default: true.
+    /// Replace a lost connection by one to another server of the pool. Default: true.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub fail_over: Field<bool>,
-    /// Whether connections move back when a lost server can be reached again. Default: false.
+    /// Move connections back when a lost server can be reached again. Default: false.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub fail_back: Field<bool>,
 }
@@ -321,7 +321,7 @@ pub struct TokenSettings {
     pub refresh_before: Field<Text>,
 }
 
-/// What one kind of user does.
+/// Behaviour of one kind of user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -338,7 +338,7 @@ pub struct ScenarioSpec {
     /// It joins so long after the start of the run.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub start_after: Field<Text>,
-    /// Whether cookies are kept and sent, by RFC 6265. Default: false.
+    /// Keep and send cookies, by RFC 6265. Default: false.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub cookies: Field<bool>,
     /// Headers of all its requests.
@@ -427,12 +427,12 @@ pub struct StepSpec {
     /// Limit for the whole response, instead of the run's.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub timeout: Field<Text>,
-    /// What comes after a request that has failed or timed out: `end` ends the iteration, `continue` goes on
-    /// with the next step. An iteration that lacks a value which the request was to take ends in any case.
+    /// Action after a request that has failed or timed out: `end` ends the iteration, `continue` goes on with
+    /// the next step. An iteration that lacks a value which the request was to take ends in any case.
     /// Default: `end`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub on_failure: Field<Text>,
-    /// What the response has to be. Default: a status below 400.
+    /// Expectations on the response. Default: a status below 400.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub expect: Field<ExpectSpec>,
     /// Values to take from the exchange, by the names of the variables they go into.
@@ -474,7 +474,7 @@ pub struct StepSpec {
     /// Steps if it does not.
     #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<Field<StepSpec>>,
-    /// How often to carry out `steps`: a whole number, or a template of one.
+    /// Number of times to carry out `steps`: a whole number, or a template of one.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub repeat: Field<Text>,
     /// Carry out `steps` as long as this condition holds.
@@ -488,7 +488,7 @@ pub struct StepSpec {
     pub parallel: Vec<Field<StepSpec>>,
 }
 
-/// What a cache is asked for: exactly one of put, get, delete and ping.
+/// A request to a cache: exactly one of put, get, delete and ping.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -502,13 +502,13 @@ pub struct CacheSpec {
     /// Forget this key; a template.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub delete: Field<Text>,
-    /// Whether it answers.
+    /// Check that the cache answers.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub ping: Field<bool>,
-    /// What is stored; a template. Default: nothing.
+    /// Value to store; a template. Default: nothing.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub value: Field<Text>,
-    /// File with what is stored, sent as it is.
+    /// File with the value to store, sent as it is.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub value_file: Field<Text>,
 }
@@ -536,16 +536,16 @@ pub struct CanisterSpec {
     /// An argument of so many bytes instead: zeros, or other bytes each time with `random`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub arg_size: Field<Text>,
-    /// Whether the bytes of `arg_size` are random, and so other ones each time.
+    /// Use random bytes for `arg_size`, other ones each time.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub random: Field<bool>,
-    /// Whether each message has a nonce, so that no two are the same. Default: true for updates.
+    /// Give each message a nonce, so that no two are the same. Default: true for updates.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub nonce: Field<bool>,
     /// A PEM file with the key that signs: Ed25519, secp256k1, P-256. Default: none; messages are anonymous.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub key: Field<Text>,
-    /// How long messages are valid. Default: 4m; replicas take no more than 5m.
+    /// Validity of messages. Default: 4m; replicas take no more than 5m.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub expiry: Field<Text>,
     /// Threads per worker that sign ahead. Default: 1.
@@ -556,19 +556,19 @@ pub struct CanisterSpec {
     pub pending: Field<Text>,
 }
 
-/// How a request is sent again until its answer has come.
+/// Repetition of a request until its answer has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PollSpec {
-    /// What a response has to be, so that it is the answer; what else the step expects is looked at then.
-    /// A canister's `state` knows that by itself.
+    /// Expectations that make a response the answer; the step's other ones are checked only then. A
+    /// canister's `state` recognises its answer by itself.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub until: Field<ExpectSpec>,
     /// The first pause. Default: 100ms.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub every: Field<Text>,
-    /// By what factor each pause is longer than the one before. Default: 1.
+    /// Factor by which each pause is longer than the one before. Default: 1.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub backoff: Field<Text>,
     /// The longest pause. Default: 10s.
@@ -576,7 +576,7 @@ pub struct PollSpec {
     pub at_most: Field<Text>,
 }
 
-/// How long a user thinks: a duration, or one of these.
+/// Think time of a user: a duration, or one of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self", rename = "PauseSpec")]
 #[non_exhaustive]
@@ -592,7 +592,7 @@ pub struct PauseSpec {
     pub exponential: Field<Text>,
 }
 
-/// What a response has to be. All of it has to hold.
+/// Expectations on a response. All of them have to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -611,7 +611,7 @@ pub struct ExpectSpec {
     pub json: Keyed<Field<MatchSpec>>,
 }
 
-/// How a text is compared: exactly one of these, or a plain text.
+/// Comparison of a text: exactly one of these, or a plain text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self", rename = "MatchSpec")]
 #[non_exhaustive]
@@ -623,22 +623,22 @@ pub struct MatchSpec {
     /// The whole text.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub equals: Field<Text>,
-    /// How it starts.
+    /// Prefix of the text.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub starts: Field<Text>,
-    /// How it ends.
+    /// Suffix of the text.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub ends: Field<Text>,
-    /// What is in it.
+    /// Part of the text.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub contains: Field<Text>,
     /// A regular expression that matches in it.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub regex: Field<Text>,
-    /// Whether it is there at all.
+    /// `true` if the value has to exist, `false` if it must not.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub exists: Field<bool>,
-    /// Whether the rest must not hold.
+    /// Negate the rest.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub not: Field<bool>,
 }
@@ -672,13 +672,15 @@ pub struct ExtractSpec {
     /// A value in the body, by XPath.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub xpath: Field<Text>,
-    /// What is taken of the value (of the body, if no place is named): the first group, or the whole match.
+    /// Regular expression to apply to the value (to the body, if no place is named). It takes the first
+    /// group, or the whole match.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub regex: Field<Text>,
-    /// Whether it is a reference to a resource, which becomes the path to ask for.
+    /// Read the value as a reference to a resource, and resolve it to the path to request.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub as_path: Field<bool>,
-    /// Whether it is such a reference, and becomes a whole URL: `get: ${name}` asks whoever it names.
+    /// Read the value as such a reference, and resolve it to a whole URL: `get: ${name}` then goes to that
+    /// server.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub as_url: Field<bool>,
     /// The value if there is none. Without it, the request has failed.
@@ -732,12 +734,13 @@ pub struct DataSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row(pub Vec<Text>);
 
-/// What has to hold. Written short, it is the text: `p99<10ms`, `error_rate<0.1%`, `rate>=0.99*target`.
+/// A condition that has to hold. Written short, it is the text: `p99<10ms`, `error_rate<0.1%`,
+/// `rate>=0.99*target`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, remote = "Self", rename = "ThresholdSpec")]
 #[non_exhaustive]
 pub struct ThresholdSpec {
-    /// What has to hold.
+    /// The condition.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub that: Field<Text>,
     /// Of this scenario alone.
@@ -752,20 +755,20 @@ pub struct ThresholdSpec {
     /// In every window of this length, instead of over the whole run.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub window: Field<Text>,
-    /// Whether the run ends as soon as it does not hold. Default: false.
+    /// End the run as soon as the condition does not hold. Default: false.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub abort_on_fail: Field<bool>,
-    /// It is not looked at before so long after the start of the measured part.
+    /// Time from the start of the measured part during which the condition is not checked.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub delay: Field<Text>,
 }
 
-/// What scripts may do.
+/// Permissions and limits of scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ScriptSettings {
-    /// Whether they may open files and start processes (`io`, `os`). Default: false.
+    /// Allow scripts to open files and start processes (`io`, `os`). Default: false.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub allow_system: Field<bool>,
     /// Longest time of one call. Default: 1s.
@@ -780,7 +783,7 @@ pub struct ScriptSettings {
 }
 
 impl Document {
-    /// How plan files are read and described.
+    /// Document format of plan files.
     pub(crate) const FORM: DocumentFormat = DocumentFormat {
         noun: "plan",
         schema: "plan",

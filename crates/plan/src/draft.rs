@@ -1,4 +1,4 @@
-//! What is to be sent, before it is compiled: the same for URLs and for plan files.
+//! Requests before they are compiled: the same form for URLs and for plan files.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ pub(crate) struct Requests {
     pub(crate) variables: usize,
     /// The data sources.
     pub(crate) feeds: Vec<FeedSpec>,
-    /// What iterations keep for each other.
+    /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
-    /// Where bodies come from that are made for requests.
+    /// Supplies of bodies that are made for requests.
     pub(crate) supplies: Vec<BodySupply>,
-    /// What is noted of the answers of canisters.
+    /// Figures collected from the answers of canisters.
     pub(crate) canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for them.
     pub(crate) tokens: Vec<Arc<Signer>>,
@@ -40,7 +40,7 @@ pub(crate) struct Requests {
     pub(crate) wrk: Option<Arc<WrkScript>>,
     /// Identifies what a plan file says about scenarios besides their requests.
     pub(crate) logic: Fingerprint,
-    /// Whether a header asks for every connection to be closed.
+    /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Work {
     /// Variables of one iteration.
     pub(crate) variables: usize,
     pub(crate) feeds: Vec<FeedSpec>,
-    /// What iterations keep for each other.
+    /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) supplies: Vec<BodySupply>,
     pub(crate) canisters: Arc<CanisterNotes>,
@@ -60,11 +60,11 @@ pub(crate) struct Work {
     pub(crate) wrk: Option<Arc<WrkScript>>,
     /// Identifies what a plan file says about scenarios besides their requests.
     pub(crate) logic: Fingerprint,
-    /// Whether a header asks for every connection to be closed.
+    /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
-    /// What stands for `${secret(NAME)}` in the requests.
+    /// Values of `${secret(NAME)}` in the requests.
     pub(crate) constants: Constants,
-    /// What stands for `${token(name)}`.
+    /// Signers for `${token(name)}`.
     pub(crate) tokens: Vec<Arc<Signer>>,
 }
 
@@ -89,10 +89,11 @@ pub(crate) struct Draft {
     pub(crate) authority: String,
     /// Names and values; values are templates.
     pub(crate) headers: Vec<(String, String)>,
-    /// Those that it has instead where its URL turns out to be that of another server; there if it may.
+    /// Headers to send instead where its URL turns out to be that of another server; present if that is
+    /// possible.
     pub(crate) away: Option<Vec<(String, String)>>,
     pub(crate) body: Body,
-    /// Whether the session's cookies are sent.
+    /// `true` if the session's cookies are sent.
     pub(crate) cookies: bool,
     /// Index of its server.
     pub(crate) server: usize,
@@ -100,7 +101,7 @@ pub(crate) struct Draft {
     pub(crate) variables: Arc<[String]>,
     pub(crate) handler: ReactionSpec,
     pub(crate) timeout: Option<Nanos>,
-    /// Whether its iteration goes on if it fails.
+    /// `true` if its iteration goes on after it has failed.
     pub(crate) goes_on: bool,
     /// Index of its script.
     pub(crate) script: Option<u32>,
@@ -153,7 +154,7 @@ impl Draft {
 }
 
 impl Draft {
-    /// What the request is compiled from.
+    /// Returns the specification that the request is compiled from.
     pub(crate) fn spec(&self, server: &Server, keep_alive: bool) -> RequestSpec {
         RequestSpec {
             dialect: self.dialect.clone(),
@@ -171,7 +172,7 @@ impl Draft {
 }
 
 impl Work {
-    /// Whether a request may go to a server that comes up during the run.
+    /// Returns `true` if a request may go to a server that becomes known only during the run.
     pub(crate) fn strays(&self) -> bool {
         let scripted = |draft: &Draft| match (self.scripts.as_deref(), draft.script) {
             (Some(scripts), Some(script)) => scripts.makes_requests(script),
@@ -305,7 +306,7 @@ fn away(
     Ok(Some(ForeignRequest { plain: compile(Scheme::Http)?, secure: compile(Scheme::Https)? }))
 }
 
-/// What either of two needs.
+/// Returns the combined needs of both.
 fn union(one: &Needs, other: &Needs) -> Needs {
     use plimsoll_scenario::FieldNeeds::{All, Named, Nothing};
     let fields = match (&one.fields, &other.fields) {

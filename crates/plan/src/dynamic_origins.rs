@@ -38,12 +38,12 @@ impl DynamicOrigin {
         }
     }
 
-    /// Whether both are the same: scheme, host and port.
+    /// Returns `true` if scheme, host and port are the same.
     pub fn is(&self, other: &Self) -> bool {
         self.url.same_server(&other.url)
     }
 
-    /// Whether it is to be spoken to over TLS.
+    /// Returns `true` if its connections use TLS.
     pub fn https(&self) -> bool {
         self.url.is_secure()
     }
@@ -66,7 +66,7 @@ impl fmt::Debug for DynamicOrigin {
     }
 }
 
-/// How servers are spoken to that the plan does not name: by the flags and settings that hold for all.
+/// Settings for servers that the plan does not name: the flags and settings that hold for all servers.
 pub struct DynamicOrigins {
     pub(crate) routes: Routes,
     pub(crate) preference: ProtocolPreference,
@@ -74,8 +74,8 @@ pub struct DynamicOrigins {
     pub(crate) sni: Option<String>,
     /// The configuration that the plan's own targets have, if one of them speaks TLS.
     pub(crate) tls: Option<(ClientConfig, Fingerprint)>,
-    /// What it is built from where it is needed for the first time: reading the system's authorities takes
-    /// a while.
+    /// Options that the configuration is built from when it is first needed: reading the system's authorities
+    /// takes a while.
     pub(crate) options: ClientOptions,
     pub(crate) built: OnceLock<Result<ClientConfig, String>>,
 }
@@ -85,11 +85,11 @@ impl DynamicOrigins {
     /// is hardly a reason to have more; a chain of redirects that names new hosts for ever has an end here.
     pub const MOST: usize = 64;
 
-    /// How to speak to the server: a target with an address that is still to be resolved, without steps of
-    /// its own. The first call for https may read the system's authorities: this may block.
+    /// Returns a target for the server, with an address that is still to be resolved and without steps of its
+    /// own. The first call for https may read the system's authorities: this may block.
     ///
     /// # Errors
-    /// If TLS is needed and cannot be had.
+    /// If TLS is needed and cannot be set up.
     pub fn target(&self, dynamic_origin: &DynamicOrigin) -> Result<Target, String> {
         let mut target = self.outline(dynamic_origin);
         if dynamic_origin.https() {
@@ -100,7 +100,7 @@ impl DynamicOrigins {
         Ok(target)
     }
 
-    /// The same without TLS, whether it is needed or not: what is known at once.
+    /// Returns the same target without TLS, whether it is needed or not: everything that is known at once.
     pub fn outline(&self, dynamic_origin: &DynamicOrigin) -> Target {
         let protocol = self.preference.protocol(&dynamic_origin.url);
         let mut book = HeaderBlockCache::new();

@@ -19,7 +19,7 @@ pub trait Files {
         Ok(content)
     }
 
-    /// What is at `path`, if anything is.
+    /// Returns the kind of file at `path`, if there is one.
     fn kind(&self, path: &Path) -> Option<FileKind> {
         self.read_head(path, 1).is_ok().then_some(FileKind::File)
     }
@@ -33,7 +33,7 @@ pub trait Files {
     fn key_log(&self, path: &Path) -> io::Result<KeyLogFile>;
 }
 
-/// What a path leads to.
+/// Kind of file that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// Something to read.

@@ -1,4 +1,4 @@
-//! What tells two plans apart.
+//! Fingerprints that tell plans apart.
 
 use std::fmt::Write as _;
 

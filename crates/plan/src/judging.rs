@@ -1,4 +1,4 @@
-//! What has to hold of a run, and how often its figures are told.
+//! Thresholds of a run, and the intervals of its figures.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::threshold::{Limit, Metric};

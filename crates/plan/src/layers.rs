@@ -61,9 +61,9 @@ const OF_HTTP2: [&str; 7] = [
 /// The layers of a run, put together.
 #[derive(Clone, Debug, Default)]
 pub struct Layered {
-    /// What holds.
+    /// Settings in force.
     pub patch: PlanPatch,
-    /// What does not, because of a higher layer.
+    /// Settings overridden by a higher layer.
     pub gave_way: Vec<GaveWay>,
 }
 
@@ -74,7 +74,7 @@ pub struct GaveWay {
     pub name: &'static str,
     /// Its value.
     pub value: RawValue,
-    /// What it gave way to.
+    /// The setting that overrode it.
     pub to: RawValue,
 }
 
@@ -201,7 +201,7 @@ fn header_name(text: &str) -> &str {
 }
 
 impl RawValue {
-    /// Whether this chooses something: a switch that is off does not.
+    /// Returns `true` if this value chooses something: a switch that is off does not.
     fn chooses(&self, name: &str) -> bool {
         !(SWITCHES.contains(&name) && self.text == "false")
     }
@@ -376,7 +376,7 @@ pub(crate) struct SettingValue {
     place: Place,
 }
 
-/// What can be the value of a setting in a plan file.
+/// A field of a plan file that holds the values of a setting.
 pub(crate) trait Setting {
     /// The values, if it is there.
     fn setting_values(&self) -> Vec<SettingValue>;

@@ -1,18 +1,18 @@
-//! How many requests an iteration has.
+//! Number of requests in an iteration.
 
 use plimsoll_scenario::{Op, Template};
 
 use crate::Plan;
 
-/// How many requests the iterations of a plan have, as its steps, loops and conditions say; redirects apart.
-/// Each end is a fraction, requests per iterations, because scenarios have weights.
+/// Number of requests in the iterations of a plan, derived from its steps, loops and conditions; redirects
+/// apart. Each bound is a fraction, requests per iterations, because scenarios have weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IterationLength {
-    /// At least so many requests in so many iterations.
+    /// Lower bound: at least this many requests in this many iterations.
     pub least: (u64, u64),
-    /// At most so many; `None`: there is no limit.
+    /// Upper bound, likewise; `None` if there is no limit.
     pub most: Option<(u64, u64)>,
-    /// Whether scenarios of different lengths take part, so that this is so on average only.
+    /// `true` if scenarios of different lengths take part, so that the bounds hold only on average.
     pub is_average: bool,
 }
 
@@ -20,8 +20,8 @@ pub struct IterationLength {
 type Bounds = (u64, Option<u64>);
 
 impl Plan {
-    /// How many requests an iteration has. Where arrivals are requests, whatever belongs to an iteration, it
-    /// is as if each had one.
+    /// Returns the number of requests in an iteration. Where arrivals are requests, every iteration counts as
+    /// one request, whatever its length.
     pub fn iteration_length(&self) -> IterationLength {
         if self.paces_requests() {
             return IterationLength { least: (1, 1), most: Some((1, 1)), is_average: false };

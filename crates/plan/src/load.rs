@@ -27,10 +27,10 @@ pub(crate) struct Schedule {
 /// The value of `rate_of` for requests.
 pub(crate) const RATE_OF_REQUESTS: &str = "requests";
 
-/// What makes iterations of the run out of requests per connection.
+/// Conversion from requests per connection to iterations of the run.
 pub(crate) struct PerConnection {
     pub(crate) connections: u32,
-    /// Requests of so many iterations as [`iterations`](Self::iterations) says, at least 1.
+    /// Requests in as many iterations as [`iterations`](Self::iterations) says, at least 1.
     pub(crate) requests: u64,
     /// At least 1; more than one where scenarios of different lengths take turns by their weights.
     pub(crate) iterations: u64,
@@ -46,8 +46,8 @@ impl PerConnection {
     }
 }
 
-/// How many requests the scenarios send on average, as requests and iterations: by their weights. `None` if
-/// that depends on what happens.
+/// Returns the average number of requests of the scenarios, by their weights, as a pair of requests and
+/// iterations. `None` if the number depends on the course of the run, or is 0.
 pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64)> {
     let (mut requests, mut iterations) = (0_u64, 0_u64);
     for scenario in scenarios {
@@ -174,7 +174,7 @@ impl Resolver<'_> {
         Some(Schedule { profile, users, end, warmup, phases })
     }
 
-    /// What arrivals are.
+    /// Reads the unit that the rate counts.
     pub(crate) fn rate_of(&mut self, patch: &PlanPatch, open: bool) -> Option<RateUnit> {
         let unit = self.read(patch.rate_of.as_ref(), |text| match text {
             "iterations" => Ok(RateUnit::Iterations),
@@ -310,7 +310,7 @@ fn hold(rate: Rate, duration: Nanos) -> Stage {
     Stage { duration, from: rate, to: rate }
 }
 
-/// How long `count` arrivals take.
+/// Returns the time that `count` arrivals take.
 ///
 /// Uniform: exactly `count` of them are due before `ceil(count * period / per_period)`. Poisson: the number
 /// of arrivals in a time T scatters with a standard deviation of sqrt(rate * T), so the time is longer by six

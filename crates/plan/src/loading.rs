@@ -24,7 +24,7 @@ pub struct Command {
 /// A command that makes sense.
 #[derive(Debug)]
 pub struct Resolved {
-    /// What it asks for.
+    /// The plan that the command describes.
     pub plan: Plan,
     /// Where its settings come from.
     pub layered: Layered,
@@ -89,14 +89,16 @@ impl fmt::Debug for Command {
 /// Plans that are named where there is none of the name that was given.
 const PLANS_SHOWN: usize = 5;
 
-/// Whether an argument names a plan file and not a URL: by its ending, or `-` for the standard input.
+/// Returns `true` if an argument names a plan file and not a URL: by its ending, or `-` for the standard
+/// input.
 pub fn is_plan_name(text: &str) -> bool {
     let ending = text.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
     let is_plan = matches!(ending.as_deref(), Some("yaml" | "yml" | "json"));
     text == "-" || is_plan && !text.contains("://") && !text.contains(['?', '#'])
 }
 
-/// What an argument is that has the place of a URL and names a folder or a file, or looks like a path.
+/// Returns the problem with an argument in the place of a URL that names a folder or a file, or looks like a
+/// path.
 pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
     if text.contains("://") {
         return None;

@@ -1,4 +1,4 @@
-//! What was typed, before anything is parsed.
+//! Values as they were typed, before anything is parsed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,18 +10,18 @@ use crate::{Place, Problem};
 
 use crate::ScriptPatch;
 
-/// One value as it was typed, and what it was given by.
+/// One value as it was typed, with its source.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RawValue {
     /// The text.
     pub text: String,
-    /// What it was given by, for messages: `--rate`, `run.rate`, `PLIMSOLL_RATE`.
+    /// Name of its source, for messages: `--rate`, `run.rate`, `PLIMSOLL_RATE`.
     pub by: Cow<'static, str>,
     /// Where it stands, if a plan file has it.
     pub place: Option<Place>,
-    /// What this flag's letter means in other tools: the advice when the text makes no sense here.
+    /// Meaning of this flag's letter in other tools: the advice when the text makes no sense here.
     pub habit: Option<&'static str>,
-    /// Whether it is known to be wrong and has been reported: nothing more is said about it.
+    /// Set if the value is known to be wrong and has been reported. It causes no further messages.
     pub reported: bool,
 }
 
@@ -68,18 +68,18 @@ impl Switch {
         Self(Some(RawValue::new(by, "true")))
     }
 
-    /// What switched it on, if it is on.
+    /// Returns the value that switched it on, if it is on.
     pub fn given(&self) -> Option<&RawValue> {
         self.0.as_ref().filter(|given| given.text == "true" && !given.reported)
     }
 
-    /// Whether it is on.
+    /// Returns `true` if it is on.
     pub fn is_on(&self) -> bool {
         self.given().is_some()
     }
 }
 
-/// What was typed, before anything is parsed. Absent fields take their defaults.
+/// Values as they were typed, before anything is parsed. Absent fields take their defaults.
 ///
 /// The formats are those of the command line; `plimsoll run --help` describes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ pub struct PlanPatch {
     pub auth: Option<RawValue>,
     /// The key that a JSON Web Token is signed with: a file, or `env:NAME`.
     pub jwt_key: Option<RawValue>,
-    /// How it is signed.
+    /// Algorithm of its signature.
     pub jwt_alg: Option<RawValue>,
     /// Its claims, a JSON object.
     pub jwt_claims: Option<RawValue>,
@@ -152,11 +152,11 @@ pub struct PlanPatch {
     pub jwt_lifetime: Option<RawValue>,
     /// Share of the requests that clients abort, in percent.
     pub abort_pct: Option<RawValue>,
-    /// In the middle of what: `request`, `response` or `either`.
+    /// Part in the middle of which they abort: `request`, `response` or `either`.
     pub abort_at: Option<RawValue>,
     /// Share of the requests whose answer clients do not wait for, in percent.
     pub abandon_pct: Option<RawValue>,
-    /// For how long they wait then.
+    /// Time that they wait then.
     pub abandon_after: Option<RawValue>,
     /// Redirects to follow.
     pub follow_redirects: Option<RawValue>,
@@ -240,9 +240,9 @@ pub struct PlanPatch {
     pub max_head_bytes: Option<RawValue>,
     /// Skip the request before the run.
     pub no_preflight: Switch,
-    /// What has to hold of the figures.
+    /// Thresholds on the figures.
     pub thresholds: Vec<RawValue>,
-    /// Whether the run ends as soon as one of them is shown not to hold.
+    /// `true` if the run ends as soon as one of them is shown not to hold.
     pub abort_on_fail: bool,
     /// Length of the intervals of live figures.
     pub interval: Option<RawValue>,
@@ -258,14 +258,14 @@ pub struct PlanPatch {
     pub rate_file: Option<RawValue>,
     /// Address of the control port.
     pub control: Option<RawValue>,
-    /// Whether it has h2loadrunner's `GET /config`.
+    /// Switches h2loadrunner's `GET /config` on there.
     pub control_h2loadrunner: Switch,
     /// Highest rate that may be set while the run goes on.
     pub max_rate: Option<RawValue>,
 }
 
 impl PlanPatch {
-    /// What says who asks, if anything does.
+    /// Returns the setting that gives the credentials, if there is one.
     pub(crate) fn credentials(&self) -> Option<&RawValue> {
         self.basic.as_ref().or(self.bearer.as_ref()).or(self.jwt_key.as_ref())
     }

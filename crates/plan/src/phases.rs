@@ -51,13 +51,13 @@ impl Part {
 }
 
 impl Phased {
-    /// Whether the model is open.
+    /// Returns `true` in the open model.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.course, LoadProfile::Rates { .. })
     }
 }
 
-/// What was read so far.
+/// Phases read so far.
 #[derive(Default)]
 struct Reading {
     names: HashSet<String>,

@@ -27,8 +27,7 @@ use crate::{CanisterNotes, DynamicOrigins};
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What iterations do; they take the scenarios in turn (iteration `i` runs scenario `i mod len`). Never
-    /// empty.
+    /// Scenarios that iterations carry out, dealt in turn by their weights. Never empty.
     pub scenarios: Vec<Scenario>,
     /// The requests of all scenarios, scenario by scenario. Never empty.
     pub steps: Vec<Step>,
@@ -36,11 +35,11 @@ pub struct Plan {
     pub variables: usize,
     /// The data sources.
     pub feeds: Vec<FeedSpec>,
-    /// What iterations keep for each other.
+    /// Pools of rows that iterations keep for each other.
     pub pools: Vec<PoolSpec>,
-    /// Where bodies of requests come from that are made for them.
+    /// Supplies of bodies that are made for requests.
     pub supplies: Vec<BodySupply>,
-    /// What is noted of the answers of canisters.
+    /// Figures collected from the answers of canisters.
     pub canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for requests.
     pub tokens: Vec<Arc<Signer>>,
@@ -52,10 +51,10 @@ pub struct Plan {
     pub logic: Fingerprint,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
-    /// How other servers are addressed; there if redirects are followed, or if a step's URL may be that of
+    /// Settings for other servers; present if redirects are followed, or if a step's URL may be that of
     /// another server.
     pub dynamic_origins: Option<Arc<DynamicOrigins>>,
-    /// Who decides when the next iteration starts.
+    /// Load model, which decides when iterations start.
     pub load: Load,
     /// Closed model: the users over time, for the whole run, from the start of the warm-up on; `None`: as
     /// many as connections, times the requests in flight on each. `None` in the open model.
@@ -67,21 +66,21 @@ pub struct Plan {
     pub end: End,
     /// Unrecorded lead-in before the measured part.
     pub warmup: Nanos,
-    /// After the end of the load: how long to wait for responses that are owed.
+    /// Time to wait for outstanding responses after the end of the load.
     pub drain: Nanos,
     /// Worker threads, at least 1.
     pub threads: u32,
-    /// How connections are opened and used.
+    /// Number and use of connections.
     pub connections: Connections,
     /// A request without a whole response after this time has timed out. Counted from its start.
     pub timeout: Nanos,
     /// A connection that is not established after this time has failed.
     pub connect_timeout: Nanos,
-    /// What clients do wrong on purpose, if they do.
+    /// Faults that clients make on purpose, if any.
     pub client_faults: Option<ClientFaults>,
     /// Follow at most this many redirects in a row; 0 takes them as responses.
     pub redirects: u32,
-    /// How the open model spends wake-ups.
+    /// Use of wake-ups in the open model.
     pub pacing: Pacing,
     /// Which driver backend to use.
     pub backend: BackendChoice,
@@ -89,19 +88,19 @@ pub struct Plan {
     pub seed: u64,
     /// Limits of the HTTP/1.1 parser.
     pub limits: Limits,
-    /// How HTTP/2 is spoken, where it is; `max_streams` is [`Connections::streams`].
+    /// Options of HTTP/2; `max_streams` is [`Connections::streams`].
     pub http2: ClientOptions,
     /// An HTTP/2 connection is asked for a sign of life (PING) as often as this; `None`: never.
     pub ping_interval: Option<Nanos>,
-    /// Whether to send one request before the run and to stop if it fails.
+    /// `true` to send one request before the run and stop if it fails.
     pub preflight: bool,
-    /// What has to hold of the figures.
+    /// Thresholds on the figures.
     pub thresholds: Vec<ThresholdSpec>,
     /// Length of the intervals that the run is cut into, and of which the windows of thresholds are made.
     pub interval: Nanos,
-    /// How often live statistics are told: a multiple of the interval.
+    /// Interval of live statistics: a multiple of [`interval`](Self::interval).
     pub statistics: Nanos,
-    /// What is not shown: names and URLs of this plan are without secrets already.
+    /// Names and values that must not be shown: names and URLs of this plan are without secrets already.
     pub redaction: Redaction,
 }
 
@@ -136,13 +135,13 @@ impl Plan {
         self.steps.iter().map(|step| step.request.supply().map_or(0, of_supply)).collect()
     }
 
-    /// What the bodies of a supply, a position in [`supplies`](Self::supplies), are made from. Two supplies
-    /// of the same data differ.
+    /// Returns the seed for the bodies of a supply, by its position in [`supplies`](Self::supplies). Two
+    /// supplies of the same data have different seeds.
     pub fn supply_seed(&self, supply: usize) -> u64 {
         self.seed.wrapping_add((supply as u64) << 32)
     }
 
-    /// What a record says of it before the run begins.
+    /// Returns the facts about the plan that a record holds before the run begins.
     pub fn basis(&self) -> Basis {
         let (model, profile) = match &self.load {
             Load::Closed => (Model::Closed, None),
@@ -166,7 +165,7 @@ impl Plan {
         warmup.into_iter().chain(self.phases.iter().map(PhaseOutline::end)).collect()
     }
 
-    /// What keeps the intervals of its runs.
+    /// Creates the downsampler that keeps the intervals of a run.
     pub fn downsampler(&self) -> IntervalDownsampler {
         let planned = self.end.duration.map(|duration| self.warmup + duration);
         IntervalDownsampler::new(self.interval, planned, self.cuts(), self.outline())
@@ -184,8 +183,8 @@ impl Plan {
     }
 }
 
-/// What one iteration does: its steps in order, each started when the one before it has ended well, or at all
-/// if that [goes on](Step::goes_on).
+/// Steps of one iteration, in order. Each is started when the previous one has ended well, or has ended at
+/// all if that one [goes on](Step::goes_on).
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Name for the report.
@@ -209,16 +208,16 @@ pub struct Step {
     pub target: usize,
     /// The compiled request; for HTTP/2, too, if the target has a [`book`](Target::book).
     pub request: RequestTemplate,
-    /// What is made of its response.
+    /// Processing of its response.
     pub handler: ResponseHandler,
     /// Identifies what the reaction was compiled from.
     pub logic: Fingerprint,
-    /// What is kept of the exchange: for the reaction, and for scripts.
+    /// Parts of the exchange that are kept for the reaction and for scripts.
     pub needs: Needs,
     /// Limit for the whole response, if it is not [`Plan::timeout`].
     pub timeout: Option<Nanos>,
-    /// Whether its iteration goes on after a request that has failed, as far as it has the values that this
-    /// was to take.
+    /// `true` if the iteration goes on after its request has failed, provided that it has the values which
+    /// the request was to take.
     pub goes_on: bool,
     /// The script that makes its request.
     pub make_script: Option<u32>,
@@ -253,13 +252,13 @@ pub struct Target {
     /// The servers that share the load, this one first; empty if there is only this one. Requests to a pool
     /// have the authority of the member in the place of a slot.
     pub pool: Vec<PoolMember>,
-    /// Whether a lost connection to a member of the pool is replaced by one to another member.
+    /// `true` if a lost connection to a member of the pool is replaced by one to another member.
     pub fail_over: bool,
-    /// Whether connections move back to a lost member when it can be reached again.
+    /// `true` if connections move back to a lost member when it can be reached again.
     pub fail_back: bool,
     /// TLS, if the scheme is https.
     pub tls: Option<TlsTarget>,
-    /// What is spoken.
+    /// Protocol spoken with it.
     pub protocol: Protocol,
     /// The header blocks of the steps that address it, sealed; there unless the protocol is
     /// [`Protocol::Http1`].
@@ -288,7 +287,7 @@ pub struct PoolMember {
     pub server_name: String,
 }
 
-/// What is spoken with a target.
+/// Protocol spoken with a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1; over TLS, only that is offered by ALPN.
@@ -303,12 +302,12 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Whether replies come in the order of the requests on each connection.
+    /// Returns `true` if replies come in the order of the requests on each connection.
     pub const fn is_in_turn(self) -> bool {
         matches!(self, Self::Http1 | Self::Cache)
     }
 
-    /// Whether a connection may speak HTTP/2.
+    /// Returns `true` if a connection may speak HTTP/2.
     pub const fn may_be_http2(self) -> bool {
         matches!(self, Self::Http2 | Self::Negotiated)
     }
@@ -365,27 +364,27 @@ pub enum Parts {
     Either,
 }
 
-/// Who decides when the next iteration starts.
+/// Load model, which decides when iterations start.
 #[derive(Clone, Debug)]
 pub enum Load {
     /// Arrivals are scheduled and ignore responses.
     Open {
         /// The rate over time, for the whole run, from the start of the warm-up on.
         profile: Profile,
-        /// How arrivals are spread.
+        /// Distribution of arrivals over time.
         process: Process,
-        /// What arrivals are. Of requests, one of an iteration under way takes an arrival before another
-        /// iteration begins, so that there are as many requests as arrivals, however long iterations are;
-        /// weights of scenarios are shares of them.
+        /// Unit of the rate. If it counts requests, a request of an iteration under way takes an arrival
+        /// before another iteration begins. There are then as many requests as arrivals, however long
+        /// iterations are, and weights of scenarios are shares of requests.
         rate_of: RateUnit,
-        /// What happens to an arrival that finds every connection busy.
+        /// Handling of an arrival that finds every connection busy.
         overload: Overload,
     },
     /// Users, each starting its next iteration when its last one has ended: [`Plan::users`] says how many.
     Closed,
 }
 
-/// What happens to an arrival that finds every connection busy.
+/// Handling of an arrival that finds every connection busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
     /// It waits; its waiting is part of its response time.
@@ -406,7 +405,7 @@ pub struct End {
     pub iterations: Option<u64>,
 }
 
-/// How connections are opened and used.
+/// Number and use of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connections {
     /// Connections opened before the start, over all workers and targets.
@@ -420,7 +419,7 @@ pub struct Connections {
     /// Requests in flight on one HTTP/2 connection (concurrent streams), at least 1. A server may allow
     /// fewer.
     pub streams: u32,
-    /// Whether a connection is used again after a response; always for HTTP/2.
+    /// `true` if a connection is used again after a response; always for HTTP/2.
     pub keep_alive: bool,
     /// Close a connection after this many requests.
     pub max_requests: Option<u64>,
@@ -449,7 +448,7 @@ pub enum Family {
     V6,
 }
 
-/// How wake-ups are spent: the largest cost of a load generator after the system calls themselves.
+/// Use of wake-ups: the largest cost of a load generator after the system calls themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
     /// Start every request at its time for as long as the core has time to spare: each arrival has its own
@@ -473,9 +472,10 @@ impl Pacing {
         }
     }
 
-    /// How late [`Pacing::Shared`] may start a request, at most, to share a wake-up, the time to send what
-    /// the wake-up owes included. Below 1 ms by what the timer overshoots (15–200 µs), so that the 99th
-    /// percentile of the start lag stays below 1 ms on a machine that wakes its threads in time.
+    /// Most time by which [`Pacing::Shared`] may start a request late to share a wake-up, including the time
+    /// to send everything due at that wake-up. It is below 1 ms by the overshoot of the timer (15–200 µs), so
+    /// that the 99th percentile of the start lag stays below 1 ms on a machine that wakes its threads in
+    /// time.
     pub const BUDGET: Nanos = Nanos::from_micros(800);
 }
 

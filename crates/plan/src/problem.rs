@@ -1,4 +1,4 @@
-//! What is wrong with a plan.
+//! Problems of a plan.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,9 +15,9 @@ pub struct Place {
 /// One thing that is wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong; one line, no full stop.
+    /// Description of the problem; one line, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to solve it.
     pub hint: Option<String>,
     /// Where in the plan file it is, if it is there.
     pub place: Option<Place>,
@@ -54,7 +54,7 @@ impl Problem {
     }
 }
 
-/// So many things that are wrong are told. A file of 16 MiB could have millions.
+/// Most problems that are listed. A file of 16 MiB could have millions.
 const MOST: usize = 1_000;
 
 /// Everything that is wrong with a plan, in the order in which it was found. Equal problems are listed once
@@ -114,12 +114,12 @@ impl Problems {
         self.known = self.all.iter().map(key).zip(0..).collect();
     }
 
-    /// Whether nothing is wrong.
+    /// Returns `true` if there are no problems.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of problems.
     pub fn len(&self) -> usize {
         self.all.len()
     }

@@ -1,4 +1,4 @@
-//! What is spoken with a target, which version of HTTP, and how HTTP/2 is.
+//! Protocol spoken with a target, version of HTTP, and options of HTTP/2.
 
 use plimsoll_core::Nanos;
 use plimsoll_wire::http2::ClientOptions;
@@ -17,7 +17,7 @@ const FRAME_SIZES: std::ops::RangeInclusive<u64> = 16_384..=16_777_215;
 /// 31 make the largest (RFC 9113 section 6.9.1).
 const WINDOW_BITS: std::ops::RangeInclusive<u32> = 16..=31;
 
-/// What is to be spoken.
+/// Protocols that the flags ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ProtocolPreference {
     /// HTTP/1.1 everywhere.
@@ -49,7 +49,7 @@ impl Version {
 }
 
 impl ProtocolPreference {
-    /// Whether a connection may come to speak HTTP/2.
+    /// Returns `true` if a connection may come to speak HTTP/2.
     pub(crate) fn may_be_http2(&self) -> bool {
         match self {
             Self::Http1 => false,
@@ -58,12 +58,12 @@ impl ProtocolPreference {
         }
     }
 
-    /// What is spoken with a target.
+    /// Returns the protocol spoken with a target.
     pub(crate) fn protocol(&self, url: &Url) -> Protocol {
         if url.is_cache() { Protocol::Cache } else { self.http(url.is_secure()) }
     }
 
-    /// What is spoken with a target of HTTP.
+    /// Returns the protocol spoken with an HTTP target.
     pub(crate) fn http(&self, https: bool) -> Protocol {
         match self {
             Self::Http2 | Self::PriorKnowledge => Protocol::Http2,
@@ -76,7 +76,7 @@ impl ProtocolPreference {
         }
     }
 
-    /// What is offered by ALPN over TLS, the preferred one first.
+    /// Returns the protocols offered by ALPN over TLS, the preferred one first.
     pub(crate) fn alpn(&self) -> Vec<Vec<u8>> {
         let versions = match self {
             Self::Http1 => &[Version::Http1][..],
@@ -87,7 +87,7 @@ impl ProtocolPreference {
     }
 }
 
-/// How HTTP/2 is spoken.
+/// Options of HTTP/2.
 pub(crate) struct Http2Part {
     /// Without the number of streams and the limits of heads, which other parts read.
     pub(crate) options: ClientOptions,

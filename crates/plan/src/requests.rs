@@ -1,4 +1,4 @@
-//! What is sent, and to whom.
+//! Requests and the servers that they go to.
 
 use std::sync::Arc;
 
@@ -215,7 +215,7 @@ fn single(url: &Url, method: &str, body: &Body) -> (String, Vec<Draft>) {
     (name, vec![draft])
 }
 
-/// Whether a header asks for the connection to be closed.
+/// Returns `true` if a header asks for the connection to be closed.
 pub(crate) fn closes(name: &str, value: &str) -> bool {
     let close = |option: &str| option.trim().eq_ignore_ascii_case("close");
     name.eq_ignore_ascii_case("connection") && value.split(',').any(close)

@@ -83,7 +83,7 @@ pub(crate) struct Resolver<'a> {
     pub(crate) environment: &'a dyn Environment,
     /// The plan file, if there is one.
     pub(crate) document: Option<Arc<LoadedDocument>>,
-    /// What names and URLs of the plan are shown without.
+    /// Secrets to hide in names and URLs of the plan.
     pub(crate) redaction: Redaction,
     pub(crate) problems: Problems,
 }
@@ -282,7 +282,7 @@ impl Resolver<'_> {
         Some(plan)
     }
 
-    /// What `--rps` counts in; `None` if nothing asks for it, or it makes no sense.
+    /// Returns the unit that `--rps` counts in; `None` if it is not given, or makes no sense.
     fn per_connection(
         &mut self,
         patch: &PlanPatch,
@@ -332,7 +332,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether redirects are followed; what is wrong with the flag is reported elsewhere.
+    /// Returns `true` if redirects are followed; an invalid flag is reported elsewhere.
     pub(crate) fn follows_redirects(&self, patch: &PlanPatch) -> bool {
         let given = patch.follow_redirects.as_ref().filter(|given| !given.reported);
         given.is_some_and(|given| parse_redirects(given.text.trim()).is_ok_and(|redirects| redirects > 0))

@@ -150,7 +150,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What the script is given.
+/// Builds the request that the script is given.
 fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest {
     let port = url.authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     WrkRequest {
@@ -169,7 +169,7 @@ fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest
     }
 }
 
-/// What a template without slots stands for; one with slots as it is written.
+/// Returns the literal text of a template without slots; a template with slots is returned as written.
 fn literal(text: &str) -> String {
     String::from_utf8(literal_bytes(text.as_bytes())).unwrap_or_else(|_| text.to_owned())
 }

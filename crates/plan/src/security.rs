@@ -19,7 +19,7 @@ use crate::{Fingerprint, PlanPatch, Problem, RawValue};
 pub(crate) struct TlsPart {
     /// There if a target speaks TLS.
     pub(crate) settings: Option<TlsSettings>,
-    /// What the configuration is built from; there if it may be needed.
+    /// Options that the configuration is built from; present if it may be needed.
     pub(crate) options: Option<ClientOptions>,
 }
 
@@ -193,9 +193,9 @@ impl Resolver<'_> {
     }
 }
 
-/// What a certificate in PEM begins with.
+/// First line of a certificate in PEM.
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
-/// What to do about a file that has none.
+/// Advice about a file without a certificate.
 const PEM_HINT: &str = "a certificate in PEM begins with -----BEGIN CERTIFICATE-----; \
     `openssl x509 -inform der -in FILE -out FILE.pem` makes one of DER";
 

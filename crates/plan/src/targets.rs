@@ -22,7 +22,7 @@ pub(crate) struct Servers(Vec<Server>);
 pub(crate) struct Targets {
     /// In the order of [`Servers`].
     pub(crate) all: Vec<Target>,
-    /// How to speak to others, if there may be any.
+    /// Settings for other servers, if there may be any.
     pub(crate) dynamic_origins: Option<Arc<DynamicOrigins>>,
 }
 
@@ -76,14 +76,14 @@ impl Servers {
         self.0.len() - 1
     }
 
-    /// Whether a server is addressed like this.
+    /// Returns `true` if a server is addressed with this scheme.
     fn any(&self, scheme: UrlScheme) -> bool {
         self.0.iter().any(|server| server.url.scheme == scheme)
     }
 }
 
 impl Server {
-    /// Whether requests go to one of several servers, whose authority they have then.
+    /// Returns `true` if requests go to one of several servers, and carry its authority.
     pub(crate) fn is_pool(&self) -> bool {
         !self.share.is_empty()
     }

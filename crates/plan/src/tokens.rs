@@ -11,15 +11,15 @@ use plimsoll_schedule::parse_duration;
 use crate::resolve::Resolver;
 use crate::{PlanPatch, Problem, RawValue};
 
-/// What templates call the token of the flags. No token of a plan file can be called that.
+/// Name of the flags' token in templates. No token of a plan file can have this name.
 pub(crate) const OF_FLAGS: &str = "--auth jwt";
 /// The lifetime of a token where nothing else is said.
 pub(crate) const LIFETIME: Nanos = Nanos::from_secs(300);
-/// How long before its end a token is signed again, at most, where nothing else is said: longer than requests
-/// are under way, and clocks are apart.
+/// Most time before its expiry at which a token is signed again by default: longer than requests are under
+/// way, and longer than clocks differ.
 const REFRESH: Nanos = Nanos::from_secs(30);
 
-/// What `--auth` can be.
+/// Values of `--auth`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scheme {
     Basic,
@@ -136,7 +136,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What is wrong with a token.
+/// Converts an error of a token into a problem.
 pub(crate) fn problem(before: &str, error: &TokenError) -> Problem {
     Problem::new(format!("{before}{}", error.message)).with_hint(error.hint.clone())
 }

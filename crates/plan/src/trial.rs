@@ -13,7 +13,7 @@ const INTERVALS: u64 = 20;
 /// No interval of a trial is shorter: it would mostly measure its own edges.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(50);
 
-/// How long a [probe](Plan::as_probe) goes on beside a run whose length is not known.
+/// Length of a [probe](Plan::as_probe), or of slow clients, beside a run of unknown length.
 const LONGEST_PROBE: Nanos = Nanos::from_secs(86_400);
 /// Connections that a probe may open to each target, when responses are slower than its requests come.
 const PROBE_CONNECTIONS: u32 = 16;

@@ -8,7 +8,7 @@ use crate::Problem;
 /// One parsed URL.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// What is spoken with the host.
+    /// Scheme, which determines the protocol spoken with the host.
     pub scheme: UrlScheme,
     /// `host[:port]` as typed, without user and password.
     pub authority: String,
@@ -22,7 +22,7 @@ pub(crate) struct Url {
     pub user_info: Option<String>,
 }
 
-/// What a URL begins with.
+/// Scheme of a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UrlScheme {
     /// HTTP without TLS.
@@ -56,17 +56,17 @@ impl UrlScheme {
 }
 
 impl Url {
-    /// Whether there is TLS.
+    /// Returns `true` if the scheme uses TLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.scheme == UrlScheme::Https
     }
 
-    /// Whether it is a cache, which does not speak HTTP.
+    /// Returns `true` if it is a cache, which does not speak HTTP.
     pub(crate) fn is_cache(&self) -> bool {
         self.scheme == UrlScheme::Carbon
     }
 
-    /// Whether both lead to the same host and port by the same scheme.
+    /// Returns `true` if scheme, host and port are the same.
     pub(crate) fn same_server(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }

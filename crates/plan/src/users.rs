@@ -10,9 +10,9 @@ use crate::{PlanPatch, Problem, RawValue};
 /// The users of the closed model over time, without the warm-up of a flag.
 pub(crate) struct Users {
     pub(crate) stages: Vec<UserStage>,
-    /// Whether they say how long the run is.
+    /// `true` if their stages determine the length of the run.
     pub(crate) timed: bool,
-    /// What they were given by.
+    /// The setting that gave them.
     pub(crate) by: RawValue,
 }
 

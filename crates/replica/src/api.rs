@@ -49,12 +49,12 @@ pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
-    /// Whether it says that its body is JSON.
+    /// `true` if the request declares its body to be JSON.
     pub(crate) is_json: bool,
     pub(crate) body: &'a [u8],
 }
 
-/// What it is answered with. A body is JSON.
+/// Response to a request. A body is JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -379,7 +379,7 @@ struct PreparedWrite {
     created: Option<String>,
 }
 
-/// What a client is told of a write that was carried out.
+/// Builds the response to a write that was carried out.
 fn replied(reply: Reply, created: Option<String>) -> Answer {
     match reply {
         Reply::Created => Answer { status: CREATED, fields: Vec::new(), body: created },

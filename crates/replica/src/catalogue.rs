@@ -1,4 +1,4 @@
-//! What objects of a model must have.
+//! Required fields of a model's objects.
 
 use crate::fields::{Fields, string};
 use crate::identifier;
@@ -6,10 +6,10 @@ use crate::identifier;
 /// Why an object is not taken.
 pub(crate) type Refusal = &'static str;
 
-/// What is not JSON, or not the JSON that is wanted.
+/// Refusal of a body that is not JSON, or not the expected JSON.
 pub(crate) const INVALID: Refusal = "Invalid JSON";
 
-/// Whether this may be the name of a model: up to 64 letters, digits, `-` and `_`, not `_` first.
+/// Returns `true` if this may be the name of a model: up to 64 letters, digits, `-` and `_`, not `_` first.
 pub(crate) fn is_model(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=64).contains(&name.len()) && !name.starts_with('_') && name.bytes().all(is_plain)

@@ -42,7 +42,7 @@ pub(crate) struct New<'a> {
     pub(crate) fate: Fate,
 }
 
-/// What becomes of an item that is acknowledged.
+/// Fate of an item whose creation is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fate {
     Stored,
@@ -52,7 +52,7 @@ pub(crate) enum Fate {
 }
 
 impl Change<'_> {
-    /// Writes it at the end of `batch`.
+    /// Encodes the change.
     pub(crate) fn encode(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a change is made of texts and numbers")
     }
@@ -72,7 +72,7 @@ pub(crate) fn decode(entry: &[u8]) -> impl Iterator<Item = Result<Change<'_>, po
     })
 }
 
-/// What came of a change, the same on all nodes.
+/// Result of a change, the same on all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
     Created,

@@ -41,7 +41,7 @@ impl Collection {
         }
     }
 
-    /// Whether it was there.
+    /// Removes an item, and returns `true` if it was there.
     pub(crate) fn remove(&mut self, id: u128) -> bool {
         let Some(place) = self.places.remove(&id) else { return false };
         self.slots[place as usize] = None;

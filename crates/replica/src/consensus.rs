@@ -19,7 +19,7 @@ openraft::declare_raft_types!(
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Batch(pub(crate) Bytes);
 
-/// What came of each of them.
+/// Results of the changes of one [`Batch`], in their order.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Replies(pub(crate) Vec<Reply>);
 

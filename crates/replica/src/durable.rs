@@ -31,7 +31,7 @@ pub(crate) fn save<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     replace(path, &content)
 }
 
-/// What [`save`] wrote; `None` if there is no such file.
+/// Reads the value that [`save`] wrote; `None` if there is no such file.
 pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ReplicaError> {
     let content = match fs::read(path) {
         Ok(content) => content,
@@ -43,7 +43,7 @@ pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Replic
     postcard::from_bytes(value).map(Some).map_err(|_| damaged("it holds something else"))
 }
 
-/// What stands before the sum at the end, if that is right.
+/// Returns the content before the checksum at its end; `None` if the checksum is wrong.
 pub(crate) fn checked(content: &[u8]) -> Option<&[u8]> {
     let (value, sum) = content.split_last_chunk::<4>()?;
     (crc32fast::hash(value) == u32::from_le_bytes(*sum)).then_some(value)

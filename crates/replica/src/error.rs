@@ -23,7 +23,7 @@ pub enum ReplicaError {
         path: PathBuf,
         /// Bytes before the damage.
         at: u64,
-        /// What is wrong.
+        /// Description of the damage.
         why: &'static str,
     },
     /// The system gives no thread or no runtime.

@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
         self.get(name).and_then(string)
     }
 
-    /// Those that the server does not keep itself.
+    /// Iterates over the fields that the server does not keep itself.
     pub(crate) fn others(&self) -> impl Iterator<Item = (&str, &'a str)> {
         let others = self.0.iter().filter(|(name, _)| !OWN.contains(&name.as_ref()));
         others.map(|(name, value)| (name.as_ref(), value.get()))
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What a JSON string says; `None` if the text is no string.
+/// Returns the content of a JSON string; `None` if the text is no string.
 pub(crate) fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {

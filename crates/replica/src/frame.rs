@@ -1,4 +1,4 @@
-//! What nodes send each other: frames with a length, each answered by one before the next is sent.
+//! Length-prefixed frames between nodes. Each is answered by one before the next is sent.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use openraft::raft::{
 
 use crate::consensus::{SnapshotMeta, Types, Vote};
 
-/// Longest frame: a snapshot of some 10^7 items. What says to be longer is no frame.
+/// Longest frame: a snapshot of some 10^7 items. A greater length is an error.
 const LONGEST: u64 = 4 << 30;
 
-/// What one node asks another.
+/// Request of one node to another.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Question {
     Append(AppendEntriesRequest<Types>),

@@ -1,4 +1,4 @@
-//! What a node does wrong on purpose, and what it says of that.
+//! Faults that a node injects on purpose, and its account of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +11,10 @@ const KEPT: usize = 100_000;
 /// A share of what a node is asked for is treated wrongly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lie {
-    /// How.
+    /// Kind of the fault.
     pub kind: LieKind,
-    /// How many, 0 to 1. Which ones depends on the seed and on their numbers alone.
+    /// Share of the cases that are treated wrongly, 0 to 1. The seed and the number of a case alone decide
+    /// which ones.
     pub share: f64,
 }
 
@@ -37,7 +38,7 @@ pub enum LieKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InjectedFault {
     pub(crate) kind: LieKind,
-    /// What was asked for: `create`, `update`, `delete`, `get`, `count` or `list`.
+    /// Operation of the request: `create`, `update`, `delete`, `get`, `count` or `list`.
     pub(crate) operation: String,
     pub(crate) model: String,
     /// The item, if it is about one.
@@ -65,7 +66,7 @@ impl Confession {
         &self.told
     }
 
-    /// How many there were, kept or not.
+    /// Total number of lies, kept or not.
     pub(crate) const fn total(&self) -> u64 {
         self.total
     }
@@ -88,13 +89,13 @@ impl FaultInjector {
         self.lie.is_some_and(|lie| lie.kind == kind)
     }
 
-    /// Whether the next one is treated like that.
+    /// Counts the next case, and returns `true` if it is to be treated with this kind of lie.
     pub(crate) fn lies(&self, kind: LieKind) -> bool {
         // Relaxed: numbers have to be unique, nothing else is published by them.
         self.is(kind) && self.lies_about(kind, self.number.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Whether the one with this number is.
+    /// Returns `true` if the case with this number is to be treated with this kind of lie.
     pub(crate) fn lies_about(&self, kind: LieKind, number: u64) -> bool {
         let lie = self.lie.filter(|lie| lie.kind == kind);
         lie.is_some_and(|lie| Random::new(self.seed, number).unit() < lie.share)

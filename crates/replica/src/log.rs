@@ -44,7 +44,7 @@ struct Kept {
 #[derive(Debug)]
 pub(crate) struct Writer(JoinHandle<()>);
 
-/// What is to be written.
+/// Operation for the writing thread.
 enum Order {
     Append { first: u64, records: Vec<u8>, lengths: Vec<u64>, done: LogFlushed<Types> },
     Truncate { from: u64, done: Done },
@@ -78,7 +78,7 @@ impl Log {
         self.kept().written
     }
 
-    /// Whether nothing was ever written.
+    /// Returns `true` if nothing was ever written.
     pub(crate) fn is_new(&self) -> bool {
         let kept = self.kept();
         kept.entries.is_empty() && kept.purged.is_none() && kept.vote.is_none()

@@ -1,4 +1,4 @@
-//! How this node asks the others.
+//! Client side of the consensus protocol: requests from this node to the others.
 
 use std::collections::HashMap;
 use std::future::Future;

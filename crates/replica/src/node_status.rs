@@ -1,4 +1,4 @@
-//! How a node stands among the others.
+//! Status of a node within its cluster.
 
 use openraft::ServerState;
 
@@ -8,10 +8,10 @@ use openraft::RaftTypeConfig;
 
 type Metrics = RaftMetrics<<Types as RaftTypeConfig>::NodeId, <Types as RaftTypeConfig>::Node>;
 
-/// How a node stands among the others.
+/// Status of a node within its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeStatus {
-    /// Who leads, as far as this node knows; only once it has carried out all that was committed before.
+    /// The leader as far as this node knows, once this node has carried out all that was committed before.
     pub leader: Option<u64>,
     /// The term of the last vote.
     pub term: u64,
@@ -19,7 +19,7 @@ pub struct NodeStatus {
     pub last_log: Option<u64>,
     /// Index of the last entry that it has carried out.
     pub last_applied: Option<u64>,
-    /// What each follower has, if this node leads.
+    /// Index of the last log entry known to be on each follower, if this node leads.
     pub followers: Vec<(u64, Option<u64>)>,
 }
 

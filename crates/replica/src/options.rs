@@ -1,4 +1,4 @@
-//! What a node is told.
+//! Settings of a node.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use plimsoll_core::Nanos;
 
 use crate::lies::Lie;
 
-/// What a node is told to do.
+/// Settings of a node.
 #[derive(Clone, Debug)]
 pub struct ReplicaOptions {
     /// Its number; no other node of the cluster has it.
@@ -29,11 +29,11 @@ pub struct ReplicaOptions {
     /// Bytes of log after which a snapshot is taken, and what is before it dropped; at least as many as the
     /// snapshot before has.
     pub snapshot_every: u64,
-    /// What it does wrong on purpose.
+    /// Fault to inject on purpose.
     pub lie: Option<Lie>,
-    /// How far stale answers lie back.
+    /// Age of the state that stale answers show.
     pub stale_by: Nanos,
-    /// Seed of the choice of what is done wrong.
+    /// Seed of the choice of the cases that are treated wrongly.
     pub seed: u64,
 }
 
@@ -57,7 +57,7 @@ impl ReplicaOptions {
         }
     }
 
-    /// What does not go together.
+    /// Returns the conflicts between settings, one message for each.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.heartbeat.0.saturating_mul(3) > self.election_timeout.0 {
@@ -88,6 +88,6 @@ pub enum Fsync {
     Always,
     /// When the system likes: a process may be killed, a machine may not.
     Never,
-    /// So often; in between as with `Never`.
+    /// At this interval; in between as with `Never`.
     Every(Nanos),
 }

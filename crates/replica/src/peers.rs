@@ -1,4 +1,4 @@
-//! How this node answers the others.
+//! Server side of the consensus protocol: answers of this node to the others.
 
 use std::io;
 

@@ -21,7 +21,7 @@ pub(crate) struct Proposal {
     pub(crate) done: oneshot::Sender<Outcome>,
 }
 
-/// How a write ended.
+/// Outcome of a write.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// A majority has it; this is what came of it, and the index of its entry.

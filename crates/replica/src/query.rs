@@ -10,7 +10,7 @@ use crate::state::State;
 /// Items of a page unless `take` says otherwise.
 const PAGE: usize = 1000;
 
-/// What a list is asked for.
+/// Parameters of a list request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query {
     take: Option<usize>,
@@ -104,7 +104,8 @@ fn parsed(item: &str) -> Option<Value> {
     serde_json::from_str(item).ok()
 }
 
-/// Whether a value is what was asked for: the text of a string, or what JSON writes for anything else.
+/// Returns `true` if a value equals the text in the query: the text of a string, or what JSON writes for
+/// anything else.
 fn is(value: Option<&Value>, wanted: &str) -> bool {
     match value {
         None => false,

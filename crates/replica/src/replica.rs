@@ -66,7 +66,7 @@ impl Stopper {
     }
 }
 
-/// What was in its folder.
+/// Contents of the node's folder, opened.
 #[derive(Debug)]
 struct Folder {
     lock: File,
@@ -244,7 +244,7 @@ const fn duration(span: Nanos) -> Duration {
     Duration::from_nanos(span.0)
 }
 
-/// What the consensus needs.
+/// Parts of a node that the consensus thread runs.
 struct Node {
     options: ReplicaOptions,
     members: BTreeSet<u64>,

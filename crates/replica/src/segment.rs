@@ -37,7 +37,7 @@ struct Segment {
     ends: Vec<u64>,
 }
 
-/// What was found on the disk.
+/// Segments and entries recovered from the disk.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) segments: Segments,
@@ -220,7 +220,7 @@ fn head(bytes: &[u8]) -> Option<(u64, u32, u32)> {
     Some((index, word(12), word(16)))
 }
 
-/// Whether a whole record is anywhere in these bytes.
+/// Returns `true` if there is a whole record anywhere in these bytes.
 fn has_record(bytes: &[u8]) -> bool {
     let marks = bytes.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
     marks.into_iter().any(|(at, _)| record(&bytes[at..]).is_some())

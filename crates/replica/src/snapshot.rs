@@ -16,7 +16,7 @@ use crate::error::ReplicaError;
 use crate::lies::Confession;
 use crate::state::State;
 
-/// What stands in a file: which entries the state has carried out, and the state.
+/// Contents of a snapshot file: the entries that the state has carried out, and the state.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept<'a> {
     meta: SnapshotMeta,
@@ -38,7 +38,7 @@ fn texts(items: &Collection) -> Vec<(u128, &str)> {
     items.iter().map(|(id, item)| (id, &**item)).collect()
 }
 
-/// What [`encode`] wrote; `None` if it is damaged.
+/// Reads a snapshot written by [`encode`]; `None` if it is damaged.
 pub(crate) fn decode(content: &[u8]) -> Option<(SnapshotMeta, State)> {
     let kept: Kept<'_> = postcard::from_bytes(durable::checked(content)?).ok()?;
     let mut state = State { models: BTreeMap::new(), lies: kept.lies };

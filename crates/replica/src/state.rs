@@ -1,4 +1,4 @@
-//! What is stored: the same on all nodes that have carried out the same entries, lies aside.
+//! The stored state. It is the same on all nodes that have carried out the same entries, lies aside.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl EntryOf for BTreeMap<String, Collection> {
     }
 }
 
-/// What a change works on.
+/// State and context that a change works on.
 struct Carried<'a, N> {
     items: &'a mut Collection,
     lies: &'a mut Confession,
@@ -146,7 +146,7 @@ impl<N: Iterator<Item = u64>> Carried<'_, N> {
     }
 }
 
-/// What comes in the place of an item: a whole one.
+/// Replaces an item as a whole: each field of the stored one has to be sent.
 fn replaced(item: &str, sent: &str, at: &str) -> Result<String, Reply> {
     let (stored, sent) = (parse(item), parse(sent));
     if stored.others().any(|(name, _)| sent.get(name).is_none()) {

@@ -1,4 +1,4 @@
-//! What reads are answered from: the state as it is, or on a node that lies as it was.
+//! Views of the state that reads are answered from: the current one and, on a node that lies, an older one.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, RwLock};

@@ -137,7 +137,8 @@ impl RunResult {
     }
 }
 
-/// What this run alone cannot tell (R12). A run without responses has no figures that could vary.
+/// Returns notes on the limits of this run alone (R12), and on joined intervals. A run without responses has
+/// no figures that could vary between runs.
 fn notes(record: &RunRecord, repeated: bool) -> Vec<Note> {
     let alone = (!repeated && record.completed_in_window > 0).then(|| Note {
         code: "one_run".to_owned(),
@@ -157,7 +158,7 @@ fn notes(record: &RunRecord, repeated: bool) -> Vec<Note> {
 }
 
 impl Methods {
-    /// Those of this version.
+    /// Returns the methods that this version uses.
     fn used() -> Self {
         Self {
             percentile: "nearest rank, ceil(p / 100 * n)".to_owned(),
@@ -290,7 +291,7 @@ impl ThresholdOutcome {
         }
     }
 
-    /// What it is about, as in [`plimsoll_metrics::ThresholdSpec`]: the text with its scope.
+    /// Returns the text of the threshold with its scope, as in [`plimsoll_metrics::ThresholdSpec`].
     pub(crate) fn heading(&self) -> String {
         let name =
             |what: &str, name: &Option<String>| name.as_ref().map(|name| format!("of {what} \"{name}\""));

@@ -1,4 +1,4 @@
-//! What a machine can generate at most, measured against a server that does nothing.
+//! Calibration: the most load that a machine can generate, measured against a server that does nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub const WARNING_SHARE: f64 = 0.5;
 /// Bytes that are added before sizes are compared: below them a message costs what its head costs.
 const HEAD_BYTES: f64 = 256.0;
 
-/// What a machine can generate at most.
+/// The most load that a machine can generate, by kind of load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Version of this contract.
@@ -28,13 +28,13 @@ pub struct Calibration {
     pub made_at: String,
     /// The machine.
     pub host: Host,
-    /// What drove the sockets: "io_uring" or "epoll".
+    /// Backend that drove the sockets: "io_uring" or "epoll".
     pub backend: String,
-    /// What was measured.
+    /// Measurements, one for each kind of load.
     pub cells: Vec<CalibrationCell>,
 }
 
-/// What one kind of load costs.
+/// Limit and cost of one kind of load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationCell {
     /// The kind of load.
@@ -44,7 +44,7 @@ pub struct CalibrationCell {
     /// Requests per second that one did generate; null in those of an earlier version.
     #[serde(default)]
     pub reached_per_s: Option<f64>,
-    /// Whether the thread was busy all the time at that rate. If not, its server was the limit, and the rate
+    /// True if the thread was busy all the time at that rate. If not, its server was the limit, and the rate
     /// is that of the time for which the thread was busy.
     pub saturated: bool,
     /// CPU time of the generator per request at that rate, in microseconds.
@@ -57,12 +57,12 @@ pub struct CalibrationCell {
     pub added_p99_ns: Option<u64>,
 }
 
-/// What the cost of a request depends on.
+/// Properties of a load that determine the cost of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadKind {
     /// `http/1.1`, `h2` or `cache`.
     pub protocol: String,
-    /// Whether over TLS.
+    /// True if it goes over TLS.
     pub tls: bool,
     /// Connections.
     pub connections: u64,
@@ -72,18 +72,18 @@ pub struct LoadKind {
     pub request_bytes: u64,
     /// Mean size of a response.
     pub response_bytes: u64,
-    /// Whether scripts make requests or judge responses.
+    /// True if scripts make requests or judge responses.
     pub script: bool,
 }
 
-/// How much of what this machine can generate a run has used.
+/// Share of this machine's calibrated limit that a run has used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationUse {
     /// The kind of load that was calibrated and is nearest to that of the run.
     pub load: LoadKind,
     /// When it was calibrated: RFC 3339, UTC.
     pub made_at: String,
-    /// Whether the requests of this very plan were calibrated, right before the run.
+    /// True if the requests of this very plan were calibrated, right before the run.
     pub of_this_plan: bool,
     /// Requests per second that all threads of the run can generate of this kind.
     pub limit_per_s: f64,
@@ -96,8 +96,8 @@ pub struct CalibrationUse {
 }
 
 impl LoadKind {
-    /// How far another kind is from this one, if they can be compared at all: by factors, since costs go with
-    /// the logarithm of most things.
+    /// Returns the distance between two kinds of load: the sum of the logarithms of their ratios, since costs
+    /// go with the logarithm of most things. `None` if they cannot be compared.
     fn distance(&self, other: &Self) -> Option<f64> {
         if (&self.protocol, self.tls, self.script) != (&other.protocol, other.tls, other.script) {
             return None;
@@ -150,10 +150,11 @@ impl Calibration {
         }
     }
 
-    /// Whether it is one of this machine as it is now, with this version of the program and this backend.
+    /// Checks that it still applies to this machine: same version of the program, kernel, CPU model and
+    /// backend.
     ///
     /// # Errors
-    /// What has changed since.
+    /// If one of these has changed since; the error names the first.
     pub fn check(&self, tool: &Tool, host: &Host, backend: &str) -> Result<(), String> {
         let changes = [
             ("version", &self.tool.version, &tool.version),
@@ -169,8 +170,8 @@ impl Calibration {
         }
     }
 
-    /// How much of it a run with so many threads has used that completed so many requests per second; `None`
-    /// if no such kind of load was calibrated.
+    /// Returns the share of the limit that a run with `threads` threads and `achieved_per_s` requests per
+    /// second has used, by the nearest kind of load; `None` if no such kind was calibrated.
     pub fn used(&self, load: &LoadKind, threads: u64, achieved_per_s: f64) -> Option<CalibrationUse> {
         let near = self.cells.iter().filter_map(|cell| Some((cell.load.distance(load)?, cell)));
         let (_, cell) = near.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -200,7 +201,7 @@ impl Calibration {
 }
 
 impl CalibrationCell {
-    /// How much of it a run has used.
+    /// Returns the share of this limit that a run has used.
     pub fn used(&self, made_at: &str, threads: u64, achieved_per_s: f64) -> CalibrationUse {
         let limit_per_s = self.limit_per_s * threads.max(1) as f64;
         CalibrationUse {

@@ -41,7 +41,7 @@ pub struct SearchResult {
     pub seed: u64,
     /// When it started: RFC 3339, UTC.
     pub started_at: String,
-    /// How long it took in seconds.
+    /// Duration of the search in seconds.
     pub duration_s: f64,
     /// The command line, without secrets.
     pub args: Vec<String>,
@@ -51,7 +51,7 @@ pub struct SearchResult {
     pub host: Host,
     /// The load in words: connections, protocol, arrivals.
     pub load: String,
-    /// What was asked for, as thresholds.
+    /// The SLO, as thresholds.
     pub slo: Vec<String>,
     /// Two-sided confidence of the interval, and of what is known of one rate.
     pub confidence: f64,
@@ -61,7 +61,7 @@ pub struct SearchResult {
     pub trial_s: f64,
 }
 
-/// How much the server can carry.
+/// The capacity of the server, as an interval of rates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Capacity {
     /// Lower end of the interval of the capacity, in iterations per second; null if no rate was shown to hold
@@ -71,7 +71,7 @@ pub struct Capacity {
     pub high_per_s: Option<f64>,
     /// Requests per iteration where it is known.
     pub requests_per_iteration: Option<f64>,
-    /// Whether the lower end was tried once more, three times as long as a shortest trial, and did not break.
+    /// True if the lower end was tried once more, three times as long as a shortest trial, and did not break.
     pub confirmed: bool,
     /// The highest rate, at most the lower end, that did not break right after an overload; null if none was
     /// found.
@@ -80,11 +80,11 @@ pub struct Capacity {
     pub end: String,
     /// The same in a sentence.
     pub statement: String,
-    /// What should be known beside it.
+    /// Remarks on the capacity, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// What is known of one rate.
+/// Findings about one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelResult {
     /// The rate in iterations per second.
@@ -102,15 +102,15 @@ pub struct LevelResult {
 pub struct ShareResult {
     /// The part of the SLO.
     pub slo: String,
-    /// Requests have to be bad less often than this.
+    /// The share of bad requests has to be below this.
     pub limit: f64,
-    /// How often they were.
+    /// Share of requests that were bad.
     pub share: f64,
     /// Lower limit of the interval of the true share; null with too few slices.
     pub low: Option<f64>,
     /// Upper limit.
     pub high: Option<f64>,
-    /// How many times larger its variance is than that of independent requests.
+    /// Factor by which its variance exceeds that of independent requests.
     pub variance_inflation: Option<f64>,
 }
 
@@ -128,7 +128,7 @@ pub struct TrialResult {
     /// Its figures. The measured part is shorter than planned if its outcome was plain.
     #[serde(flatten)]
     pub figures: TrialFigures,
-    /// What came of it, with all trials of its rate: as the finding of a level.
+    /// The finding of its level, from all trials at this rate.
     pub finding: String,
 }
 

@@ -34,13 +34,13 @@ pub struct Member {
 /// Runs that were made in the same way.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What the user called it.
+    /// The user's name for it.
     pub name: String,
     /// Its runs, at least one.
     pub members: Vec<Member>,
 }
 
-/// What is asked for.
+/// Figures to compare, and how to judge them.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// The figures to judge; empty: the usual ones.
@@ -77,7 +77,7 @@ impl Default for Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incomparable(pub Vec<String>);
 
-/// What a comparison came to.
+/// The result of comparing two groups of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Version of this contract.
@@ -88,19 +88,19 @@ pub struct Comparison {
     pub verdict: Word,
     /// Why nothing was judged: a group has invalid runs. Null if it was.
     pub refused: Option<String>,
-    /// What was asked for.
+    /// Limits and confidence of the comparison.
     pub settings: Settings,
-    /// What the other one is compared with.
+    /// The baseline group.
     pub a: GroupResult,
-    /// What is compared.
+    /// The group that is compared with the baseline.
     pub b: GroupResult,
-    /// What should be known: how the groups differ beside their figures, what is missing.
+    /// Remarks on differences between the groups beside their figures, and on missing figures.
     pub notes: Vec<Note>,
     /// The figures.
     pub metrics: Vec<MetricResult>,
 }
 
-/// What can be said about a change.
+/// Judgement of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
@@ -137,7 +137,7 @@ impl From<Judgement> for Word {
     }
 }
 
-/// How groups were compared.
+/// Limits and confidence of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Settings {
     /// The smallest relative change that matters: 0.05 is 5 %.
@@ -151,7 +151,7 @@ pub struct Settings {
 /// One group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GroupResult {
-    /// What the user called it.
+    /// The user's name for it.
     pub name: String,
     /// Its runs, as they were given.
     pub runs: Vec<RunLabel>,
@@ -168,7 +168,7 @@ pub struct RunLabel {
     pub started_at: String,
     /// Hash of its plan.
     pub plan_hash: String,
-    /// Whether its figures can be believed.
+    /// True if its measurement is valid.
     pub valid: bool,
 }
 
@@ -188,7 +188,7 @@ impl RunLabel {
 /// Something that should be known about a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
-    /// What it is about.
+    /// Topic of the note.
     pub code: String,
     /// One sentence.
     pub text: String,
@@ -209,7 +209,7 @@ pub struct MetricResult {
     pub unit: String,
     /// Which way it should go: "lower" or "higher".
     pub better: String,
-    /// Whether it counts for the verdict; others are shown only.
+    /// True if it counts for the verdict; others are shown only.
     pub judged: bool,
     /// Run by run, as in the group; null where a run has no value.
     pub a: Vec<Option<f64>>,
@@ -221,7 +221,7 @@ pub struct MetricResult {
     pub b_median: Option<f64>,
     /// From a to b; null if there is nothing to compare.
     pub change: Option<ChangeResult>,
-    /// What is to be said of it; null if it was not judged.
+    /// Judgement of the change; null if it was not judged.
     pub verdict: Option<Word>,
     /// Why it is undecided or was not judged; null if the interval says it.
     pub reason: Option<String>,
@@ -255,7 +255,7 @@ pub(crate) struct FigureRow {
     pub(crate) label: String,
     /// Its value in A and in B, the change, the interval of that, and the probability.
     pub(crate) cells: [String; 5],
-    /// What is to be said of it; `None` if it was not judged.
+    /// Judgement of the change; `None` if it was not judged.
     pub(crate) verdict: Option<Word>,
     /// The same in words.
     pub(crate) word: &'static str,
@@ -315,7 +315,7 @@ impl Comparison {
         self.metrics.iter().map(text::row).collect()
     }
 
-    /// What was asked.
+    /// Returns the question in words, with the smallest changes that matter and the confidence.
     pub(crate) fn question(&self) -> String {
         text::question(self)
     }

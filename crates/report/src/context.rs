@@ -1,4 +1,4 @@
-//! What the caller knows about a run beside its record.
+//! Facts about a run that its record does not have.
 
 use plimsoll_metrics::RunRecord;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::calibration::CalibrationUse;
 use crate::slow::SlowRecord;
 
-/// What the caller knows about a run beside its record.
+/// Facts about a run that its record does not have and that the caller knows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunContext {
@@ -15,7 +15,8 @@ pub struct RunContext {
     pub tool_name: String,
     /// Version of the program.
     pub tool_version: String,
-    /// What the run is called: by the user, its plan, or the file of that; `None` without any.
+    /// Name of the run: the user's, else the name of its plan, else that of the plan's file; `None` without
+    /// any.
     pub name: Option<String>,
     /// Identity of the run.
     pub run_id: String,
@@ -33,13 +34,14 @@ pub struct RunContext {
     pub model: ModelContext,
     /// The machine that generated the load.
     pub host: Host,
-    /// What the first contact with the server found, if it was made before the run.
+    /// Findings of the first contact with the server, if it was made before the run.
     pub preflight: Option<Preflight>,
-    /// How much of what the machine can generate the run has used, if that is known.
+    /// Share of the machine's calibrated limit that the run has used, if that is known.
     pub calibration: Option<CalibrationUse>,
-    /// Whether the run is one of several of the same plan; a run that is alone says that it is.
+    /// `true` if the run is one of several of the same plan. The result of a run that is alone notes that it
+    /// is.
     pub repeated: bool,
-    /// Whether the values of each part of the run are kept in the result.
+    /// `true` if the result keeps the values of each slice of the run.
     pub slices: bool,
     /// Records that each request carries, by step of the plan; 0 or missing for one that carries none.
     pub records: Vec<u32>,
@@ -95,11 +97,11 @@ pub struct Host {
     /// Their hard limit; null if there is none.
     #[serde(default)]
     pub hard_descriptors: Option<u64>,
-    /// What hypervisor or container it runs in, as that calls itself; null where nothing of the kind was
+    /// Hypervisor or container that it runs in, by the name that this gives itself; null where none was
     /// noticed.
     #[serde(default)]
     pub virtualisation: Option<String>,
-    /// What its kernel takes the time from, e.g. "tsc".
+    /// Clock source of its kernel, e.g. "tsc".
     #[serde(default)]
     pub clock_source: Option<String>,
     /// Weaknesses of its CPU against which its kernel does something, at the cost of speed.
@@ -119,7 +121,7 @@ pub struct Host {
     pub accept_queue: Option<u64>,
 }
 
-/// What the first contact with the server found, before the run.
+/// Findings of the first contact with the server, before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Preflight {
     /// The step whose request was sent; null if the server was only connected to, because no request of the

@@ -1,4 +1,4 @@
-//! How values are spread, in ranges that look even on a logarithmic axis and have readable limits.
+//! Distributions of values, in ranges that look even on a logarithmic axis and have readable limits.
 
 use plimsoll_metrics::Histogram;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ pub struct Bar {
     pub from_ns: u64,
     /// The range ends before this value.
     pub below_ns: u64,
-    /// How many values it holds.
+    /// Number of values in it.
     pub count: u64,
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn bars(histogram: &Histogram) -> Vec<Bar> {
     bars
 }
 
-/// How many ranges make a row of a drawing: divisors of twenty, so that the limits recur in every power of
-/// ten.
+/// Numbers of ranges that may make a row of a drawing: divisors of twenty, so that the limits recur in every
+/// power of ten.
 const WIDTHS: [usize; 6] = [1, 2, 4, 5, 10, 20];
 /// A row at the end of a drawing may gather this share of all values.
 const END_SHARE: f64 = 0.002;

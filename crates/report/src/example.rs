@@ -13,7 +13,7 @@ pub struct ErrorExampleResult {
     pub at_s: f64,
     /// The status of its response; null if none came whole.
     pub status: Option<u16>,
-    /// What was wrong, in words.
+    /// The error in words.
     pub reason: String,
     /// The first line of the response's body, or the title and first paragraph of a page of HTML, at most 200
     /// characters without control characters; null without one.

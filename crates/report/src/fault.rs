@@ -1,4 +1,4 @@
-//! What was broken on purpose while a run went on, and what that did to requests.
+//! Faults that were injected while a run went on, and their effect on requests.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{Censored, Histogram, figure};
@@ -13,7 +13,7 @@ use crate::{RunResult, SavedRun};
 /// until its own end, and at most until the next fault begins or the run ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultResult {
-    /// What broke: "kill", "isolate"…
+    /// Kind of fault: "kill", "isolate"…
     pub fault: String,
     /// The ids of the nodes that it hit.
     pub nodes: Vec<String>,
@@ -23,7 +23,7 @@ pub struct FaultResult {
     pub until_s: Option<f64>,
     /// Why it could not be done; null if it was.
     pub error: Option<String>,
-    /// What became of the load.
+    /// Effect on the load.
     pub effect: FaultEffect,
     /// Seconds from its begin to the end of the first interval in which a request failed or timed out; null
     /// if none did in its window.
@@ -31,7 +31,7 @@ pub struct FaultResult {
     /// Seconds from its begin to the end of the last interval in its window in which a request failed or
     /// timed out, or none ended although some were in flight; null if there was none, or if it was not over.
     pub recovery_s: Option<f64>,
-    /// How exact these two are: the length of an interval in seconds.
+    /// Resolution of these two: the length of an interval in seconds.
     pub resolution_s: f64,
     /// The end of the window, in seconds since the start of the run.
     pub window_until_s: f64,
@@ -45,7 +45,7 @@ pub struct FaultResult {
     pub response_time: Summary,
 }
 
-/// What a fault did to the load.
+/// Effect of a fault on the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultEffect {
@@ -60,7 +60,7 @@ pub enum FaultEffect {
 /// A fault as it was carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FaultMark {
-    /// What broke.
+    /// Kind of fault.
     pub fault: String,
     /// The ids of the nodes that it hit.
     pub nodes: Vec<String>,
@@ -72,7 +72,7 @@ pub struct FaultMark {
     pub error: Option<String>,
 }
 
-/// What the faults of a run did, in their order.
+/// Returns the effects of the faults of a run, in their order.
 pub fn effects(run: &SavedRun, faults: Vec<FaultMark>) -> Vec<FaultResult> {
     let end = run.result.intervals.last().map_or(0.0, |interval| interval.at_s);
     let begins: Vec<f64> = faults.iter().map(|fault| fault.at_s).collect();
@@ -165,7 +165,7 @@ impl FaultResult {
         format!("{}{whom} at {:.1} s{until}", self.fault.replace('_', " "), self.at_s)
     }
 
-    /// What it did, in words.
+    /// Returns the effect in words.
     pub(crate) fn said(&self) -> String {
         if let Some(error) = &self.error {
             return format!("not done: {error}");

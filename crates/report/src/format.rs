@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How a run is written.
+/// Formats of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Half a screen for people.
@@ -59,13 +59,13 @@ impl Format {
         }
     }
 
-    /// Whether it is made of histograms, which a result does not have: see [`NoHistograms`].
+    /// Returns `true` if it is made of histograms, which a result does not have: see [`NoHistograms`].
     pub const fn needs_histograms(self) -> bool {
         matches!(self, Self::Hgrm | Self::Hlog)
     }
 }
 
-/// How everything else is written that has figures: searches, sweeps, repeated runs, histories.
+/// Formats of all else that has figures: searches, sweeps, repeated runs, histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
     /// One screen for people.

@@ -47,7 +47,7 @@ impl CauseResult {
 }
 
 impl OutcomeResult {
-    /// What people read first.
+    /// Returns the first word of a report, such as `PASS`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => RunOutcome::Pass.word(),
@@ -57,7 +57,8 @@ impl OutcomeResult {
         }
     }
 
-    /// How it looks; a run that is done is as good as its figures, which nobody has judged.
+    /// Returns the emphasis of its word. A run that is done is as good as its figures, which nobody has
+    /// judged.
     pub(crate) const fn emphasis(self) -> Emphasis {
         match self {
             Self::Pass => Emphasis::Good,
@@ -82,7 +83,7 @@ impl VerdictResult {
 }
 
 impl ThresholdOutcome {
-    /// Whether it holds; `None` if that cannot be told, for the measurement is invalid.
+    /// Returns `true` if it holds; `None` if that is not known, because the measurement is invalid.
     pub(crate) const fn holds(&self) -> Option<bool> {
         if self.proven { Some(self.passed) } else { None }
     }
@@ -135,8 +136,8 @@ impl RunResult {
         self.verdict.summary = summary;
     }
 
-    /// What the headline is made from. How long the generator stood still while requests waited is not told
-    /// with them, so that silence proves nothing where the measurement is invalid.
+    /// Returns the input of the headline. A result does not record how long the generator stood still while
+    /// requests waited, so `unanswered` is 0: silence proves nothing where the measurement is invalid.
     fn facts(&self) -> RunFacts {
         let accounting = &self.accounting;
         let mut errors = [0; ErrorClass::COUNT];
@@ -162,8 +163,8 @@ impl RunResult {
     }
 }
 
-/// What several runs came to, in a word and a line. What one of them has shown is not undone by another that
-/// shows nothing: FAIL goes before NO VERDICT.
+/// Returns the outcome of several runs, and a line about it. A failure that one run has shown is not undone
+/// by another run that shows nothing: FAIL goes before NO VERDICT.
 pub(crate) fn together<'a>(runs: impl Iterator<Item = &'a RunResult>) -> (OutcomeResult, String) {
     let all: Vec<&VerdictResult> = runs.map(|run| &run.verdict).collect();
     let order = [OutcomeResult::Fail, OutcomeResult::NoVerdict, OutcomeResult::Done, OutcomeResult::Pass];

@@ -35,7 +35,7 @@ pub struct History {
     pub effect: f64,
     /// Largest probability of a change that counts.
     pub p_max: f64,
-    /// What should be known about the runs.
+    /// Remarks on the runs.
     pub notes: Vec<Note>,
     /// The runs, in the order in which they started.
     pub runs: Vec<Point>,

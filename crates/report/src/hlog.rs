@@ -24,7 +24,6 @@ use crate::result::ModelKind;
 use crate::saved::hdr;
 use crate::{SavedRun, SavedSlice, assembly};
 
-/// One line of the log.
 struct Line {
     tag: Option<String>,
     /// Since the start of the run.

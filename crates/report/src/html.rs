@@ -27,7 +27,7 @@ use crate::text;
 
 /// The page without its content: style sheet, and the script if it could be built.
 const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
-/// Whether the page has a script that draws charts.
+/// `true` if the page has a script that draws charts.
 pub const HAS_CHARTS: bool = include_bytes!(concat!(env!("OUT_DIR"), "/has-charts"))[0] == b'1';
 
 /// Where the title of the page belongs in the template.
@@ -35,17 +35,17 @@ const TITLE: &str = "<!--title-->";
 /// Where the content belongs.
 const CONTENT: &str = "<!--content-->";
 
-/// What is said on a page without a script.
+/// Notice on a page without a script.
 const WITHOUT_CHARTS: &str = "This page has no charts, because the program that wrote it was built where there \
     was no Node.js. Build it where there is (see web/README.md), and write the report again.";
-/// What is said of a run of which only the result is left.
+/// Notice for a run of which only the result is left.
 const WITHOUT_HISTOGRAMS: &str = "Of this run only its result was kept, so there is no heat map, and the \
     spectrum goes straight from one percentile of the result to the next. Runs with --save keep their histograms.";
 
 /// A run on a page.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedRun<'a> {
-    /// What it is called on the page.
+    /// Its name on the page.
     pub name: &'a str,
     /// The run.
     pub run: &'a SavedRun,
@@ -127,7 +127,7 @@ fn title(runs: &[ShownRun<'_>]) -> String {
     }
 }
 
-/// What the run is called, else what was put under load.
+/// Returns the name of the run, else its targets.
 fn heading(result: &RunResult) -> String {
     match &result.run.name {
         Some(name) => visible(name),
@@ -135,7 +135,7 @@ fn heading(result: &RunResult) -> String {
     }
 }
 
-/// What was put under load.
+/// Returns the authorities of the targets, separated by commas.
 fn targets(result: &RunResult) -> String {
     let authorities: Vec<&str> = result.run.targets.iter().map(|target| target.authority.as_str()).collect();
     authorities.join(", ")

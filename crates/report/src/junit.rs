@@ -63,7 +63,7 @@ pub(crate) fn report(result: &RunResult) -> String {
     out
 }
 
-/// What ran, as the name of the suite.
+/// Returns the name of the suite: the URLs of the targets, else their authorities.
 fn suite(result: &RunResult) -> String {
     let urls: Vec<&str> =
         result.run.targets.iter().flat_map(|target| target.urls.iter().map(String::as_str)).collect();
@@ -95,8 +95,8 @@ fn properties(out: &mut String, result: &RunResult) {
     line(out, 2, "</properties>");
 }
 
-/// Whether the run shows nothing about the target. What an invalid measurement shows all the same is a
-/// failure, and no error.
+/// Returns `true` if the run shows nothing about the target. Anything that an invalid measurement does show
+/// is a failure and not an error.
 fn is_error(verdict: &VerdictResult) -> bool {
     verdict.outcome == OutcomeResult::NoVerdict
 }
@@ -124,7 +124,8 @@ fn measurement(out: &mut String, result: &RunResult) {
     line(out, 2, "</testcase>");
 }
 
-/// Whether a request succeeded, where no threshold says what has to; `None` where that is not asked.
+/// Returns `true` if a request succeeded, where no threshold says what has to hold; `None` where that is not
+/// asked.
 fn served(result: &RunResult) -> Option<bool> {
     let asked = result.thresholds.is_empty() && !is_error(&result.verdict);
     asked.then(|| result.verdict.cause != Some(CauseResult::NothingSucceeded))
@@ -143,7 +144,8 @@ fn succeeded(out: &mut String, result: &RunResult, served: bool) {
     line(out, 2, "</testcase>");
 }
 
-/// Whether the store has what it acknowledged. That does not depend on how well the times were measured.
+/// Writes a check that the store has the records that it acknowledged. Its result does not depend on how well
+/// the times were measured.
 fn stored(out: &mut String, check: &ReconciliationCheck) {
     let attributes = attributes(&format!("the store has what it acknowledged: {}", check.tables), "0");
     if check.is_consistent() {
@@ -157,7 +159,7 @@ fn stored(out: &mut String, check: &ReconciliationCheck) {
     line(out, 2, "</testcase>");
 }
 
-/// What a check of a cluster found.
+/// Writes the finding of a check of a cluster.
 fn found(out: &mut String, finding: &ConsistencyFinding) {
     let attributes =
         attributes(&format!("the cluster: {}", finding.check), &format!("{:.3}", finding.took_s));
@@ -171,7 +173,7 @@ fn found(out: &mut String, finding: &ConsistencyFinding) {
     line(out, 2, "</testcase>");
 }
 
-/// One threshold.
+/// Writes one threshold as a test case.
 fn case(out: &mut String, threshold: &ThresholdOutcome) {
     let attributes = attributes(&threshold.heading(), "0");
     let seen = seen(threshold);
@@ -193,7 +195,7 @@ fn attributes(name: &str, time: &str) -> [(&'static str, String); 3] {
     [("name", name.to_owned()), ("classname", CLASS.to_owned()), ("time", time.to_owned())]
 }
 
-/// What was seen of a threshold.
+/// Returns the observed value of a threshold, its reason and its failed windows, in words.
 fn seen(threshold: &ThresholdOutcome) -> String {
     let mut seen = match (&threshold.observed, &threshold.reason) {
         (Some(observed), Some(reason)) => format!("observed {}, {reason}", observed.text),
@@ -232,7 +234,7 @@ fn data(text: &str) -> String {
     format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
 }
 
-/// Whether XML 1.0 can have a character at all (section 2.2).
+/// Returns `true` if XML 1.0 allows a character at all (section 2.2).
 fn is_allowed(c: char) -> bool {
     !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
 }

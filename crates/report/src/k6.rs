@@ -104,7 +104,7 @@ fn in_flight(result: &RunResult) -> Option<Value> {
     Some(json!({ "value": last, "min": least, "max": most }))
 }
 
-/// How many requests could be in flight at most.
+/// Returns the limit on requests in flight.
 fn users_max(result: &RunResult) -> u64 {
     match result.model.kind {
         ModelKind::Closed => result.model.connections.saturating_mul(result.model.depth),

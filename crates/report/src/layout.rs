@@ -4,7 +4,7 @@ use crate::Style;
 
 /// Columns of the labels on the left of a page.
 const LABEL: usize = 12;
-/// How far what continues a statement is set in.
+/// Columns by which the continuation of a statement is indented.
 const INDENT: usize = 2;
 /// Columns between two columns of figures.
 const COLUMN_GAP: usize = 3;
@@ -23,7 +23,6 @@ pub(crate) enum Emphasis {
     Bad,
     /// To be looked at.
     Doubtful,
-    /// A heading.
     Heading,
     /// None.
     Plain,
@@ -106,7 +105,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// How many lines there are so far.
+    /// Returns the number of lines so far.
     pub(crate) fn lines(&self) -> usize {
         self.out.matches('\n').count()
     }
@@ -190,8 +189,8 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// What may be written to a terminal: control characters, which a server or a URL may have smuggled in,
-    /// become `?`, and without Unicode our own signs their ASCII spelling.
+    /// Makes text safe for a terminal: control characters, which a server or a URL may have smuggled in,
+    /// become `?`, and without Unicode our own signs become their ASCII spelling.
     fn printable(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for character in text.chars() {
@@ -259,7 +258,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Whether a word is a unit of `plimsoll_metrics::figure`, whatever punctuation follows.
+/// Returns `true` if a word is a unit of `plimsoll_metrics::figure`, whatever punctuation follows.
 fn is_unit(word: &str) -> bool {
     let word = word.trim_end_matches([',', ';', ':', '.', ')']);
     matches!(word, "%" | "ns" | "µs" | "us" | "ms" | "s" | "B" | "KiB" | "MiB" | "GiB" | "TiB" | "PiB")

@@ -73,8 +73,8 @@ pub use trial::TrialFigures;
 /// added.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What the reader's terminal can show. Only [`Format::Summary`] and [`Format::Text`] look at it, and nothing
-/// is told by colour alone.
+/// Capabilities of the reader's terminal. Only [`Format::Summary`] and [`Format::Text`] use them, and colour
+/// is never the only sign of anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Emphasis by ANSI colours.

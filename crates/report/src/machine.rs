@@ -1,4 +1,4 @@
-//! What the machine did beside the load, as results have it.
+//! Resources of the machine that were used beside the load, as results have them.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::watched::WatchedInterval;
 
-/// What the machine did in a time, as its system counts it. What that does not tell is null.
+/// Resources of the machine used in a time, as its system counts them. Figures that the system does not tell
+/// are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
     /// The time in seconds. A look comes a little after the end of its interval.
@@ -43,20 +44,20 @@ pub struct MachineUse {
     pub network: NetworkResult,
 }
 
-/// What the processes of one name used, which are neither the generator nor watched.
+/// Resources used by the processes of one name, which are neither the generator nor watched.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherResult {
     /// Their name.
     pub name: String,
     /// The number of the one that used most.
     pub pid: u32,
-    /// How many of them used any CPU time.
+    /// Number of them that used any CPU time.
     pub processes: u64,
     /// CPU time of all of them, at least, as a multiple of the time.
     pub cpus: f64,
 }
 
-/// What one worker thread used.
+/// Resources used by one worker thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadResult {
     /// CPU time of both kinds as a share of the time.
@@ -71,7 +72,7 @@ pub struct ThreadResult {
     pub involuntary_switches: Option<u64>,
 }
 
-/// What a process used, or several together.
+/// Resources used by a process, or by several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessResult {
     /// CPU time of both kinds as a multiple of the time: 2 is two processors used up.
@@ -109,7 +110,7 @@ pub struct ProcessResult {
     pub group_memory_bytes: Option<u64>,
 }
 
-/// What happened on the network of the machine.
+/// Events on the network of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkResult {
     /// TCP segments sent, those sent again included.
@@ -137,20 +138,20 @@ pub struct NetworkResult {
 /// The machine over the measured part, and what about it did not change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineSummary {
-    /// What it did in the measured part.
+    /// Resources used in the measured part.
     #[serde(flatten)]
     pub used: MachineUse,
     /// Local ports that connections may get, per pair of addresses.
     pub ports: Option<u64>,
     /// Soft limit of open file descriptors.
     pub soft_descriptors: Option<u64>,
-    /// What the control groups of the generator let it have.
+    /// Limits by the control groups of the generator.
     pub limits: LimitsResult,
-    /// What could not be read, and why.
+    /// Sources that could not be read, and why.
     pub missing: Vec<String>,
 }
 
-/// What control groups let a process have.
+/// Limits that control groups set for a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitsResult {
     /// Processors' worth of time; null: as much as there is.
@@ -166,9 +167,9 @@ pub struct TargetProcessResult {
     pub pids: Vec<u32>,
     /// The name of the first.
     pub name: String,
-    /// What its control groups let it have.
+    /// Limits by its control groups.
     pub limits: LimitsResult,
-    /// What it used in the measured part.
+    /// Resources that it used in the measured part.
     #[serde(flatten)]
     pub used: ProcessResult,
 }
@@ -300,12 +301,13 @@ impl TargetProcessResult {
     }
 }
 
-/// What happened in the measured part.
+/// Returns the resources of the machine used in the measured part.
 pub(crate) fn measured(record: &RunRecord) -> Option<MachineInterval> {
     record.machine.measured(record.warmup + record.duration)
 }
 
-/// What the machine did in an interval of the run; its last part may have been too short for a look.
+/// Returns the resources of the machine used in an interval of the run. The last part of the interval may
+/// have been too short to be looked at.
 pub(crate) fn during(machine: &MachineRecord, interval: &Interval) -> Option<MachineUse> {
     let begin = interval.at.since(interval.length);
     let after = machine.intervals.partition_point(|part| part.at <= interval.at);

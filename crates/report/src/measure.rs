@@ -39,7 +39,7 @@ pub enum TimeFigure {
 pub struct UnknownMeasure(String);
 
 impl UnknownMeasure {
-    /// What to write instead.
+    /// Advice on the names of figures.
     pub const HINT: &'static str = "write a percentile (p50, p75, p90, p95, p99, p99.9, p99.99), mean, rate, errors or cpu; a time other \
          than the usual one stands in front, as in service_time.p99";
 }
@@ -121,7 +121,7 @@ impl Measure {
         }
     }
 
-    /// Whether its changes are differences; else they are ratios.
+    /// Returns `true` if its changes are differences, `false` if they are ratios.
     pub const fn is_absolute(self) -> bool {
         matches!(self, Self::Errors)
     }
@@ -173,7 +173,7 @@ impl Measure {
         }
     }
 
-    /// Whether its value in a run is only a lower bound, because of timeouts.
+    /// Returns `true` if its value in a run is only a lower bound, because of timeouts.
     pub fn is_at_least(self, result: &RunResult) -> bool {
         let Self::Time(kind, figure) = self.in_model(result.model.kind) else { return false };
         let name = match figure {

@@ -19,8 +19,8 @@ impl RunResult {
         Pace::new(self.rate_unit(), *achieved_per_s, *iterations_started_per_s, *target_per_s)
     }
 
-    /// What rates are counted in: iterations if there is a scenario of several steps, and iterations were
-    /// asked for.
+    /// Returns the unit of rates: iterations if there is a scenario of several steps and the plan asked for
+    /// iterations, else requests.
     pub(crate) fn rate_unit(&self) -> RateUnit {
         let of_one = |pair: &[crate::result::StepResult]| {
             pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO

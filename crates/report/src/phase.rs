@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::assembly::per_second;
 use crate::summary::{PERCENTILES, Percentiles, missing};
 
-/// What became of one phase of the plan: of the requests that were started and that ended in it. The last one
-/// that was under way has what ended in the drain, too: all measured phases add up to the run.
+/// One phase of the plan: the requests that were started in it, and those that ended in it. The last phase
+/// that was under way includes the requests that ended in the drain, so that all measured phases add up to
+/// the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseResult {
     /// Its name.
@@ -19,7 +20,7 @@ pub struct PhaseResult {
     pub at_s: f64,
     /// Its length in seconds: shorter than planned if the run ended in it, 0 if it ended before.
     pub duration_s: f64,
-    /// Whether it is a part of the measured one; the warm-up is not.
+    /// True if it is a part of the measured one; the warm-up is not.
     pub measured: bool,
     /// Requests started in it.
     pub started: u64,
@@ -58,7 +59,7 @@ pub struct PhaseTimes {
     /// For each percentile that is null: why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub p_missing: BTreeMap<String, String>,
-    /// How many of the values are lower bounds: requests that were given up at the timeout.
+    /// Number of values that are lower bounds: requests that were given up at the timeout.
     pub censored: u64,
     /// Which figures are therefore only lower bounds: keys of `p`, "mean" or "max".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -116,7 +117,7 @@ impl PhaseTimes {
         }
     }
 
-    /// Whether the figure of this name is only a lower bound.
+    /// Returns `true` if the figure of this name is only a lower bound.
     pub(crate) fn is_at_least(&self, name: &str) -> bool {
         self.at_least.iter().any(|known| known == name)
     }

@@ -1,4 +1,4 @@
-//! What a probe beside the load saw, and what the load's own figures have more.
+//! Figures of a probe beside the load, and by how much the load's own figures exceed them.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::summary::{PERCENTILES, Summary};
 pub struct ProbeResult {
     /// Iterations per second, on average, at random times.
     pub rate_per_s: Option<f64>,
-    /// Whether the probe itself was on time; if not, nothing follows from it.
+    /// True if the probe itself was on time; if not, nothing follows from it.
     pub valid: bool,
     /// Why not: one sentence each.
     pub invalid_reasons: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Bias {
     pub probe_ns: u64,
     /// The load's above the probe's.
     pub difference_ns: i64,
-    /// Whether their intervals of 95 % have nothing in common; null if one is not known.
+    /// True if their 95 % intervals do not overlap; null if one is not known.
     pub beyond_noise: Option<bool>,
 }
 
@@ -84,7 +84,7 @@ impl ProbeResult {
     }
 }
 
-/// Whether two intervals have nothing in common; an end that is not known may be anywhere.
+/// Returns `true` if two intervals do not overlap. An end that is not known may be anywhere.
 fn are_apart(one: (Option<u64>, Option<u64>), other: (Option<u64>, Option<u64>)) -> bool {
     let above = |low: Option<u64>, high: Option<u64>| low.zip(high).is_some_and(|(low, high)| low > high);
     above(one.0, other.1) || above(other.0, one.1)

@@ -26,7 +26,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// What to do about it.
+    /// Returns advice on resolving the error.
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::NotJson(_) | Self::NotAResult => "a result is what `plimsoll run --json FILE` writes",
@@ -58,7 +58,7 @@ impl RunResult {
     /// # Errors
     /// If it is none, or of a later version.
     pub fn from_json(text: &[u8]) -> Result<Self, ReadError> {
-        /// What tells a result from other JSON: a comparison has a version, too, but no run.
+        /// Fields that distinguish a result from other JSON: a comparison has a version, too, but no run.
         #[derive(Deserialize)]
         struct Mark {
             schema_version: Option<u32>,
@@ -83,7 +83,7 @@ impl RunResult {
 /// # Errors
 /// If it is neither, or of a later version.
 pub fn results_from_json(text: &[u8]) -> Result<Vec<RunResult>, ReadError> {
-    /// What tells repeated runs from other JSON.
+    /// Fields that distinguish repeated runs from other JSON.
     #[derive(Deserialize)]
     struct Mark {
         schema_version: Option<u32>,

@@ -1,4 +1,4 @@
-//! Whether a store has the records that it acknowledged.
+//! Reconciliation: a check that a store has the records that it acknowledged.
 
 use plimsoll_core::Nanos;
 use schemars::JsonSchema;
@@ -9,32 +9,32 @@ const WRITABLE: &str = "writable";
 /// Checks of how a cluster works, and not of what it has stored.
 const OPERATION: [&str; 4] = [WRITABLE, "error_share", "survival", "staleness"];
 
-/// What a store has of a run, beside what it acknowledged.
+/// Records that a store has of a run, against those that it acknowledged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reconciliation {
-    /// How the store was asked.
+    /// Name or address of the system that was checked.
     pub store: String,
-    /// Whether it has what it should, everywhere.
+    /// True if all checks and findings are as they should be.
     pub consistent: bool,
     /// Each part of the load.
     pub checks: Vec<ReconciliationCheck>,
-    /// What else was looked at: whether all nodes have the same, whether it outlives them.
+    /// Findings of further checks: whether all nodes have the same, whether it outlives them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ConsistencyFinding>,
 }
 
-/// What a check of the system under test has found.
+/// The finding of one check of the system under test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsistencyFinding {
     /// Which check: "convergence", "persistence"…
     pub check: String,
-    /// Whether it is as it should be.
+    /// True if it is as it should be.
     pub passed: bool,
-    /// How long that took, in seconds.
+    /// Duration of the check in seconds.
     pub took_s: f64,
     /// One sentence with figures.
     pub said: String,
-    /// What is wrong in particular, the first of it.
+    /// The first particular problems.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub struct ReconciliationCheck {
 }
 
 impl ConsistencyFinding {
-    /// What a check has found, in a time that is told to the millisecond.
+    /// Makes a finding. Its duration is rounded to the millisecond.
     pub fn new(check: &str, passed: bool, took: Nanos, said: String, evidence: Vec<String>) -> Self {
         let took_s = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
         Self { check: check.to_owned(), passed, took_s, said, evidence }
@@ -81,8 +81,8 @@ impl Reconciliation {
         Self { store: store.to_owned(), consistent, checks, findings: Vec::new() }
     }
 
-    /// What is wrong, in a sentence; `None` if nothing is. That no writes are taken any more, or what else
-    /// does not work, is said as it was found.
+    /// Returns the problem in a sentence; `None` if there is none. If writes are no longer taken, or
+    /// something else in the operation of the cluster has failed, the sentence is that of the finding.
     pub(crate) fn inconsistency(&self) -> Option<String> {
         let failed = || self.findings.iter().filter(|finding| !finding.passed);
         let of_operation = |finding: &&ConsistencyFinding| OPERATION.contains(&finding.check.as_str());
@@ -133,8 +133,8 @@ impl ReconciliationCheck {
         Self { misdated, times_ms, ..self }
     }
 
-    /// Whether nothing is missing, there is nothing that was not sent, nothing is there twice, and all is at
-    /// the times that it was sent with.
+    /// Returns `true` if no record is missing, none is there that was not sent, none is there twice, and all
+    /// have the times that they were sent with.
     pub fn is_consistent(&self) -> bool {
         self.missing == 0
             && self.surplus == 0

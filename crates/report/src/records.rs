@@ -1,4 +1,4 @@
-//! What requests that carry records came to, counted in records.
+//! Outcomes of requests that carry records, counted in records.
 
 use plimsoll_metrics::RunRecord;
 use schemars::JsonSchema;

@@ -29,36 +29,36 @@ pub struct RepeatedResult {
     pub schema_version: u32,
     /// The program that made the runs.
     pub tool: Tool,
-    /// How many runs were asked for; fewer were made if a signal ended them.
+    /// Number of runs asked for; fewer were made if a signal ended them.
     pub runs_wanted: u64,
-    /// What the runs came to together.
+    /// Verdict on all runs together.
     pub verdict: RepeatedVerdict,
-    /// How figures differ between the runs that went on to their planned end.
+    /// Variation of figures between the runs that went on to their planned end.
     pub between_runs: Vec<BetweenRunsResult>,
     /// The runs, in their order, each as if it were alone.
     pub runs: Vec<RunResult>,
 }
 
-/// What several runs came to.
+/// Verdict on several runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepeatedVerdict {
-    /// What came of them: that of the run with the worst outcome.
+    /// The worst outcome of a run.
     #[serde(default)]
     pub outcome: OutcomeResult,
     /// The same in one line for people, without its first word.
     #[serde(default)]
     pub summary: String,
-    /// Whether the figures of every run can be believed.
+    /// True if the measurement of every run is valid.
     pub valid: bool,
     /// The runs whose figures cannot, counted from 1.
     pub invalid_runs: Vec<u64>,
     /// The runs that did not go on to their planned end, counted from 1: they are not in between_runs.
     pub cut_short: Vec<u64>,
-    /// Whether every run met the thresholds of the plan.
+    /// Results of the thresholds of the plan over all runs.
     pub thresholds: Thresholds,
 }
 
-/// How one figure differs from run to run: the variance of the runs' values is that between the runs plus
+/// Variation of one figure from run to run: the variance of the runs' values is that between the runs plus
 /// that within them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BetweenRunsResult {
@@ -75,7 +75,7 @@ pub struct BetweenRunsResult {
     /// Standard error within a run, from the intervals of its percentiles: what `spread` would be if the runs
     /// differed by chance alone. Null for a rate, and where a run has no such interval.
     pub within: Option<f64>,
-    /// What is left of `spread` without `within`: what differs from run to run, and no longer run averages
+    /// The rest of `spread` without `within`: it differs from run to run, and longer runs do not average it
     /// out. Null where one of these is.
     pub between: Option<f64>,
     /// Lower end of the 95 % interval of the mean, by Student's t over the runs; null below 5 runs.
@@ -124,7 +124,7 @@ fn measures() -> impl Iterator<Item = Measure> {
     times.flat_map(move |kind| ["50", "99"].map(|name| percentile(kind, name))).chain([Measure::Rate])
 }
 
-/// Whether a run ended before its planned end: its figures are of another length.
+/// Returns `true` if a run ended before its planned end: its figures are of another length.
 fn is_cut_short(result: &RunResult) -> bool {
     let run = &result.run;
     run.interrupted_by_signal.is_some() || run.ended_by_threshold.is_some() || run.stopped_by.is_some()
@@ -174,7 +174,7 @@ impl BetweenRunsResult {
     }
 }
 
-/// What the interval of a percentile says about its standard error in one run.
+/// Returns the standard error of a percentile in one run, from the width of its 95 % interval.
 fn standard_error(measure: Measure, run: &RunResult) -> Option<f64> {
     let Measure::Time(kind, TimeFigure::Percentile(index)) = measure else { return None };
     let summary = if kind == Some(TimeKind::Service) { &run.service_time } else { &run.response_time };

@@ -36,12 +36,13 @@ pub struct RunResult {
     /// By what methods the figures were made.
     #[serde(default)]
     pub methods: Methods,
-    /// What cannot be known from this run alone.
+    /// Facts that this run alone cannot show, and remarks on its result.
     #[serde(default)]
     pub notes: Vec<Note>,
-    /// What came of the run, and whether its numbers can be believed.
+    /// Outcome of the run, and validity of the measurement.
     pub verdict: VerdictResult,
-    /// Whether, and from when on, the run was in a steady state. Nothing is left out of the figures for it.
+    /// Steadiness of the run: whether it was steady, and from when on. Nothing is left out of the figures for
+    /// it.
     #[serde(default)]
     pub steady: SteadyResult,
     /// Little's law as a check of the generator's own bookkeeping; null in the closed model, and for runs
@@ -92,21 +93,20 @@ pub struct RunResult {
     pub statuses: BTreeMap<String, u64>,
     /// Failed requests by class.
     pub errors: BTreeMap<String, u64>,
-    /// What the first error of each class said, warm-up included.
+    /// Message of the first error of each class, warm-up included.
     pub error_examples: BTreeMap<String, String>,
-    /// What happened to connections in the whole run, warm-up included.
+    /// Events on connections in the whole run, warm-up included.
     pub connections: Connections,
-    /// What happened on those that spoke HTTP/2 in the whole run, warm-up included; null if none did.
+    /// Events on connections that spoke HTTP/2 in the whole run, warm-up included; null if none did.
     #[serde(default)]
     pub http2: Option<Http2Result>,
-    /// What became of the thresholds of the plan, in its order.
+    /// Results of the thresholds of the plan, in its order.
     #[serde(default)]
     pub thresholds: Vec<ThresholdOutcome>,
-    /// What became of the log of single requests and of the failed ones that were to be kept; null without
-    /// either.
+    /// Counts of the log of single requests and of the failed ones that were to be kept; null without either.
     #[serde(default)]
     pub log: Option<LogResult>,
-    /// What came of telling monitoring systems while the run went on; empty if none was told.
+    /// Exports to monitoring systems while the run went on; empty if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exports: Vec<ExportResult>,
     /// The figures of each step of the plan.
@@ -122,33 +122,33 @@ pub struct RunResult {
     /// for.
     #[serde(default)]
     pub slices: Option<SlicesResult>,
-    /// What a probe beside the load saw; null if there was none.
+    /// Figures of a probe beside the load; null if there was none.
     #[serde(default)]
     pub probe: Option<ProbeResult>,
-    /// What became of clients that were slow on purpose, beside the load; missing where there were none.
+    /// Figures of clients that were slow on purpose, beside the load; missing where there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_clients: Option<SlowClientsResult>,
     /// The records that the requests carried; missing where they carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsResult>,
-    /// What was broken on purpose while the run went on, in the order of time; missing where nothing was.
+    /// Faults injected while the run went on, in the order of time; missing where there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultResult>,
-    /// Whether the store has what it acknowledged; missing where it was not asked.
+    /// Comparison of the store with what it acknowledged; missing where it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconciliation: Option<Reconciliation>,
-    /// What the generator itself cost, and how it kept up.
+    /// Cost of the generator itself, and its timeliness.
     pub generator: Generator,
 }
 
 /// By what methods the figures of a result were made. Formulas and sources are in docs/statistics.md.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Methods {
-    /// How a percentile is found among the values.
+    /// Definition of a percentile of the values.
     pub percentile: String,
-    /// How the interval of a percentile is found.
+    /// Method for the interval of a percentile.
     pub percentile_interval: String,
-    /// How it is found from when on a run was steady.
+    /// Method for the time from which on a run was steady.
     pub steady: String,
     /// From when response times count.
     pub response_time: String,
@@ -157,16 +157,16 @@ pub struct Methods {
 /// Something that should be known about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// What it is about.
+    /// Topic of the note.
     pub code: String,
     /// One sentence.
     pub text: String,
 }
 
-/// Whether, and from when on, a run was in a steady state, by throughput, p50 and p99 of its intervals.
+/// Steadiness of a run by throughput, p50 and p99 of its intervals: whether it was steady, and from when on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyResult {
-    /// What is known.
+    /// Steady, never steady, or unknown.
     pub state: SteadyState,
     /// From when on, in seconds since the start of the run, warm-up included; null unless it was steady.
     pub from_s: Option<f64>,
@@ -174,7 +174,7 @@ pub struct SteadyResult {
     pub reason: Option<String>,
 }
 
-/// What is known of a steady state.
+/// Steadiness of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SteadyState {
@@ -197,7 +197,7 @@ pub struct LittleResult {
     pub in_flight_error: f64,
     /// Requests started per second times the mean time from start to end.
     pub rate_times_time: f64,
-    /// Whether both agree within the interval, 1 % and one request.
+    /// True if both agree within the interval, 1 % and one request.
     pub holds: bool,
 }
 
@@ -215,7 +215,7 @@ pub struct Tool {
 pub struct Run {
     /// Identity of the run.
     pub id: String,
-    /// What it is called: as `--name` says, else its plan, else the file of that; left away without any.
+    /// Its name: from `--name`, else from its plan, else that of the plan's file; left away without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Seed of every random choice: the same seed makes the same load.
@@ -238,15 +238,15 @@ pub struct Run {
     pub host: Host,
     /// The servers under load.
     pub targets: Vec<Target>,
-    /// What the first contact with the server found, before the run; null if there was none.
+    /// Findings of the first contact with the server, before the run; null if there was none.
     pub preflight: Option<Preflight>,
     /// Number of the signal that interrupted the run; null if none did.
     pub interrupted_by_signal: Option<i32>,
     /// The threshold that ended the run before its time; null if none did.
     #[serde(default)]
     pub ended_by_threshold: Option<String>,
-    /// Who ended the run before its time, other than by a signal: "http" by the control port, "key" by a key
-    /// on the terminal; null if nobody did.
+    /// Source that ended the run before its time, other than a signal: "http" for the control port, "key" for
+    /// a key on the terminal; null without one.
     #[serde(default)]
     pub stopped_by: Option<String>,
 }
@@ -286,20 +286,20 @@ pub struct ModelResult {
     pub kind: ModelKind,
     /// The load in words.
     pub description: Vec<String>,
-    /// How arrivals were spread ("uniform", "poisson"); null in the closed model.
+    /// Distribution of arrivals over time ("uniform", "poisson"); null in the closed model.
     pub arrivals: Option<String>,
     /// Connections opened at the start, over all workers and targets.
     pub connections: u64,
     /// Requests in flight at most on one connection: pipelined, or as streams of HTTP/2.
     pub depth: u64,
-    /// How late a request may have started on purpose, to share a wake-up with others.
+    /// Longest delay of a request on purpose, to share a wake-up with others.
     pub pacing_budget_ns: u64,
 }
 
-/// What came of the run, and whether its numbers can be believed.
+/// Outcome of the run, and validity of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictResult {
-    /// What came of it: what every report begins with.
+    /// The outcome, which every report begins with.
     #[serde(default)]
     pub outcome: OutcomeResult,
     /// Why it is "fail" or "no_verdict"; null otherwise.
@@ -308,23 +308,23 @@ pub struct VerdictResult {
     /// The outcome in one line for people, without its first word.
     #[serde(default)]
     pub summary: String,
-    /// Whether the numbers can be believed. Requests that failed by the target's doing are a measurement like
+    /// True if the measurement is valid. Requests that failed by the target's doing are a measurement like
     /// any other.
     pub valid: bool,
     /// Codes of the reasons why not.
     pub invalid_reasons: Vec<String>,
     /// The same reasons with evidence and hints.
     pub evidence: Vec<Finding>,
-    /// What does not make the run invalid, but should be known.
+    /// Findings that do not make the run invalid, but should be known.
     pub warnings: Vec<Finding>,
-    /// Whether the thresholds of the plan were met.
+    /// Results of all thresholds of the plan together.
     pub thresholds: Thresholds,
-    /// What kept the run from more.
+    /// The factor that kept the run from more.
     #[serde(default)]
     pub limited_by: LimitedByResult,
 }
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeResult {
@@ -356,8 +356,8 @@ pub enum CauseResult {
     Invalid,
 }
 
-/// What kept the run from more: from its rate or level response times (open model), or from a higher
-/// throughput (closed model, which something always limits).
+/// The factor that kept the run from more: from its rate or level response times (open model), or from a
+/// higher throughput (closed model, which something always limits).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitedByResult {
     /// "target", "generator" (this process or its machine), "network", "connection_limit" (that of
@@ -365,7 +365,7 @@ pub struct LimitedByResult {
     pub what: String,
     /// One sentence with figures.
     pub evidence: String,
-    /// What to change; empty if there is nothing to change.
+    /// Advice on changes; empty if there is nothing to change.
     pub hint: String,
 }
 
@@ -391,11 +391,11 @@ pub struct Finding {
     pub code: String,
     /// One sentence with figures.
     pub evidence: String,
-    /// What to change.
+    /// Advice on changes.
     pub hint: String,
 }
 
-/// Whether the thresholds of the plan were met.
+/// Results of all thresholds of a plan together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Thresholds {
@@ -407,10 +407,10 @@ pub enum Thresholds {
     None,
 }
 
-/// What became of one threshold. One that cannot be shown to hold has failed.
+/// The result of one threshold. One that cannot be shown to hold has failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThresholdOutcome {
-    /// What had to hold, in its canonical spelling.
+    /// The condition that had to hold, in its canonical spelling.
     pub text: String,
     /// The scenario that it is about; null: all.
     pub scenario: Option<String>,
@@ -421,7 +421,7 @@ pub struct ThresholdOutcome {
     pub phase: Option<String>,
     /// Length in seconds of the sliding windows in each of which it had to hold; null: over the run.
     pub window_s: Option<f64>,
-    /// Whether it held.
+    /// True if it held.
     pub passed: bool,
     /// The figure over the run; of windows, that of the first which failed, else the worst. Null without
     /// data.
@@ -430,10 +430,11 @@ pub struct ThresholdOutcome {
     pub reason: Option<String>,
     /// The windows; null over the run.
     pub windows: Option<WindowsResult>,
-    /// Whether it ended the run before its time.
+    /// True if it ended the run before its time.
     pub ended_run: bool,
-    /// Whether that is proven: by a valid measurement; by one that is not valid only that it did not hold,
-    /// where errors that the target itself answered suffice for that, or nothing succeeded.
+    /// True if the result is proven. A valid measurement proves it. An invalid one proves only that the
+    /// threshold did not hold, where errors that the target itself answered suffice for that, or nothing
+    /// succeeded.
     #[serde(default)]
     pub proven: bool,
 }
@@ -445,7 +446,7 @@ pub struct ObservedResult {
     pub value: f64,
     /// Its unit: "ns", "percent", "count", "bytes" or "per_s".
     pub unit: String,
-    /// Whether it is only a lower bound, because of timeouts.
+    /// True if it is only a lower bound, because of timeouts.
     pub at_least: bool,
     /// The same for people.
     pub text: String,
@@ -454,16 +455,16 @@ pub struct ObservedResult {
 /// The windows of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowsResult {
-    /// How many were judged.
+    /// Number of windows that were judged.
     pub judged: u64,
-    /// How many of them failed.
+    /// Number of them that failed.
     pub failed: u64,
     /// The end of the first that did, in seconds since the start of the run, warm-up included; null if none
     /// did.
     pub first_failed_at_s: Option<f64>,
 }
 
-/// What became of the log of single requests.
+/// Counts of the log of single requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogResult {
     /// Requests that were handed over to be written.
@@ -476,16 +477,16 @@ pub struct LogResult {
     pub failed_dropped: u64,
 }
 
-/// What came of telling a monitoring system while the run went on.
+/// An export to a monitoring system while the run went on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportResult {
     /// "prometheus" (a server asked for them) or "otlp" (they were sent).
     pub kind: String,
     /// Where it asked, or where they were sent to.
     pub to: String,
-    /// How many times the figures were given, or taken by the receiver.
+    /// Number of times that the figures were given, or taken by the receiver.
     pub sent: u64,
-    /// How many times the receiver did not take them.
+    /// Number of times that the receiver did not take them.
     pub failed: u64,
     /// Why it did not the last time; null if it always did.
     pub last_error: Option<String>,
@@ -530,7 +531,7 @@ pub struct AccountingResult {
     /// Requests sent once more because their answer was still to come. Not part of started.
     #[serde(default)]
     pub polls: u64,
-    /// Whether a worker did not come back after the end: what it did is not in these figures.
+    /// True if a worker did not come back after the end: its requests are not in these figures.
     #[serde(default)]
     pub incomplete: bool,
 }
@@ -554,7 +555,7 @@ pub struct Rate {
     /// Mean of the iterations that the plan asked for, started or not; null in the closed model. Where every
     /// iteration is one request, or paces_requests is true, these are requests.
     pub target_per_s: Option<f64>,
-    /// Whether the plan asked for requests of iterations of any length (`rate_of: requests`).
+    /// True if the plan asked for requests of iterations of any length (`rate_of: requests`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paces_requests: bool,
     /// Requests that ended with a whole response of any status within the measured part; null if that had no
@@ -565,8 +566,8 @@ pub struct Rate {
     /// Iterations started, which target_per_s asked for; null if the measured part had no length.
     #[serde(default)]
     pub iterations_started_per_s: Option<f64>,
-    /// What was changed about the rate while the run went on, in the order of time. target_per_s is the mean
-    /// with these changes.
+    /// Changes of the rate while the run went on, in the order of time. target_per_s is the mean with these
+    /// changes.
     #[serde(default)]
     pub changes: Vec<RateChangeResult>,
 }
@@ -582,7 +583,7 @@ pub struct RateChangeResult {
     pub from_per_s: Option<f64>,
     /// Iterations per second that were asked for from there on; null in the closed model.
     pub to_per_s: Option<f64>,
-    /// Who asked for it: "file" (--rate-file), "http" (--control), "key" (the terminal).
+    /// Origin of the change: "file" (--rate-file), "http" (--control), "key" (the terminal).
     pub by: String,
 }
 
@@ -595,7 +596,7 @@ pub struct Bytes {
     pub received: u64,
 }
 
-/// What happened to connections in the whole run, warm-up included.
+/// Events on connections in the whole run, warm-up included.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Connections that were established.
@@ -617,8 +618,8 @@ pub struct Connections {
     pub blocked_at_limit_s: f64,
 }
 
-/// What happened on connections that spoke HTTP/2 (RFC 9113) in the whole run, warm-up included. Error codes
-/// are named as in its section 7.
+/// Events on connections that spoke HTTP/2 (RFC 9113) in the whole run, warm-up included. Error codes are
+/// named as in its section 7.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Result {
     /// Connections that spoke it.
@@ -688,12 +689,12 @@ pub struct IntervalResult {
     pub at_s: f64,
     /// Its length in seconds.
     pub length_s: f64,
-    /// Whether it belongs to the warm-up.
+    /// True if it belongs to the warm-up.
     pub warmup: bool,
-    /// Whether it is what came after the end of the load.
+    /// True if it is the drain, after the end of the load.
     #[serde(default)]
     pub drain: bool,
-    /// Whether it belongs to the measured part before the run was steady.
+    /// True if it belongs to the measured part before the run was steady.
     #[serde(default)]
     pub settling: bool,
     /// Arrivals that fell due in it (open model).
@@ -721,7 +722,7 @@ pub struct IntervalResult {
     /// The same figures scenario by scenario, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_scenario: Vec<ScenarioIntervalResult>,
-    /// Whether something was done to the system under test in it, such as a fault that began or ended. Left
+    /// True if something was done to the system under test in it, such as a fault that began or ended. Left
     /// away if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
@@ -737,7 +738,7 @@ pub struct IntervalResult {
     /// Of joined intervals: the smallest and the largest number of requests in flight at the end of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_range: Option<(u64, u64)>,
-    /// What the machine did meanwhile, if it was watched.
+    /// Resources of the machine used meanwhile, if it was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Box<MachineUse>>,
 }
@@ -754,8 +755,9 @@ impl IntervalResult {
         if self.joined == 0 { u32::from(is_disturbed) } else { self.disturbed }
     }
 
-    /// Whether some request failed or timed out in it, or requests in flight stood still, in all of the
-    /// plan's intervals that it is made of, or in none of them: then it begins and ends with that.
+    /// Returns `true` if some request failed or timed out, or requests in flight stood still, in all of the
+    /// plan's intervals that it is made of, or in none of them. In the first case the disturbance lasts from
+    /// its begin to its end.
     pub(crate) const fn is_even(&self) -> bool {
         self.disturbed == 0 || self.disturbed == self.joined + 1
     }
@@ -818,7 +820,7 @@ pub struct IntervalPercentiles {
     pub p99_9: Option<u64>,
 }
 
-/// What the generator itself cost, and how it kept up.
+/// Cost of the generator itself, and its timeliness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// Worker threads.
@@ -837,10 +839,10 @@ pub struct Generator {
     pub cpu_by_kind: Vec<CpuOfKind>,
     /// Largest resident memory of the process in bytes; null if the system does not tell.
     pub rss_peak_bytes: Option<u64>,
-    /// What drove the sockets: "io_uring" or "epoll".
+    /// Backend that drove the sockets: "io_uring" or "epoll".
     pub backend: String,
-    /// How much of what this machine can generate the run has used; null if it was not calibrated for such a
-    /// load, or has changed since.
+    /// Share of this machine's calibrated limit that the run has used; null if it was not calibrated for such
+    /// a load, or has changed since.
     pub calibration: Option<CalibrationUse>,
     /// Closed model: mean time in nanoseconds from the arrival of a response to the sending of its user's
     /// next request, which is the generator's own part of a user's cycle and lowers the achieved rate; null
@@ -878,7 +880,7 @@ pub struct Generator {
     /// The servers whose processes were watched in the measured part, the target's among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedResult>,
-    /// How the generator's own resources grew over the measured part.
+    /// Growth of the generator's own resources over the measured part.
     #[serde(default)]
     pub trends: TrendsResult,
 }
@@ -889,7 +891,7 @@ pub struct CpuOfKind {
     /// "workers", which send and receive; "bodies", which make bodies ahead; "signing", which make and sign
     /// messages ahead.
     pub kind: String,
-    /// How many threads there are.
+    /// Number of threads.
     pub threads: u64,
     /// Their CPU time over the measured part, in seconds.
     pub cpu_s: f64,
@@ -900,7 +902,7 @@ pub struct CpuOfKind {
 /// One worker thread of the generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
-    /// Whether it did not come back after the end of the run: then nothing is known of it.
+    /// True if it did not come back after the end of the run: then nothing is known of it.
     #[serde(default)]
     pub absent: bool,
     /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
@@ -923,6 +925,6 @@ pub struct Worker {
 pub struct StallResult {
     /// When it began, in seconds since the start of the run.
     pub at_s: f64,
-    /// How long it lasted.
+    /// Its length in nanoseconds.
     pub length_ns: u64,
 }

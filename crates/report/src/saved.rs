@@ -18,7 +18,7 @@ use crate::{ReadError, RunResult};
 /// The version of the bytes of a saved run: raised when a field changes its meaning or goes.
 pub const SAVED_VERSION: u32 = 1;
 
-/// What is saved of a step: its counts, and all of its histograms.
+/// The saved part of a step: its counts, and all of its histograms.
 pub type SavedStep = StepRecord;
 
 /// A run that is over, with everything that reports and merges need.
@@ -53,16 +53,16 @@ pub struct SavedSlice {
     pub at: Nanos,
     /// Its length.
     pub length: Nanos,
-    /// Whether it belongs to the warm-up.
+    /// `true` if it belongs to the warm-up.
     pub warmup: bool,
-    /// Whether it is what came after the end of the load.
+    /// `true` if it belongs to the drain, after the end of the load.
     pub drain: bool,
     /// Counts, and the values of response and service time.
     pub tally: Tally,
 }
 
 impl SavedRun {
-    /// What is saved of a run with this record, whose result is known, and the text of its plan file without
+    /// Returns the run to save, from its record, its result, and the text of its plan file without
     /// credentials, if it had one.
     pub fn new(record: &RunRecord, result: RunResult, plan: Option<String>) -> Self {
         let timeline = &record.timeline;
@@ -101,7 +101,7 @@ impl SavedRun {
         }
     }
 
-    /// Whether there are histograms, and not the result alone.
+    /// Returns `true` if there are histograms, and not the result alone.
     pub const fn has_histograms(&self) -> bool {
         !self.steps.is_empty()
     }
@@ -131,7 +131,7 @@ impl SavedRun {
         encoding::run_from_bytes(bytes)
     }
 
-    /// Whether these bytes begin as those of a saved run do, and as no JSON does.
+    /// Returns `true` if these bytes begin like those of a saved run. No JSON begins so.
     pub fn is_saved(bytes: &[u8]) -> bool {
         // The mark of gzip.
         bytes.starts_with(&[0x1f, 0x8b])

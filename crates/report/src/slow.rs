@@ -1,4 +1,4 @@
-//! What became of clients that were slow on purpose, beside the load.
+//! Figures of clients that were slow on purpose, beside the load.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::summary::Summary;
 /// The record of clients that were slow on purpose, and how slow they were.
 #[derive(Clone, Debug)]
 pub struct SlowRecord {
-    /// How many there were.
+    /// Number of clients.
     pub clients: u64,
-    /// What each of them sent, and read, per second at most, in bytes.
+    /// Most bytes per second that each of them sent, and read.
     pub bytes_per_s: u64,
-    /// What they did.
+    /// The record of their requests.
     pub record: Box<RunRecord>,
 }
 
@@ -27,7 +27,7 @@ pub struct SlowRecord {
 pub struct SlowClientsResult {
     /// Connections at once at most.
     pub clients: u64,
-    /// What each of them sent, and read, per second at most, in bytes.
+    /// Most bytes per second that each of them sent, and read.
     pub bytes_per_s: u64,
     /// Connections that they opened. More than there are clients: servers have closed some.
     pub connections: u64,
@@ -41,7 +41,7 @@ pub struct SlowClientsResult {
     pub in_flight_at_stop: u64,
     /// The failed ones by class.
     pub errors: BTreeMap<String, u64>,
-    /// What the first of each class said.
+    /// Message of the first error of each class.
     pub error_examples: BTreeMap<String, String>,
     /// From the first byte of a request to the last of its response: mostly their own doing.
     pub service_time: Summary,

@@ -24,15 +24,15 @@ pub struct SuiteResult {
     pub schema_version: u32,
     /// The program that made it.
     pub tool: Tool,
-    /// What the cluster is called.
+    /// Name of the cluster.
     pub cluster: String,
-    /// What the suite is called.
+    /// Name of the suite.
     pub suite: String,
     /// The parameters, in the order of the matrix.
     pub parameters: Vec<String>,
     /// The runs, in the order in which they were made.
     pub runs: Vec<SuiteRun>,
-    /// Whether all runs that the matrix asks for were made.
+    /// True if all runs that the matrix asks for were made.
     pub complete: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct SuiteRun {
     pub values: BTreeMap<String, String>,
     /// With what code `cluster run` would have ended for it alone.
     pub exit_code: u8,
-    /// What `cluster run --output json` would have written; null if the run could not be made.
+    /// Result, as `cluster run --output json` would have written it; null if the run could not be made.
     pub result: Option<RunResult>,
     /// Why it could not be made, line by line. Left away if it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -72,7 +72,7 @@ pub fn schema_suite() -> serde_json::Value {
     crate::schema_of_written::<SuiteResult>()
 }
 
-/// What a run's requests took: the response time in the open model, the service time in the closed one.
+/// Returns the times of a run: the response time in the open model, the service time in the closed one.
 fn times(result: &RunResult) -> &Summary {
     match result.model.kind {
         ModelKind::Open => &result.response_time,
@@ -80,7 +80,7 @@ fn times(result: &RunResult) -> &Summary {
     }
 }
 
-/// What the checks of a run came to: `pass`, `INCONSISTENT`, or `-` where nothing was checked.
+/// Returns the result of the checks of a run: `pass`, `INCONSISTENT`, or `-` where nothing was checked.
 fn checked(result: &RunResult) -> &'static str {
     match &result.reconciliation {
         None => "-",
@@ -124,7 +124,7 @@ fn page(result: &SuiteResult, style: &Style) -> String {
     page.finish()
 }
 
-/// What the runs came to, in a word and a line. One that could not be made has failed.
+/// Returns the outcome of the runs together, and a line about it. A run that could not be made has failed.
 fn of_runs(runs: &[SuiteRun]) -> (OutcomeResult, String) {
     let (outcome, summary) = together(runs.iter().filter_map(|run| run.result.as_ref()));
     match runs.iter().filter(|run| run.result.is_none()).count() {

@@ -39,14 +39,14 @@ pub struct Summary {
     /// For each interval that is null: why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub interval_missing: BTreeMap<String, String>,
-    /// How many of the values are lower bounds: requests that were given up at the timeout.
+    /// Number of values that are lower bounds: requests that were given up at the timeout.
     pub censored: u64,
     /// Which figures are therefore only lower bounds: keys of `p`, "mean" or "max".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at_least: Vec<String>,
     /// Values above 24 hours, which percentiles and distribution show as 24 hours.
     pub overflow: u64,
-    /// How the values are spread: twenty ranges to each power of ten, those without values left out.
+    /// Distribution of the values: twenty ranges to each power of ten, those without values left out.
     pub distribution: Vec<Bar>,
 }
 
@@ -186,7 +186,7 @@ impl Summary {
         self.interval.get(name)?.as_ref()
     }
 
-    /// Whether a figure, by its name in `p` or "mean" or "max", is only a lower bound.
+    /// Returns `true` if a figure, by its name in `p` or "mean" or "max", is only a lower bound.
     pub fn is_at_least(&self, figure: &str) -> bool {
         self.at_least.iter().any(|name| name == figure)
     }

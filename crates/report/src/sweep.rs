@@ -45,8 +45,8 @@ pub struct SweepLevel {
     /// Records acknowledged per second; left away where requests carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_per_s: Option<f64>,
-    /// Whether the parts of the SLO were shown to hold: holds, breaks, unclear, or not_applied if the
-    /// generator was the limit; null without an SLO.
+    /// Result of the SLO at this level: holds, breaks, unclear, or not_applied if the generator was the
+    /// limit; null without an SLO.
     pub finding: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub struct UslResult {
     pub confidence: f64,
     /// Root mean square of the relative distances between levels and law.
     pub error: f64,
-    /// Whether the peak lies beyond the highest level: then it was not seen, but calculated.
+    /// True if the peak lies beyond the highest level: then it was not seen, but calculated.
     pub extrapolated: bool,
 }
 

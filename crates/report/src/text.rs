@@ -150,7 +150,7 @@ fn ended_early(result: &RunResult) -> Option<String> {
     Some(format!("{by}: the figures are of the part before it"))
 }
 
-/// What is wrong with the measurement, what to do about it and about what limited the run, and the
+/// Writes the findings about the measurement with their hints, the hint about what limited the run, and the
 /// thresholds.
 fn verdict(page: &mut Page<'_>, result: &RunResult) {
     let verdict = &result.verdict;
@@ -297,7 +297,8 @@ fn rate_changes(page: &mut Page<'_>, result: &RunResult) {
     }
 }
 
-/// What was achieved of what was asked for: in requests, and in iterations if these have several.
+/// Describes the achieved rate and the rate that was asked for: in requests, and in iterations if these have
+/// several.
 pub(crate) fn rate_line(result: &RunResult) -> String {
     let pace = result.pace();
     let share = pace.share().map_or(String::new(), |share| format!(" ({})", figure::share(share)));
@@ -319,7 +320,7 @@ pub(crate) fn aborted(count: u64) -> String {
     if count > 0 { format!(" + aborted {}", figure::count(count)) } else { String::new() }
 }
 
-/// Whether iterations have accounts that are not those of requests.
+/// Returns `true` if the accounts of iterations differ from those of requests.
 pub(crate) fn iterations_differ(result: &RunResult) -> bool {
     let (iterations, accounting) = (&result.iterations, &result.accounting);
     let as_requests = IterationResult {
@@ -531,8 +532,8 @@ fn step_rows(result: &RunResult) -> Vec<Row> {
     result.by_step.iter().map(row).collect()
 }
 
-/// What the generator itself cost.
-/// `31.0 % of this machine's calibrated limit: 182,000/s for HTTP/1.1, 64 connections; it adds 120 µs …`
+/// Returns the share of the calibrated limit that the run used: `31.0 % of this machine's calibrated limit of
+/// 182,000/s for HTTP/1.1, 64 connections; at half of it, it adds 120 µs …`
 pub(crate) fn calibrated(calibration: &CalibrationUse) -> String {
     let of = if calibration.of_this_plan {
         "this plan's requests".to_owned()
@@ -551,7 +552,7 @@ pub(crate) fn calibrated(calibration: &CalibrationUse) -> String {
     line
 }
 
-/// What threads beside the workers cost, if there are any.
+/// Returns the CPU cost of each kind of thread, if there are others than the workers.
 fn by_kind(kinds: &[CpuOfKind]) -> Option<String> {
     let part = |part: &CpuOfKind| {
         let threads = if part.threads == 1 { "thread" } else { "threads" };
@@ -561,6 +562,7 @@ fn by_kind(kinds: &[CpuOfKind]) -> Option<String> {
     (kinds.len() > 1).then(|| format!("of that {}", kinds.iter().map(part).collect::<Vec<_>>().join(", ")))
 }
 
+/// Writes the cost of the generator itself.
 fn generator(page: &mut Page<'_>, result: &RunResult) {
     let generator = &result.generator;
     let mut line = format!(
@@ -650,7 +652,7 @@ fn watched(page: &mut Page<'_>, result: &RunResult) {
     }
 }
 
-/// Who was told while the run went on, and what was not taken.
+/// Writes the receivers of exports while the run went on, and the exports that failed.
 fn exports(page: &mut Page<'_>, result: &RunResult) {
     for export in &result.exports {
         let mut line = format!("{} {}: {} times", export.kind, export.to, figure::count(export.sent));

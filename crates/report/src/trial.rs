@@ -30,9 +30,9 @@ pub struct TrialFigures {
     pub p99_9: Option<u64>,
     /// Requests that failed or timed out by those that ended.
     pub error_rate: f64,
-    /// What limited it: target, generator, network, connection_limit, none or unknown.
+    /// The factor that limited it: target, generator, network, connection_limit, none or unknown.
     pub limited_by: String,
-    /// What was found about the instrument.
+    /// Findings about the instrument.
     pub findings: Vec<Finding>,
     /// The servers whose processes were watched; left away if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

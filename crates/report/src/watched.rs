@@ -15,10 +15,10 @@ use crate::machine::{LimitsResult, ProcessResult, measured, rounded};
 pub struct WatchedResult {
     /// The name of its first process; what it was asked for by if there was none, or if it is a node.
     pub name: String,
-    /// How it was found: "address", where it listens on the target's, "pid", "name", or "node" of a cluster
-    /// that we have started.
+    /// Method by which it was found: "address", where it listens on the target's, "pid", "name", or "node" of
+    /// a cluster that we have started.
     pub found_by: String,
-    /// Whether it was taken for the target's when it was judged what limited the run.
+    /// True if it was taken for the target's when it was judged what limited the run.
     pub is_target: bool,
     /// Its processes at the start.
     pub pids: Vec<u32>,
@@ -28,25 +28,25 @@ pub struct WatchedResult {
     pub began: u64,
     /// Processes that ended in the measured part.
     pub ended: u64,
-    /// What the control groups of the first let it have.
+    /// Limits by the control groups of the first process.
     pub limits: LimitsResult,
     /// Soft limit of open descriptors of the first process; null if it cannot be read.
     pub descriptor_limit: Option<u64>,
     /// Resident memory of all of its processes.
     pub memory: MemoryResult,
-    /// How its resources grew over the measured part.
+    /// Growth of its resources over the measured part.
     #[serde(default)]
     pub trends: TrendsResult,
-    /// What its processes used together in the measured part; null if there were none.
+    /// Resources used by its processes together in the measured part; null if there were none.
     pub used: Option<ProcessResult>,
     /// Beginnings and ends of its processes, the first of them, those of the warm-up included.
     pub events: Vec<ProcessEventResult>,
-    /// What could not be read of it, and why; what depends on that is null.
+    /// Sources about it that could not be read, and why; what depends on them is null.
     pub missing: Vec<String>,
 }
 
-/// How resources grew over the measured part: slopes of lines through what was seen at the ends of intervals.
-/// Null if there are fewer than five intervals, or if it was not seen in all of them.
+/// Growth of resources over the measured part: slopes of lines through the values at the ends of intervals.
+/// Null if there are fewer than five intervals, or if a value is missing in one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrendsResult {
     /// Length of the time that they are of, in seconds.
@@ -95,12 +95,12 @@ pub struct ProcessEventResult {
     pub name: String,
 }
 
-/// What a watched server used in an interval.
+/// Resources used by a watched server in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedInterval {
     /// Its processes at the end.
     pub processes: u64,
-    /// What they used together; null if there were none.
+    /// Resources used by them together; null if there were none.
     pub used: Option<ProcessResult>,
 }
 
@@ -147,7 +147,7 @@ impl WatchedResult {
         }
     }
 
-    /// What people call it: `nginx (3 processes)`.
+    /// Returns its name for people: `nginx (3 processes)`.
     pub(crate) fn title(&self) -> String {
         match (self.processes, self.pids.as_slice()) {
             (0 | 1, [pid]) => format!("{} ({pid})", self.name),
@@ -216,7 +216,7 @@ impl WatchedResult {
 const EVENTS: usize = 100;
 /// Ends that are told to people, per server.
 const ENDS_TOLD: usize = 3;
-/// How the target's process is found where nobody named it.
+/// `found_by` of the target's process where nobody named it.
 pub(crate) const ADDRESS: &str = "address";
 const ENDED: &str = "ended";
 
@@ -257,7 +257,7 @@ pub(crate) fn rate(growth: f64) -> String {
 const TREND_FROM_S: f64 = 60.0;
 
 impl TrendsResult {
-    /// Those of what a process, or several together, used in each interval.
+    /// Returns the trends of a process, or of several together, from its use in each interval.
     pub(crate) fn new(record: &RunRecord, used: impl Fn(&MachineInterval) -> Option<ProcessUse>) -> Self {
         let end = record.warmup + record.duration;
         let measured = record.machine.intervals.iter().filter(|part| !part.warmup && part.at <= end);

@@ -42,19 +42,17 @@ pub struct Condition {
 /// A condition, or a part of one.
 #[derive(Clone, Debug)]
 enum Node {
-    /// One of them holds.
     Any(Vec<Self>),
-    /// All of them hold.
     All(Vec<Self>),
     Not(Box<Self>),
     Exists(u16),
-    /// What the first template renders to passes the test.
+    /// Holds if the text of the template passes the test.
     Compare(Template, Test),
 }
 
 #[derive(Clone, Debug)]
 enum Test {
-    /// How it may stand to what this renders to.
+    /// Holds if the left side compares with this template's text in one of these orders.
     Order(Orders, Template),
     Contains(Template),
     Starts(Template),
@@ -90,7 +88,7 @@ impl Condition {
         Ok(Self { node: parse::parse(text, scope)? })
     }
 
-    /// Whether it holds. Allocates nothing in steady state.
+    /// Returns `true` if the condition holds. Allocates nothing in steady state.
     pub fn holds(&self, session: &mut Session, surroundings: &mut Surroundings<'_>) -> bool {
         self.node.holds(session, surroundings)
     }
@@ -103,7 +101,7 @@ impl Condition {
         templates.into_iter().flat_map(variables_of)
     }
 
-    /// Whether it reads the time.
+    /// Returns `true` if the condition reads the time.
     pub fn needs_clock(&self) -> bool {
         let mut templates = Vec::new();
         self.node.collect(&mut templates);
@@ -159,7 +157,7 @@ impl Node {
 }
 
 impl Test {
-    /// What the left side is compared with, unless it is compiled.
+    /// Returns the template of the right side; `None` if that is a compiled regular expression.
     fn template(&self) -> Option<&Template> {
         match self {
             Self::Order(_, right) | Self::Contains(right) | Self::Starts(right) | Self::Ends(right) => {

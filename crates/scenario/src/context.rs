@@ -1,4 +1,4 @@
-//! What a template may name, and what its rendering is given.
+//! Names that a template may use, and inputs of its rendering.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::token::{Signer, Tokens};
 
-/// What a rendering may depend on, besides random numbers.
+/// Inputs of a rendering, besides random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context<'a> {
     /// Index of the arrival, unique in the run; all steps of an iteration have that of the iteration.
@@ -38,15 +38,15 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What a template may name besides the slots that always are there. The default is: nothing.
+/// Names that a template may use besides the slots that are always there. By default there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scope<'a> {
     /// The names of the variables: `${name}` stands for the value with the name's position in
     /// [`Context::variables`]. A slot that is called the same is meant instead.
     pub variables: &'a [String],
-    /// What `${env(NAME)}` and `${secret(NAME)}` stand for; without it, both are errors.
+    /// Values of `${env(NAME)}` and `${secret(NAME)}`; without them, both are errors.
     pub constants: Option<&'a Constants>,
-    /// What `${token(name)}` stands for: the [token](Context::tokens) in the place of its name.
+    /// Tokens that `${token(name)}` may name. Each stands for the [token](Context::tokens) at its position.
     pub tokens: &'a [Arc<Signer>],
 }
 

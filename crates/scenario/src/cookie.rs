@@ -32,11 +32,11 @@ struct Cookie {
     /// In lower case.
     domain: Range<usize>,
     path: Range<usize>,
-    /// Whether it is for this host only, not for those below.
+    /// `true` if the cookie is for this host only, not for hosts below it.
     host_only: bool,
-    /// Whether it is sent over TLS only.
+    /// `true` if the cookie is sent over TLS only.
     secure: bool,
-    /// Whether it came over TLS.
+    /// `true` if the cookie was received over TLS.
     came_secure: bool,
     /// Seconds since 1970.
     expires: u64,
@@ -146,7 +146,7 @@ impl CookieJar {
         Some(&self.bytes[cookie.value.clone()])
     }
 
-    /// Whether there is no cookie.
+    /// Returns `true` if there is no cookie.
     pub fn is_empty(&self) -> bool {
         self.cookies.is_empty()
     }
@@ -243,12 +243,12 @@ fn without_query(path: &[u8]) -> &[u8] {
     &path[..path.iter().position(|&byte| byte == b'?').unwrap_or(path.len())]
 }
 
-/// Whether a domain is like a public suffix: a single label.
+/// Returns `true` if a domain is like a public suffix: a single label.
 fn is_suffix(domain: &[u8]) -> bool {
     !is_address(domain) && !domain.contains(&b'.')
 }
 
-/// Whether a host is an IP address: an IPv6 address in brackets, or four numbers.
+/// Returns `true` if a host is an IP address: an IPv6 address in brackets, or four numbers.
 fn is_address(host: &[u8]) -> bool {
     let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
     host.starts_with(b"[")

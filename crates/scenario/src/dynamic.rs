@@ -42,7 +42,7 @@ impl SentRequest {
 }
 
 impl DynamicRequest {
-    /// Whether there is nothing to be sent.
+    /// Returns `true` if there is nothing to send.
     pub fn is_nothing(&self) -> bool {
         self.raw.is_empty() && self.method.is_empty()
     }
@@ -70,7 +70,7 @@ impl DynamicRequest {
         self.body.extend_from_slice(&sent.body);
     }
 
-    /// How many whole requests `raw` holds: wrk's scripts join several for pipelining. Allocates.
+    /// Returns the number of whole requests in `raw`: wrk's scripts join several for pipelining. Allocates.
     ///
     /// # Errors
     /// If it is empty, is no HTTP/1.1, or ends in the middle of a request: a server would wait for the rest
@@ -79,7 +79,8 @@ impl DynamicRequest {
         parse::count(raw)
     }
 
-    /// How many bytes the first whole request of `raw` has; all of them, if there is none. Allocates.
+    /// Returns the length of the first whole request of `raw` in bytes; that of `raw` if there is none.
+    /// Allocates.
     pub fn first_http1(raw: &[u8]) -> usize {
         parse::first(raw)
     }
@@ -109,19 +110,19 @@ impl DynamicRequest {
         Some(https)
     }
 
-    /// Whether the response has no body whatever its head says. Of raw bytes: whether the last of their
-    /// requests is such a one is not known here.
+    /// Returns `true` if the method is HEAD, so that the response has no body whatever its head says. It is
+    /// not known here whether the last request of raw bytes is a HEAD.
     pub fn is_head(&self) -> bool {
         self.method == b"HEAD"
     }
 
-    /// Whether it can be sent as it is: a legal method and path (or whole URL, which says who is asked),
-    /// legal names and values of fields. What is refused could be read as another request than it is, or as
-    /// two. Of [`raw`](Self::raw) bytes only their number is looked at: [`count_http1`](Self::count_http1)
-    /// counts.
+    /// Checks that the request can be sent as it is: a legal method and path (or whole URL, which names the
+    /// server), and legal names and values of fields. A refused request could be read as another one than it
+    /// is, or as two. Of [`raw`](Self::raw) bytes only the number of requests is checked, which
+    /// [`count_http1`](Self::count_http1) counts.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the problem.
     pub fn check(&self) -> Result<(), String> {
         if !self.raw.is_empty() {
             return match self.raw_count {
@@ -231,8 +232,8 @@ impl DynamicRequest {
         !self.body.is_empty() || matches!(self.method.as_slice(), b"POST" | b"PUT" | b"PATCH")
     }
 
-    /// Whether a field speaks about a connection of HTTP/1.1, by its name or because a Connection field says
-    /// so.
+    /// Returns `true` if a field is about a connection of HTTP/1.1, by its name or because a Connection field
+    /// names it.
     fn is_of_connection(&self, name: &[u8], value: &[u8]) -> bool {
         match name {
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => true,
@@ -244,7 +245,7 @@ impl DynamicRequest {
     }
 }
 
-/// Whether the field is written by us, from what it says elsewhere.
+/// Returns `true` if we write the field ourselves, from other parts of the request.
 fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"host" | b"content-length")
 }

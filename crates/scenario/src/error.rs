@@ -1,4 +1,4 @@
-//! What is wrong with a template or a request.
+//! Errors in templates and requests.
 
 use std::fmt;
 
@@ -31,12 +31,12 @@ impl TemplateError {
         self
     }
 
-    /// What is wrong, without a full stop.
+    /// Returns the description of the error, without a full stop.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it, if there is advice.
+    /// Returns advice on how to fix it, if there is any.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -10,11 +10,11 @@ pub struct Extract {
     pub header: String,
     /// Where it goes: the position in [`Context::variables`](crate::Context::variables).
     pub variable: u16,
-    /// What is made of it.
+    /// Conversion of the value.
     pub form: Conversion,
 }
 
-/// What is made of a value that was found.
+/// Conversion of a value that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conversion {
     /// The value as it is, without white space around it.

@@ -26,11 +26,11 @@ use turn::Turn;
 #[derive(Debug, Default)]
 pub struct Feeds {
     feeds: Vec<Feed>,
-    /// What iterations keep for each other.
+    /// Rows that iterations keep for each other.
     pools: Vec<Pool>,
 }
 
-/// What a data source is compiled from.
+/// Specification of a data source, before it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedSpec {
     /// Its name in the plan.
@@ -42,11 +42,11 @@ pub struct FeedSpec {
     pub columns: Vec<Option<u16>>,
     /// In which order rows are taken.
     pub order: Order,
-    /// What happens after the last one.
+    /// Behaviour after the last row.
     pub at_end: AtEnd,
     /// Which rows a worker has.
     pub share: Share,
-    /// How long a row is kept.
+    /// Lifetime of a row.
     pub per: Per,
 }
 
@@ -71,7 +71,7 @@ pub enum Rows {
         path: std::path::PathBuf,
         /// Between values.
         delimiter: u8,
-        /// Whether the first row has names.
+        /// `true` if the first row has names.
         header: bool,
     },
     /// A file of JSON objects, one a line, streamed; a column is a member of the object. Strings are values
@@ -98,7 +98,7 @@ pub enum Order {
     Slices(u32),
 }
 
-/// What happens after the last row.
+/// Behaviour after the last row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
     /// From the first one of the worker again.
@@ -119,7 +119,7 @@ pub enum Share {
     Whole,
 }
 
-/// How long a row is kept.
+/// Lifetime of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// Every iteration takes one.
@@ -171,7 +171,7 @@ impl FeedSpec {
         Ok(())
     }
 
-    /// What can be known without reading files.
+    /// Checks everything that can be known without reading files.
     fn check_shape(&self) -> Result<(), String> {
         let columns = self.columns.len();
         match &self.rows {
@@ -203,7 +203,7 @@ impl FeedSpec {
         }
     }
 
-    /// How many rows there are; `None` if only reading a file to its end would tell.
+    /// Returns the number of rows; `None` if only reading a file to its end would tell.
     pub fn count(&self) -> Option<u64> {
         match &self.rows {
             Rows::Range { start, end, .. } => Some(end.saturating_sub(*start)),
@@ -212,8 +212,8 @@ impl FeedSpec {
         }
     }
 
-    /// Whether there are rows for so many users that each take one; reads that many rows of a file. Where
-    /// rows are given out again, there always are.
+    /// Returns `true` if there are enough rows for this many users to take one each; reads that many rows of
+    /// a file. Where rows are given out again, there are always enough.
     ///
     /// # Errors
     /// The file cannot be read, or is malformed in these rows.

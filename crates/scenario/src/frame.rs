@@ -15,7 +15,7 @@ pub(crate) struct Frame {
     value: Value,
 }
 
-/// What is stored.
+/// Value to store.
 #[derive(Clone)]
 pub(crate) enum Value {
     /// Nothing: an empty value, or the operation has none.
@@ -105,7 +105,8 @@ mod tests {
         RequestTemplate::compile(&spec, &Scope::default(), None)
     }
 
-    /// What is sent, a shared value included, and what the log of failures would show.
+    /// Returns the bytes that are sent, a shared value included, and the request as the log of failures would
+    /// show it.
     fn sent(request: &RequestTemplate, index: u64) -> (Vec<u8>, SentRequest) {
         let context = Context { index, ..Context::default() };
         let (mut random, mut out, mut shown) = (Random::new(5, 1), Vec::new(), SentRequest::default());

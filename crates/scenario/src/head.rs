@@ -6,7 +6,7 @@ use crate::{Body, RequestSpec, Scope, Slot, Template, TemplateError};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
-/// What stands before the content.
+/// Head of a request: everything before the content.
 pub(crate) struct Head<'a> {
     spec: &'a RequestSpec,
     /// Path and query.
@@ -33,9 +33,9 @@ pub(crate) struct HeadField {
     /// In lower case.
     pub(crate) name: String,
     pub(crate) value: FieldText,
-    /// Whether it speaks about a connection of HTTP/1.1, and HTTP/2 does not send it.
+    /// `true` if the field is about a connection of HTTP/1.1. HTTP/2 does not send it.
     pub(crate) of_connection: bool,
-    /// Whether it is there only if the session has cookies.
+    /// `true` if the field is only there if the session has cookies.
     pub(crate) only_with_cookies: bool,
 }
 
@@ -187,7 +187,7 @@ impl HeadField {
         }
     }
 
-    /// Whether no table of any hop may keep it (RFC 7541 section 7.1.3).
+    /// Returns `true` if no table of any hop may keep the field (RFC 7541 section 7.1.3).
     pub(crate) fn never_indexed(&self) -> bool {
         matches!(self.name.as_str(), "authorization" | "proxy-authorization")
             || matches!(&self.value, FieldText::Template(text) if text.has_secret() || text.uses_cookies())

@@ -21,7 +21,7 @@ pub fn parse_header_in(text: &str, scope: &Scope<'_>) -> Result<(String, String)
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// What may stand around a header's value, and is no part of it (RFC 9110 section 5.6.3).
+/// White space that may surround a header's value, and is no part of it (RFC 9110 section 5.6.3).
 const WHITE_SPACE: [char; 2] = [' ', '\t'];
 
 /// Checks a header's name and compiles its value, which is trimmed: HTTP/2 has no white space around it
@@ -34,7 +34,8 @@ pub(crate) fn compile_value(name: &str, value: &str, scope: &Scope<'_>) -> Resul
     Ok(value)
 }
 
-/// Whether the value of this header is a credential, and has no place in names, messages or hashes.
+/// Returns `true` if the value of this header is a credential, which must not appear in names, messages or
+/// hashes.
 pub fn is_secret(name: &str) -> bool {
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token"]
         .iter()
@@ -57,8 +58,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), TemplateError> {
     }
 }
 
-/// Whether `value` may be sent as a header's value (RFC 9110 section 5.5): no line breaks, no NUL and no
-/// other control characters but the tab.
+/// Returns `true` if `value` may be sent as a header's value (RFC 9110 section 5.5): no line breaks, no NUL
+/// and no other control characters but the tab.
 pub fn is_value(value: &[u8]) -> bool {
     // To the end in any case, for then the compiler looks at many bytes at once.
     value.iter().fold(true, |fit, &byte| fit & is_in_value(byte))

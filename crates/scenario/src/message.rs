@@ -1,4 +1,4 @@
-//! What was received and what was sent, as far as a scenario reads it.
+//! Received responses and sent requests, as far as a scenario reads them.
 
 use std::ops::Range;
 
@@ -53,12 +53,12 @@ impl FieldList {
         self.fields.retain(|(name, value)| keep(text(name), text(value)));
     }
 
-    /// How many there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -77,7 +77,7 @@ pub struct Received<'a> {
     pub host: &'a [u8],
     /// `host[:port]` that was asked: references are resolved against it.
     pub authority: &'a [u8],
-    /// Whether the connection was over TLS: only then a cookie may be for such connections alone.
+    /// `true` if the connection was over TLS: only then may a cookie be for such connections alone.
     pub secure: bool,
     /// Wall-clock time in seconds since 1970, for the age of cookies.
     pub unix_s: u64,
@@ -92,7 +92,7 @@ impl<'a> Received<'a> {
         Self { status, fields, body, host: b"", authority: b"", secure: false, unix_s: 0, id: None }
     }
 
-    /// Whether there was no response: only what belongs to the request can be taken.
+    /// Returns `true` if there was no response. Then only values of the request can be taken.
     pub const fn is_missing(&self) -> bool {
         self.status == 0
     }
@@ -125,16 +125,16 @@ pub enum FieldNeeds {
     All,
 }
 
-/// What is kept of an exchange for the logic of its step. What is not needed is not built.
+/// Parts of an exchange that are kept for the logic of its step. Other parts are not built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Fields of the response.
     pub fields: FieldNeeds,
-    /// Whether the body of the response is kept, up to [`Needs::LONGEST_BODY`] bytes.
+    /// `true` if the body of the response is kept, up to [`Needs::LONGEST_BODY`] bytes.
     pub body: bool,
-    /// Whether the path of the request is kept.
+    /// `true` if the path of the request is kept.
     pub path: bool,
-    /// Whether the whole request is kept.
+    /// `true` if the whole request is kept.
     pub request: bool,
 }
 
@@ -142,7 +142,7 @@ impl Needs {
     /// Bytes of a body that are kept at most: a response with more fails where its body is read.
     pub const LONGEST_BODY: usize = 16 << 20;
 
-    /// Whether nothing of the response is kept.
+    /// Returns `true` if nothing of the response is kept.
     pub fn is_nothing(&self) -> bool {
         !self.body && self.fields == FieldNeeds::Nothing
     }

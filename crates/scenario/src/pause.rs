@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Random};
 
-/// How long a user thinks.
+/// Length of a user's think time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pause {
     /// Always as long.

@@ -147,7 +147,7 @@ impl<'a> JsonText<'a> {
         }
     }
 
-    /// What is between the quotes of a string.
+    /// Returns the bytes between the quotes of a string.
     fn inside(self) -> Option<&'a [u8]> {
         self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")
     }
@@ -314,7 +314,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether what is between the quotes of a key means this name.
+/// Returns `true` if a key, given without its quotes, is this name.
 fn is_name(key: &[u8], name: &[u8]) -> bool {
     if memchr::memchr(b'\\', key).is_none() {
         return key == name;

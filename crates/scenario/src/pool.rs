@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Random, Shard};
 
-/// What a pool is compiled from.
+/// Specification of a pool, before it is compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
     /// Its name in the plan.
@@ -18,7 +18,8 @@ pub struct PoolSpec {
     pub rows: Arc<[Row]>,
 }
 
-/// How many rows are drawn for one that is not in use: where half of them are, one of 65,536 times in vain.
+/// Number of draws for a row that is not in use: where half of the rows are in use, one time in 65,536 all
+/// draws are in vain.
 const DRAWS: u32 = 16;
 
 impl PoolSpec {
@@ -36,7 +37,7 @@ pub(crate) struct Pool {
     spare: Vec<Packed>,
     /// The values of a row that is being made.
     staged: Row,
-    /// How many iterations use a row, by its number: those that have picked it and are not over.
+    /// Number of iterations that use a row, by its number: those that have picked it and are not over.
     in_use: HashMap<u64, u32>,
     /// The number of the next row.
     next: u64,
@@ -219,7 +220,7 @@ mod tests {
         pool.keep(random, &[value("a"), b"other".to_vec(), value("c")]);
     }
 
-    /// What a row sets the variables to.
+    /// Returns the values to which a row sets the variables.
     fn given(pool: &mut Pool, leaves: bool, random: &mut Random) -> Option<[String; 2]> {
         let (mut variables, mut known) = (vec![b"old".to_vec(); 3], vec![true, false, true]);
         let number = pool.give(leaves, &[], random, &mut variables, &mut known);

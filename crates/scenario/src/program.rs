@@ -38,7 +38,7 @@ pub enum Op {
     Pick {
         /// An index into the plan's pools.
         pool: u16,
-        /// Whether the row leaves the pool.
+        /// `true` if the row leaves the pool.
         leaves: bool,
     },
     /// Forget all cookies.
@@ -90,7 +90,7 @@ impl Op {
         }
     }
 
-    /// Whether it reads the time.
+    /// Returns `true` if the instruction reads the time.
     pub fn needs_clock(&self) -> bool {
         match self {
             Self::Set { value: template, .. } | Self::Repeat { times: template, .. } => {
@@ -102,7 +102,7 @@ impl Op {
     }
 }
 
-/// What a session does next.
+/// Next action of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Send the request of this step.
@@ -123,7 +123,7 @@ pub enum Next {
     Fail(String),
 }
 
-/// What a program may depend on, besides its session.
+/// Inputs of a program, besides its session.
 #[derive(Debug)]
 pub struct Surroundings<'a> {
     /// Index of the iteration, unique in the run.
@@ -141,7 +141,7 @@ pub struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// What a template renders with, beside [`random`](Self::random).
+    /// Returns the inputs of a template, besides [`random`](Self::random).
     pub(crate) fn context<'v>(&self, variables: &'v [Vec<u8>]) -> Context<'v>
     where
         'a: 'v,
@@ -189,7 +189,7 @@ impl Program {
         }
     }
 
-    /// Whether one of its instructions reads the time.
+    /// Returns `true` if one of the instructions reads the time.
     pub fn needs_clock(&self) -> bool {
         self.ops.iter().any(Op::needs_clock)
     }

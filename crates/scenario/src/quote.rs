@@ -39,7 +39,7 @@ fn page(text: &str) -> Option<String> {
     Some(within("p").map_or(title.clone(), |paragraph| format!("{title}: {paragraph}")))
 }
 
-/// What stands between tags, in one line.
+/// Returns the text between tags, in one line.
 fn without_tags(html: &str) -> String {
     let mut parts = html.split('<');
     // What stands before the first tag, and then behind the end of each.
@@ -49,8 +49,8 @@ fn without_tags(html: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What does nothing to a terminal but to take a place: no control character, and none that turns the
-/// direction of the text.
+/// Replaces a character by a space if it would do more to a terminal than take a place: control characters,
+/// and those that turn the direction of the text.
 fn printable(character: char) -> char {
     match character {
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',

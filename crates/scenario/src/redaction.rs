@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::header::is_secret;
 
-/// What stands where a secret was.
+/// Replacement for a secret.
 pub const HIDDEN: &str = "***";
 
 /// Names of secrets, in lower case, without `-` and `_`. Mostly those that Sentry's data scrubber, Rails'
@@ -68,8 +68,8 @@ impl Redaction {
         Self { more: more.into_iter().map(plain).collect() }
     }
 
-    /// Whether the value of this query parameter, header or field of a body is a secret. Of `user[password]`
-    /// the last part counts.
+    /// Returns `true` if the value of this query parameter, header or field of a body is a secret. Of
+    /// `user[password]` the last part counts.
     pub fn hides(&self, name: &str) -> bool {
         if name.len() > LONGEST_NAME {
             return false;
@@ -82,7 +82,7 @@ impl Redaction {
             || self.more.iter().any(|more| *more == last || *more == plain(&name))
     }
 
-    /// Whether the value of this header is a secret.
+    /// Returns `true` if the value of this header is a secret.
     pub fn hides_header(&self, name: &str) -> bool {
         is_secret(name) || self.hides(name)
     }
@@ -221,7 +221,7 @@ impl Redaction {
 #[derive(Debug)]
 struct Secret {
     place: Range<usize>,
-    /// Whether quotes are missing around it: it is a value of JSON, and no string.
+    /// `true` if there are no quotes around the secret: it is a value of JSON, and no string.
     bare: bool,
 }
 
@@ -272,7 +272,7 @@ const fn is_in_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'[' | b']' | b'%' | b'$' | b'~')
 }
 
-/// What cannot stand in a URL (RFC 3986) ends it.
+/// Returns `true` for a byte that cannot stand in a URL (RFC 3986), and so ends it.
 const fn ends_url(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte.is_ascii_control() || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>')
 }

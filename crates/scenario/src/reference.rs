@@ -51,7 +51,7 @@ pub fn resolve(reference: &[u8], base: &[u8], into: &mut Vec<u8>) -> bool {
 /// Scheme and authority: who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'a> {
-    /// Whether the scheme is https; else it is http.
+    /// `true` if the scheme is https, `false` if it is http.
     pub https: bool,
     /// `host[:port]`.
     pub authority: &'a [u8],
@@ -65,7 +65,7 @@ impl Origin<'_> {
     }
 }
 
-/// What was asked for, and of whom.
+/// A requested resource, and its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource<'a> {
     /// Scheme and authority.
@@ -128,7 +128,7 @@ fn is_http(scheme: &[u8]) -> bool {
     scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
 }
 
-/// Whether something is left of `[user@]host[:port]` without user and port.
+/// Returns `true` if `[user@]host[:port]` has a host that is not empty.
 fn has_host(authority: &[u8]) -> bool {
     let host = authority.rsplit(|&byte| byte == b'@').next().unwrap_or_default();
     !host.is_empty() && !host.starts_with(b":")

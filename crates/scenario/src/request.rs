@@ -35,7 +35,7 @@ pub struct RequestTemplate {
     /// content-length if the content is [measured](Content::Measured).
     front: Template,
     content: Content,
-    /// How it is written if it is no HTTP; what `front` and `content` have is written by it.
+    /// Frame of a request that is not HTTP. It writes the texts of `front` and `content`.
     frame: Option<Frame>,
     /// Path and query; of the cache protocol, the key.
     path: Template,
@@ -45,15 +45,15 @@ pub struct RequestTemplate {
     is_static: bool,
     /// Random numbers that the head takes.
     head_draws: u32,
-    /// Those that are left when a header block is rendered: for fields that HTTP/2 does not send, and for the
-    /// content.
+    /// Random numbers that remain to be drawn once a header block is rendered: for fields that HTTP/2 does
+    /// not send, and for the content.
     pub(crate) draws_after_block: u32,
     fingerprint: Fingerprint,
-    /// What it was compiled from: a redirect is compiled anew.
+    /// Source of the compilation: a redirect is compiled anew.
     pub(crate) source: Arc<Source>,
 }
 
-/// What a request was compiled from.
+/// Source from which a request was compiled.
 pub(crate) struct Source {
     pub(crate) spec: RequestSpec,
     /// The names of its scope, up to the last one that it reads: a plan has many requests, and many names.
@@ -74,7 +74,7 @@ enum Content {
     Measured(Template),
     /// Large and static.
     Shared(Arc<[u8]>),
-    /// What the context has, of this supply.
+    /// The body in the context, from this supply.
     Supplied(Supplied),
 }
 
@@ -83,7 +83,7 @@ enum Content {
 pub struct Supplied {
     /// The supply, a position in the plan's.
     pub supply: u16,
-    /// Whether it is the inquiry after the body that the session has taken last.
+    /// `true` if this is the inquiry after the body that the session has taken last.
     pub inquiry: bool,
 }
 
@@ -359,17 +359,17 @@ impl RequestTemplate {
         }
     }
 
-    /// Whether the method is HEAD: the response has no body, whatever its headers say.
+    /// Returns `true` if the method is HEAD: the response has no body, whatever its headers say.
     pub fn head_request(&self) -> bool {
         self.head_request
     }
 
-    /// Whether its method asks for nothing to be changed (RFC 9110 section 9.2.1).
+    /// Returns `true` if the method is safe: it does not ask for a change (RFC 9110 section 9.2.1).
     pub fn is_safe(&self) -> bool {
         matches!(self.source.spec.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE")
     }
 
-    /// Whether every rendering is the same.
+    /// Returns `true` if all renderings are the same.
     pub fn is_static(&self) -> bool {
         self.is_static
     }
@@ -379,22 +379,22 @@ impl RequestTemplate {
         self.frame.as_ref().map(Frame::operation)
     }
 
-    /// Whether a rendering reads the time of the [`Context`].
+    /// Returns `true` if a rendering reads the time of the [`Context`].
     pub fn needs_clock(&self) -> bool {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
     }
 
-    /// Whether its template has a body.
+    /// Returns `true` if the request has a body.
     pub fn has_body(&self) -> bool {
         !matches!(self.content, Content::None)
     }
 
-    /// Whether a secret is in it, from `${secret(NAME)}`.
+    /// Returns `true` if the request contains a secret, from `${secret(NAME)}`.
     pub fn has_secret(&self) -> bool {
         self.front.has_secret() || self.content.template().is_some_and(Template::has_secret)
     }
 
-    /// Whether a rendering reads the cookies of the [`Context`].
+    /// Returns `true` if a rendering reads the cookies of the [`Context`].
     pub fn uses_cookies(&self) -> bool {
         self.source
             .fields
@@ -402,7 +402,7 @@ impl RequestTemplate {
             .any(|field| matches!(&field.value, FieldText::Template(value) if value.uses_cookies()))
     }
 
-    /// Whether a rendering reads the authority of the [`Context`].
+    /// Returns `true` if a rendering reads the authority of the [`Context`].
     pub fn uses_authority(&self) -> bool {
         self.front.slots().any(|slot| *slot == Slot::Authority)
     }
@@ -413,7 +413,7 @@ impl RequestTemplate {
         self.path.leading_variable()
     }
 
-    /// Whether a rendering reads the variables of the [`Context`].
+    /// Returns `true` if a rendering reads the variables of the [`Context`].
     pub fn uses_variables(&self) -> bool {
         self.front.uses_variables() || self.measured().is_some_and(Template::uses_variables)
     }
@@ -480,7 +480,7 @@ impl Content {
         })
     }
 
-    /// What it is rendered from, unless that is shared.
+    /// Returns the template of the body; `None` if there is no body, or it is shared or supplied.
     fn template(&self) -> Option<&Template> {
         match self {
             Self::Inlined(body) | Self::Measured(body) => Some(body),

@@ -1,4 +1,4 @@
-//! What a step makes of its response: its checks, and the values that it takes.
+//! Handling of a step's response: its checks, and the values taken from it.
 
 mod check;
 mod collect;
@@ -32,7 +32,8 @@ pub struct StatusRange {
     pub last: u16,
 }
 
-/// How a text is compared. The texts, but for the regular expression, are templates that may name variables.
+/// Comparison of a text with an expected one. Expected texts, except for the regular expression, are
+/// templates that may name variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matching {
     /// It is there at all.
@@ -83,11 +84,11 @@ pub enum Source {
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckSpec {
-    /// What is compared.
+    /// Source of the text that is compared.
     pub source: Source,
-    /// How.
+    /// Comparison with the expected text.
     pub matching: Matching,
-    /// Whether it must not match.
+    /// `true` if the comparison must not hold.
     pub negated: bool,
 }
 
@@ -98,11 +99,11 @@ pub struct ExtractSpec {
     pub variable: u16,
     /// Where it is.
     pub source: Source,
-    /// What is taken of it: the first group of this expression, or all of what it matches.
+    /// Expression for the part of the text that is taken: its first group, or all of what it matches.
     pub regex: Option<String>,
-    /// What is made of it.
+    /// Conversion of the value.
     pub form: Conversion,
-    /// What the variable gets if there is no such value; without it, the request has failed. A template that
+    /// Value of the variable if there is none to take; without it, the request has failed. A template that
     /// may name variables.
     pub default: Option<String>,
 }
@@ -118,7 +119,7 @@ pub struct CollectSpec {
     pub columns: Vec<String>,
 }
 
-/// What a reaction is compiled from.
+/// Specification of a [`ResponseHandler`], before it is compiled.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ReactionSpec {
     /// Accepted statuses; empty: below 400.
@@ -129,11 +130,11 @@ pub struct ReactionSpec {
     pub extract: Vec<ExtractSpec>,
     /// Rows of pools to take.
     pub collect: Vec<CollectSpec>,
-    /// Who says what a response with an accepted status means, before the checks.
+    /// Judge of responses with an accepted status, before the checks.
     pub judge: Option<JudgeSpec>,
-    /// How the request is repeated until there is an answer to it.
+    /// Repetition of the request until there is an answer to it.
     pub poll: Option<PollSpec>,
-    /// Whether Set-Cookie fields go into the session's jar.
+    /// `true` if Set-Cookie fields go into the session's jar.
     pub cookies: bool,
 }
 
@@ -165,7 +166,7 @@ pub struct Failure {
     pub(crate) what: u16,
 }
 
-/// What a step makes of its response, compiled.
+/// Handler of a step's responses, compiled.
 ///
 /// A copy shares everything but the working memory of its regular expressions: a worker that has a copy of
 /// its own takes no lock for them.
@@ -176,10 +177,10 @@ pub struct ResponseHandler {
     checks: Box<[Check]>,
     takes: Box<[Take]>,
     collects: Box<[Collect]>,
-    /// What has to hold before the checks are made: without it the answer is still to come.
+    /// Checks that come before the others: if one of them does not hold, the answer is still to come.
     until: Box<[Check]>,
     cookies: bool,
-    /// What it was compiled from, for [`describe`](Self::describe).
+    /// Specification that it was compiled from, for [`describe`](Self::describe).
     spec: Arc<ReactionSpec>,
 }
 
@@ -233,25 +234,27 @@ impl ResponseHandler {
         })
     }
 
-    /// What has to be kept of the exchange. (A script of the step may need more: that is the plan's matter.)
+    /// Returns the parts of an exchange that have to be kept. (A script of the step may need more: that is up
+    /// to the plan.)
     pub fn needs(&self) -> &Needs {
         &self.needs
     }
 
-    /// Whether it reads nothing but the response, and takes nothing into the session, which may be anything
-    /// then.
+    /// Returns `true` if the handler reads nothing but the response, and takes nothing into the session. Any
+    /// session will do then.
     pub fn reads_response_alone(&self) -> bool {
         let mut checks = self.checks.iter().chain(&self.until);
         let needs_session = self.spec.judge.as_ref().is_some_and(JudgeSpec::needs_session);
         !needs_session && !self.cookies && self.takes.is_empty() && checks.all(Check::reads_response_alone)
     }
 
-    /// Whether it puts rows into pools.
+    /// Returns `true` if the handler puts rows into pools.
     pub fn collects(&self) -> bool {
         !self.collects.is_empty()
     }
 
-    /// Whether it reads nothing but the status, and takes nothing: `session` may be anything then.
+    /// Returns `true` if the handler reads nothing but the status, and takes nothing. Any `session` will do
+    /// then.
     pub fn is_plain(&self) -> bool {
         let spec = &*self.spec;
         let is_settled_by_status = spec.judge.is_none() && spec.poll.is_none();
@@ -259,7 +262,8 @@ impl ResponseHandler {
         is_settled_by_status && self.checks.is_empty() && takes_nothing
     }
 
-    /// How the request is repeated as long as its answer is [to come](Verdict::Pending).
+    /// Returns the rules by which the request is repeated as long as its answer is [to
+    /// come](Verdict::Pending).
     pub fn poll(&self) -> Option<&PollSpec> {
         self.spec.poll.as_ref()
     }
@@ -319,7 +323,7 @@ impl ResponseHandler {
         self.takes.iter().fold(true, take)
     }
 
-    /// Whether it takes values into the session.
+    /// Returns `true` if the handler takes values into the session.
     pub fn takes_values(&self) -> bool {
         !self.takes.is_empty()
     }

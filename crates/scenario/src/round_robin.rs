@@ -56,8 +56,9 @@ impl WeightedRoundRobin {
         epoch.table.get(turn as usize).copied()
     }
 
-    /// How many of these turns, which are due between the joining before `at` and the next one, go to
-    /// scenarios for which `is_meant` holds: as many steps as a round has, however many turns there are.
+    /// Counts the turns of `sequence` that go to scenarios for which `is_meant` holds. The turns are due
+    /// between the joining before `at` and the next one. Takes as many steps as a round has, however many
+    /// turns there are.
     pub fn count(&self, sequence: std::ops::Range<u64>, at: Nanos, is_meant: impl Fn(u32) -> bool) -> u64 {
         let Some(epoch) = self.epochs.iter().rev().find(|epoch| epoch.from <= at) else { return 0 };
         let round = epoch.table.len() as u64;
@@ -79,7 +80,7 @@ impl WeightedRoundRobin {
     }
 }
 
-/// How many turns of a round each scenario has.
+/// Returns the number of turns of a round that each scenario has.
 fn places(weights: &[u64]) -> Vec<u64> {
     let divisor = weights.iter().copied().fold(0, gcd).max(1);
     let total = weights.iter().sum::<u64>() / divisor;

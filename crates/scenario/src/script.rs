@@ -11,7 +11,7 @@ use crate::{DynamicRequest, Needs, Received, Session};
 pub struct ScriptError {
     /// The file (or `inline`), the line and the reason.
     pub message: String,
-    /// Whether the worker's state is of no use any more: it had no time or no memory left, and every later
+    /// `true` if the worker's state is of no use any more: it had no time or no memory left, and every later
     /// call fails at once. The run is to end.
     pub ends_run: bool,
 }
@@ -33,13 +33,13 @@ impl std::error::Error for ScriptError {}
 
 /// All scripts of a plan, loaded and checked; shared by the workers.
 pub trait ScriptSource: fmt::Debug + Send + Sync {
-    /// What script `script` reads of an exchange.
+    /// Returns the parts of an exchange that script `script` reads.
     fn needs(&self, script: u32) -> Needs;
 
-    /// Whether it makes or changes requests.
+    /// Reports whether a script makes or changes requests.
     fn makes_requests(&self, script: u32) -> bool;
 
-    /// Whether it looks at responses.
+    /// Reports whether a script looks at responses.
     fn sees_responses(&self, script: u32) -> bool;
 
     /// The scripts of one worker, with a state of their own; called in the worker's thread, before the run.
@@ -65,19 +65,19 @@ pub trait Scripts {
         request: &mut DynamicRequest,
     ) -> Result<(), ScriptError>;
 
-    /// Whether the response is good.
+    /// Reports whether the response is good.
     ///
     /// # Errors
     /// An error of the script.
     fn validate_response(&mut self, script: u32, received: &Received<'_>) -> Result<bool, ScriptError>;
 
-    /// How long to wait before the next request: wrk's `delay`.
+    /// Returns the time to wait before the next request: wrk's `delay`.
     ///
     /// # Errors
     /// An error of the script.
     fn delay(&mut self, script: u32) -> Result<Nanos, ScriptError>;
 
-    /// Whether there is to be no more load on this worker: a script asked for its end, as wrk's
+    /// Returns `true` if there is to be no more load on this worker: a script asked for its end, as wrk's
     /// `thread:stop()` does, or an error was one that [ends the run](ScriptError::ends_run).
     fn wants_to_stop(&self) -> bool;
 

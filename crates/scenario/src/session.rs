@@ -1,12 +1,12 @@
-//! What one iteration remembers.
+//! State of one iteration.
 
 use crate::FollowUp;
 use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
 
-/// What one iteration of a scenario remembers from step to step. Its memory is used again by the next one:
-/// call [`reset`](Self::reset) at its begin. In the closed model that is the next iteration of the same user:
-/// there are as many sessions as users, and a row of data that a user keeps is kept here.
+/// State of one iteration of a scenario, kept from step to step. Its memory is used again by the next
+/// iteration: call [`reset`](Self::reset) at its begin. In the closed model that is the next iteration of the
+/// same user: there are as many sessions as users, and a row of data that a user keeps is kept here.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     /// The values of the variables, in the order of the plan's. Every value is fit for a header.
@@ -15,7 +15,7 @@ pub struct Session {
     pub known: Vec<bool>,
     /// Cookies that servers have set in this iteration.
     pub cookies: CookieJar,
-    /// How to ask what became of the last request whose body a supply gave, if that can be asked.
+    /// Inquiry after the last request whose body a supply gave, if its outcome can be asked for.
     pub follow_up: Option<FollowUp>,
     /// The last request, as far as a step needs it.
     pub sent: SentRequest,
@@ -27,13 +27,13 @@ pub struct Session {
     pub last_body: Vec<u8>,
     /// Where the program goes on.
     pub(crate) position: u32,
-    /// Whether the program has sent a request since the last reset.
+    /// `true` if the program has sent a request since the last reset.
     pub(crate) has_sent: bool,
     /// Rows of data that outlast the iteration.
     pub(crate) kept: Vec<KeptRow>,
     /// Rows of pools that it uses until it is over: see [`Feeds::release`](crate::Feeds::release).
     pub(crate) picked: Vec<u64>,
-    /// How often each loop still runs.
+    /// Remaining runs of each loop.
     pub(crate) counters: Vec<u64>,
     /// Room for texts that are rendered to be looked at. Whoever uses it finds it as it was left: clear it
     /// first.

@@ -62,7 +62,7 @@ pub enum Slot {
     Range {
         /// First number.
         start: u64,
-        /// How many there are, at least 1.
+        /// Number of values, at least 1.
         count: u64,
         /// Digits of each.
         width: u8,
@@ -77,7 +77,7 @@ pub enum Slot {
     Variable {
         /// Position in [`Context::variables`].
         index: u16,
-        /// How the value is written.
+        /// Form in which the value is written.
         writing: Writing,
     },
     /// `token(name)`: the worker's token of this place in [`Context::tokens`].
@@ -90,13 +90,14 @@ pub enum Slot {
     Cookies(CookieForm),
 }
 
-/// How the value of a variable or of a function is written.
+/// Form in which the value of a variable or of a function is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
     /// As it is: in a header, in a body.
     AsIs,
-    /// What has no place in a request target is percent-encoded (RFC 3986 section 2.1): everything but
-    /// visible ASCII characters, and `#`. A `%` stays, so that what was encoded is not encoded again.
+    /// With the characters percent-encoded that have no place in a request target (RFC 3986 section 2.1):
+    /// everything but visible ASCII characters, and `#`. A `%` stays, so that encoded text is not encoded
+    /// again.
     Encoded,
     /// The same at the start of a request target: with a `/` in front, unless the value has one.
     Path,
@@ -108,13 +109,13 @@ pub enum Writing {
 }
 
 impl Writing {
-    /// Whether what is written stands at the start of a request target.
+    /// Returns `true` if this form is for the start of a request target.
     pub(crate) const fn is_start(self) -> bool {
         matches!(self, Self::Path | Self::Resource | Self::Base)
     }
 }
 
-/// What is rendered of the cookies of a session.
+/// Form in which the cookies of a session are rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CookieForm {
     /// The whole line of HTTP/1.1; nothing if there are none.
@@ -202,7 +203,7 @@ impl Slot {
         }
     }
 
-    /// Whether the slot reads [`Context::unix_ns`].
+    /// Returns `true` if the slot reads [`Context::unix_ns`].
     pub fn needs_clock(&self) -> bool {
         match self {
             Self::Call(call) => call.function.signs() || call.argument.needs_clock(),
@@ -210,7 +211,7 @@ impl Slot {
         }
     }
 
-    /// Whether the slot reads [`Context::variables`].
+    /// Returns `true` if the slot reads [`Context::variables`].
     pub fn is_variable(&self) -> bool {
         match self {
             Self::Call(call) => call.function.variable().is_some() || call.argument.uses_variables(),
@@ -230,7 +231,7 @@ impl Slot {
         }
     }
 
-    /// Whether the value is the same as long as the variables are.
+    /// Returns `true` if the value is the same as long as the variables are.
     pub(crate) fn depends_on_variables_alone(&self) -> bool {
         match self {
             Self::Call(call) => !call.function.signs() && call.argument.depends_on_variables_alone(),
@@ -238,7 +239,7 @@ impl Slot {
         }
     }
 
-    /// Whether a text that it was given has a secret.
+    /// Returns `true` if the slot renders a secret: it is a token, signs one, or has a text with a secret.
     pub(crate) fn has_secret(&self) -> bool {
         match self {
             Self::Token(_) => true,
@@ -255,7 +256,7 @@ impl Slot {
         }
     }
 
-    /// Whether every rendering starts with `/`.
+    /// Returns `true` if every rendering starts with `/`.
     pub(crate) fn is_path(&self) -> bool {
         match self {
             Self::Variable { writing, .. } => writing.is_start(),
@@ -265,7 +266,7 @@ impl Slot {
         }
     }
 
-    /// How many random numbers a rendering takes: always as many.
+    /// Returns the number of random numbers that a rendering takes, which is always the same.
     pub(crate) fn draws(&self) -> u32 {
         match self {
             Self::Uuid => 2,

@@ -1,4 +1,4 @@
-//! What a request is compiled from.
+//! Specification of a request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::Fingerprint;
 use crate::header::is_secret;
 
-/// What a request is compiled from.
+/// Specification of a request, before it is compiled.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RequestSpec {
-    /// How it is written.
+    /// Protocol in which the request is written.
     pub dialect: Dialect,
     /// Method, as it goes on the wire; of the cache protocol the operation: PUT, GET, DELETE or PING.
     pub method: String,
@@ -19,18 +19,19 @@ pub struct RequestSpec {
     pub scheme: Scheme,
     /// `host[:port]` for the Host header.
     pub authority: String,
-    /// Whether [`Context::authority`](crate::Context::authority) is sent instead: the request goes to one of
-    /// several hosts.
+    /// `true` if [`Context::authority`](crate::Context::authority) is sent instead: the request goes to one
+    /// of several hosts.
     pub authority_slot: bool,
     /// Names and values; values are templates. An empty value leaves a default header (Host, User-Agent,
     /// Content-Length, Connection, the session's Cookie) out, and sends nothing.
     pub headers: Vec<(String, String)>,
-    /// Whether the cookies of the session ([`Context::cookies`](crate::Context::cookies)) are sent, if there
-    /// are any; behind those of a Cookie header in [`headers`](Self::headers), if there is one.
+    /// `true` if the cookies of the session ([`Context::cookies`](crate::Context::cookies)) are sent, if
+    /// there are any. They come after those of a Cookie header in [`headers`](Self::headers), if there is
+    /// one.
     pub cookies: bool,
     /// Payload.
     pub body: Body,
-    /// Whether the connection is used again; if not, the request says so (on HTTP/1.1).
+    /// `true` if the connection is used again; if not, the request says so (on HTTP/1.1).
     pub keep_alive: bool,
 }
 
@@ -52,7 +53,7 @@ impl Default for RequestSpec {
     }
 }
 
-/// What a request is written in.
+/// Protocol in which a request is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// HTTP: which version of it is a matter of the connection.
@@ -95,14 +96,14 @@ pub enum Body {
     Text(Vec<u8>),
     /// Bytes as they are.
     Raw(Arc<[u8]>),
-    /// What comes in [`Context::body`](crate::Context::body): another one each time.
+    /// The body in [`Context::body`](crate::Context::body), another one each time.
     Supplied {
         /// The supply that it is of, a position in the plan's.
         supply: u16,
-        /// Whether it is not a body of its own, but the inquiry after the one that the session has taken
+        /// `true` if this is not a body of its own, but the inquiry after the one that the session has taken
         /// last.
         inquiry: bool,
-        /// What tells this supply from others: the same text, the same bodies.
+        /// Identity of the supply: the same text, the same bodies.
         of: Arc<str>,
     },
 }

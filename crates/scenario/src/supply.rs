@@ -29,16 +29,16 @@ pub enum Bodies {
 pub struct SuppliedBody {
     /// The body.
     pub body: Arc<[u8]>,
-    /// What becomes of it is asked for later.
+    /// Inquiry after its outcome, to be sent later; `None` if the outcome is not asked for.
     pub follow_up: Option<FollowUp>,
     /// When it may be sent, in nanoseconds since 1970: what is signed expires.
     pub window: RangeInclusive<u64>,
 }
 
-/// How to ask what became of a request.
+/// Inquiry after the outcome of a request.
 #[derive(Clone, Debug)]
 pub struct FollowUp {
-    /// By what its answers are known: a request id, say.
+    /// Identifier by which its answers are known: a request id, say.
     pub id: [u8; 32],
     /// The body of the request that asks.
     pub inquiry: Arc<[u8]>,
@@ -54,9 +54,9 @@ impl SuppliedBody {
 /// The window of what never expires.
 pub const ALWAYS: RangeInclusive<u64> = 0..=u64::MAX;
 
-/// What can make bodies.
+/// Source of bodies.
 pub trait BodySource: fmt::Debug + Send + Sync {
-    /// What makes them, for one thread: with the same seed, the same bodies.
+    /// Opens a maker of bodies for one thread: with the same seed, the same bodies.
     fn open(&self, seed: u64) -> Box<dyn BodyMaker>;
 
     /// For how long the times in one body go on, in nanoseconds, at least 1: see
@@ -68,12 +68,13 @@ pub trait BodySource: fmt::Debug + Send + Sync {
         None
     }
 
-    /// How many bodies are made and handed over at a time: more than one where they are small and many.
+    /// Returns the number of bodies that are made and handed over at a time: more than one where they are
+    /// small and many.
     fn batch(&self) -> usize {
         1
     }
 
-    /// Whether its bodies are signed: if too few are made ahead, signing is what limits a run.
+    /// Reports whether the bodies are signed: if too few are made ahead, signing is what limits a run.
     fn is_signed(&self) -> bool {
         false
     }

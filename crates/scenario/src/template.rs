@@ -17,7 +17,7 @@ pub struct Template {
     /// All literal bytes, one piece after the other.
     literals: Vec<u8>,
     pieces: Vec<Piece>,
-    /// Whether `literals`, here or in the argument of a function, have the text of a secret.
+    /// `true` if `literals`, here or in the argument of a function, contain the text of a secret.
     has_secret: bool,
 }
 
@@ -159,12 +159,12 @@ impl Template {
         self.has_secret |= other.has_secret;
     }
 
-    /// Whether every rendering is empty, whatever the variables are.
+    /// Returns `true` if every rendering is empty, whatever the variables are.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Whether every rendering starts with `/`, as a request target has to.
+    /// Returns `true` if every rendering starts with `/`, as a request target has to.
     pub(crate) fn starts_with_slash(&self) -> bool {
         match self.pieces.first() {
             Some(Piece::Literal(range)) => self.literals[range.clone()].starts_with(b"/"),
@@ -193,28 +193,28 @@ impl Template {
         variables
     }
 
-    /// Whether every rendering is the same: [`literals`](Self::literals).
+    /// Returns `true` if all renderings are the same: [`literals`](Self::literals).
     pub fn is_static(&self) -> bool {
         self.slots().next().is_none()
     }
 
-    /// Whether a slot reads the time of the [`Context`].
+    /// Returns `true` if a slot reads the time of the [`Context`].
     pub fn needs_clock(&self) -> bool {
         self.slots().any(Slot::needs_clock)
     }
 
-    /// Whether a slot reads the variables of the [`Context`].
+    /// Returns `true` if a slot reads the variables of the [`Context`].
     pub fn uses_variables(&self) -> bool {
         self.slots().any(Slot::is_variable)
     }
 
-    /// Whether it contains a secret: its [literals](Self::literals) are not for the eyes of users then. What
-    /// its variables will be is not known here.
+    /// Returns `true` if the template contains a secret. Its [literals](Self::literals) must not be shown to
+    /// users then. The values of its variables are not known here.
     pub fn has_secret(&self) -> bool {
         self.has_secret
     }
 
-    /// Whether a slot reads the cookies of the [`Context`].
+    /// Returns `true` if a slot reads the cookies of the [`Context`].
     pub(crate) fn uses_cookies(&self) -> bool {
         self.slots().any(|slot| matches!(slot, Slot::Cookies(_)))
     }
@@ -227,12 +227,12 @@ impl Template {
         own.or_else(|| self.slots().find_map(Slot::unfit_byte))
     }
 
-    /// Whether a rendering is the same as long as the variables are.
+    /// Returns `true` if a rendering is the same as long as the variables are.
     pub(crate) fn depends_on_variables_alone(&self) -> bool {
         self.slots().all(Slot::depends_on_variables_alone)
     }
 
-    /// How many random numbers a rendering takes: always as many.
+    /// Returns the number of random numbers that a rendering takes, which is always the same.
     pub(crate) fn draws(&self) -> u32 {
         self.slots().map(Slot::draws).sum()
     }

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::slot::{base64url, write_decimal, write_random_hex};
 use crate::{Context, Scope, Template};
 
-/// How a token is signed (RFC 7518 section 3.1, RFC 8037).
+/// Signature algorithm of a token (RFC 7518 section 3.1, RFC 8037).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// HMAC with SHA-256.
@@ -52,7 +52,7 @@ impl Algorithm {
         }
     }
 
-    /// What a key for it is, in words.
+    /// Describes a key for this algorithm in words.
     const fn key(self) -> &'static str {
         match self {
             Self::Hs256 | Self::Hs384 | Self::Hs512 => "any text or bytes",
@@ -91,7 +91,7 @@ pub enum Stamp {
 impl Stamp {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::IssuedAt, Self::Expires, Self::NotBefore, Self::Id];
-    /// Those of a token where nothing else is said.
+    /// The stamps of a token, unless others are given.
     pub const DEFAULT: [Self; 2] = [Self::IssuedAt, Self::Expires];
 
     /// The name of the claim.
@@ -105,12 +105,12 @@ impl Stamp {
     }
 }
 
-/// What a token is made from.
+/// Specification of a token.
 #[derive(Clone, Debug)]
 pub struct TokenSpec {
-    /// What templates call it.
+    /// Name of the token in templates.
     pub name: String,
-    /// How it is signed.
+    /// Signature algorithm.
     pub algorithm: Algorithm,
     /// `kid` of the header.
     pub key_id: Option<String>,
@@ -124,14 +124,14 @@ pub struct TokenSpec {
     pub refresh_before_ns: u64,
 }
 
-/// What is wrong with a token, and what to do about it. The key is never shown.
+/// Problem with a token, and advice on how to fix it. The key is never shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenError {
     /// Which part of the spec it is about.
     pub about: TokenPart,
-    /// What is wrong.
+    /// Description of the problem.
     pub message: String,
-    /// What to do.
+    /// Advice on how to fix it.
     pub hint: String,
 }
 
@@ -161,7 +161,7 @@ pub struct Signer {
     header: Vec<u8>,
     /// The object of claims without its last brace.
     claims: Template,
-    /// Whether that has no member.
+    /// `true` if the claims have no member.
     is_empty: bool,
     has_subject: bool,
 }
@@ -228,22 +228,22 @@ impl Signer {
         }
     }
 
-    /// What templates call it.
+    /// Returns the name of the token in templates.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
 
-    /// Whether its claims have a `sub`.
+    /// Returns `true` if the claims have a `sub`.
     pub fn has_subject(&self) -> bool {
         self.has_subject
     }
 
-    /// Whether signing takes about a millisecond, and not some microseconds.
+    /// Returns `true` if signing takes about a millisecond, and not some microseconds.
     pub fn is_slow(&self) -> bool {
         matches!(self.key, Key::Rsa(_))
     }
 
-    /// What it is made from, without the key: for fingerprints.
+    /// Returns the specification of the token, without the key: for fingerprints.
     pub fn spec(&self) -> &TokenSpec {
         &self.spec
     }
@@ -263,7 +263,7 @@ impl Signer {
         self.claims.draws() + if self.spec.stamps.contains(&Stamp::Id) { ID_DRAWS } else { 0 }
     }
 
-    /// What is to be signed, at a time in nanoseconds since 1970.
+    /// Returns the text to sign, at a time in nanoseconds since 1970.
     pub fn draft(&self, unix_ns: u64, random: &mut Random) -> Draft {
         let mut input = Vec::with_capacity(512);
         let expires_s = self.write_input(None, unix_ns, random, &mut input);

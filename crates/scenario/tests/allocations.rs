@@ -1,4 +1,4 @@
-//! What happens for every request allocates nothing once the buffers have grown.
+//! The work for every request allocates nothing once the buffers have grown.
 
 use allocation_counter::measure;
 use plimsoll_core::Random;

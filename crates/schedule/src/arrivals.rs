@@ -8,7 +8,7 @@ use crate::Profile;
 use crate::curve::{Curve, Wide};
 use crate::poisson::OperationalTime;
 
-/// How arrivals are spread.
+/// Distribution of arrivals over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
     /// Evenly: one whenever the integral of the rate reaches the next whole number.
@@ -85,7 +85,8 @@ impl Arrivals {
         self.upcoming
     }
 
-    /// How many arrivals of the whole run, not only of this shard, are intended before `at`; exact.
+    /// Returns the number of arrivals of the whole run, not only of this shard, that are intended before
+    /// `at`; exact.
     ///
     /// Immediate for the uniform process. The Poisson process is replayed on a copy, from here or from its
     /// start, at a few tens of nanoseconds for each arrival.
@@ -96,15 +97,15 @@ impl Arrivals {
         }
     }
 
-    /// How many arrivals of the whole run are to be expected before `at`: the integral of the rate, rounded
-    /// down. Immediate for both processes.
+    /// Returns the number of arrivals of the whole run to be expected before `at`: the integral of the rate,
+    /// rounded down. Immediate for both processes.
     pub fn expected_before(&self, at: Nanos) -> u64 {
         let whole = self.curve.units_before(at) / u128::from(self.curve.unit());
         u64::try_from(whole).unwrap_or(u64::MAX)
     }
 
-    /// Whether [`count_before`](Self::count_before) and [`pass_before`](Self::pass_before) take the same time
-    /// however many arrivals there are.
+    /// Returns `true` if [`count_before`](Self::count_before) and [`pass_before`](Self::pass_before) take the
+    /// same time regardless of the number of arrivals.
     pub const fn is_immediate(&self) -> bool {
         matches!(self.source, Source::Uniform(_))
     }
@@ -221,7 +222,7 @@ impl Uniform {
 struct Poisson {
     seed: u64,
     time: OperationalTime,
-    /// How many arrivals were drawn: the index of the next one.
+    /// Number of arrivals drawn so far: the index of the next one.
     drawn: u64,
     /// Level of the last one in units; meaningless before the first.
     level: u128,
@@ -261,7 +262,7 @@ impl Poisson {
         Some(Arrival { index, at: Nanos(curve.segment(self.segment).last_at(self.level)) })
     }
 
-    /// How many arrivals have a level below `units`, which is at most the curve's end.
+    /// Returns the number of arrivals whose level is below `units`, which is at most the curve's end.
     fn count_below(&self, curve: &Curve, units: u128) -> u64 {
         let ahead = self.drawn > 0 && self.level < units;
         let mut replay = if ahead { self.clone() } else { Self::new(self.seed) };

@@ -40,7 +40,6 @@ struct Armed {
     rings: AtomicU32,
     /// Signals after which the time limit is over.
     patience: u32,
-    /// Whether the hook is set.
     is_set: AtomicBool,
 }
 
@@ -134,7 +133,7 @@ impl Alarm {
         }
     }
 
-    /// How often the hook is to run from the next time on that it is set.
+    /// Sets the number of instructions between two calls of the hook, from the next time on that it is set.
     pub(crate) fn set_interval(&self, interval: i32) {
         self.armed.interval.store(interval, Ordering::Relaxed);
     }
@@ -242,8 +241,8 @@ fn look() {
     }
 }
 
-/// Whether compiled code of this LuaJIT looks if a hook is set, so that it can be stopped. That is a matter
-/// of how it was built (`.cargo/config.toml`).
+/// Returns `true` if compiled code of this LuaJIT checks for a hook, so that it can be stopped. That depends
+/// on how LuaJIT was built (`.cargo/config.toml`).
 pub(crate) fn reaches_compiled_code() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| finds_check().unwrap_or(false))

@@ -1,4 +1,4 @@
-//! What a function reads of its parameters, found in its bytecode: what it does not read is not built.
+//! Parameters that a function reads, found in its bytecode: those that it does not read are not built.
 
 use mlua::{Function, Lua, Table};
 

@@ -6,7 +6,7 @@ use plimsoll_scenario::ScriptError;
 /// The name of Lua that is ours: places in it are not shown.
 pub(crate) const OWN_CHUNK: &str = "=(plimsoll)";
 
-/// What was being done, for messages.
+/// The activity that failed, for messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doing<'a> {
     /// Name of the script.
@@ -76,7 +76,7 @@ fn text(error: &Error) -> ErrorText {
     }
 }
 
-/// Whether a message starts with `name:12:`.
+/// Returns `true` if a message starts with `name:12:`.
 fn has_position(message: &str) -> bool {
     let first = message.lines().next().unwrap_or_default();
     first.split(": ").next().and_then(|place| place.rsplit_once(':')).is_some_and(|(name, line)| {

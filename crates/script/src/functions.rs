@@ -12,7 +12,7 @@ use crate::ScriptOptions;
 use crate::library::refusal;
 use crate::portable::{Budget, Portable};
 
-/// What scripts share across the workers. A lock, but only scripts that ask for it come here.
+/// State that scripts share across the workers. It takes a lock, but only scripts that ask for it come here.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     values: Mutex<HashMap<Vec<u8>, Portable>>,

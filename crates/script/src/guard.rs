@@ -101,7 +101,7 @@ impl Guard {
         self.count(steps).map_err(place).or_else(|place| self.stop(place))
     }
 
-    /// Whether so many bytes outside of Lua's memory are still within its limit.
+    /// Checks that this number of bytes outside of Lua's memory is still within its limit.
     pub(crate) fn check_size(&self, bytes: usize) -> mlua::Result<()> {
         if self.memory_limit > 0 && bytes > self.memory_limit {
             return Err(mlua::Error::MemoryError("not enough memory".to_owned()));
@@ -122,7 +122,6 @@ impl Guard {
         if in_time && self.instructions.get() < self.most_instructions { Ok(()) } else { Err(()) }
     }
 
-    /// Stops the call.
     #[cold]
     fn stop(&self, place: String) -> mlua::Result<()> {
         if let Some(verdict) = &*self.verdict.borrow() {

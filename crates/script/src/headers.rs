@@ -13,17 +13,16 @@ use plimsoll_scenario::{DynamicRequest, FieldList};
 use crate::fault::OWN_CHUNK;
 use crate::output::{kind, text_of};
 
-/// What a header table stands for.
+/// The message behind a header table.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A request that is being made. It moves in here for the call, and out again.
     Request {
         request: DynamicRequest,
         scheme: &'static str,
-        /// Whether the script has written to it.
+        /// Set when the script has written to it.
         changed: bool,
     },
-    /// A response.
     Response {
         status: u16,
         fields: FieldList,
@@ -114,7 +113,6 @@ impl Headers {
         let _ = self.close.call::<()>(());
     }
 
-    /// The message.
     pub(crate) fn message(&self) -> &RefCell<Message> {
         &self.message
     }

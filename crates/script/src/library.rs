@@ -18,7 +18,7 @@ const SYSTEM: [(&str, &[&str]); 2] = [
 /// (`LUAI_MAXCCALLS`).
 const DEEPEST: u32 = 200;
 
-/// What refuses, and how to allow it.
+/// Returns the error of a function that is not allowed, with the way to allow it.
 pub(crate) fn refusal(name: &str) -> mlua::Error {
     mlua::Error::RuntimeError(format!(
         "`{name}` is not allowed: scripts have no access to the system unless the plan says \
@@ -188,7 +188,6 @@ fn load(
     })
 }
 
-/// Compiles text.
 pub(crate) fn compile(
     lua: &Lua,
     source: &[u8],
@@ -205,7 +204,7 @@ pub(crate) fn compile(
     }
 }
 
-/// What is wrong with a script before it is run: it is no Lua. `None` if nothing is.
+/// Returns the syntax error of a script before it is run; `None` if it has none.
 pub fn syntax_error(source: &[u8]) -> Option<String> {
     let lua = Lua::new_with(mlua::StdLib::NONE, mlua::LuaOptions::new()).ok()?;
     compile(&lua, source, "=script", None).err().map(|error| reason(&error))

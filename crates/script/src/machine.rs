@@ -79,7 +79,7 @@ impl Machine {
         self.call(&function, (), &doing)
     }
 
-    /// Whether the state is of no use any more: every call fails.
+    /// Returns `true` if the state is of no use any more: every call fails.
     pub(crate) fn is_spent(&self) -> bool {
         self.spent.borrow().is_some()
     }
@@ -116,8 +116,9 @@ impl Machine {
         self.remember(script_error(error, doing, self.memory_limit))
     }
 
-    /// What is full stays so: the memory is that of values which the script, or its error, still has, and
-    /// LuaJIT collects none of them when it finds no more. A call after it would fail at its first string.
+    /// Keeps an error that ends the run, so that later calls fail with it. A state without memory does not
+    /// recover: the memory belongs to values that the script, or its error, still has, and LuaJIT collects
+    /// none of them when it finds no more. A call after it would fail at its first string.
     fn remember(&self, error: ScriptError) -> ScriptError {
         if error.ends_run {
             self.spent.replace(Some(error.clone()));

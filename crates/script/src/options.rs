@@ -1,4 +1,4 @@
-//! What scripts may do, and what they are given of the world.
+//! Permissions of scripts, and their access to the world.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use plimsoll_core::Nanos;
 /// Where systems have modules of Lua 5.1, and wrk's Lua finds them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"];
 
-/// What scripts need of the world: this crate reads no clock, opens no socket and prints nothing.
+/// Services that scripts need of the world: this crate reads no clock, opens no socket and prints nothing.
 ///
 /// Called from the workers' threads.
 pub trait Host: fmt::Debug + Send + Sync {
@@ -29,16 +29,16 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// Why there is none.
     fn lookup(&self, host: &str, service: &str) -> Result<Vec<String>, String>;
 
-    /// Whether a connection to this address can be opened; wrk's `wrk.connect`.
+    /// Returns `true` if a connection to this address can be opened; wrk's `wrk.connect`.
     fn can_connect(&self, address: &str) -> bool;
 }
 
-/// What scripts may do.
+/// Permissions and limits of scripts.
 #[derive(Clone, Debug)]
 pub struct ScriptOptions {
     /// The world.
     pub host: Arc<dyn Host>,
-    /// Whether they may open files, start processes and resolve names.
+    /// `true` if they may open files, start processes and resolve names.
     pub allow_system: bool,
     /// Longest time of one call, counted from when it is found to take long, which is after at most 20 ms. As
     /// a clock may stand still (in a simulation), a call may from then on also not take more than

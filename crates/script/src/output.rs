@@ -1,4 +1,4 @@
-//! What scripts print.
+//! Output of scripts.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ pub(crate) enum Sink {
     Kept,
 }
 
-/// What a state printed and nobody has yet.
+/// Text that a state has printed and not handed on yet.
 #[derive(Debug)]
 pub(crate) struct Output {
     sink: RefCell<Sink>,
@@ -67,7 +67,7 @@ impl Output {
         self.sink.replace(Sink::Kept);
     }
 
-    /// What was kept.
+    /// Takes the text that was kept.
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.held.borrow_mut())
     }

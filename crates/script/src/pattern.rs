@@ -11,13 +11,13 @@ const DEEPEST: usize = 200;
 /// Steps between two looks at the clock: well below a millisecond.
 const STEPS: u32 = 1 << 14;
 
-/// What a match failed with: not that there is none.
+/// The error of a match that could not be carried out. No match is no error.
 pub(crate) type Failure = mlua::Error;
 
 /// Asked from time to time whether there still is time for so many steps.
 pub(crate) type Spend<'a> = &'a dyn Fn(u32) -> Result<(), Failure>;
 
-/// What a capture has.
+/// The content of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capture {
     /// Not closed yet.
@@ -273,7 +273,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether the byte at `s` is of the class at `p`, which ends at `after`.
+    /// Returns `true` if the byte at `s` is of the class at `p`, which ends at `after`.
     fn fits(&self, s: usize, p: usize, after: usize) -> bool {
         let Some(&byte) = self.source.get(s) else { return false };
         match self.pattern[p] {
@@ -284,7 +284,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Whether a byte is in the set from `[` at `p` to `]` at `end`.
+    /// Returns `true` if a byte is in the set from `[` at `p` to `]` at `end`.
     fn in_set(&self, byte: u8, p: usize, end: usize) -> bool {
         let mut at = p + 1;
         let negated = self.pattern[at] == b'^';
@@ -314,7 +314,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Whether a byte is of the class `%class`.
+/// Returns `true` if a byte is of the class `%class`.
 fn is_of(byte: u8, class: u8) -> bool {
     let is = match class.to_ascii_lowercase() {
         b'a' => byte.is_ascii_alphabetic(),

@@ -22,7 +22,7 @@ pub(crate) enum Portable {
     Refused(String),
 }
 
-/// How much may still be carried.
+/// Number of values and bytes that may still be carried.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     values: usize,

@@ -47,7 +47,7 @@ pub struct StepScripts {
     shared: Arc<Shared>,
 }
 
-/// What a script defines, and what that reads.
+/// Functions that a script defines, with the parameters that they read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Definitions {
     make: Option<Uses>,
@@ -75,12 +75,12 @@ impl StepScripts {
         if errors.is_empty() { Ok(Arc::new(Self { scripts, found, options, shared })) } else { Err(errors) }
     }
 
-    /// What `make_request` reads of the response *before* its step.
+    /// Returns the parts of the response *before* its step that `make_request` reads.
     pub fn make_needs(&self, script: u32) -> Needs {
         needs(self.found(script).make)
     }
 
-    /// What `validate_response` reads of the response of its step.
+    /// Returns the parts of its step's response that `validate_response` reads.
     pub fn check_needs(&self, script: u32) -> Needs {
         needs(self.found(script).check)
     }
@@ -323,7 +323,7 @@ impl StepWorker {
         std::mem::take(changed)
     }
 
-    /// What `make_request` returned as headers; whether that changes the request.
+    /// Takes the headers that `make_request` returned; returns `true` if they change the request.
     fn take_headers(&self, headers: Value, scheme: &str, request: &mut DynamicRequest) -> mlua::Result<bool> {
         match headers {
             Value::Nil => Ok(false),
@@ -342,7 +342,7 @@ impl StepWorker {
         }
     }
 
-    /// What it returned as the body.
+    /// Takes the body that it returned; returns `true` if that changes the request.
     fn take_body(&self, body: Value, request: &mut DynamicRequest) -> mlua::Result<bool> {
         let body_kind = kind(&body);
         if body.is_nil() {

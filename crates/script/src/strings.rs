@@ -154,7 +154,7 @@ fn substitute(
     Ok((lua.create_string(out)?, count))
 }
 
-/// What stands for one match.
+/// Writes the replacement of one match to `out`.
 fn replacement(
     lua: &Lua,
     source: &[u8],
@@ -228,7 +228,7 @@ fn write_text(
 mod tests {
     use super::*;
 
-    /// What LuaJIT's own functions give is what ours have to give.
+    /// Our functions give the same results as LuaJIT's own.
     #[test]
     fn the_same_comes_out_as_of_the_librarys_own() {
         let calls = [

@@ -51,7 +51,7 @@ pub struct WrkRequest {
 }
 
 impl WrkRequest {
-    /// What Host says if no header does.
+    /// Returns the value of Host for requests whose header fields do not set it.
     pub fn authority(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match &self.port {
@@ -78,12 +78,12 @@ pub struct WrkScript {
     setups: OnceLock<Vec<ThreadSetup>>,
 }
 
-/// What `setup` decided about one worker.
+/// Settings that `setup` made for one worker.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadSetup {
-    /// What the script assigned to `thread.addr`.
+    /// The value that the script assigned to `thread.addr`.
     pub(crate) address: Option<String>,
-    /// What it set.
+    /// Values that it set.
     pub(crate) values: Vec<(Vec<u8>, Portable)>,
 }
 
@@ -160,7 +160,7 @@ impl WrkScript {
         Ok(())
     }
 
-    /// Whether the source has this word so many times.
+    /// Returns `true` if the source has this word at least so many times.
     fn mentions(&self, word: &str, times: usize) -> bool {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         self.text.source.split(|byte| !is_word(byte)).filter(|found| *found == word.as_bytes()).count()
@@ -173,13 +173,13 @@ impl WrkScript {
         &self.request
     }
 
-    /// Whether there is a function `request`: it gives bytes of HTTP/1.1, which HTTP/2 cannot send. (`init`
-    /// may still define one.)
+    /// Returns `true` if there is a function `request`: it gives bytes of HTTP/1.1, which HTTP/2 cannot send.
+    /// (`init` may still define one.)
     pub fn gives_bytes(&self) -> bool {
         self.gives_bytes
     }
 
-    /// Whether there is, or may be, a `delay`: then a program asks it before each request.
+    /// Returns `true` if there is, or may be, a `delay`: a program then asks it before each request.
     pub fn has_delay(&self) -> bool {
         self.has_delay
     }
@@ -190,7 +190,7 @@ impl WrkScript {
         self.arguments.iter().fold(fingerprint, |found, argument| found.with(argument.as_bytes()))
     }
 
-    /// Whether there is a `done`.
+    /// Returns `true` if there is a `done`.
     pub fn has_done(&self) -> bool {
         self.has_done
     }
@@ -301,7 +301,7 @@ impl State {
     }
 }
 
-/// What a worker leaves behind.
+/// State of a worker that outlives it.
 #[derive(Debug)]
 pub(crate) struct Leftover {
     pub(crate) worker: u32,

@@ -1,4 +1,4 @@
-//! What a call costs: `cargo test --release -p plimsoll-script --test cost -- --ignored --nocapture`.
+//! Costs of a call: `cargo test --release -p plimsoll-script --test cost -- --ignored --nocapture`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "it measures")]
 
 mod world;

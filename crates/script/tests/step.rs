@@ -272,7 +272,7 @@ fn modules_are_found_beside_the_script_in_the_path_and_by_lua_path() {
     }
 }
 
-/// What wrk's Lua finds is found by scripts that may read files, and named to those that may not.
+/// Scripts that may read files find modules where wrk's Lua finds them; the others are told how to allow it.
 #[test]
 fn modules_of_the_system_are_for_scripts_that_may_read_files() {
     let system = folder("system");

@@ -354,7 +354,7 @@ fn setup_runs_once() {
     assert_eq!(script.setup(1, &[]).unwrap_err().message, "inline: setup has run before");
 }
 
-/// Those that come with wrk, where it is installed: all of them load and make whole requests.
+/// The scripts that come with wrk, where it is installed, load and make whole requests.
 #[test]
 fn the_scripts_that_ship_with_wrk_work() {
     let folders = ["/usr/share/doc/wrk/examples/scripts", "/usr/local/share/wrk/scripts"];

@@ -27,7 +27,7 @@ pub struct Change {
     pub p: f64,
 }
 
-/// How a bootstrap is carried out.
+/// Parameters of a bootstrap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
     /// Confidence of the interval, in (0, 1).

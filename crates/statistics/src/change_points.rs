@@ -11,7 +11,7 @@ const SEGMENT_MIN: usize = 2;
 /// by one back is not seen as such before both are known.
 const WEAK: f64 = 10.0;
 
-/// What counts as a change.
+/// Conditions for a change to count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sensitivity {
     /// Largest probability of the t-test between the two segments: 0.001 in Hunter. It has to be this small
@@ -149,9 +149,9 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// How certain a change is: it must not rest on a single run, so each side is also tested without the value
-/// that is farthest from the other side. (An outlier as the last run would otherwise pass, together with the
-/// run before it.)
+/// Returns the probability of the t-test for a change. The change must not rest on a single run, so each side
+/// is also tested without the value that is farthest from the other side, and the largest probability counts.
+/// (An outlier as the last run would otherwise pass, together with the run before it.)
 fn probability(left: &[f64], right: &[f64]) -> f64 {
     let without_extreme = |side: &[f64], other: f64| -> Vec<f64> {
         let distance = |&i: &usize| (side[i] - other).abs();

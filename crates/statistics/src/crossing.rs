@@ -26,7 +26,7 @@ const PARAMETERS: f64 = 2.0;
 /// Halvings of an interval of logarithms of rates: to less than a millionth.
 const HALVINGS: u32 = 28;
 
-/// What was counted at one rate, in batches of equal time.
+/// Counts at one rate, in batches of equal time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RatedBatches {
     /// The rate.
@@ -44,7 +44,7 @@ pub struct Crossing {
     pub low: Option<f64>,
     /// Upper limit of the interval; `None` if it lies beyond the range.
     pub high: Option<f64>,
-    /// How many times larger the variance between batches is than that of independent samples; at least 1.
+    /// Ratio of the variance between batches to that of independent samples; at least 1.
     pub dispersion: f64,
 }
 

@@ -11,7 +11,7 @@ pub enum Orientation {
     Higher,
 }
 
-/// What can be said about a change.
+/// Judgement of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// There is a change for the better that may matter.

@@ -1,8 +1,9 @@
-//! What a measurement says, and how surely: intervals of percentiles, steady state, overload, several runs.
+//! Statistics of measurements, with their certainty: intervals of percentiles, steady state, overload,
+//! several runs.
 //!
-//! Pure functions of numbers: no clock, no socket, no histogram. Whoever has the histograms (`metrics`) hands
-//! over counts and looks values up; whoever prints (`report`) puts the answers into words. The formulas,
-//! where they come from and what was simulated to check them are in `docs/statistics.md`.
+//! Pure functions of numbers: no clock, no socket, no histogram. `metrics`, which has the histograms, hands
+//! over counts and looks values up; `report` puts the answers into words. The formulas, their sources and the
+//! simulations that check them are in `docs/statistics.md`.
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;

@@ -26,9 +26,9 @@ pub struct Growth {
     pub per_second: f64,
 }
 
-/// Whether the number of requests that came and have not ended (in flight, or still waiting to be started)
-/// grows without end: requests come faster than they are served, and every percentile depends on how long the
-/// run was.
+/// Returns the growth of the number of requests that came and have not ended (in flight, or still waiting to
+/// be started), if it grows without end: requests come faster than they are served, and every percentile
+/// depends on how long the run was.
 ///
 /// `counts` are taken at equal distances of `spacing` seconds, the first one at the beginning; `rate` is that
 /// of the arrivals per second. `None` if there is no such growth, or there are fewer than 11 counts.
@@ -60,7 +60,7 @@ pub struct Little {
     pub in_flight_error: f64,
     /// λ · W: started requests per second times the mean time that they were in flight.
     pub product: f64,
-    /// Whether both agree.
+    /// `true` if both agree.
     pub holds: bool,
 }
 

@@ -48,7 +48,7 @@ pub struct PercentileInterval {
 /// Why there is no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoInterval {
-    /// So many slices hold samples: fewer than [`FEWEST_SLICES`].
+    /// Fewer slices than [`FEWEST_SLICES`] hold samples; the value is their number.
     TooFewSlices(usize),
 }
 

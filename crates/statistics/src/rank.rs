@@ -6,7 +6,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// million additions. Beyond, the normal approximation is good to the third digit.
 const EXACT_TOTAL: usize = 60;
 
-/// What the Mann–Whitney test says about two groups.
+/// The result of a Mann–Whitney test of two groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankTest {
     /// Pairs of a value of the second group and one of the first in which the second is larger; ties count
@@ -16,7 +16,7 @@ pub struct RankTest {
     pub p: f64,
     /// The smallest such probability that values of these sizes and with these ties can have at all.
     pub smallest_p: f64,
-    /// Whether the distribution was counted out instead of approximated.
+    /// `true` if the distribution was counted out instead of approximated.
     pub exact: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What several runs of the same plan say together.
+//! Summary of several runs of the same plan.
 
 use crate::student_quantile;
 
@@ -14,10 +14,10 @@ pub struct RunEstimate {
     pub standard_error: f64,
 }
 
-/// How a figure differs from run to run.
+/// Differences of a figure from run to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BetweenRuns {
-    /// How many runs there are.
+    /// Number of runs.
     pub runs: usize,
     /// Mean of the runs.
     pub mean: f64,
@@ -26,10 +26,12 @@ pub struct BetweenRuns {
     /// Standard deviation of the runs' values; `None` for one run, whose variation from run to run is
     /// unknown.
     pub spread: Option<f64>,
-    /// What a run's own samples let expect of `spread`: the root of the mean of the squared standard errors.
+    /// The `spread` to expect from the runs' own samples: the root of the mean of the squared standard
+    /// errors.
     pub within: f64,
-    /// What is left of `spread` without `within`: the standard deviation of what a start of the target
-    /// decides and no longer run averages out. Zero if the runs differ no more than their samples let expect.
+    /// The part of `spread` that `within` does not explain: the standard deviation of what a start of the
+    /// target decides and no longer run averages out. Zero if the runs differ no more than their samples let
+    /// expect.
     pub between: Option<f64>,
 }
 
@@ -56,7 +58,7 @@ impl BetweenRuns {
         Some(Self { runs: runs.len(), mean, interval, spread, within, between })
     }
 
-    /// What is not known for want of runs, in words; `None` if nothing is.
+    /// Returns in words the statement that takes more runs; `None` if there are enough.
     pub fn unknown(&self) -> Option<String> {
         match self.runs {
             1 => Some("1 run: between-run variation unknown".to_owned()),

@@ -21,7 +21,7 @@ use crate::crossing::{Crossing, RatedBatches, crossing, log_odds};
 use crate::share::share_interval;
 use crate::spread::join;
 
-/// How a search goes about it. Rates are per second, in whatever unit the caller counts.
+/// Parameters of a search. Rates are per second, in whatever unit the caller counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Rate of the first trial; above 0.
@@ -81,9 +81,9 @@ const BREAKDOWN: f64 = 3.75;
 const HEARSAY: f64 = 2.0;
 /// Confidence of the interval of an estimation that was cut short.
 const CUT_SHORT: f64 = 0.98;
-/// How far from the centre an end of the estimate may lie, in widths of the precision.
+/// Largest distance of an end of the estimate from the centre, in widths of the precision.
 const REACH: f64 = 3.0;
-/// How far it may lie where the next rate that was tried says even less.
+/// Largest such distance where the next rate that was tried says even less.
 const FARTHEST_REACH: f64 = 10.0;
 /// Confidence at which a rate is an end of it that holds by its own trials.
 const PLAIN: f64 = 0.999;
@@ -107,8 +107,8 @@ impl Settings {
         Self { from, to: f64::INFINITY, precision: 0.05, limits, confidence: 0.95, longest: 300, unit: 2.0 }
     }
 
-    /// How many units a trial takes at least in which as many samples may be bad as it takes to tell. A
-    /// server that serves a tenth needs ten times as long to come to rest, too.
+    /// Returns the least number of units of a trial: as many as it takes for enough samples to be bad by the
+    /// strictest limit. A server that serves a tenth needs ten times as long to come to rest, too.
     fn scale(&self, rate: f64) -> u32 {
         let strictest = self.limits.iter().copied().fold(1.0, f64::min);
         let needed = BAD_SAMPLES / (strictest * rate * self.unit);
@@ -126,18 +126,18 @@ impl Settings {
 pub struct Trial {
     /// The rate.
     pub rate: f64,
-    /// How long, in units of the shortest trial.
+    /// Length, in units of the shortest trial.
     pub length: u32,
-    /// How many units a trial takes at least at this rate, for enough samples: what comes before it,
-    /// unmeasured, should be as much longer.
+    /// Least number of units of a trial at this rate, for enough samples. The unmeasured time before the
+    /// trial should be longer by the same factor.
     pub scale: u32,
     /// A rate that is put on the server right before, unmeasured, for as long as a shortest trial.
     pub after: Option<f64>,
-    /// What it is for.
+    /// Purpose of the trial.
     pub purpose: Purpose,
 }
 
-/// What a trial is for.
+/// Purposes of trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To find a rate that breaks.
@@ -158,7 +158,7 @@ impl Purpose {
         matches!(self, Self::Confirmation | Self::FromAbove)
     }
 }
-/// What a trial has shown.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The generator kept its schedule: for each condition the slices of the trial, in the order of
@@ -170,7 +170,7 @@ pub enum Outcome {
     NotApplied,
 }
 
-/// What is known of a rate.
+/// The state of knowledge of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// All conditions were shown to hold.
@@ -188,7 +188,7 @@ pub enum Finding {
 pub struct Level {
     /// The rate.
     pub rate: f64,
-    /// What is known of it by all its trials, those from above aside.
+    /// The finding of all its trials, those from above aside.
     pub finding: Finding,
     /// Length of these trials together, as far as they were carried out, in units of the shortest.
     pub length: f64,
@@ -206,7 +206,7 @@ pub struct Answer {
     pub low: Option<f64>,
     /// The upper end: the capacity is below it; `None` if nothing was shown to break.
     pub high: Option<f64>,
-    /// Whether the lower end was tried once more and did not break.
+    /// `true` if the lower end was tried once more and did not break.
     pub confirmed: bool,
     /// The highest rate, at most the lower end, that did not break right after an overload; `None` if none
     /// was found, or the search did not come to it.
@@ -232,7 +232,7 @@ pub enum End {
     Stopped,
 }
 
-/// What the estimation has come to.
+/// Result of the estimation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Decision {
     low: Option<f64>,
@@ -240,7 +240,7 @@ struct Decision {
     end: End,
 }
 
-/// What comes next.
+/// Next action of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Aim {
     Try(Trial),
@@ -322,7 +322,7 @@ impl Search {
         }
     }
 
-    /// How it goes about it.
+    /// Returns the parameters of the search.
     pub const fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -332,12 +332,12 @@ impl Search {
         &self.levels
     }
 
-    /// What is known by these slices, one list for each condition.
+    /// Returns the finding from these slices, one list for each condition.
     pub fn finding(&self, portions: &[Vec<SliceCount>]) -> Finding {
         self.finding_at(portions, self.settings.confidence)
     }
 
-    /// The same at another confidence.
+    /// Returns the same at another confidence.
     fn finding_at(&self, portions: &[Vec<SliceCount>], confidence: f64) -> Finding {
         let mut finding = Finding::Holds;
         for (portions, limit) in portions.iter().zip(&self.settings.limits) {
@@ -350,10 +350,10 @@ impl Search {
         finding
     }
 
-    /// Whether a trial that has counted this so far may end before its time, at a `confidence` that is
+    /// Returns `true` if a trial with these counts so far may end before its time. The `confidence` has to be
     /// strict enough for a question that is asked after every slice. Trials on the way to the capacity end
-    /// once they break; those that estimate it only when they break down, since to stop at a burst of bad
-    /// samples, and never at their absence, would bend the estimate.
+    /// once they break. Trials that estimate it end only when they break down, since to stop at a burst of
+    /// bad samples, and never at their absence, would bend the estimate.
     pub fn is_clear(&self, trial: &Trial, portions: &[Vec<SliceCount>], confidence: f64) -> bool {
         self.finding_at(portions, confidence) == Finding::Breaks
             && (matches!(trial.purpose, Purpose::Ramp | Purpose::Bisection) || self.breaks_down(portions))
@@ -385,8 +385,8 @@ impl Search {
         }
     }
 
-    /// How many trials of the shortest length the confirmation takes, with the trial from above and the time
-    /// before it.
+    /// Returns the length of the confirmation in trials of the shortest length, including the trial from
+    /// above and the time before it.
     pub fn closing_length(&self) -> u32 {
         let breaks = self.levels.iter().find(|level| level.finding == Finding::Breaks);
         let rate = self.centre.map(f64::exp).or(breaks.map(|level| level.rate)).unwrap_or(f64::INFINITY);
@@ -443,7 +443,8 @@ impl Search {
         self.add(trial, length, outcome)
     }
 
-    /// What is known so far; `stopped` if the caller ends the search before there is no next trial.
+    /// Returns the answer so far. Set `stopped` if the caller ends the search while there still is a next
+    /// trial.
     pub fn answer(&self, stopped: bool) -> Answer {
         let (low, high) =
             self.decided.map_or_else(|| self.ends(false), |decided| (decided.low, decided.high));
@@ -459,7 +460,7 @@ impl Search {
         }
     }
 
-    /// What comes next by all that is known.
+    /// Decides on the next action from all trials so far.
     fn next_aim(&mut self) -> Aim {
         if self.accidents >= ACCIDENTS {
             return Aim::End(End::Generator);
@@ -732,7 +733,7 @@ impl Search {
         level.overloaded || self.breaks_down(&level.portions)
     }
 
-    /// Whether so many samples are bad that the rate is not near the capacity.
+    /// Returns `true` if so many samples are bad that the rate is not near the capacity.
     fn breaks_down(&self, portions: &[Vec<SliceCount>]) -> bool {
         portions.iter().zip(&self.settings.limits).any(|(slices, limit)| {
             let SliceCount { count, marked } = SliceCount::sum(slices);
@@ -821,7 +822,7 @@ impl Group {
         *self = Self { time, bad: mean(self.bad, other.bad), x: mean(self.x, other.x) };
     }
 
-    /// How far the log-odds are above a level, as far as one rate is to be believed.
+    /// Returns the distance of the log-odds above a level, limited to what one rate is to be believed.
     fn log_odds_beyond(&self, level: f64) -> f64 {
         (log_odds(self.bad) - level).clamp(-HEARSAY, HEARSAY)
     }

@@ -22,7 +22,7 @@ pub struct ShareInterval {
     pub low: f64,
     /// Upper limit.
     pub high: f64,
-    /// How many times larger the variance of the estimate is than that of independent samples; at least 1.
+    /// Ratio of the variance of the estimate to that of independent samples; at least 1.
     pub variance_inflation: f64,
 }
 

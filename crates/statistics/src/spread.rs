@@ -1,4 +1,4 @@
-//! How much a share differs from slice to slice of a run, and so how much its samples depend on each other.
+//! Variation of a share from slice to slice of a run, which shows how much its samples depend on each other.
 
 use crate::student_quantile;
 
@@ -7,7 +7,7 @@ use crate::student_quantile;
 pub struct SliceCount {
     /// Samples in the slice.
     pub count: u64,
-    /// Those of them that are marked, by the same rule in all slices: larger than a cut, failed.
+    /// Number of samples that are marked, by the same rule in all slices: larger than a cut, failed.
     pub marked: u64,
 }
 
@@ -26,7 +26,7 @@ impl SliceCount {
     }
 }
 
-/// How the share of the marked samples differs from slice to slice.
+/// Variation of the share of the marked samples from slice to slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     pub(crate) slices: usize,

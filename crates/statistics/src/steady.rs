@@ -1,4 +1,4 @@
-//! Whether, and from when on, a run was in a steady state.
+//! Detection of a run's steady state, and of its begin.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -9,8 +9,9 @@ use crate::student_quantile;
 pub const FEWEST_STEADY_SLICES: usize = 10;
 /// Differences below this share are none: what R11 calls settled ("within 2 %").
 const TOLERANCE: f64 = 0.02;
-/// How surely a beginning has to differ from the rest: that of four standard errors of a normal distribution.
-/// Beginnings of every length are looked at, in three series, so that this is more than for one comparison.
+/// Confidence at which a beginning has to differ from the rest: that of four standard errors of a normal
+/// distribution. Beginnings of every length are looked at, in three series, so that this is more than for one
+/// comparison.
 const BEGINNING_CONFIDENCE: f64 = 0.999_937;
 /// A trend is one if chance makes one as strong in fewer of the runs. Three series are looked at.
 const TREND_CHANCE: f64 = 0.003;
@@ -74,7 +75,7 @@ pub enum Unsteady {
     Drifts(Series, f64),
 }
 
-/// Whether, and from when on, a run was steady.
+/// The steady state of a run: its begin, or the reason for its absence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steady {
     /// From this time on, in seconds since the start of the measured part.
@@ -119,7 +120,7 @@ fn logs(series: Series, points: &[SteadyPoint]) -> Vec<f64> {
     points.iter().map(|point| series.of(point).ln()).collect()
 }
 
-/// How many values are the beginning, which differs from the rest; 0 if none does.
+/// Returns the number of values in the beginning, which differs from the rest; 0 if there is none.
 fn beginning(values: &[f64]) -> usize {
     let count = values.len();
     // MSER: the beginning without which the squared standard error of the mean is smallest. The variance is

@@ -1,4 +1,4 @@
-//! How a quantity grows over time, and how surely.
+//! Growth of a quantity over time, with its certainty.
 
 use crate::student_quantile;
 
@@ -18,7 +18,7 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// Whether the slope is another one than zero, with that confidence.
+    /// Returns `true` if the slope differs from zero at that confidence.
     pub fn is_sure(&self) -> bool {
         self.slope.abs() > self.error
     }

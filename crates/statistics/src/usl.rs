@@ -60,7 +60,7 @@ pub struct UslFit {
     pub peak_high: Option<Peak>,
     /// Root mean square of the relative distances between levels and law.
     pub error: f64,
-    /// Whether the peak is beyond the highest level: then it was not seen, but calculated.
+    /// `true` if the peak is beyond the highest level: it was then not seen, but calculated.
     pub extrapolated: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct UslFit {
 pub enum UslError {
     /// Fewer than [`LEVELS_MIN`] different levels.
     TooFewLevels {
-        /// How many there are.
+        /// Number of different levels.
         found: usize,
     },
     /// A level without load, without throughput, or that is no number.
@@ -221,7 +221,7 @@ fn linearised(levels: &[Level]) -> Usl {
     }
 }
 
-/// Whether a law has a throughput at every level: a negative α or β may leave none.
+/// Returns `true` if a law has a throughput at every level: a negative α or β may leave none.
 fn is_sensible(levels: &[Level], law: Usl) -> bool {
     law.lambda > 0.0 && levels.iter().all(|level| law.slowdown(level.concurrency) > 0.0)
 }

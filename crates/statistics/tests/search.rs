@@ -21,7 +21,7 @@ struct Server {
     mu: f64,
     /// Poisson arrivals, or uniform ones.
     poisson: bool,
-    /// What is asked for: fewer than 1 % of the responses take longer than so many seconds.
+    /// Objective of the search, in seconds: fewer than 1 % of the responses take longer.
     bearable: f64,
     /// Backlog in seconds from which it is slower, for good.
     gets_slow: f64,
@@ -143,7 +143,7 @@ fn settings(from: f64) -> Settings {
     Settings::new(from, vec![0.01])
 }
 
-/// What came of many searches for the capacity of a server.
+/// Results of many searches for the capacity of a server.
 #[derive(Debug)]
 struct Tally {
     searches: usize,

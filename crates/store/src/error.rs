@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ pub enum StoreError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The underlying error message.
         reason: String,
     },
     /// The file is damaged.
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's error message.
         reason: String,
     },
     /// The file is something else.
@@ -32,7 +32,7 @@ pub enum StoreError {
     NotAFile {
         /// Its name.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file that it is, in words.
         kind: &'static str,
     },
     /// The store was made by a later version of this program.
@@ -54,7 +54,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What an error of SQLite is.
+    /// Classifies an error of SQLite: a damaged file is [`Corrupt`](Self::Corrupt), all else
+    /// [`Unusable`](Self::Unusable).
     pub(crate) fn of(path: &Path, error: rusqlite::Error) -> Self {
         let (path, reason) = (path.to_owned(), error.to_string());
         match error.sqlite_error_code() {
@@ -77,12 +78,12 @@ impl StoreError {
         self
     }
 
-    /// Whether the place is to blame, and not what was asked for: another try may succeed.
+    /// Returns `true` if the file or its place is to blame, and not the request: another try may succeed.
     pub const fn is_of_place(&self) -> bool {
         matches!(self, Self::Unusable { .. } | Self::Corrupt { .. })
     }
 
-    /// What to do about it.
+    /// Returns advice on resolving the error, for people.
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::Unusable { .. } => "free some space or permit it, or name another file with --store",

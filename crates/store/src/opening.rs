@@ -11,16 +11,16 @@ use rusqlite::Connection;
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS, VERSION};
 use crate::{Store, StoreError};
 
-/// How long to wait for another process that writes. Each of them holds the file for milliseconds.
+/// Longest wait for another process that writes. Each of them holds the file for milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How every file of SQLite begins.
+/// The first bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// A store up to this size is read through when it is opened, which takes some ten milliseconds.
 const LOOKED_THROUGH: u64 = 64 << 20;
 /// The files that SQLite keeps beside a database, by what their names end in.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
-/// Who named a store's file.
+/// Origin of the name of a store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Nobody: it is the usual one, and nothing else can be there.

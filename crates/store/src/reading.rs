@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params, params
 
 use crate::{Store, StoreError, Tag};
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It goes on.
@@ -31,7 +31,7 @@ impl State {
     }
 }
 
-/// What is shown of a run in a list. Figures are those of its result; `None` where it has none yet.
+/// One run in a list. Its figures are those of its result; `None` where it has none yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its number in this store, by which it is read and removed.
@@ -42,7 +42,7 @@ pub struct Row {
     pub name: Option<String>,
     /// Its tags, by their words.
     pub tags: Vec<Tag>,
-    /// How far it has come.
+    /// Its progress.
     pub state: State,
     /// When it began: RFC 3339, UTC.
     pub started_at: String,
@@ -70,13 +70,13 @@ pub struct Row {
     pub p50_ns: Option<u64>,
     /// Percentile 99 in nanoseconds.
     pub p99_ns: Option<u64>,
-    /// Whether its figures can be believed.
+    /// `true` if its measurement is valid.
     pub valid: Option<bool>,
     /// Codes of the reasons why not.
     pub invalid_reasons: Vec<String>,
     /// `pass`, `fail` or `none`.
     pub thresholds: Option<String>,
-    /// What came of it: `pass`, `fail`, `done` or `no_verdict`; `None` of runs of earlier versions.
+    /// Its outcome: `pass`, `fail`, `done` or `no_verdict`; `None` for runs of earlier versions.
     pub outcome: Option<String>,
 }
 

@@ -44,7 +44,6 @@ mod tests {
         rows.collect::<Result<Vec<_>, _>>().unwrap().join(";\n")
     }
 
-    /// A store of that version.
     fn of_version(version: usize) -> Connection {
         let mut db = Connection::open_in_memory().unwrap();
         migrate(&mut db, &MIGRATIONS[..version]).unwrap();
@@ -75,7 +74,8 @@ mod tests {
         }
     }
 
-    /// What a later version will do: its step comes on top, once, and all or nothing of it.
+    /// A migration of a later version is applied once, after those that were applied before, and either
+    /// completely or not at all.
     #[test]
     fn steps_are_taken_once_and_wholly() {
         let later =

@@ -37,8 +37,8 @@ impl Store {
         Ok(settled)
     }
 
-    /// What a run that was killed has come to, from what it told and how it began; `None` if that cannot be
-    /// read.
+    /// Rebuilds the result of a killed run from the intervals and parts that it had written, and from
+    /// `beginning`. `None` if `beginning` cannot be read.
     pub(crate) fn unfinished(&self, number: i64, beginning: &str) -> Result<Option<SavedRun>, StoreError> {
         let Ok(beginning) = serde_json::from_str::<Beginning>(beginning) else { return Ok(None) };
         let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
@@ -66,7 +66,7 @@ impl Store {
         self.db.execute(sql, [run]).map(drop)
     }
 
-    /// What a run has told of itself.
+    /// Returns the intervals and parts that a run has written.
     fn told(&self, run: i64) -> rusqlite::Result<(Vec<IntervalResult>, Vec<Part>)> {
         let mut statement = self.db.prepare("SELECT line FROM intervals WHERE run = ?1 ORDER BY number")?;
         let lines = statement.query_map([run], |row| row.get::<_, String>(0))?;

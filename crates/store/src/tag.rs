@@ -1,4 +1,4 @@
-//! What runs are called: names and tags.
+//! Names and tags of runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const LONGEST: usize = 200;
 pub struct Tag {
     /// The word.
     pub name: String,
-    /// What it is for this run; empty if there is nothing to it but the word.
+    /// Its value for this run; empty if the tag is the word alone.
     pub value: String,
 }
 
@@ -20,7 +20,7 @@ pub struct Tag {
 pub struct BadName {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The rule that it breaks, in words.
     pub reason: &'static str,
 }
 
@@ -55,10 +55,10 @@ impl fmt::Display for Tag {
     }
 }
 
-/// Whether a run may be called so.
+/// Checks that a text can be the name of a run.
 ///
 /// # Errors
-/// Why not.
+/// If it breaks a rule for names, which the error states.
 pub fn check_name(text: &str) -> Result<(), BadName> {
     check(text)?;
     let bad = |reason| Err(BadName { text: text.to_owned(), reason });

@@ -11,7 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, named_params, param
 use crate::reading::{self, kind_number};
 use crate::{State, Store, StoreError, Tag};
 
-/// What a run is called.
+/// The name and the tags of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
     /// Its name, which other runs may have, too.
@@ -27,7 +27,7 @@ pub struct Ongoing {
     number: i64,
     id: String,
     keeper: IntervalDownsampler,
-    /// What is kept of the intervals, of which each is a row.
+    /// The intervals that are kept. Each of them is a row.
     intervals: Vec<Interval>,
     /// The rows of so many of them are as they have to be.
     written: usize,
@@ -37,11 +37,11 @@ pub struct Ongoing {
 /// The parts of one kind.
 #[derive(Debug, Default)]
 struct Parts {
-    /// How many there are.
+    /// Number of parts.
     count: usize,
-    /// How many intervals one is made of: a power of two.
+    /// Number of intervals that make one part: a power of two.
     intervals_per_part: usize,
-    /// How many the last one is made of so far.
+    /// Number of intervals that the last part has so far.
     intervals_of_last: usize,
     last: Option<Slice>,
 }

@@ -36,9 +36,9 @@ const REGION: &[&str] = &["us-east-1"];
 /// One batch of the story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryBatch {
-    /// What it is of, and so to which database it goes.
+    /// Kind of the records, which decides to which database they go.
     pub kind: Kind,
-    /// How many records it has.
+    /// Number of records.
     pub records: u64,
     /// Arc's columnar MessagePack, not compressed.
     pub body: Vec<u8>,
@@ -183,7 +183,7 @@ fn traces(begin: u64, random: &mut Random, seed: u64) -> Table {
     /// Lengths in nanoseconds before the campaign.
     const LENGTHS: [(u64, u64); 3] =
         [(20_000_000, 40_000_000), (10_000_000, 18_000_000), (3_000_000, 9_000_000)];
-    /// How many times as long in hundredths.
+    /// Factors of the lengths before, during and after the campaign, in hundredths.
     const FACTORS: [(u64, u64); 3] = [(100, 100), (300, 800), (100, 150)];
     let columns = vec![
         Column::field("trace_id", Cells::TraceId(Vec::new())),
@@ -235,8 +235,8 @@ fn traces(begin: u64, random: &mut Random, seed: u64) -> Table {
     table
 }
 
-/// What happened: it begins, five minutes later there are more machines, after ten an alarm, after thirty it
-/// ends.
+/// Events of the campaign: it begins, after five minutes there are more machines, after ten an alarm, and
+/// after thirty it ends.
 fn events(begin: u64) -> Table {
     const TYPES: &[&str] =
         &["marketing_campaign_started", "autoscale_triggered", "alert_triggered", "marketing_campaign_ended"];

@@ -6,7 +6,7 @@ use crate::pen::Pen;
 use crate::slots::Slots;
 use crate::table::{Cells, Table};
 
-/// What is ready for a table's batches.
+/// Prepared parts of the batches of a table.
 #[derive(Debug)]
 pub(crate) struct Columnar {
     /// For each measurement, everything up to the first time.

@@ -1,4 +1,4 @@
-//! How words are written in each format.
+//! Encoding of words in each format.
 
 use crate::pen::varint_length;
 
@@ -10,7 +10,7 @@ pub(crate) struct Wrapping {
     after: Vec<u8>,
 }
 
-/// How the word itself is written.
+/// Encoding of the word itself.
 #[derive(Clone, Debug)]
 pub(crate) enum Style {
     /// As it is.

@@ -1,4 +1,4 @@
-//! How batches are written: formats and their compression.
+//! Formats of batches, and their compression.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ impl Format {
         }
     }
 
-    /// Whether times in it can be in another unit than milliseconds, or be rounded to it.
+    /// Returns `true` if times in this format can be in a unit other than milliseconds, or be rounded to one.
     pub fn has_unit(self) -> bool {
         !matches!(self, Self::RemoteWrite | Self::ElasticBulk)
     }
@@ -99,7 +99,7 @@ impl std::fmt::Display for Format {
     }
 }
 
-/// How a batch is compressed.
+/// Compression of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Compression {

@@ -1,4 +1,4 @@
-//! What kinds of data there are.
+//! Kinds of data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub enum Kind {
     Logs,
     /// Spans, which form trees.
     Traces,
-    /// What happened, in the machine room and in business.
+    /// Occurrences in the machine room and in business.
     Events,
 }
 
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// What one record of it is called, in the plural.
+    /// Returns the noun for the records of this kind, in the plural.
     pub fn records(self) -> &'static str {
         match self {
             Self::Metrics => "points",

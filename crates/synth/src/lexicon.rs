@@ -17,7 +17,7 @@ pub(crate) enum Lexicon {
 }
 
 impl Lexicon {
-    /// How many words it has.
+    /// Returns the number of words.
     pub(crate) fn count(&self) -> u32 {
         match self {
             Self::Fixed(list) => list.len() as u32,

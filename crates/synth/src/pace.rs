@@ -1,10 +1,10 @@
-//! How far apart the times of records are, and whether that keeps the points of a series apart.
+//! Distances between the times of records, and whether they keep the points of a series apart.
 //!
-//! Some stores know a point by its series and its time, and keep one of two that have both in common. Batches
-//! of a run lie behind each other in time, each in a span of its own ([`Spec::span`]); within and between
-//! them a series comes again after as many records as there are series. So no two points are the same if
-//! these records take the unit of times at least, or if a batch has no series twice and spans begin on whole
-//! units.
+//! Some stores identify a point by its series and its time, and keep only one of two points that have both in
+//! common. Batches of a run follow each other in time, each in a span of its own ([`Spec::span`]); within and
+//! between them a series comes again after as many records as there are series. Therefore no two points are
+//! the same if these records take the unit of times at least, or if a batch has no series twice and spans
+//! begin on whole units.
 
 use crate::format::Format;
 use crate::kind::Kind;
@@ -47,7 +47,7 @@ impl Spec {
         }
     }
 
-    /// Whether those who take the format know a point by its series and its time.
+    /// Returns `true` if receivers of the format identify a point by its series and its time.
     pub fn knows_points_by_time(&self) -> bool {
         match self.format {
             Format::InfluxLine | Format::RemoteWrite => true,
@@ -56,8 +56,8 @@ impl Spec {
         }
     }
 
-    /// Whether no two records of a run by so many threads have the same series and time. Times of spans are
-    /// drawn, so that it takes nanoseconds to keep them apart, and nearly always does.
+    /// Returns `true` if no two records of a run with this many threads have the same series and time. Times
+    /// of spans are drawn, so that it takes nanoseconds to keep them apart, and nearly always does.
     pub fn keeps_points_apart(&self, threads: u32) -> bool {
         let (unit, step, gap) = (self.time_unit.nanos(), self.step(), u64::from(self.gap()));
         if self.kind == Kind::Traces {

@@ -22,7 +22,7 @@ impl Pen {
         self.at = 0;
     }
 
-    /// What is written.
+    /// Returns the bytes written so far.
     pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.at]
     }
@@ -106,7 +106,7 @@ impl Pen {
     }
 }
 
-/// How many bytes a varint takes: one for each seven bits.
+/// Returns the number of bytes that a varint takes: one for each seven bits.
 pub(crate) fn varint_length(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

@@ -195,7 +195,7 @@ fn write_decimal(number: u64, pen: &mut Pen) {
 /// Puts a program together. Texts are joined, and become part of the words that follow them.
 pub(crate) struct Builder<'a> {
     table: &'a Table,
-    /// How much longer the words of a column may become.
+    /// Number of bytes by which the words of a column may grow.
     spare: &'a dyn Fn(usize) -> usize,
     pieces: Vec<Piece>,
     text: Vec<u8>,

@@ -70,7 +70,7 @@ fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
 pub(crate) struct Replacement {
     hosts: u32,
     per_second_e9: u64,
-    /// How many replacements had been made when the names were last written; nobody's, before they were.
+    /// Number of replacements made when the names were last written; `None` before the first time.
     done: Option<u64>,
 }
 
@@ -80,12 +80,12 @@ impl Replacement {
         Self { hosts, per_second_e9: (churn * 1e9).round() as u64, done: None }
     }
 
-    /// Whether any host is ever replaced.
+    /// Returns `true` if any host is ever replaced.
     pub(crate) fn is_on(&self) -> bool {
         self.per_second_e9 > 0
     }
 
-    /// How many replacements there have been since the epoch, `now` being nanoseconds since then.
+    /// Returns the number of replacements since the epoch; `now` is in nanoseconds since then.
     fn count(&self, now: u64) -> u64 {
         // Of what stands in `count` the host that is replaced first is number 0: it changes with each whole
         // round.
@@ -106,7 +106,7 @@ impl Replacement {
     }
 }
 
-/// How often `host` has been replaced after `count` replacements.
+/// Returns the number of times that `host` has been replaced after `count` replacements.
 fn generation(count: u64, host: u32, hosts: u32) -> u64 {
     (count + u64::from(hosts - 1 - host)) / u64::from(hosts)
 }

@@ -11,7 +11,7 @@ pub(crate) struct Slots {
     width: usize,
     bytes: Vec<u8>,
     dress: Wrapping,
-    /// What a word is put together in; kept for its memory.
+    /// Buffer in which a word is put together, kept for its memory.
     scratch: Vec<u8>,
 }
 

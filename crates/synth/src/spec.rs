@@ -1,4 +1,4 @@
-//! What the data look like.
+//! Specification of the data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,15 @@ use crate::draw::TYPE_NAMES;
 use crate::format::{Compression, Format};
 use crate::kind::Kind;
 
-/// What the data of one kind look like and how they are written. [`Spec::default`] is columnar metrics as the
-/// scripts of Arc make them.
+/// Data of one kind, and their format. [`Spec::default`] is columnar metrics as the scripts of Arc make them.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// What kind of data.
+    /// Kind of data.
     pub kind: Kind,
-    /// How they are written.
+    /// Format of a batch.
     pub format: Format,
-    /// How a batch is compressed.
+    /// Compression of a batch.
     pub compression: Compression,
     /// The measurement (table, index) that the records go to; without it that of the kind's scripts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,8 +83,7 @@ impl Default for Spec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// Those that Arc's guide to load tests describes: for metrics seven types of them, one value for each
-    /// record.
+    /// Columns that Arc's guide to load tests describes: for metrics seven types, one value for each record.
     #[default]
     Seed,
     /// For metrics: what the script sends, three shares of use of a host's processor, memory or disk, one of
@@ -147,8 +145,8 @@ impl TimeUnit {
         }
     }
 
-    /// What receivers of line protocol at this path call it. InfluxDB 1 takes `us`, and any other name that
-    /// it does not know, without a word for nanoseconds.
+    /// Returns the name of the unit for receivers of line protocol at this path. InfluxDB 1 takes `us`, and
+    /// any other name that it does not know, for nanoseconds, without an error.
     pub fn precision_at(self, path: &str) -> &'static str {
         if self == Self::Us && is_of_influxdb_1(path) { "u" } else { self.name() }
     }
@@ -164,13 +162,13 @@ impl TimeUnit {
     }
 }
 
-/// Whether a path, or a whole URL, is that of InfluxDB 1 to write to.
+/// Returns `true` if a path, or a whole URL, is InfluxDB 1's endpoint for writes.
 fn is_of_influxdb_1(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.ends_with("/write") && !path.ends_with("/api/v2/write")
 }
 
-/// The unit that a path, or a whole URL, says its times to be in.
+/// Returns the unit of times that a path, or a whole URL, names.
 pub fn precision_in(path: &str) -> Option<&str> {
     let (_, query) = path.split_once('?')?;
     query.split('&').find_map(|pair| pair.strip_prefix("precision="))
@@ -181,9 +179,9 @@ pub fn precision_in(path: &str) -> Option<&str> {
 pub struct Problem {
     /// The field of the spec that it is about.
     pub field: &'static str,
-    /// What is wrong; one line, no full stop.
+    /// Description of the problem; one line, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// Factors of the lengths before, during and after the campaign, in hundredths.
     pub hint: String,
 }
 
@@ -250,12 +248,11 @@ impl Spec {
         }
     }
 
-    /// Whether receivers at this path read times in the unit in which they are written. Those of line
-    /// protocol take times for nanoseconds unless the path says another unit; all other formats say it
-    /// themselves.
+    /// Checks that receivers at this path read times in the unit in which they are written. Receivers of line
+    /// protocol assume nanoseconds unless the path names another unit; all other formats carry the unit.
     ///
     /// # Errors
-    /// They read another unit.
+    /// The receivers read another unit.
     pub fn check_path(&self, path: &str) -> Result<(), Problem> {
         if self.format != Format::InfluxLine {
             return Ok(());

@@ -18,7 +18,7 @@ pub struct Synthesizer {
     pen: Pen,
 }
 
-/// What is in a batch.
+/// Size of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// Points, lines, spans or events.

@@ -20,14 +20,14 @@ pub(crate) struct Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// Whether it is one of those by which records are told apart and grouped (a tag, a label).
+    /// `true` if records are told apart and grouped by this column (a tag, a label).
     pub(crate) is_tag: bool,
-    /// Whether it is written: others are only drawn.
+    /// `true` if the column is written: others are only drawn.
     pub(crate) is_written: bool,
     pub(crate) cells: Cells,
 }
 
-/// What a column has, for each row.
+/// Values of a column, one for each row.
 #[derive(Clone, Debug)]
 pub(crate) enum Cells {
     /// The number of a word.
@@ -61,7 +61,7 @@ impl Table {
         table
     }
 
-    /// How many records it has.
+    /// Returns the number of records.
     pub(crate) fn rows(&self) -> usize {
         self.times.len()
     }

@@ -1,4 +1,4 @@
-//! What batches cost, to be run under `perf stat`: this file measures nothing itself.
+//! Load for measuring the cost of batches under `perf stat`: this file measures nothing itself.
 //!
 //! ```sh
 //! cargo test --release -p plimsoll-synth --test speed --no-run

@@ -106,7 +106,7 @@ struct Place {
     http: Option<Endpoint>,
 }
 
-/// What a thread of the server does.
+/// The task of a thread of the server.
 struct CacheDuty<O> {
     setup: Arc<Setup>,
     open: Arc<O>,

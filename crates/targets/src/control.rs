@@ -42,9 +42,9 @@ const STOP_POLL: Nanos = Nanos::from_millis(50);
 pub struct ControlOptions {
     /// The address; port 0 takes a free one.
     pub listen: Endpoint,
-    /// Who may use it.
+    /// Clients that may use it.
     pub access: Access,
-    /// What it is for, as its thread is called and messages name it.
+    /// Purpose of the port, which names its thread and appears in messages.
     pub name: &'static str,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-/// What answers requests.
+/// The function that answers requests.
 pub type Answer = Box<dyn FnMut(&ControlRequest) -> ControlReply + Send>;
 
 /// A running server. It ends when this is dropped.

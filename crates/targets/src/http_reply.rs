@@ -1,4 +1,4 @@
-//! What the HTTP APIs of the targets have in common: replies, and the decoding of what stands in a path.
+//! Replies and percent-decoding of paths, which the HTTP APIs of the targets share.
 
 use std::borrow::Cow;
 

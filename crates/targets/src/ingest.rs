@@ -106,7 +106,7 @@ impl Drop for IngestServer {
     }
 }
 
-/// What a thread of the server does.
+/// The task of a thread of the server.
 struct IngestDuty<O> {
     setup: Arc<Setup>,
     open: Arc<O>,

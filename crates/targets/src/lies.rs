@@ -1,10 +1,11 @@
-//! What a server does wrongly on purpose.
+//! Deliberate errors of a server.
 
 /// A share of what a server is asked for is treated wrongly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lies<K> {
-    /// How.
+    /// The way in which they are treated wrongly.
     pub kind: K,
-    /// How many, 0 to 1. Which ones depends on the seed and on their numbers alone.
+    /// Share of what is asked for, 0 to 1. The seed and the number of each request alone decide which are
+    /// hit.
     pub share: f64,
 }

@@ -9,15 +9,15 @@ use std::thread::{Builder, JoinHandle};
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 
-/// What each thread of a server does.
+/// The task of each thread of a server.
 pub(crate) trait ThreadTask: Send + Sync + 'static {
     /// Where to listen; once the first thread listens, with the ports that it was given.
     type Place: Clone + Send + 'static;
-    /// What a thread that listens needs to serve. It stays on its thread.
+    /// State that a listening thread needs to serve. It stays on its thread.
     type Ready;
     /// Why a thread cannot listen.
     type Error: From<NoThread> + Send + 'static;
-    /// What a thread gives back at its end.
+    /// The result of a thread, returned at its end.
     type Ended: Default + Send + 'static;
 
     /// Listens on `place`; gives the same with the ports that were found.

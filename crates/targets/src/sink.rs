@@ -39,7 +39,7 @@ use worker::Worker;
 
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 
-/// What a thread gives back at its end.
+/// The result of a thread, returned at its end.
 type Ended = (Tally, FinishedSheet);
 
 /// A running sink. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
@@ -51,9 +51,8 @@ pub struct Sink {
     threads: ServerThreads<Ended>,
 }
 
-/// What a sink did. The identity
-/// `counter = replied + rejections + garbage + statuses + dropped + resets + refusals + abandoned` always
-/// holds.
+/// The report of a sink. The identity `counter = replied + rejections + garbage + statuses + dropped + resets
+/// + refusals + abandoned` always holds.
 #[derive(Debug, Default)]
 pub struct SinkReport {
     /// Requests that were read as a whole.
@@ -152,7 +151,7 @@ impl Drop for Sink {
     }
 }
 
-/// What a thread of the sink does.
+/// The task of a thread of the sink.
 struct SinkDuty<O> {
     setup: Arc<Setup>,
     open: Arc<O>,

@@ -2,7 +2,7 @@
 
 use crate::http2::Reply;
 
-/// How the end of a body is told. In HTTP/2 the last frame tells it, whatever stands here.
+/// The way in which the end of a body is signalled. In HTTP/2 the last frame signals it, with any framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `content-length`.
@@ -23,7 +23,7 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// Body.
     pub body: Vec<u8>,
-    /// How the end of the body is told.
+    /// Signal for the end of the body.
     pub framing: Framing,
     /// `100 Continue` responses before it.
     pub interim: u32,

@@ -32,13 +32,14 @@ const ECONNREFUSED: i32 = 111;
 const ENDLESS_PIECE: usize = 4096;
 const ENDLESS_PERIOD: Nanos = Nanos::from_micros(100);
 
-/// What is neither HTTP/1.1 nor, because of the length that it announces, an HTTP/2 frame.
+/// Bytes that are neither HTTP/1.1 nor, because of the length that they announce, an HTTP/2 frame.
 const GARBAGE: &[u8] = b"\x16\x03 no HTTP here\r\n\r\n";
 
-/// So many waits in a row that neither move time nor find an event are a loop that will never end.
+/// Limit of consecutive waits that neither move time nor find an event. Beyond it the caller is in an endless
+/// loop.
 const IDLE_WAITS_MAX: u32 = 1_000_000;
 
-/// What is still to happen in a world.
+/// An event that is still to happen in a world.
 #[derive(Debug)]
 enum Happening {
     /// The answer to a connect call arrives.
@@ -63,7 +64,7 @@ enum Happening {
     Errand(usize),
 }
 
-/// What travels over a connection.
+/// A message that travels over a connection.
 #[derive(Debug)]
 enum Message {
     Data(Vec<u8>),

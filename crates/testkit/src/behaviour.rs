@@ -1,4 +1,4 @@
-//! What one simulated server does, as a value.
+//! The behaviour of one simulated server, as a value.
 
 use plimsoll_core::Nanos;
 
@@ -11,7 +11,7 @@ use crate::law::Law;
 pub struct Pause {
     /// When it begins.
     pub at: Nanos,
-    /// How long it lasts.
+    /// Duration.
     pub length: Nanos,
 }
 
@@ -21,13 +21,14 @@ impl Pause {
         self.at + self.length
     }
 
-    /// Whether the process stands still at `instant`.
+    /// Returns `true` if the process stands still at `instant`.
     pub fn holds(self, instant: Nanos) -> bool {
         self.at <= instant && instant < self.end()
     }
 }
 
-/// How many requests a server works on at once. Waiting requests are served in the order of their arrival.
+/// Limit on the requests that a server works on at once. Waiting requests are served in the order of their
+/// arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concurrency {
     /// Any number: no request waits for another.
@@ -45,28 +46,28 @@ pub enum Concurrency {
 pub struct SlowAccept {
     /// Probability per connection.
     pub probability: f64,
-    /// How much later the server begins to read.
+    /// Time between establishing the connection and the server's first read.
     pub delay: Nanos,
 }
 
-/// How a server speaks HTTP/2 (RFC 9113).
+/// HTTP/2 (RFC 9113) as a server speaks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2 {
-    /// Whether it does when a client begins with the preface; else it takes the preface for a bad HTTP/1.1
-    /// request.
+    /// `true` if the server speaks HTTP/2 with a client that begins with the preface; `false` if it takes the
+    /// preface for a bad HTTP/1.1 request.
     pub spoken: bool,
     /// Streams that may be open at once on a connection (SETTINGS_MAX_CONCURRENT_STREAMS); more are refused.
     /// `None` sets no limit.
     pub max_streams: Option<u32>,
 }
 
-/// What goes wrong, by seeded probability. Of the faults of a request at most one happens, so the
-/// probabilities of `statuses`, `drop_reply`, `reset`, `close_before_reply`, `truncated_body`, `excess_body`,
-/// `garbage`, `endless_head` and `refuse_stream` must not sum up to more than one.
+/// Faults, by seeded probability. Of the faults of a request at most one happens, so the probabilities of
+/// `statuses`, `drop_reply`, `reset`, `close_before_reply`, `truncated_body`, `excess_body`, `garbage`,
+/// `endless_head` and `refuse_stream` must not sum up to more than one.
 ///
 /// Where HTTP/1.1 can only spoil the connection, HTTP/2 spoils the stream: that holds for `drop_reply`,
-/// `reset`, `truncated_body` and `excess_body`. Streams that a close or a broken connection takes with it are
-/// not answered.
+/// `reset`, `truncated_body` and `excess_body`. Streams that end with a closed or broken connection are not
+/// answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Answer with one of these statuses instead.
@@ -90,7 +91,7 @@ pub struct Faults {
     pub refuse_stream: f64,
     /// Close every connection after this many replies; `announce_close` says whether the last reply tells.
     pub close_after: Option<u64>,
-    /// Whether the reply before a close has `connection: close`. In HTTP/2 GOAWAY comes with it, and the
+    /// `true` if the reply before a close has `connection: close`. In HTTP/2 GOAWAY comes with it, and the
     /// connection is closed when the streams before it have ended; without an announcement it is closed at
     /// once.
     pub announce_close: bool,
@@ -102,21 +103,21 @@ pub struct Faults {
     pub slow_accept: Option<SlowAccept>,
 }
 
-/// What one simulated server does. The default answers `200` with an empty body after no time.
+/// The behaviour of one simulated server. The default answers `200` with an empty body after no time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
-    /// How long the work on a request takes.
+    /// Law of the service time of a request.
     pub service: Law,
-    /// How many requests it works on at once.
+    /// Limit on the requests that are worked on at once.
     pub concurrency: Concurrency,
     /// When it stands still. Work that is under way goes on afterwards; the kernel keeps accepting and
     /// receiving.
     pub pauses: Vec<Pause>,
-    /// What a good response is.
+    /// The good response.
     pub answer: Answer,
-    /// What goes wrong.
+    /// Faults and their probabilities.
     pub faults: Faults,
-    /// How it speaks HTTP/2.
+    /// HTTP/2 settings.
     pub http2: Http2,
 }
 

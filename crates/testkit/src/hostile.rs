@@ -41,7 +41,7 @@ use crate::http2::frame::put_frame;
 pub struct Suite {
     /// The name of the protocol, or of the kind of answers.
     pub name: &'static str,
-    /// How the server tells requests apart.
+    /// Way in which the server finds the end of a request.
     pub speaks: Speaks,
     /// The command that is run against it.
     pub command: Command,
@@ -54,7 +54,7 @@ pub struct Suite {
     pub cases: Vec<Case>,
 }
 
-/// How a server finds the end of a request.
+/// The way in which a server finds the end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
     /// A head that ends with an empty line, and as many bytes as its content-length says.

@@ -19,10 +19,10 @@ use frame::{
 
 pub(crate) use frame::{INTERNAL_ERROR, NO_ERROR, REFUSED_STREAM};
 
-/// What a client says first (RFC 9113 section 3.4).
+/// Connection preface of a client (RFC 9113 section 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What was heard from the client.
+/// An event from the client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     /// A whole request.
@@ -52,13 +52,13 @@ pub(crate) struct Reply {
 
 #[derive(Debug)]
 struct Stream {
-    /// What the client may still be sent.
+    /// Flow-control window for DATA to the client, in bytes.
     window: i64,
-    /// What the client may still send.
+    /// Flow-control window for DATA from the client, in bytes.
     room: i64,
     /// The request, until it is whole.
     request: Option<Request>,
-    /// What is left of the reply, once it has begun.
+    /// Rest of the reply, once it has begun.
     rest: Option<Rest>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Http2 {
     max_streams: u32,
     /// The highest stream that the client opened.
     highest: u32,
-    /// Whether the client's first SETTINGS came.
+    /// Set when the client's first SETTINGS has come.
     settled: bool,
     initial_window: i64,
     frame_bytes: usize,
@@ -142,12 +142,12 @@ impl Http2 {
         std::mem::take(&mut self.sent)
     }
 
-    /// Whether a stream up to `last` is neither answered nor reset.
+    /// Returns `true` if a stream up to `last` is neither answered nor reset.
     pub(crate) fn has_open_until(&self, last: u32) -> bool {
         self.streams.range(..=last).next().is_some()
     }
 
-    /// Whether the stream is neither answered nor reset.
+    /// Returns `true` if the stream is neither answered nor reset.
     pub(crate) fn is_open(&self, stream: u32) -> bool {
         self.streams.contains_key(&stream)
     }
@@ -442,8 +442,9 @@ impl Http2 {
 }
 
 impl Request {
-    /// Whether this is a HEAD request, and how it would read in HTTP/1.1. `None` if pseudo-fields are
-    /// missing, late or double, or the body is not as long as announced (RFC 9113 section 8.1.1 and 8.3.1).
+    /// Returns whether this is a HEAD request, and its text as it would read in HTTP/1.1. Returns `None` if
+    /// pseudo-fields are missing, late or double, or if the body is not as long as announced (RFC 9113
+    /// sections 8.1.1 and 8.3.1).
     fn text(&self) -> Option<(bool, Vec<u8>)> {
         let mut names = self.fields.iter().map(|(name, _)| name.starts_with(b":"));
         if !names.by_ref().skip_while(|pseudo| *pseudo).all(|pseudo| !pseudo) {

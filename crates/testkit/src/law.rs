@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Random};
 
-/// How long a server works on a request.
+/// The law of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
     /// Always the same.

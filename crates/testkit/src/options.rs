@@ -14,7 +14,7 @@ use crate::truth::TruthLog;
 pub struct SimOptions {
     /// Seed of every random choice. World `i` uses the streams of `seed + i`.
     pub seed: u64,
-    /// What the clock shows at first. Not zero, so that instants and spans since the start cannot be
+    /// First reading of the clock. It is not zero, so that instants and spans since the start cannot be
     /// confused.
     pub start: Nanos,
     /// Unix time when the clock shows `start`.
@@ -25,16 +25,17 @@ pub struct SimOptions {
     pub segment_bytes: usize,
     /// Time between the segments of one connection.
     pub segment_gap: Nanos,
-    /// Whether segments of a connection that were not read yet are reported as one event (as epoll and `recv`
-    /// do) or each as its own (as io_uring's multishot receive does).
+    /// `true` to report the unread segments of a connection as one event, as epoll and `recv` do; `false` to
+    /// report each as its own, as io_uring's multishot receive does.
     pub coalesce: bool,
-    /// Whether received bytes carry the time of their arrival, or that of the pass that sees them.
+    /// `true` if received bytes carry the time of their arrival; `false` for the time of the pass that sees
+    /// them.
     pub receive_stamps: bool,
-    /// How much too early the receive stamps are.
+    /// Error of the receive stamps: they are too early by this much.
     pub stamp_error: Nanos,
-    /// How much later than asked a wait returns if it blocked and did not spin.
+    /// Lateness of a wait that blocked and did not spin.
     pub overshoot: Nanos,
-    /// What the kernel takes for one send.
+    /// Time that the kernel takes for one send.
     pub send_time: Nanos,
     /// Probability that the thread is interrupted after a send of a flush, and for how long it is.
     pub interruption: (f64, Nanos),
@@ -47,11 +48,11 @@ pub struct SimOptions {
     pub no_descriptor: f64,
     /// Connections that may be open at once; beyond it a connect call finds no descriptor.
     pub descriptors: usize,
-    /// Whether the truth log keeps the bytes of requests.
+    /// `true` if the truth log keeps the bytes of requests.
     pub keep_requests: bool,
     /// The servers.
     pub servers: Vec<(Endpoint, Behaviour)>,
-    /// What is done at certain instants beside the world, such as steering the run.
+    /// Actions at certain instants beside the world, such as steering the run.
     pub timed_actions: Vec<TimedAction>,
 }
 
@@ -61,7 +62,7 @@ pub struct SimOptions {
 pub struct TimedAction {
     /// When, on the clock of the worlds.
     pub at: Nanos,
-    /// What; given that instant.
+    /// The action; it is given that instant.
     pub run: Arc<dyn Fn(Nanos) + Send + Sync>,
 }
 
@@ -106,7 +107,7 @@ impl Default for SimOptions {
 pub struct SimOpen {
     options: Arc<SimOptions>,
     truth: TruthLog,
-    /// How many worlds each worker has opened.
+    /// Number of worlds that each worker has opened.
     opened: Arc<Mutex<Vec<u32>>>,
 }
 

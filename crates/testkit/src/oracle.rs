@@ -1,4 +1,4 @@
-//! What has to come out: closed formulas and test statistics.
+//! Expected results: closed formulas and test statistics.
 
 use plimsoll_core::{Nanos, Rate};
 
@@ -94,7 +94,7 @@ pub fn index_of_dispersion(counts: &[u64]) -> f64 {
     squares / (n - 1.0) / mean
 }
 
-/// How many of `times` fall into each of the whole windows of `[0, span)`.
+/// Counts how many of `times` fall into each of the whole windows of `[0, span)`.
 pub fn counts_per_window(times: impl IntoIterator<Item = Nanos>, window: Nanos, span: Nanos) -> Vec<u64> {
     let mut counts = vec![0; (span.0 / window.0) as usize];
     for at in times {

@@ -10,9 +10,9 @@ pub struct Recognised {
     pub length: usize,
     /// Bytes of the body.
     pub body: usize,
-    /// Whether the method is HEAD, so that the response has no body.
+    /// `true` if the method is HEAD, so that the response has no body.
     pub head_request: bool,
-    /// Whether the client wants the connection closed after the response.
+    /// `true` if the client wants the connection closed after the response.
     pub close: bool,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Server {
     busy_until: BinaryHeap<Reverse<Nanos>>,
 }
 
-/// How far a server is with a connection.
+/// The state of a connection on the server's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkState {
     /// Takes and answers requests.
@@ -68,12 +68,12 @@ pub(crate) enum Farewell {
     AfterAllUntil(u32),
 }
 
-/// What a server will do with a request, and when.
+/// A server's decision on a request, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) action: Action,
     pub(crate) at: Nanos,
-    /// Whether the connection is closed after a reply, and whether the reply says so.
+    /// Set to close the connection after a reply; `announce` says whether the reply announces it.
     pub(crate) close: bool,
     pub(crate) announce: bool,
 }

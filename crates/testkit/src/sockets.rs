@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_driver::{ConnId, ListenerId, SystemError};
 
-/// How far a connection is, as its owner sees it.
+/// The state of a connection as its owner sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// The slot is empty.
@@ -20,7 +20,7 @@ pub(crate) enum State {
     Lingering,
 }
 
-/// Who is at the other end.
+/// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// Nobody yet.
@@ -37,9 +37,9 @@ pub(crate) struct Socket {
     generation: u32,
     pub(crate) state: State,
     pub(crate) peer: Peer,
-    /// What the owner has written since the last flush.
+    /// Bytes that the owner has written since the last flush.
     pub(crate) outbox: Vec<u8>,
-    /// What was queued before, and not taken by the network yet.
+    /// Bytes that were flushed, and not taken by the network yet.
     pub(crate) queued: Vec<u8>,
     pub(crate) dirty: bool,
     /// The send buffer is full: the rest goes out at a later time that is on the timeline.

@@ -1,4 +1,4 @@
-//! What is still to happen, in order.
+//! The queue of future events, in order of time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

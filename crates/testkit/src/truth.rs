@@ -1,11 +1,11 @@
-//! What the simulated servers really did.
+//! The truth log: the requests that the simulated servers received, and their actions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
 
-/// What a server decided to do with a request.
+/// A server's decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Answered with a whole response of this status.
@@ -47,7 +47,7 @@ pub struct Truth {
     /// When the server carried out the action: handed over the whole response, closed or reset. `None` if it
     /// never did, or if the client had gone or had reset the stream by then.
     pub replied: Option<Nanos>,
-    /// What it did, or would have done.
+    /// Action that the server took, or would have taken.
     pub action: Action,
     /// The request's bytes, if [`SimOptions::keep_requests`](crate::SimOptions::keep_requests) asked for
     /// them. One of HTTP/2 is written as if it were of HTTP/1.1: `GET /path HTTP/2`, `host` for `:authority`,
@@ -68,17 +68,17 @@ impl TruthLog {
         entries
     }
 
-    /// How many requests were received.
+    /// Returns the number of requests received.
     pub fn len(&self) -> usize {
         self.lock().values().map(Vec::len).sum()
     }
 
-    /// Whether no request was received.
+    /// Returns `true` if no request was received.
     pub fn is_empty(&self) -> bool {
         self.lock().values().all(Vec::is_empty)
     }
 
-    /// How many requests met with an action that `matches`.
+    /// Counts the requests whose action `matches`.
     pub fn count(&self, matches: impl Fn(Action) -> bool) -> usize {
         self.lock().values().flatten().filter(|truth| matches(truth.action)).count()
     }

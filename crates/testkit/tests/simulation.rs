@@ -34,7 +34,7 @@ fn first_event(until: Nanos) -> Wait {
     Wait { until, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO }
 }
 
-/// What came, with the bytes copied out.
+/// An event, with the bytes copied out.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Connected,

@@ -66,7 +66,7 @@ impl Frame {
     }
 }
 
-/// How the connection ended, if it did.
+/// State of the connection: open, or its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Open,
@@ -156,7 +156,7 @@ impl Talk {
         std::mem::take(&mut self.frames)
     }
 
-    /// What came on a stream: the header block, the content, and when it ended.
+    /// Returns the reply on a stream: the header block, the content, and when it ended.
     fn reply(&self, stream: u32) -> (Vec<u8>, Vec<u8>, Option<Nanos>) {
         let of_stream = || self.frames.iter().filter(|frame| frame.stream == stream);
         let part = |kind| of_stream().filter(|f| f.kind == kind).flat_map(|f| f.payload.clone()).collect();

@@ -40,16 +40,16 @@ pub const MISSING_TEXT: &str = "Get failed: not found";
 /// Bytes of a length.
 const LENGTH_BYTES: usize = 4;
 
-/// What a request asks for.
+/// The operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Nothing: whether the server answers.
+    /// Checks whether the server answers.
     Ping,
-    /// To store a value under a key.
+    /// Stores a value under a key.
     Put,
-    /// The value of a key.
+    /// Reads the value of a key.
     Get,
-    /// To forget a key, which need not be there.
+    /// Deletes a key, which need not exist.
     Delete,
 }
 
@@ -64,7 +64,7 @@ impl Operation {
         }
     }
 
-    /// The first byte of its requests.
+    /// Returns the first byte of its requests.
     const fn code(self) -> u8 {
         match self {
             Self::Ping => 0,
@@ -84,7 +84,7 @@ impl Operation {
         }
     }
 
-    /// The name in the protocol, and in the error texts of the real server.
+    /// Returns the name in the protocol, and in the error texts of the real server.
     const fn word(self) -> &'static str {
         match self {
             Self::Ping => "PING",
@@ -95,7 +95,7 @@ impl Operation {
     }
 }
 
-/// The first byte of a reply.
+/// The kind of a reply, given by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Pong,
@@ -137,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// Whether it can be the reply to such a request.
+    /// Returns `true` if it can be the reply to such a request.
     const fn answers(self, operation: Operation) -> bool {
         match self {
             Self::Pong => matches!(operation, Operation::Ping),
@@ -148,13 +148,13 @@ impl Kind {
         }
     }
 
-    /// Whether a length and as many bytes follow.
+    /// Returns `true` if a length and as many bytes follow.
     const fn has_content(self) -> bool {
         matches!(self, Self::Value | Self::Error)
     }
 }
 
-/// The number at the front of `bytes`, if it is whole.
+/// Reads the number at the front of `bytes`; `None` if it is not whole.
 #[inline]
 fn number(bytes: &[u8]) -> Option<u32> {
     bytes.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))

@@ -33,7 +33,7 @@ pub use memo::{HeadMemo, RequestMemo};
 pub use request::{Request, RequestServer};
 pub use response::{Capture, PendingRequest, Response, ResponseClient};
 
-/// What a peer may make a connection hold or wait for.
+/// Limits of what a peer may make a connection hold or wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes of one head, from the first byte of its start line to its empty line. It also bounds

@@ -26,29 +26,29 @@ pub struct CacheLoad {
     pub server: String,
     /// Name of the cache.
     pub cache: String,
-    /// How it is asked.
+    /// API through which the cache is accessed.
     pub api: Api,
-    /// What is asked for.
+    /// Operations of an iteration.
     pub mix: Mix,
-    /// Which keys.
+    /// Pattern of the keys.
     pub keys: KeyPattern,
     /// Bytes of a key; `None`: as short as they come.
     pub key_size: Option<u32>,
     /// Bytes of a value, as `fill` in a template has them: `100`, `100-2000`, `exp:500`.
     pub value_size: String,
-    /// Whether a GET has to have the value that was put.
+    /// `true` if a GET has to return the value that was put.
     pub verify: bool,
     /// Iterations, connections and rate that are part of the workload: flags replace them.
     pub size: Size,
-    /// Whether it is said how many iterations there are per second, by the size or by flags that replace it.
+    /// `true` if the size, or a flag that replaces it, sets a number of iterations per second.
     pub is_paced: bool,
     /// Iterations that may be under way at the same time, at most.
     pub at_once: u64,
-    /// What has to hold.
+    /// Performance targets that the run has to meet.
     pub targets: Targets,
 }
 
-/// How a cache is asked. Whichever it is, keys and values are the same.
+/// API of a cache. Keys and values are the same for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Api {
     /// By its protocol of framed TCP.
@@ -58,7 +58,7 @@ pub enum Api {
     Http(String),
 }
 
-/// How much there is of it.
+/// Size of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Iterations, if they are limited.
@@ -96,7 +96,7 @@ impl Preset {
         }
     }
 
-    /// How much it is.
+    /// Returns the size of the load.
     pub const fn size(self) -> Size {
         let (iterations, connections, rate) = match self {
             Self::Max => (50_000, 200, None),
@@ -108,7 +108,7 @@ impl Preset {
     }
 }
 
-/// What has to hold.
+/// Performance targets of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Targets {
     /// Nothing.
@@ -121,7 +121,7 @@ pub enum Targets {
     Carbon,
 }
 
-/// What one iteration asks for.
+/// Operations that one iteration performs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mix {
     /// A PUT, and then a GET of the same key.
@@ -130,14 +130,14 @@ pub enum Mix {
     Weighted(Vec<(Operation, u32)>),
 }
 
-/// What a cache is asked for.
+/// Operation on a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// To store a value.
+    /// Stores a value.
     Put,
-    /// For a value.
+    /// Reads a value.
     Get,
-    /// To forget a value.
+    /// Deletes a value.
     Delete,
 }
 
@@ -164,13 +164,13 @@ pub enum KeyPattern {
     Zipf(Option<u64>, u32),
 }
 
-/// What a GET has to come to.
+/// Requirement on the result of a GET.
 enum Wanted {
-    /// Whether there is a value or not.
+    /// A value or none.
     Anything,
     /// Any value.
     Found,
-    /// A value that begins so.
+    /// A value with this prefix.
     Begins(String),
     /// This value.
     Is(String),
@@ -257,12 +257,12 @@ impl KeyPattern {
         }
     }
 
-    /// Whether each rendering within an iteration is another one.
+    /// Returns `true` if every rendering draws a new key, even within an iteration.
     const fn is_drawn(self) -> bool {
         matches!(self, Self::Random(_) | Self::Zipf(..))
     }
 
-    /// Whether two iterations that are under way may have the same key, so that one reads what the other has
+    /// Returns `true` if two iterations in flight may have the same key, so that one reads what the other has
     /// put.
     fn is_shared(self, at_once: u64) -> bool {
         match self {
@@ -480,7 +480,7 @@ impl CacheLoad {
         ))
     }
 
-    /// What is to be known of the targets before the load.
+    /// Returns a note about the targets for the user to read before the load, if there is one.
     pub fn note(&self) -> Option<String> {
         let is_closed = self.targets == Targets::Carbon && !self.is_paced && self.at_once < u64::MAX;
         is_closed.then(|| {

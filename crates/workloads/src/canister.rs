@@ -41,7 +41,7 @@ impl Api {
 pub enum Argument {
     /// These bytes, hexadecimal.
     Hex(String),
-    /// So many bytes (`1KB`), other ones each time if they are random.
+    /// This many bytes (`1KB`). If the second field is `true`, they are random and differ in every call.
     Size(String, bool),
 }
 
@@ -54,17 +54,17 @@ pub struct CanisterLoad {
     pub api: Api,
     /// The canister, as text.
     pub canister: String,
-    /// Whether it is updated, or queried.
+    /// `true` for update calls, `false` for queries.
     pub updates: bool,
     /// Its method.
     pub method: String,
     /// The argument.
     pub argument: Argument,
-    /// Whether each message has a nonce; `None`: updates have one.
+    /// `true` if each message has a nonce. `None`: only updates have one.
     pub nonce: Option<bool>,
     /// The file with the key that signs; `None`: nobody signs.
     pub pem_file: Option<String>,
-    /// How long messages are valid, if not as long as usual.
+    /// Validity of a message, if it is not the usual one.
     pub expiry: Option<String>,
     /// Threads per worker that sign ahead.
     pub signers: u32,

@@ -9,19 +9,19 @@ use crate::WorkloadError;
 const ITEMS: &str = "items";
 /// The variable with the id of an item.
 const ID: &str = "id";
-/// What the id is where the server has none to give.
+/// Value of [`ID`] if the server has no id to give.
 const NO_ID: &str = "none";
-/// What changes of an item, before its request.
+/// The variable with the changes to an item, set before its request.
 const CHANGES: &str = "changes";
 /// An item as the server has it.
 const ITEM: &str = "item";
 /// Items of one request, at most.
 pub const LARGEST_BULK: u32 = 100_000;
 
-/// What an item is unless something else is said.
+/// Default template of an item.
 const PRODUCT: &str = "{\"name\":\"lg_${sequence}_${random_int(0,4294967295)}\",\
     \"price\":${random_int(100,4999)}.99,\"category\":\"${pick(Electronics,Books,Clothing,Sports,Home,Beauty,Toys,Games,Health,Automotive)}\"}";
-/// What changes of one.
+/// Default template of the changes to an item.
 const PRODUCT_CHANGES: &str = "{\"price\":${random_int(100,4999)}.99}";
 
 /// A workload on a REST resource.
@@ -35,17 +35,17 @@ pub struct CrudLoad {
     pub read_path: String,
     /// The resource.
     pub model: Model,
-    /// What is done.
+    /// Operations of the load.
     pub mode: Mode,
-    /// How items are changed.
+    /// Requests that change an item.
     pub update: Update,
-    /// How much of it.
+    /// Size of the load.
     pub size: Size,
     /// Items that are created before the load, to be read, changed and deleted.
     pub preseed: u64,
 }
 
-/// How much there is of it.
+/// Size of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Operations, or items where they are created in bulk; `None`: as long as the run lasts.
@@ -61,15 +61,15 @@ pub struct Size {
 pub struct Model {
     /// Path of the collection, without a slash at its end: `/api/products`.
     pub path: String,
-    /// What is sent to create an item: a template of a JSON object.
+    /// Template of the JSON object that creates an item.
     pub payload: String,
-    /// What changes of an item: a template of a JSON object.
+    /// Template of a JSON object with the changes to an item.
     pub changes: String,
-    /// Where its id is in what the server answers to its creation: a JSON Pointer.
+    /// JSON Pointer to the id in the server's response to a creation.
     pub id: String,
 }
 
-/// What is done.
+/// Operations of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Items are created, one by one.
@@ -80,20 +80,20 @@ pub enum Mode {
     Random(Shares, u32),
 }
 
-/// How often something is done, beside the others.
+/// Relative frequencies of the operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// An item, or a bulk of them, is created.
+    /// Creating an item, or a bulk of them.
     pub create: u32,
-    /// The path is read.
+    /// Reading the path.
     pub read: u32,
-    /// An item is changed.
+    /// Changing an item.
     pub update: u32,
-    /// An item is deleted.
+    /// Deleting an item.
     pub delete: u32,
 }
 
-/// How an item is changed.
+/// Requests that change an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Update {
     /// PUT with the whole item, as the server had it, and what changes.
@@ -105,7 +105,7 @@ pub enum Update {
     Patch,
 }
 
-/// What a step of the plan does, as its name says.
+/// Operation of a step of the plan, named at the start of the step's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Creates items.
@@ -139,7 +139,7 @@ impl Operation {
         }
     }
 
-    /// What a step of a plan of this workload does.
+    /// Returns the operation of the step with this name; `None` if the name begins with no operation.
     pub fn of_step(name: &str) -> Option<Self> {
         let first = name.split([',', ' ']).next()?;
         Self::ALL.into_iter().find(|operation| operation.name() == first)
@@ -283,7 +283,7 @@ impl CrudLoad {
         }
     }
 
-    /// Whether reads have connections of their own, as many as the leader has.
+    /// Returns `true` if reads have connections of their own, as many as the leader has.
     pub fn reads_elsewhere(&self) -> bool {
         !self.read_targets.is_empty() && matches!(self.mode, Mode::Random(shares, _) if shares.read > 0)
     }
@@ -352,13 +352,13 @@ impl CrudLoad {
         Ok(all)
     }
 
-    /// Whether the ids of what was created are used later.
+    /// Returns `true` if the ids of created items are used later.
     fn needs_ids(&self) -> bool {
         let Mode::Random(shares, _) = self.mode else { return false };
         shares.update > 0 || shares.delete > 0 || (shares.read > 0 && self.reads_items())
     }
 
-    /// Whether whole items are kept with their ids.
+    /// Returns `true` if whole items are kept with their ids.
     fn needs_items(&self) -> bool {
         matches!(self.mode, Mode::Random(shares, _) if shares.update > 0) && self.update == Update::Put
     }
@@ -375,7 +375,6 @@ impl CrudLoad {
         }
     }
 
-    /// Creates so many items.
     fn create(&self, items: u32) -> Value {
         let Model { path, payload, .. } = &self.model;
         if items == 1 && !matches!(self.mode, Mode::Bulk(_)) {
@@ -525,12 +524,12 @@ impl CrudLoad {
     }
 }
 
-/// Whether an id was found.
+/// Returns the condition that an id was found.
 fn has_id() -> String {
     format!("${{{ID}}} != {NO_ID}")
 }
 
-/// A step that may find nothing: what it asks for belongs to anybody.
+/// Makes a step accept that the item does not exist, since its id may belong to anybody.
 fn forgiving(mut step: Value) -> Value {
     step["expect"] = json!({ "status": ["2xx", 404] });
     if let Some(item) = step.get_mut("extract").and_then(|extract| extract.get_mut(ITEM)) {
@@ -551,7 +550,7 @@ fn authority(url: &str) -> String {
     }
 }
 
-/// What comes behind them.
+/// Returns the part of a URL after scheme and authority.
 fn path_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find('/').map_or("", |at| &rest[at..])

@@ -14,7 +14,7 @@ impl WorkloadError {
         Self { message: message.into(), hint: hint.into() }
     }
 
-    /// What to do about it.
+    /// Returns advice on how to fix the problem.
     pub fn hint(&self) -> &str {
         &self.hint
     }

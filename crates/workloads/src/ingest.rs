@@ -21,7 +21,7 @@ pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 pub struct IngestLoad {
     /// URL of the store: scheme, host and port; with a path, that is where batches go, whatever their format.
     pub url: String,
-    /// What is sent, each with its records per second; 0 for as fast as it goes, which all have to share.
+    /// Streams of data to send, each with its own rate. Either all of them have a rate, or none has.
     pub streams: Vec<Stream>,
     /// Connections.
     pub connections: Option<u32>,
@@ -29,14 +29,14 @@ pub struct IngestLoad {
     pub batches: Option<u64>,
     /// Length of the run in seconds, if the load has one of its own.
     pub seconds: Option<u32>,
-    /// What has to hold.
+    /// Thresholds that the run has to meet.
     pub thresholds: Vec<String>,
 }
 
 /// Data of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stream {
-    /// What they look like.
+    /// Specification of the data.
     pub spec: Spec,
     /// The database that they go to, as Arc's header names it.
     pub database: Option<String>,
@@ -110,7 +110,7 @@ impl IngestLoad {
         Ok(self.connections.unwrap_or((enough as u32).min(most)))
     }
 
-    /// Whether samples of a series have to come in the order of their times.
+    /// Returns `true` if the samples of a series have to arrive in the order of their times.
     fn needs_order(&self) -> bool {
         self.streams.iter().any(|stream| stream.spec.format == Format::RemoteWrite)
     }
@@ -165,7 +165,8 @@ impl IngestLoad {
         step
     }
 
-    /// What tells a stream from the others: its kind and, if they go to several databases, its own.
+    /// Returns the name that tells a stream from the others: its kind and, if they go to several databases,
+    /// its database.
     fn name(&self, stream: &Stream) -> String {
         let kind = stream.spec.kind.name();
         let is_one_of_several = self.streams.iter().any(|other| other.database != stream.database);
@@ -195,8 +196,8 @@ impl IngestLoad {
         Self { streams: streams.collect(), ..self }
     }
 
-    /// What may keep the store from having each record that it acknowledges, in a sentence each with what to
-    /// do about it. The plan has so many threads and connections.
+    /// Returns the reasons why the store may not have every record that it acknowledges, one sentence each,
+    /// with advice. `threads` and `connections` are those of the plan.
     pub fn notes(&self, threads: u32, connections: u32) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         for note in self.streams.iter().filter_map(|stream| stream.alike(threads)) {
@@ -238,7 +239,7 @@ impl IngestLoad {
 }
 
 impl Stream {
-    /// What the records look like, with their times as far apart as their rate says.
+    /// Returns the spec of the records, with their times as far apart as their rate says.
     fn paced(&self) -> Spec {
         let mut spec = self.spec.clone();
         if let (None, Some(rate)) = (spec.step_ns, self.records_per_second) {
@@ -247,7 +248,7 @@ impl Stream {
         spec
     }
 
-    /// What to do about records of one series and time, if the store may take them for one and the same.
+    /// Returns advice about records with the same series and time, if the store may merge them.
     fn alike(&self, threads: u32) -> Option<String> {
         let spec = self.paced();
         if !spec.knows_points_by_time() || spec.keeps_points_apart(threads) {

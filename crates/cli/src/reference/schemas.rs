@@ -32,7 +32,7 @@ fn anchor(name: &str, part: &str) -> String {
     format!("{name}{}{}", if name.is_empty() { "" } else { "-" }, part.to_lowercase())
 }
 
-/// What an object is for, and its fields; or the values of a choice.
+/// Describes an object: its purpose, and its fields or the values of a choice.
 fn object(name: &str, schema: &Value) -> String {
     let mut text = String::new();
     let said = description(schema);
@@ -67,7 +67,7 @@ fn description(schema: &Value) -> String {
     schema.get("description").and_then(Value::as_str).map(cell).unwrap_or_default()
 }
 
-/// What a value is, with a link to where that is said.
+/// Describes the type of a value, with a link to its definition.
 fn kind(name: &str, schema: &Value) -> String {
     if let Some(part) = schema.get("$ref").and_then(Value::as_str) {
         let part = part.trim_start_matches("#/$defs/");

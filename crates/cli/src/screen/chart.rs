@@ -139,7 +139,7 @@ fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How many intervals, each how many columns wide, are shown in so many columns.
+/// Returns the number of intervals that fit into `width` columns, and the columns of each.
 fn fitting(figures: &Figures, width: u16) -> (usize, usize) {
     let each = figures.bar_width(usize::from(width));
     (figures.points.len().min(usize::from(width) / each), each)

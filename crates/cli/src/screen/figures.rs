@@ -1,4 +1,4 @@
-//! What the screen knows of a run.
+//! Figures of a run that the screen shows.
 
 use std::collections::VecDeque;
 
@@ -20,21 +20,21 @@ const POINTS: usize = 1024;
 const STEP_POINTS: usize = 64;
 /// Columns of an interval in a chart, at most.
 const WIDEST_BAR: usize = 6;
-/// What is told of times.
+/// Percentiles of times that are shown.
 pub(super) const PERCENTILES: [&str; 4] = ["p50", "p90", "p99", "max"];
 /// The last messages that are kept to be shown.
 const MESSAGES: usize = 50;
-/// How long the last one stands in the line of messages; then the verdict does.
+/// Time for which the latest message is shown in the line of messages; then the verdict is shown.
 const NEWS: Nanos = Nanos::from_secs(8);
 
-/// What is run.
+/// Run that the screen shows.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     /// Where the load goes.
     pub(super) target: String,
     pub(super) outline: Outline,
     pub(super) basis: Basis,
-    /// What keeps the intervals of the run.
+    /// Downsampler for the intervals of the run.
     pub(super) downsampler: IntervalDownsampler,
     /// When the load ends, since the start, and the iterations that it ends with.
     pub(super) end: Option<Nanos>,
@@ -72,7 +72,7 @@ pub(super) struct Point {
     /// Nanoseconds; `None` without responses.
     pub(super) p99: Option<u64>,
     pub(super) warmup: bool,
-    /// Whether anything failed or timed out.
+    /// `true` if anything failed or timed out.
     pub(super) failed: bool,
     /// The rate beside the one that was asked for.
     pub(super) pace: Pace,

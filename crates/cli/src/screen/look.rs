@@ -1,9 +1,9 @@
-//! What the reader's terminal can show: colours or none, characters beyond ASCII or none.
+//! Capabilities of the reader's terminal: colours or none, characters beyond ASCII or none.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
-/// How the screen looks. Nothing is told by colour alone.
+/// Appearance of the screen. Nothing is told by colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
     /// Emphasis by ANSI colours.
@@ -18,7 +18,7 @@ pub(super) const GOOD: Style = Style::new().fg(Color::Green);
 pub(super) const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 /// To be looked at.
 pub(super) const DOUBTFUL: Style = Style::new().fg(Color::Yellow);
-/// What is the same all the time.
+/// Text that stays the same all the time.
 pub(super) const LABEL: Style = Style::new().fg(Color::DarkGray);
 /// A heading.
 pub(super) const HEADING: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -45,7 +45,7 @@ impl Theme {
     }
 }
 
-/// What stands for a character where there is only ASCII; of the bars, what is about as high.
+/// Returns the ASCII replacement of a character; of a bar, one that is about as high.
 const fn ascii(character: char) -> char {
     match character {
         '─' | '━' | '–' | '╌' => '-',

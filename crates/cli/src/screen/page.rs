@@ -1,4 +1,4 @@
-//! What is where on the screen.
+//! Layout of the screen.
 
 use plimsoll_core::Nanos;
 use plimsoll_engine::Stop;
@@ -45,7 +45,7 @@ const HELP: &[(&str, &str)] = &[
     ("?", "close this"),
 ];
 
-/// What the reader looks at.
+/// View that the reader has chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum View {
     /// A little of everything.
@@ -53,7 +53,7 @@ pub(super) enum View {
     Overview,
     /// All steps.
     Steps,
-    /// Whether the figures can be believed.
+    /// Figures that show whether the measurement can be believed.
     Instrument,
 }
 
@@ -178,7 +178,7 @@ struct Parts {
     middle: u16,
     thresholds: u16,
     list: u16,
-    /// Whether what is left is the verdict's.
+    /// `true` if the rows that are left belong to the verdict.
     verdict: bool,
 }
 

@@ -24,7 +24,7 @@ const OTHERS_SHARE: f64 = 0.05;
 /// Columns of a time: `≥1.23 ms`.
 const TIME_WIDTH: usize = 9;
 
-/// What was asked for and what came of it.
+/// Draws the rate: the target, and what was achieved.
 pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let closed = figures.subject.basis.model == Model::Closed;
     // Beside a target only what is counted in the same.
@@ -104,7 +104,7 @@ pub(super) fn times(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     chart::bars(figures, mark, scale, area, buffer);
 }
 
-/// What became of requests.
+/// Draws the requests by outcome.
 pub(super) fn requests(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let inner = titled("requests", if figures.warmup { "not counted yet" } else { "" }, area, buffer);
     let total = &figures.record.record().total;
@@ -145,7 +145,7 @@ pub(super) fn requests(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     write(inner, &rows, buffer);
 }
 
-/// What the generator itself does, with the limits that it is held to, and the target's process.
+/// Draws the state of the generator itself, with its limits, and the target's process.
 pub(super) fn instrument(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let inner = titled("instrument", "", area, buffer);
     let short = inner.width < 50;
@@ -383,7 +383,7 @@ pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     Paragraph::new(lines).wrap(Wrap { trim: false }).render(inner, buffer);
 }
 
-/// What comes first in the verdict.
+/// Returns the first reason of the verdict, or else its first warning.
 pub(super) fn first_reason(figures: &Figures) -> Option<(&Reason, Style)> {
     let verdict = figures.verdict.as_ref().filter(|_| !figures.warmup)?;
     let reason = verdict.reasons.first().map(|reason| (reason, BAD));

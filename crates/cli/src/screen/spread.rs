@@ -1,4 +1,4 @@
-//! How response times are spread: over time as a heat map, over the run as a histogram beside it.
+//! Distribution of response times: over time as a heat map, over the run as a histogram beside it.
 
 use plimsoll_metrics::{Tally, figure};
 use ratatui::buffer::Buffer;
@@ -74,7 +74,7 @@ impl Rows {
         Some(Self { first, each, count: classes.div_ceil(each) })
     }
 
-    /// What a row counts; the lowest times are in row 0.
+    /// Returns the count of a row. Row 0 has the lowest times.
     fn count(&self, spread: &Spread, row: usize) -> u64 {
         let from = self.first + row * self.each;
         spread.0[from..(from + self.each).min(CLASSES)].iter().map(|count| u64::from(*count)).sum()

@@ -19,13 +19,13 @@ const END_FRAME: &str = "\x1b[?2026l";
 /// Collects the bytes of frames; whoever owns the terminal writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Surface {
-    /// What is to be written.
+    /// Bytes to be written.
     pub(crate) bytes: Vec<u8>,
     /// Of the terminal.
     pub(crate) size: Size,
 }
 
-/// What the letters that follow look like.
+/// Colours and modifiers of the letters that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextStyle {
     foreground: Color,

@@ -1,4 +1,4 @@
-//! What the screen looks like, in every size and state.
+//! Tests of the screen's appearance, in every size and state.
 
 use plimsoll_core::{ErrorClass, Outcome};
 use plimsoll_metrics::{

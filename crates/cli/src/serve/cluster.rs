@@ -16,7 +16,7 @@ use super::{ServerMessages, Watch};
 use crate::replica_flags::{CrudClusterSpec, RAFT_OFFSET};
 use crate::{Exit, Failure};
 
-/// How long nodes may take to end before they are killed.
+/// Time that nodes have to end before they are killed.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
 pub(crate) fn command(spec: CrudClusterSpec) -> Result<Exit, Failure> {
@@ -34,7 +34,7 @@ pub(crate) fn command(spec: CrudClusterSpec) -> Result<Exit, Failure> {
     ran.map(|()| Exit::Success)
 }
 
-/// What happens.
+/// Event in the life of the cluster.
 enum Event {
     Stop,
     /// A node says something.
@@ -58,9 +58,9 @@ struct Node {
     stdin: Option<ChildStdin>,
     http: Option<String>,
     raft: Option<String>,
-    /// Who leads, as far as it knows, and in which term.
+    /// Leader and term, as far as the node knows.
     leader: Option<(u64, u64)>,
-    /// What it said last, in case that it ends.
+    /// Messages of the node that are shown again if it ends.
     last_words: String,
     has_ended: bool,
 }
@@ -227,7 +227,7 @@ fn next(events: &Receiver<Event>, end: Option<Nanos>) -> Option<Event> {
     events.recv_timeout(left).ok()
 }
 
-/// What a node is started with.
+/// Returns the command line of a node.
 fn flags(spec: &CrudClusterSpec, id: u64, data: &Path, temporary: bool) -> Vec<String> {
     let port = |offset: u16| if spec.port == 0 { 0 } else { spec.port + offset + id as u16 };
     let mut flags = vec!["target".to_owned(), "crud-node".to_owned(), "--with-parent".to_owned()];
@@ -262,7 +262,7 @@ fn leader(words: &str) -> Option<(u64, u64)> {
     Some((leader.parse().ok()?, term.parse().ok()?))
 }
 
-/// What a share of is treated wrongly, and how.
+/// Describes a kind of lie: the requests or items that a share of is affected, and how.
 pub(crate) fn of(kind: LieKind) -> &'static str {
     match kind {
         LieKind::Lose => "of the creates and updates acknowledged and lost",

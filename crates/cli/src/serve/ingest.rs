@@ -52,7 +52,7 @@ fn start(options: IngestOptions, uring: bool) -> Result<IngestServer, Failure> {
     if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
 }
 
-/// Who may use it.
+/// Describes who may use the server.
 fn access(options: &IngestOptions) -> String {
     match options.tokens.len() {
         0 => "everybody may read and write: no --token".to_owned(),
@@ -96,7 +96,7 @@ fn faults(options: &IngestOptions) -> String {
     found.join(", ")
 }
 
-/// What the server did.
+/// Describes what the server did, in lines.
 fn summary(report: &IngestReport) -> Vec<String> {
     let mut lines: Vec<String> = report.acknowledged.iter().take(TOLD).map(told).collect();
     if let Some(more) = report.acknowledged.len().checked_sub(TOLD).filter(|more| *more > 0) {
@@ -124,7 +124,7 @@ fn summary(report: &IngestReport) -> Vec<String> {
     lines
 }
 
-/// What became of one measurement.
+/// Describes what became of the rows of one measurement.
 fn told(of: &Acknowledged) -> String {
     let mut text = format!(
         "{}.{}: {} rows acknowledged, {} visible",

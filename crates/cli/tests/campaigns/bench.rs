@@ -1,5 +1,5 @@
-//! What measurements are made with: the command, and sinks of it. They take turns: at the same time they
-//! would measure one another.
+//! Tools for measurements: the command, and sinks of it. Tests take turns: at the same time they would
+//! measure one another.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -56,7 +56,7 @@ pub(crate) fn plimsoll(args: &[&str]) -> Command {
     command
 }
 
-/// What it printed when it has ended.
+/// Runs the command to its end, and returns its output.
 pub(crate) fn output(args: &[&str]) -> Output {
     plimsoll(args).output().expect("the binary was built")
 }

@@ -48,7 +48,7 @@ impl Folder {
         plimsoll(&args).current_dir(&self.0).output().expect("the command starts")
     }
 
-    /// What a command printed, with its exit code.
+    /// Returns the output of a command, with its exit code.
     fn shown(&self, line: &str) -> String {
         let output = self.plimsoll(line);
         let text = |bytes| String::from_utf8(bytes).expect("it prints text");

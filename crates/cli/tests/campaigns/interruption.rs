@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::bench::{plimsoll, turn};
 
-/// What a connection of the server met.
+/// Event on a connection of the server.
 #[derive(Clone, Copy, PartialEq)]
 enum Met {
     Opened,
     Closed,
 }
 
-/// Whether requests are answered.
+/// Gate for requests: while it is shut, they are not answered.
 #[derive(Default)]
 struct Gate {
     is_shut: Mutex<bool>,

@@ -1,4 +1,5 @@
-//! Whether nothing is lost or made up: the sink's counter against the result's accounts, in every fault mode.
+//! Tests that nothing is lost or made up: the sink's counter matches the result's accounts in every fault
+//! mode.
 
 use serde_json::Value;
 

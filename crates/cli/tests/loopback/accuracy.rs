@@ -1,4 +1,4 @@
-//! Whether the figures are true: against the sink's log of the same run, and against queueing theory.
+//! Accuracy of the figures, by the sink's log of the same run and by queueing theory.
 
 use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_schedule::{Arrivals, Process, Profile};
@@ -126,7 +126,7 @@ fn queued_run(backend: &str) -> Value {
     result
 }
 
-/// How far the worst percentile is from theory, in half widths of its interval.
+/// Returns the distance of the worst percentile from theory, in half widths of its interval.
 fn distance_from_theory(result: &Value) -> f64 {
     let distance = |(name, p)| {
         let (expected, margin) = theory(p);

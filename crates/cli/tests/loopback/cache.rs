@@ -28,7 +28,7 @@ impl CacheTarget {
         Self { frames: address(&frames), http: address(&http), process }
     }
 
-    /// What it answers to these bytes, until it closes or has sent so many.
+    /// Sends these bytes, and returns the reply: until the connection closes, or `most` bytes of it.
     fn told(address: &str, bytes: &[u8], most: usize) -> Vec<u8> {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.write_all(bytes).expect("it reads");
@@ -44,7 +44,7 @@ impl CacheTarget {
         String::from_utf8(Self::told(&self.http, request.as_bytes(), 1 << 20)).expect("it is text")
     }
 
-    /// Whether there is a value of this key in the cache of the load test.
+    /// Returns `true` if the cache of the load test has a value for this key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.http(&format!("GET /cache/perf_test/{key}"), DEFAULT_USER, "").contains("\"found\":true")
     }

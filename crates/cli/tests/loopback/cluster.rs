@@ -54,7 +54,7 @@ impl Stage {
         Process::plimsoll(&format!("cluster run {} {flags}", self.flags()))
     }
 
-    /// Who runs, as it is written down.
+    /// Returns the state file of the cluster, which lists what runs.
     pub(crate) fn state(&self) -> Value {
         let text = std::fs::read(self.folder.path().join("cluster/state.json")).expect("the cluster runs");
         serde_json::from_slice(&text).expect("it is JSON")

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cluster::{LOOKS, SINKS, Stage};
 use crate::process::{Finished, Process};
 
-/// Whether networks can be made here; else it is said why the test shows nothing.
+/// Returns `true` if networks can be made here; otherwise prints why the test is skipped.
 #[expect(clippy::print_stderr, reason = "it is a test's only way to say that it was skipped")]
 fn has_networks() -> bool {
     let script = "unshare --net sh -c 'ip link set lo up && nft list tables && tc qdisc show && \
@@ -28,7 +28,7 @@ fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
-/// What a program says.
+/// Returns the stdout of a program.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).env("PATH", path()).output().expect("it is there");
     assert!(output.status.success(), "{program}: {output:?}");

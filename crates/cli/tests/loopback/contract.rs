@@ -1,4 +1,4 @@
-//! What scripts rely on: the names in the result, the demo, and where text goes.
+//! Contract with scripts: the names in the result, the demo, and where text goes.
 
 use serde_json::Value;
 

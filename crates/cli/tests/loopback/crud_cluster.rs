@@ -73,12 +73,12 @@ impl Cluster {
         ask(&self.nodes[node].address, request, body).expect("it answers")
     }
 
-    /// What the leader answers.
+    /// Sends a request to the leader, and returns the answer.
     fn lead(&self, request: &str, body: &Value) -> Answer {
         self.ask(self.leader, request, body)
     }
 
-    /// What is stored on a node, in order.
+    /// Returns the items that are stored on a node, in order.
     fn items(&self, node: usize) -> Vec<Value> {
         let list = self.ask(node, "GET /api/products?take=1000000", &Value::Null).body;
         list["data"].as_array().expect("a list").clone()
@@ -113,7 +113,7 @@ fn leader(line: &str) -> usize {
     words.split(' ').next().and_then(|number| number.parse().ok()).expect("a number")
 }
 
-/// What somebody answers; `None` if there is no answer.
+/// Sends a request to a node, and returns the answer; `None` if there is none.
 fn ask(address: &str, request: &str, body: &Value) -> Option<Answer> {
     let text = if body.is_null() { String::new() } else { body.to_string() };
     let fields = format!("connection: close\r\ncontent-length: {}", text.len());

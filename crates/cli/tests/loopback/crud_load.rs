@@ -25,7 +25,7 @@ fn ok(result: &Value, name: &str) -> u64 {
     named.map(|step| step["ok"].as_u64().expect("a count")).sum()
 }
 
-/// What an audit says of each server, and its evidence.
+/// Returns for each audited server whether it passed, the text of its audit, and the evidence.
 fn audits(result: &Value) -> Vec<(bool, String, Vec<String>)> {
     let findings = result["reconciliation"]["findings"].as_array().expect("findings");
     let texts = |evidence: &Value| {
@@ -165,7 +165,7 @@ fn a_resource_of_ones_own_is_written_by_its_own_payload() {
     assert!(audits(&result)[0].0, "{:?}", audits(&result));
 }
 
-/// What each lie is called in an audit's evidence.
+/// Every kind of lie is found, and the audit's evidence names it by its own words, with the ids concerned.
 #[test]
 fn lies_are_found_with_the_ids_that_they_were_told_of() {
     let mix = "--mode random --create-pct 60 --update-pct 25 --delete-pct 15";

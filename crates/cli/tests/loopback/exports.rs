@@ -1,4 +1,4 @@
-//! What monitoring systems are told while a run goes on, against what it comes to in the end.
+//! Figures that monitoring systems get while a run goes on, compared with the result in the end.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};

@@ -144,7 +144,7 @@ fn plans_are_printed_and_mistakes_explained() {
     }
 }
 
-/// What the store was found to have, as JSON.
+/// Returns the exit code, and as JSON what the store was found to have.
 fn verified(target: &IngestTarget, args: &str) -> (Option<i32>, Value) {
     let finished = ingest(target, &format!("{args} --verify"));
     let result = json(&finished);

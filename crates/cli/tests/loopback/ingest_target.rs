@@ -26,7 +26,8 @@ impl IngestTarget {
         Self { process, address }
     }
 
-    /// What it answers to a request: status and body. No status: the connection ended without a reply.
+    /// Sends a request, and returns status and body of the reply. Status 0: the connection ended without a
+    /// reply.
     pub(crate) fn ask(&self, line: &str, fields: &str, body: &[u8]) -> (u16, String) {
         let length = body.len();
         let head =
@@ -42,7 +43,7 @@ impl IngestTarget {
         assert_eq!(self.ask("POST /api/v1/write/line-protocol/flush", "", b"").0, 200);
     }
 
-    /// What a query finds, as JSON.
+    /// Returns the data that a query finds, as JSON.
     pub(crate) fn query(&self, sql: &str) -> serde_json::Value {
         let body = serde_json::json!({"sql": sql}).to_string();
         let fields = "content-type: application/json\r\n";
@@ -57,8 +58,8 @@ impl IngestTarget {
     }
 }
 
-/// What somebody answers to a request, after which the connection ends: status and body. No status: it ended
-/// without a reply.
+/// Sends a request on a connection of its own, and returns status and body of the reply once the connection
+/// has ended. Status 0: it ended without a reply.
 pub(crate) fn exchange(address: &str, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(request).expect("it reads");

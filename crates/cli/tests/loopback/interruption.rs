@@ -49,7 +49,7 @@ fn one_interrupt_drains_and_reports() {
     });
 }
 
-/// Whether a process listens for signals: it has the thread that does. Its handlers are there a moment
+/// Returns `true` if a process has the thread that listens for signals. Its handlers are there a moment
 /// before, and end the process at once until then.
 fn heeds_interrupts(id: u32) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("it runs");
@@ -101,8 +101,9 @@ fn a_second_interrupt_reports_at_once() {
     });
 }
 
-/// What is said holds: it waited for the whole drain. The shell and the kernel both tell of a terminal that
-/// has gone, so that the second has to come a second later; this asks until it does.
+/// The message is true: the run waits for the whole drain. The shell and the kernel both tell of a terminal
+/// that has gone, so the second signal has to come a second after the first. This test repeats it until it is
+/// heeded.
 #[test]
 fn a_second_hangup_reports_at_once_and_an_echo_of_the_first_does_not() {
     let load = "--rate 500 --no-preflight --timeout 60s --drain 60s";
@@ -137,7 +138,7 @@ fn full_server() -> (TcpListener, Vec<TcpStream>) {
     (listener, vec![first])
 }
 
-/// Whether somebody tries to connect to this port of 127.0.0.1, in vain so far.
+/// Returns `true` if a connection to this port of 127.0.0.1 is being tried, in vain so far.
 fn is_being_tried(port: u16) -> bool {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("the table of connections");
     let to = format!("0100007F:{port:04X}");

@@ -1,4 +1,4 @@
-//! What is written while a run goes on, against what it comes to in the end.
+//! Files that are written while a run goes on, compared with the result in the end.
 
 use std::collections::BTreeMap;
 
@@ -182,7 +182,8 @@ fn content(file: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(file).expect("it was written")).into_owned()
 }
 
-/// What a file of failed requests has, each without its first line, which has times in it.
+/// Returns the exchanges of a file of failed requests, each as its first line, which has times in it, and the
+/// rest.
 fn exchanges(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.split("==== ").skip(1).map(|exchange| exchange.split_once('\n').expect("two lines"))
 }

@@ -1,4 +1,4 @@
-//! What threads beside the workers cost: those that make and sign bodies ahead.
+//! CPU cost of the threads beside the workers that make and sign bodies ahead.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,5 @@
-//! What a run says first, and the code that it ends with: of servers that are well, fail in part, fail
-//! always, never answer, or are not there.
+//! First word of a run's report, and its exit code: with servers that are well, fail in part, fail always,
+//! never answer, or are not there.
 
 use serde_json::Value;
 

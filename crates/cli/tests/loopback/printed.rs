@@ -1,4 +1,4 @@
-//! What documents print, and what `--print-plan` prints, is run for what it is.
+//! Tests that carry out the commands that documents print, and the plans that `--print-plan` prints.
 
 #[path = "../../src/printed_commands/extraction.rs"]
 mod extraction;

@@ -108,7 +108,7 @@ impl Process {
         kib << 10
     }
 
-    /// How many of its threads whose names begin like that wait in the system call `read`.
+    /// Returns the number of threads whose names begin with `name` and that wait in the system call `read`.
     pub(crate) fn threads_in_read(&self, name: &str) -> usize {
         // The number of the call comes first; 0 on x86-64, 63 on others.
         let read = if cfg!(target_arch = "x86_64") { "0 " } else { "63 " };
@@ -123,7 +123,7 @@ impl Process {
         tasks.map(|task| task.path()).filter(waits).count()
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("it is our child").is_some()
     }
@@ -159,7 +159,7 @@ fn plimsoll(args: &str) -> Command {
     command
 }
 
-/// What a process left behind.
+/// Exit code and output of a process that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// `None` if a signal ended it.

@@ -82,7 +82,7 @@ fn more_connections_than_descriptors() {
     assert!(refused.stderr.contains("use -c 32"), "{}", refused.stderr);
 }
 
-/// What a run against a server of `manner` says: with the preflight, and without.
+/// Runs against a server of `manner`, and returns the run with the preflight and the result without it.
 fn against(manner: &str, backend: &str) -> Option<(Finished, Value)> {
     let mut server = python(&["-c", include_str!("hostile.py"), manner])?;
     let port = server.stdout.wait_for("").trim().to_owned();

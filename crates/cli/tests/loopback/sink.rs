@@ -101,7 +101,7 @@ impl Sink {
     }
 }
 
-/// What a sink saw.
+/// Counts and log of a sink.
 #[derive(Debug)]
 pub(crate) struct Saw {
     pub(crate) requests: u64,

@@ -89,7 +89,7 @@ else:
     print('code', os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// What the script tells, what was said after the screen had closed, and the result in the file.
+/// Line that the script prints, messages after the screen had closed, the result in the file, and stdout.
 struct Ended {
     line: String,
     after: String,

@@ -1,4 +1,4 @@
-//! What a threshold comes to in a real run: exit code, result and report.
+//! Effects of a threshold in a real run: exit code, result and report.
 
 use serde_json::Value;
 

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 use crate::process::{Folder, run};
 use crate::truth::{account, assert_balance};
 
-/// How the server verifies.
+/// Key by which the server verifies tokens.
 enum Verifier {
     Hmac(Box<hmac::Key>),
     Rsa(UnparsedPublicKey<Vec<u8>>),

@@ -11,7 +11,7 @@ pub(crate) struct Row {
     pub(crate) id: u64,
     pub(crate) recv_ns: u64,
     pub(crate) reply_ns: Option<u64>,
-    /// What the sink did; with the status if it was one on purpose: `status 503`.
+    /// Action of the sink, with the status if that was one on purpose: `status 503`.
     pub(crate) action: String,
 }
 
@@ -45,7 +45,7 @@ impl Truth {
         self.rows.iter().filter(move |row| row.recv_ns >= start)
     }
 
-    /// How many requests of the run ended at the sink with `action`.
+    /// Returns the number of requests of the run that ended at the sink with `action`.
     pub(crate) fn ended(&self, result: &Value, action: &str) -> u64 {
         self.of_run(result).filter(|row| row.action == action).count() as u64
     }

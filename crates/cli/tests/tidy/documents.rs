@@ -61,7 +61,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(anchor).chain(set.map(|(id, _)| id.to_owned())).collect()
 }
 
-/// What stands in `](…)`, outside of code.
+/// Returns the targets of links: the texts in `](…)`, outside of code.
 fn links(text: &str) -> Vec<&str> {
     let mut in_code = false;
     let lines = text.lines().filter(|line| {

@@ -74,7 +74,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
 /// Crates that any crate may import for its tests, but never for itself.
 const DEVELOPMENT: &[&str] = &["testkit"];
 
-/// What else a crate may import for its tests: a server is asked what its users ask.
+/// Additional crates that one crate may import for its tests: a server is asked what its users ask.
 const FOR_TESTS: &[(&str, &[&str])] = &[("targets", &["synth", "workloads"])];
 
 /// One crate of the workspace and what it imports of it.
@@ -134,7 +134,7 @@ pub(crate) struct Needs {
     pub(crate) needs: Vec<String>,
 }
 
-/// What every package that this machine builds needs.
+/// Returns the needs of every package that this machine builds.
 pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
     let resolve = metadata.resolve.as_ref().expect("the metadata are resolved");
     let needs = resolve.nodes.iter().map(|node| {

@@ -25,12 +25,12 @@ pub(crate) fn rows(text: &str) -> Vec<Row<'_>> {
         .collect()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// What is wrong with a row; `read` gives the text of a file, `sources` those of a crate.
+/// Returns the complaints about a row; `read` gives the text of a file, `sources` those of a crate.
 pub(crate) fn complaints(
     row: &Row<'_>,
     read: impl Fn(&str) -> Option<String>,
@@ -67,7 +67,7 @@ pub(crate) fn complaints(
     found
 }
 
-/// Whether a file has a test of this name, by itself or on each backend.
+/// Returns `true` if a file has a test of this name, by itself or on each backend.
 fn is_test(text: &str, function: &str) -> bool {
     let alone = text.split("#[test]").skip(1).any(|part| {
         let head = part.split('{').next().unwrap_or_default();

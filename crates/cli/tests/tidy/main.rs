@@ -116,7 +116,7 @@ fn plans_in_documents_are_plans() {
     }
 }
 
-/// What the program says of itself is what the documents say: if not, see `CONTRIBUTING.md`.
+/// The reference in `docs/` is what the program writes about itself. If not, see `CONTRIBUTING.md`.
 #[test]
 fn the_reference_is_not_behind() {
     let folder = std::env::temp_dir().join(format!("plimsoll-reference-{}", std::process::id()));

@@ -82,7 +82,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Whether it is the root of a library or program (a test or a benchmark is none).
+    /// Returns `true` for the root of a library or program. A test or a benchmark is none.
     pub(crate) fn is_crate_root(&self) -> bool {
         self.path.ends_with("/src/lib.rs") || self.path.ends_with("/src/main.rs")
     }

@@ -18,7 +18,7 @@ struct Ban {
     wrappers: Vec<String>,
 }
 
-/// What `deny.toml` says, as far as it is held here.
+/// Rules of `deny.toml`, as far as they are checked here.
 #[derive(Debug)]
 pub(crate) struct Rules {
     /// The platforms whose dependencies are judged.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::stage::{GROUP, Needs, play, skip};
 
-/// How often a cell is played on a machine that is held up.
+/// Number of times that a cell is played on a machine that is held up.
 const PLAYS: u32 = 3;
 
 /// Share of the time of its processors that a machine does not get from its host, above which nothing can be
@@ -40,7 +40,7 @@ fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
     panic!("{by} was expected: {seen:#?}");
 }
 
-/// Whether something on this machine had to wait for a processor, or was stopped.
+/// Returns `true` if something on this machine had to wait for a processor, or was stopped.
 fn held_up(result: &Value) -> bool {
     let evidence = result["verdict"].to_string();
     ["had no CPU", "stood still", "start lag", "all cores were busy", "of its core"]
@@ -164,7 +164,7 @@ fn a_target_that_refuses() {
     assert_limited(Needs::Nothing, script, "target", "status_5xx");
 }
 
-/// What has to work for the firewall's part.
+/// Commands that have to work for the part of the firewall.
 const FIREWALL: Needs = Needs::Network(&["nft add table inet t", "ip link show"]);
 
 #[test]

@@ -30,7 +30,7 @@ fn r19_what_limits_a_run_is_named() {
     }
 }
 
-/// What was sent: when, and every byte.
+/// Returns every request that was sent: its world, the time at which it was received, and its bytes.
 fn sent(truth: &TruthLog) -> Vec<(u32, Nanos, Vec<u8>)> {
     let entries = truth.entries();
     entries.into_iter().map(|entry| (entry.world, entry.received, entry.request)).collect()
@@ -78,7 +78,7 @@ fn r21_merged_workers_are_one_worker() {
     assert_eq!(four.accounting, one.accounting);
 }
 
-/// What a result has to say of how it came about, by JSON pointers.
+/// Fields in which a result says how it came about, as JSON pointers.
 const GROUNDS: [&str; 19] = [
     "/schema_version",
     "/tool/version",
@@ -101,7 +101,7 @@ const GROUNDS: [&str; 19] = [
     "/verdict/limited_by",
 ];
 
-/// Whether the schema demands the field at a pointer, at every step of the way.
+/// Returns `true` if the schema demands the field at a pointer, at every step of the way.
 fn is_required(schema: &Value, pointer: &str) -> bool {
     let mut at = schema;
     for name in pointer.split('/').skip(1) {

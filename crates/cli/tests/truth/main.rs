@@ -1,5 +1,5 @@
-//! Whether the program tells the truth: a test for every rule of measurement, R1 to R22, and what limits a
-//! run where that can only be shown on a real machine. `docs/accuracy.md` lists the rules, their tests and
+//! Tests that the program tells the truth: one for every rule of measurement, R1 to R22, and for what limits
+//! a run where that can only be shown on a real machine. `docs/accuracy.md` lists the rules, their tests and
 //! the last figures.
 
 mod attribution;

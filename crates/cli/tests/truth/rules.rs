@@ -1,4 +1,4 @@
-//! Whether `docs/accuracy.md` is right: it lists every rule, and the tests that it names exist.
+//! Tests that `docs/accuracy.md` is right: it lists every rule, and the tests that it names exist.
 
 use std::path::Path;
 

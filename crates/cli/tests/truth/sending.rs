@@ -304,7 +304,7 @@ fn r06_responses_are_stamped_on_loopback() {
     assert!((4.95..7.0).contains(&fastest) || held_up(&result), "{fastest} ms");
 }
 
-/// Whether the result itself says that this machine did not let the generator run.
+/// Returns `true` if the result itself says that this machine did not let the generator run.
 fn held_up(result: &Value) -> bool {
     result["verdict"].to_string().contains("start lag")
 }

@@ -18,12 +18,12 @@ pub(crate) fn turn() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a script begins with. All of it goes before other work of the machine, where the system allows that,
-/// so that a cell shows what it was set up for. (Linux ranks sessions first, hence one for each script.)
-/// It has `$P`, the program, `$D`, a folder of its own, and
-/// - `sink WORDS…`: starts a sink on a port of its own and waits until it listens; `$URL` is its, `$PORT`,
-///   `$SINK` its process;
-/// - `delay SECONDS`: puts a way of that length, each way, before the sink;
+/// Beginning of every script. The script has priority over other work of the machine, where the system allows
+/// that, so that a cell shows what it was set up for. (Linux ranks sessions first, hence one for each
+/// script.) The script has `$P`, the program, `$D`, a folder of its own, and
+/// - `sink WORDS…`: starts a sink on a port of its own and waits until it listens; sets `$URL`, `$PORT` and
+///   `$SINK`, its process;
+/// - `delay SECONDS`: puts a path with that delay, each way, before the sink;
 /// - `load WORDS…`: carries out a run against it, with the result on stdout;
 /// - `load_in_background WORDS…`: the same, and returns after the first interval; `$LOAD` is its process.
 const PRELUDE: &str = r#"
@@ -93,7 +93,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// What a script has to have.
+/// Requirements of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// Nothing beside a shell.
@@ -151,7 +151,7 @@ fn path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
-/// Whether the system can do it, or why not.
+/// Checks that the system can meet the requirements. The error says why it cannot.
 fn possible(needs: Needs) -> Result<(), String> {
     let works = |script: &str| {
         let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! What cannot be written is told, and what would be waited for without end is refused.
+//! Tests that failures to write are reported, and that endless waits are refused.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What is written, and where: without secrets, without what acts on a terminal, and never lost without a
-//! word.
+//! Tests of what is written, and where: without secrets, without what acts on a terminal, and never lost
+//! without a word.
 
 mod hostile;
 mod lost;
@@ -49,7 +49,7 @@ impl Place {
         self.command(args).output().expect("the program was built")
     }
 
-    /// What a command left that came to a result, whatever it was.
+    /// Returns the output of a command that came to a result, whatever it was.
     fn result(&self, args: &[&str]) -> Output {
         let output = self.output(args);
         let code = output.status.code();

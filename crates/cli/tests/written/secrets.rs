@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::server::Server;
 use crate::{Place, text};
 
-/// What every secret of these tests has in it.
+/// Text that every secret of these tests contains.
 const MARK: &str = "zebra";
 
 const GOOD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// What the server does with a connection, and where it notes what came.
+/// Function that serves one connection, and notes the bytes that came.
 type Serve = dyn Fn(TcpStream, &Mutex<Vec<u8>>) + Send + Sync;
 
 /// Threads that serve until the test's process ends.

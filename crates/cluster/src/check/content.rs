@@ -11,7 +11,7 @@ use crate::ask;
 use crate::pages::Pages;
 use crate::spec::Content;
 
-/// How long one page may take.
+/// Time limit for one page.
 const PAGE: Nanos = Nanos::from_secs(30);
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -26,7 +26,7 @@ const DUPLICATES_SHOWN: usize = 5;
 /// memory than their texts.
 type ItemHash = u128;
 
-/// What a node has.
+/// The items of one node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Inventory {
     /// The number that it told by itself.
@@ -96,10 +96,10 @@ impl Inventory {
         Ok(())
     }
 
-    /// Whether it agrees with itself: it has as many items as it says, and each once.
+    /// Checks that the inventory agrees with itself: it has as many items as the node counts, and each once.
     ///
     /// # Errors
-    /// How it does not.
+    /// A description of the disagreement.
     pub(super) fn is_consistent(&self) -> Result<(), String> {
         let (ids, count) = &self.duplicates;
         if *count > 0 {
@@ -149,7 +149,6 @@ fn path(content: &Content, take: u64, skip: u64) -> String {
     format!("{list}{separator}{take_name}={take}&{skip_name}={skip}")
 }
 
-/// The items of a page.
 fn items(path: &str, page: &[u8], content: &Content) -> Result<Vec<Value>, String> {
     let mut page: Value =
         serde_json::from_slice(page).map_err(|error| format!("GET {path}: no JSON: {error}"))?;

@@ -28,7 +28,7 @@ fn gather(root: &Path, below: &Path, files: &mut Vec<(String, u64)>) {
     }
 }
 
-/// Whether a path matches: `**` stands for any folders, `*` for anything without a slash.
+/// Returns `true` if a path matches: `**` stands for any folders, `*` for anything without a slash.
 fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<&str> = pattern.split('/').collect();
     let path: Vec<&str> = path.split('/').collect();

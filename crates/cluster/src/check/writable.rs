@@ -1,4 +1,4 @@
-//! Whether a cluster takes writes: an item is created at whoever leads, read back and deleted.
+//! The check that a cluster takes writes: an item is created at the leader, read back and deleted.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
@@ -9,7 +9,7 @@ use crate::ask::{self, Answer};
 use crate::cluster::Cluster;
 use crate::spec::Check;
 
-/// How long one request may take at least, whatever is left of the time of the check.
+/// Lower bound of the time limit for one request, however little of the check's time is left.
 const LEAST_PATIENCE: Nanos = Nanos::from_secs(1);
 /// Between two attempts: those that are answered by an error may have left something all the same.
 const AGAIN: Nanos = Nanos::from_millis(500);
@@ -89,7 +89,7 @@ fn write(cluster: &Cluster, check: &Check, node: usize, patience: Nanos) -> Resu
     good(&format!("DELETE {item}"), &ask::delete(address, &item, patience)?)
 }
 
-/// Whether it is an answer that says that it was done.
+/// Returns `Ok` if the status is 2xx, else the status and the start of the body as the error.
 fn good(request: &str, Answer { status, body }: &Answer) -> Result<(), String> {
     if (200..300).contains(status) {
         return Ok(());

@@ -238,7 +238,7 @@ fn join_load(router: &NetworkNamespace, seed: u64) -> Result<Range, ClusterError
     Err(ClusterError::Network(reason))
 }
 
-/// Whether no route but that for everything leads to a range.
+/// Returns `true` if only the default route covers a range.
 fn is_free(range: Range) -> Result<bool, String> {
     let prefix = range.prefix();
     let routes = |how: &str| output("ip", &["-4", "-o", "route", "show", "table", "all", how, &prefix], "");
@@ -256,7 +256,7 @@ fn told(program: &str, arguments: &[&str], input: &str) -> Result<(), String> {
     output(program, arguments, input).map(|_| ())
 }
 
-/// What a program answers to an input, or why it failed.
+/// Runs a program on an input. Returns its output, or why it failed.
 fn output(program: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let failed = |error: io::Error| format!("{program}: {error}");
     let begin = |folder: &str| {

@@ -16,12 +16,12 @@ const FIRST: [u8; 2] = [198, 18];
 const ROUTER: u8 = 253;
 /// The last byte of the load.
 const LOAD: u8 = 254;
-/// What a queue holds at most that only delays, in packets: a gigabit per second over a tenth of a second.
+/// Limit of a queue that only delays, in packets: a gigabit per second over a tenth of a second.
 const DELAYED: u32 = 10_000;
 /// Bytes that a queue may send at a time before others may.
 const QUANTUM: u32 = 60_000;
 
-/// Who is at an end of a link: a node, or the load.
+/// One end of a link: a node, or `None` for the load.
 pub(super) type LinkEnd = Option<usize>;
 
 /// The addresses of a cluster: 256 that are neighbours, one of the 512 such ranges of RFC 2544.
@@ -54,8 +54,8 @@ impl Range {
         format!("{}/24", self.address(0))
     }
 
-    /// What the device is called by which the load reaches it, in the load's network: whoever has the device
-    /// has the range.
+    /// Returns the name of the device through which the load reaches this range, in the load's network. The
+    /// device claims the range: no two clusters can create the same one.
     pub(super) fn device(self) -> String {
         let [_, second, third, _] = self.address(0).octets();
         format!("plimsoll{second}-{third}")
@@ -83,7 +83,7 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Those of the connections of a client to a node, or to one port of it, in both directions.
+    /// Returns the packets of a client's connections to a node, or to one port of it, in both directions.
     pub(super) fn between(client: LinkEnd, node: usize, port: Option<u16>) -> [Self; 2] {
         let server = Some(node);
         let at = |end| port.map(|port| (end, port));
@@ -93,13 +93,13 @@ impl Packets {
         ]
     }
 
-    /// Whether all of the others are among these.
+    /// Returns `true` if all packets of `other` are among these.
     fn have(&self, other: &Self) -> bool {
         (self.source, self.destination) == (other.source, other.destination)
             && (self.port.is_none() || self.port == other.port)
     }
 
-    /// How a rule finds them, or those of TCP among them.
+    /// Returns the match expression of a filter rule for these packets, or for the TCP packets among them.
     fn matched(&self, range: Range, of_tcp: bool) -> String {
         let mut rule = format!("ip saddr {} ip daddr {}", range.of(self.source), range.of(self.destination));
         if let Some((end, port)) = self.port {
@@ -133,7 +133,7 @@ pub(super) fn sockets(node: usize, packets: &[Packets], range: Range) -> Option<
 /// Something that is wrong with packets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wrong {
-    /// What ends it.
+    /// Number that identifies the impairment when it is ended.
     pub(super) number: u64,
     pub(super) impairment: Impairment,
     pub(super) packets: Vec<Packets>,
@@ -145,7 +145,7 @@ pub(super) struct Wrong {
 /// The rules for everything that is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// What replaces the packet filter: a script for `nft`.
+    /// Script for `nft` that replaces the packet filter.
     pub(super) filter: String,
     /// The lines that make the queues of each device: a script for `tc`.
     pub(super) queues: BTreeMap<String, String>,

@@ -25,7 +25,7 @@ pub(super) struct Connection {
     server: Mutex<Option<TcpStream>>,
 }
 
-/// What comes through a direction, in its order.
+/// An event in one direction of a connection, in the order received.
 enum Passing {
     Bytes(Vec<u8>),
     /// The sender has closed its side.

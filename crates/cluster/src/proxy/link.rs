@@ -31,7 +31,7 @@ pub(super) struct Link {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is wrong, each with the number that ends it.
+    /// The impairments in force, each with the number by which it is ended.
     impairments: Vec<(u64, Impairment)>,
     connections: Vec<Weak<Connection>>,
     closed: bool,
@@ -111,7 +111,7 @@ impl Link {
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
     }
 
-    /// What holds now.
+    /// Returns the impairments in force, combined.
     pub(super) fn link_impairment(&self) -> LinkImpairment {
         self.state().link_impairment()
     }

@@ -8,8 +8,7 @@ use crate::document::CheckSpec;
 use crate::pages;
 use crate::spec::{Check, CheckKind, Content};
 
-/// How long the cluster may take to take a write, unless the spec says otherwise: twice what Lithair takes to
-/// have another leader.
+/// Default time limit of the `writable` check: twice what Lithair takes to elect another leader.
 const WRITABLE_WITHIN: Nanos = Nanos::from_secs(10);
 /// The largest share of requests that may fail outside of faults, unless the spec says otherwise.
 const ERROR_SHARE: f64 = 0.01;
@@ -17,9 +16,9 @@ const ERROR_SHARE: f64 = 0.01;
 const LIST: &str = "/api/products";
 /// An item of it.
 const ITEM: &str = r#"{"name":"plimsoll_writable","price":1,"category":"writable"}"#;
-/// What `item` is where writes are not checked.
+/// Value of `item` that turns the `writable` check off.
 const NONE: &str = "none";
-/// What to do about an item that is none.
+/// Hint for an `item` that is no JSON object.
 const ITEM_HINT: &str = "write it as in `item: '{\"name\": \"a\"}'`";
 
 impl Reading<'_> {

@@ -9,10 +9,10 @@ use crate::document::FaultSpec;
 use crate::fault::{Action, Choice, FaultPlan, Impairment};
 use crate::spec::{Link, NetworkKind, NodePlan};
 
-/// How long a fault that has to end lasts, unless the spec says otherwise.
+/// Default duration of a fault that has to end.
 const LENGTH: Nanos = Nanos::from_secs(3);
 
-/// What faults are called.
+/// Names of the kinds of faults.
 const KINDS: [(&str, Kind); 11] = [
     ("kill", Kind::Kill),
     ("stop", Kind::Stop),

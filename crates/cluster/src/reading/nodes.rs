@@ -13,7 +13,7 @@ use crate::template::{self, Scope};
 
 /// Nodes of a cluster at most: each has two links to each other one.
 const MOST_NODES: usize = 100;
-/// How long SIGTERM has to end a node, unless the spec says otherwise.
+/// Default time between SIGTERM and SIGKILL.
 const GRACE: Nanos = Nanos::from_secs(5);
 
 impl Reading<'_> {

@@ -11,7 +11,7 @@ use crate::slots::Token;
 use crate::socket::errno;
 
 impl Epoll {
-    /// What is to be done before each wait. Returns when it is to be done again at the latest.
+    /// Does the work that is due before each wait. Returns the latest time at which to call this again.
     pub(super) fn begin_wait(&mut self, now: Nanos) -> Nanos {
         let mut again = self.wake_paced(now);
         while let Some(token) = self.lingering.pop_over(now) {

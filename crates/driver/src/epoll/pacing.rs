@@ -9,7 +9,7 @@ use super::Epoll;
 use crate::clock;
 use crate::slots::Token;
 
-/// What each connection may move in each direction, by the slice.
+/// Limit on the bytes that each connection moves in each direction, applied slice by slice.
 #[derive(Debug)]
 pub(super) struct Pace {
     bytes_per_s: u64,
@@ -20,8 +20,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// How long a slice takes, unless one byte takes longer: a peer sees a steady trickle, and a thousand
-    /// connections are 20,000 system calls per second.
+    /// Duration of a slice, unless a single byte takes longer. A peer sees a steady trickle, and a thousand
+    /// connections cost 20,000 system calls per second.
     const SLICE: Nanos = Nanos::from_millis(50);
     /// Of receive buffers, so that what is not read yet soon holds up the peer. The kernel's least is below.
     pub(super) const BUFFER_BYTES: usize = 4096;
@@ -44,7 +44,7 @@ impl Pace {
     }
 }
 
-/// How many bytes may be moved now on a connection that has been told to wait until `next`.
+/// Returns the number of bytes that may be moved now on a connection that has to wait until `next`.
 #[inline]
 pub(super) fn allowance(pace: Option<&Pace>, next: Nanos) -> usize {
     match pace {

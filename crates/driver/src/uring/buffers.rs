@@ -61,7 +61,7 @@ impl Buffers {
         self.available = self.available.saturating_sub(1);
     }
 
-    /// Whether a receive could get a buffer.
+    /// Returns `true` if a receive could get a buffer.
     pub(super) fn any_available(&self) -> bool {
         self.available > 0
     }

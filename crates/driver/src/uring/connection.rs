@@ -39,7 +39,7 @@ pub(super) struct Connection {
     pub(super) dirty: bool,
 }
 
-/// How far the closing of a connection is.
+/// Progress of closing a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Closing {
     /// The owner has not closed it.

@@ -36,7 +36,7 @@ struct RingUpdate {
 const REGISTER_RING_FDS: u32 = 20;
 const UNREGISTER_RING_FDS: u32 = 21;
 
-/// How long [`Ring::wait`] waits, in spans from now.
+/// Conditions that end [`Ring::wait`], as spans from now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpinPolicy {
     /// Completions to return at.
@@ -70,7 +70,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// What the kernel lacks of what is needed.
+    /// Returns the first required feature or operation that the kernel lacks, in words; `None` if it has all.
     pub(super) fn lacks(&self) -> Option<String> {
         let parameters = self.io.params();
         let features = [
@@ -174,7 +174,7 @@ impl Ring {
         self.enter(queued, 0, EnterFlags::GETEVENTS, None).map(drop)
     }
 
-    /// Whether `poll` would bring something, told without a system call.
+    /// Returns `true` if `poll` would bring something. Makes no system call.
     pub(super) fn has_work(&mut self) -> bool {
         let queue = self.io.submission();
         let flagged = queue.taskrun() || queue.cq_overflow();

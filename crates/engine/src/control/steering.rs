@@ -1,4 +1,4 @@
-//! The changes of a run's rate: which there were, and which are possible.
+//! Changes of a run's rate: those made so far, and the conditions for further ones.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use plimsoll_schedule::{Profile, ProfileError};
 
 use crate::worker::LONGEST_WAIT;
 
-/// How many times the highest planned rate may be set, unless another limit was given.
+/// Highest rate that may be set, as a multiple of the highest planned rate, unless another limit was given.
 const MOST_TIMES_PEAK: f64 = 10.0;
 
 /// From a command to when it applies. A worker takes no arrival that is due after the time at which it last
@@ -19,7 +19,7 @@ const MOST_TIMES_PEAK: f64 = 10.0;
 /// them hear of the change before the first arrival of a faster rate is due.
 const NOTICE: Nanos = Nanos(2 * LONGEST_WAIT.0);
 
-/// What somebody wants of the rate.
+/// A command that changes the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateCommand {
     /// Another constant rate, in iterations for the whole run, until the end; zero pauses. It ends a pause.
@@ -33,12 +33,12 @@ pub enum RateCommand {
 /// Where a run is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Status {
-    /// Whether it has begun and not ended: whether it can be steered.
+    /// `true` if the run has begun and not ended, and so can be steered.
     pub running: bool,
     /// Arrivals per second that are asked for now, or were for a change that is about to apply; without a
     /// pause that is in force. `None` in the closed model, and before the run.
     pub target_per_second: Option<f64>,
-    /// Whether it is paused, or about to be.
+    /// `true` if it is paused, or about to be.
     pub paused: bool,
 }
 
@@ -104,7 +104,6 @@ struct State {
     stopped_by: Option<SteeredBy>,
 }
 
-/// A run under way.
 #[derive(Debug)]
 struct ActiveRun {
     /// On the driver's clock.

@@ -21,7 +21,7 @@ struct Redirect {
     pool: u32,
     /// The site of the pool that has answered.
     target_address: u32,
-    /// Whether the next request can go on the same connection.
+    /// `true` if the next request can go on the same connection.
     here: bool,
     status: u16,
     location: Option<Vec<u8>>,

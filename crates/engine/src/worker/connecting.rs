@@ -102,7 +102,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Whether `id` is the connection that lives in its slot.
+    /// Returns `true` if `id` is the connection that lives in its slot.
     #[inline]
     pub(super) fn lives(&self, id: ConnId) -> bool {
         self.conns.get(id.slot()).is_some_and(|conn| conn.id == id && conn.state != State::Free)

@@ -319,8 +319,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Whether a script has asked for the end of the load, or was the end of it. Steps to come are not begun,
-    /// either.
+    /// Returns `true` if a script has asked for the end of the load, or has failed with an error that ends
+    /// the run. The load ends then; steps to come are not begun, either.
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
@@ -344,7 +344,8 @@ impl<B: Backend> Worker<'_, B> {
         self.pacer.change_rate(peak / f64::from(self.shard.of));
     }
 
-    /// What may have been changed by a request whose end nobody has seen is told with the others.
+    /// Logs a request that may have changed something, was sent and has not ended: it is reported with the
+    /// other writes.
     fn hand_over_unfinished(&mut self, request: &InFlight, now: Nanos) {
         if !self.facts[request.step as usize].writes || !self.log.keeps_writes() || request.sent == AT_SEND {
             return;

@@ -15,12 +15,12 @@ use crate::request::{AT_SEND, InFlight};
 /// failed so often on one worker fails for ever.
 const SCRIPT_FAILURES: u64 = 100;
 
-/// What a whole response means for its request.
+/// The judgement of a whole response.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Judged {
-    /// It has ended like this.
+    /// The request has ended with this outcome.
     Ended(Outcome),
-    /// Its answer is still to come: it is to be repeated after so long.
+    /// The answer is still to come: the request is to be repeated after this time.
     Pending(Nanos),
 }
 
@@ -106,7 +106,7 @@ impl<B: Backend> Worker<'_, B> {
         self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
-    /// Whether this whole response, from this pool and site, is what the step of its request expects; takes
+    /// Judges this whole response, from this pool and site, by what the step of its request expects. Takes
     /// its values into the session.
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), reply: Reply) -> Judged {
@@ -258,7 +258,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// How long a script wants its user to wait.
+    /// Returns the time that a script wants its user to wait.
     pub(super) fn script_pause(&mut self, script: u32) -> Result<Nanos, String> {
         let Some(scripts) = &mut self.scripts else { return Ok(Nanos::ZERO) };
         scripts.delay(script).map_err(|error| self.script_failed(error))

@@ -26,14 +26,14 @@ pub(super) struct Misbehaviour {
 }
 
 impl Misbehaviour {
-    /// Those of a plan, if there are any.
+    /// Returns the faults of a plan, if there are any.
     pub(super) fn of(plan: &Plan, worker: Shard) -> Option<Box<Self>> {
         let faults = plan.client_faults?;
         let random = Random::new(plan.seed, STREAM + u64::from(worker.index));
         Some(Box::new(Self { faults, random, pending: Vec::new() }))
     }
 
-    /// What becomes of the next request.
+    /// Draws the intent of the next request.
     fn draw(&mut self) -> Intent {
         let ClientFaults { abort, abort_at, abandon, .. } = self.faults;
         let number = self.random.below(ClientFaults::WHOLE);
@@ -48,7 +48,7 @@ impl Misbehaviour {
         }
     }
 
-    /// How many of the bytes of a request are sent: at least one, and not all.
+    /// Draws the number of bytes of a request to send: at least one, and not all.
     pub(super) fn part_of(&mut self, bytes: usize) -> usize {
         1 + self.random.below(bytes.saturating_sub(1).max(1) as u64) as usize
     }

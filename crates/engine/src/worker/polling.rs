@@ -44,12 +44,12 @@ impl Parked {
         Some(self.all[place as usize])
     }
 
-    /// When the next is due.
+    /// Returns the time at which the next one is due.
     pub(super) fn next_due(&self) -> Nanos {
         self.due.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
 
-    /// How many there are.
+    /// Returns the number of requests that are to be sent again.
     pub(super) fn len(&self) -> u64 {
         self.due.len() as u64
     }

@@ -14,13 +14,13 @@ use crate::request::{AT_SEND, InFlight, new_request};
 /// When the next request of an iteration is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NextDue {
-    /// When it should start, [`AT_SEND`] if its user has no plan but to send at once.
+    /// When it should start; [`AT_SEND`] if its user has no plan but to send at once.
     pub(super) intended: Nanos,
     /// Closed model: when the response arrived that made its user ready; never, if unknown.
     pub(super) ready: Nanos,
-    /// From when on think time counts.
+    /// Start of the think time.
     pub(super) since: Nanos,
-    /// Whether its iteration begins with it.
+    /// `true` if its iteration begins with it.
     pub(super) begins: bool,
 }
 
@@ -33,18 +33,18 @@ pub(super) struct Turn {
     pool: u32,
 }
 
-/// What became of an iteration that was to go on.
+/// State of an iteration after it was asked to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IterationState {
     /// It has requests under way, or thinks.
     UnderWay,
     /// It is over: its session has ended.
     Over,
-    /// Its data has ended before it began: it never was.
+    /// Its data had ended before it began: it never started.
     Exhausted,
 }
 
-/// What the end of a request means for its iteration.
+/// Consequence of a request's end for its iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Other requests of it are under way.
@@ -246,8 +246,9 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// What the end of a request, which ended well or not, means for its iteration. After one that did not,
-    /// an iteration goes on if its step wants that, and if it was to take no value that is missing now.
+    /// Ends one request of an iteration, and returns the consequence. After a request that ended badly, an
+    /// iteration goes on only if its step wants that and no value that it was to take is missing
+    /// ([`Session::stops`](crate::session::Session::stops)).
     #[inline]
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
         let Some(session) = self.sessions.get_mut(request.session) else {

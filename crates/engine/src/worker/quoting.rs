@@ -31,7 +31,7 @@ impl Examples {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// Whether a failure of this class would be the first one of its step, in the measured part.
+    /// Returns `true` if a failure of this class would be the first one of its step, in the measured part.
     pub(super) fn lacks_example(&self, request: &InFlight, class: ErrorClass) -> bool {
         request.measured && self.examples[request.step as usize].lacks(class)
     }

@@ -10,12 +10,12 @@ use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
 use crate::connection::{Client, Fault, Keeping, Reply, State};
 use crate::request::{AT_SEND, InFlight, Intent};
 
-/// How a peer ended a connection.
+/// The way in which a peer ended a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// It said before, by TLS's close_notify, that nothing more comes.
+    /// It had announced the end by TLS's close_notify.
     Announced,
-    /// Its end of the stream is all.
+    /// It ended the stream without an announcement.
     Silent,
 }
 

@@ -15,8 +15,8 @@ use crate::directory::{Answer, ResolvedServer};
 use crate::request::InFlight;
 use crate::target_pool::{ResolveState, TargetPool};
 
-/// How often the directory is asked for servers that are being looked for: a request to one starts so much
-/// late at most.
+/// Interval at which the directory is asked for servers that are being looked for. A request to such a server
+/// starts late by at most this time.
 pub(super) const ASK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// A server that was not found is looked for again by the first request after this time.
 const LOST_FOR: Nanos = Nanos::from_secs(1);
@@ -159,7 +159,7 @@ impl<B: Backend> Worker<'_, B> {
         self.take_answer(pool, answer);
     }
 
-    /// What the directory says of the server of this pool.
+    /// Handles the directory's answer about the server of this pool.
     fn take_answer(&mut self, pool: u32, answer: Answer) {
         let state = &mut self.pools[pool as usize];
         match answer {

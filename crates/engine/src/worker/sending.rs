@@ -26,7 +26,7 @@ pub(super) struct Unsent {
     ready: Nanos,
 }
 
-/// What of the exchanges of a step the worker takes part in, beside sending and counting.
+/// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Facts {
     /// Cookies are sent.
@@ -46,7 +46,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Those of a step of the plan.
+    /// Returns the properties of a step of the plan.
     pub(super) fn of(plan: &Plan, step: &Step) -> Self {
         let scripted = step.check_script.is_some() || plan.scripts.is_some();
         Self {

@@ -289,7 +289,7 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(blocked, at_limit, now.min(self.times.end));
     }
 
-    /// Whether the load is complete before its end, and no request waits for an arrival.
+    /// Returns `true` if the load is complete before its end, and no request waits for an arrival.
     pub(super) fn has_begun_all(&self) -> bool {
         self.complete && self.turns.iter().all(VecDeque::is_empty)
     }
@@ -300,14 +300,14 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.never_start(u64::from(measured), u64::from(measured));
     }
 
-    /// Whether a pass that began at `now` has taken so long that the control and the deadlines come first:
-    /// scripts may take their time.
+    /// Returns `true` if a pass that began at `now` has taken so long that the control and the deadlines come
+    /// first: scripts may take their time.
     #[inline]
     pub(super) fn is_long_over(&self, now: Nanos) -> bool {
         self.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
     }
 
-    /// Whether [`place`](Self::place) would find or may open a connection.
+    /// Returns `true` if [`place`](Self::place) would find or may open a connection.
     pub(super) fn can_place(&mut self, pool: u32, now: Nanos) -> bool {
         self.find_available(pool).is_some() || self.may_open(pool, now)
     }
@@ -340,7 +340,7 @@ impl<B: Backend> Worker<'_, B> {
         needed
     }
 
-    /// Whether the limit of connections allows the pool no further one.
+    /// Returns `true` if the limit of connections allows the pool no further one.
     #[inline]
     fn is_at_limit(&self, pool: u32) -> bool {
         let TargetPool { open, max, .. } = self.pools[pool as usize];
@@ -380,7 +380,7 @@ impl<B: Backend> Worker<'_, B> {
         None
     }
 
-    /// Whether the connection can take a request.
+    /// Returns `true` if the connection can take a request.
     #[inline]
     pub(super) fn has_room(&self, slot: u32) -> bool {
         let connections = &self.plan.connections;

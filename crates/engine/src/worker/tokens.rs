@@ -15,19 +15,19 @@ use plimsoll_scenario::token::{Signed, Tokens};
 
 use super::{SIMULATED, Worker};
 
-/// A worker looks so often whether a thread has signed what it waits for.
+/// Interval at which a worker checks whether a thread has signed the token that it waits for.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 /// Stream of the random numbers of tokens, beside those of workers, which count from 1.
 const STREAM: u64 = 1 << 40;
 
-/// The tokens of a worker, and who signs them.
+/// The tokens of a worker, with the state of their signing.
 pub(super) struct TokenCache {
     pub(super) all: Tokens,
     /// When to look at them next, on the driver's clock; never, without tokens.
     pub(super) due: Nanos,
-    /// Those of no other use, so that requests are the same whenever tokens are signed.
+    /// Random numbers of no other use, so that requests are the same whenever tokens are signed.
     random: Random,
-    /// What a thread signs, and its place among the tokens.
+    /// Tokens that a thread is signing: their place among all tokens, and the channel of the signed one.
     pending: Vec<(usize, Receiver<Signed>)>,
 }
 

@@ -40,7 +40,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Whether a user of the pool that is ready for its next iteration goes instead.
+    /// Returns `true` if a user of the pool that is ready for its next iteration leaves instead, and counts
+    /// it out.
     #[inline]
     pub(super) fn user_goes(&mut self, pool: u32) -> bool {
         let pool = &mut self.pools[pool as usize];

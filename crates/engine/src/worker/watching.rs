@@ -19,7 +19,8 @@ const HELD: Nanos = Nanos::from_millis(1);
 const UNHEARD: Nanos = Nanos::from_millis(1);
 
 impl<B: Backend> Worker<'_, B> {
-    /// Whether a run that is counted, or complete, has nothing left to start and nothing to wait for.
+    /// Returns `true` if a run that is counted, or complete, has nothing left to start and nothing to wait
+    /// for.
     pub(super) fn is_through(&mut self) -> bool {
         let ends = self.complete || self.plan.end.iterations.is_some();
         if !ends || self.counts.in_flight > 0 || !self.sleepers.is_empty() {
@@ -76,8 +77,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// How many arrivals may share a wake-up: as many as find a connection at once. What finds none is given
-    /// up, if the plan says so, and half of the room is left for chance to bring more than usual.
+    /// Returns the number of arrivals that may share a wake-up: as many as find a connection at once. If the
+    /// plan drops arrivals that find none, half of the room is left for chance to bring more than usual.
     fn room(&self) -> u64 {
         // Those of the plan's targets: arrivals begin there.
         let pools = self.pools.iter().take(self.plan.targets.len());
@@ -179,7 +180,7 @@ impl<B: Backend> Worker<'_, B> {
         Snapshot { worker_status, ..recorder.snapshot(gauges) }
     }
 
-    /// How this worker stands, unless that was told already.
+    /// Returns the status of this worker, unless it was reported already.
     fn news(&mut self, at: Nanos) -> Option<Box<WorkerStatus>> {
         let worker_status = self.worker_status(at);
         if self.told.as_ref().is_some_and(|told| !worker_status.tells_more_than(told)) {
@@ -189,7 +190,7 @@ impl<B: Backend> Worker<'_, B> {
         Some(Box::new(worker_status))
     }
 
-    /// How this worker stands at an instant of the measured part, or in the drain.
+    /// Returns the status of this worker at an instant of the measured part, or in the drain.
     fn worker_status(&mut self, at: Nanos) -> WorkerStatus {
         let load_end = at.min(self.times.end);
         let mut connections = self.recorder.connections.counts();

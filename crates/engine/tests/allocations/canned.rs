@@ -22,7 +22,7 @@ const BODY: &[u8] = b"{\"id\":\"4711\"}";
 /// `:status: 200`, then two literals without indexing (RFC 7541, 6.2.2).
 const BLOCK: &[u8] = b"\x88\x00\x07x-token\x05to-17\x00\x0ccontent-type\x10application/json";
 
-/// What a client of HTTP/2 says first (RFC 9113, 3.4).
+/// Bytes that an HTTP/2 client sends first (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Types and flags of frames (RFC 9113, 6).
@@ -54,9 +54,9 @@ struct Link {
     dirty: bool,
     connected: bool,
     http2: bool,
-    /// What the client has not read yet.
+    /// Response bytes that the client has not read yet.
     reply: Vec<u8>,
-    /// Whether it stands in the queue.
+    /// `true` while the link is in the queue.
     ready: bool,
 }
 

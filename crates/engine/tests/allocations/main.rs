@@ -20,7 +20,7 @@ use plimsoll_scenario::Feeds;
 /// Enough for every buffer to have its size, and so short that no second begins: snapshots may allocate.
 const ITERATIONS: u64 = 3_000;
 
-/// What may differ between two runs: a buffer that grows late.
+/// Allocations by which two runs may differ: a buffer that grows late.
 const TOLERANCE: u64 = 4;
 
 /// Two variables, an extraction and a check, as `bench/plans/scenario.yaml` has them.

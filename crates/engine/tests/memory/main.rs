@@ -31,15 +31,15 @@ const AHEAD: u64 = 3;
 /// Attempts to go on: seconds, where milliseconds are enough.
 const ATTEMPTS: usize = 10_000_000;
 
-/// What may come and go.
+/// Bytes that may come and go during a run.
 const SPARE: usize = 100_000;
-/// What a second of the run may leave behind: its line of the report. It has 10,000 batches.
+/// Bytes that a second of the run may leave behind: its line of the report. A second has 10,000 batches.
 const SECOND: usize = 1_000;
 
 /// 72 hours, and requests of a second.
 const DAYS: u64 = 72 * 3_600;
 const SLOW_RATE: u64 = 4;
-/// What they may take from their first hour on: 3,600 intervals, and what is known of the machine in them.
+/// Bytes that the days may add after their first hour: 3,600 intervals, and the machine's figures in them.
 const OF_DAYS: usize = 2 << 20;
 
 /// The bytes in use are those of the whole process: one run at a time.

@@ -1,4 +1,4 @@
-//! What limited a run, in worlds in which that is known.
+//! Attribution of a run's limit, in worlds whose limit is known.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{LimitedBy, RunRecord};

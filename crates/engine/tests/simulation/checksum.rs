@@ -19,7 +19,7 @@ fn varied(flags: &[(&'static str, &str)], seed: &str) -> Plan {
     })
 }
 
-/// What the simulated server has seen: when, and every byte.
+/// Requests that the simulated server has received: their instants, and every byte.
 fn seen(plan: &Plan) -> Vec<(u64, Vec<u8>)> {
     let options = SimOptions { keep_requests: true, ..world(Behaviour::default()) };
     let (_, truth) = simulate(plan, options);

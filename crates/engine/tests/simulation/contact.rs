@@ -10,7 +10,7 @@ use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, Trut
 use super::plans::{answering, good, plan};
 use super::{server, world};
 
-/// What came of it, and what the server saw.
+/// Carries out the first contact. Returns its result, and the requests that the server saw.
 fn contact(plan: &Plan, behaviour: Behaviour) -> (Result<Vec<FirstContact>, RunError>, TruthLog) {
     let open = SimOpen::new(SimOptions { keep_requests: true, ..world(behaviour) });
     let target_addresses: Arc<[TargetAddress]> = vec![server().into()].into();

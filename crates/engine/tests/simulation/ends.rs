@@ -1,4 +1,4 @@
-//! How loads end: by their number of iterations, by the end of their data, by the wish of a script, and
+//! Ends of loads: by their number of iterations, by the end of their data, by the request of a script, and
 //! although a worker does not come back.
 
 use std::any::Any;
@@ -118,7 +118,7 @@ fn data_that_ends_in_the_middle_ends_the_load() {
     }
 }
 
-/// What the script of a worker does whenever it makes a request.
+/// The script of a worker: its action whenever it makes a request.
 enum Script {
     /// Counts down, and wishes to stop when nothing is left.
     Counts { left: u64 },

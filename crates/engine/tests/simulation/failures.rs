@@ -21,7 +21,7 @@ fn creator() -> Behaviour {
     answering(Answer { status: 201, headers, ..Answer::default() })
 }
 
-/// How many requests of each kind came.
+/// Returns the number of requests of each kind that came.
 fn asked(truth: &TruthLog) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for request in truth.entries() {

@@ -131,7 +131,7 @@ fn carry_out_steered(plan: &Plan, options: SimOptions, control: &Control) -> (Ru
     (record, open.truth())
 }
 
-/// What the intervals say without the warm-up is what the accounts say.
+/// Asserts that the intervals without the warm-up add up to the accounts.
 fn assert_intervals_add_up(record: &RunRecord) {
     let measured = || record.intervals.iter().filter(|interval| !interval.warmup);
     let sums = [
@@ -145,7 +145,7 @@ fn assert_intervals_add_up(record: &RunRecord) {
     assert_slices_add_up(record);
 }
 
-/// What the slices counted together is what the histograms did, and they are the measured part.
+/// Asserts that the slices together hold the counts of the histograms, and that they cover the measured part.
 fn assert_slices_add_up(record: &RunRecord) {
     let values =
         |histogram: &Histogram| histogram.buckets().map(|b| (b.highest, b.count)).collect::<Vec<_>>();

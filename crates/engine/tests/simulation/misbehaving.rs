@@ -83,7 +83,8 @@ fn either_is_drawn_by_the_seed_and_leaves_requests_as_they_are() {
     }
 }
 
-/// What is known before the run is not left to chance.
+/// The preflight request is exempt from faults: knowledge that is needed before the run is not left to
+/// chance.
 #[test]
 fn the_request_before_the_run_is_sent_and_answered() {
     let options = SimOptions { keep_requests: true, ..world(server()) };
@@ -96,7 +97,7 @@ fn the_request_before_the_run_is_sent_and_answered() {
     assert_eq!(carry_out(&plan, world(server())).0.accounting.aborted, 20);
 }
 
-/// Who leaves before the answer is no failure of the server, which has done its work all the same.
+/// A client that leaves before the answer is no failure of the server, which has done its work all the same.
 #[test]
 fn answers_are_not_waited_for() {
     let slow = Behaviour { service: Law::Constant(Nanos::from_millis(20)), ..server() };

@@ -28,7 +28,7 @@ fn arrivals_beyond_all_means_are_counted_at_once() {
     }
 }
 
-/// What is counted at once is what is counted one by one, of which the Poisson process tells.
+/// Lost arrivals, which the uniform process counts all at once, still add up to the schedule.
 #[test]
 fn what_is_lost_is_counted_by_scenario_and_part() {
     let mut random = Random::new(7, 1);

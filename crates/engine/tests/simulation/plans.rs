@@ -453,8 +453,8 @@ fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
     record
 }
 
-/// What reads the response alone is judged without a session, and over HTTP/1.1 where it stands in the
-/// input: with a value that nobody needs it has a session, and everything is kept first.
+/// A check that reads the response alone is judged without a session, and over HTTP/1.1 directly in the
+/// input. With a value that nobody needs the step has a session, and everything is kept first.
 #[test]
 fn a_body_is_judged_the_same_where_it_came_and_after_it_was_kept() {
     let faults =

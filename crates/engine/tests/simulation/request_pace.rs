@@ -100,7 +100,7 @@ fn arrivals_beyond_what_the_target_takes_are_accounted_for() {
     }
 }
 
-/// What was begun is ended when the data has ended: its requests have arrivals, too.
+/// Iterations under way are completed after the data has ended: their requests have arrivals, too.
 #[test]
 fn iterations_under_way_are_completed_when_their_data_has_ended() {
     let text = "data: {ids: {range: [1, 21], at_end: stop}}

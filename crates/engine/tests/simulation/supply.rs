@@ -22,7 +22,8 @@ fn options() -> SimOptions {
     SimOptions { keep_requests: true, ..world(behaviour) }
 }
 
-/// What came behind each head, whose content-length is that of it.
+/// Returns the bodies of all requests. Asserts that each has the length that its `content-length` field
+/// states.
 fn bodies(truth: &TruthLog) -> Vec<Vec<u8>> {
     let body = |request: Vec<u8>| {
         let end = request.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;

@@ -26,11 +26,10 @@ pub(super) struct Exchange<O> {
     pub(super) stop: Arc<AtomicBool>,
 }
 
-/// What went wrong with one address.
+/// An error of an exchange with one address.
 enum Trouble {
     /// There is no connection: another address may do.
     NotConnected(String),
-    /// Anything else.
     Other(String),
 }
 
@@ -112,7 +111,7 @@ impl<O: Open> Exchange<O> {
     }
 }
 
-/// Whether a status says that a request was taken, and all of it.
+/// Checks that a receiver took a request completely, by its status and its reply.
 fn taken(status: u16, reply: &[u8]) -> Result<(), String> {
     if !(200..300).contains(&status) {
         return Err(format!("the receiver answered {status}"));
@@ -125,7 +124,7 @@ fn taken(status: u16, reply: &[u8]) -> Result<(), String> {
     }
 }
 
-/// How long is waited.
+/// The end of a wait.
 struct Deadline<'a> {
     until: Nanos,
     /// Where an end of the run is told; `None` if it is known already.

@@ -117,7 +117,7 @@ impl Receiver {
         Ok(self)
     }
 
-    /// Whether TLS is spoken.
+    /// Returns `true` if requests go over TLS.
     pub const fn is_secure(&self) -> bool {
         self.secure
     }

@@ -93,7 +93,7 @@ fn servers() -> (MachineFacts, MachineInterval) {
     (facts, MachineInterval { watched: watched.into(), ..MachineInterval::default() })
 }
 
-/// What a run that has just begun has to tell.
+/// Totals of a run that has just begun.
 pub(crate) fn nothing() -> Totals {
     Totals::new(outline(), Vec::new())
 }

@@ -1,4 +1,4 @@
-//! What monitoring systems are told, read as they read it.
+//! Exports to monitoring systems, read in the way that these systems read them.
 
 mod fixture;
 mod otlp;

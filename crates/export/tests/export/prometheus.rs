@@ -1,4 +1,5 @@
-//! What a server of Prometheus reads: text by its grammar, messages by those that Prometheus publishes.
+//! Expositions for a Prometheus server: text is read by its grammar, messages by the definitions that
+//! Prometheus publishes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a curl command sends.
+//! Bodies that a curl command sends.
 
 use std::path::Path;
 

@@ -168,7 +168,7 @@ fn place(authority: &str, detours: &[&str]) -> String {
     format!("{}:{}", or(to_host, host), or(to_port, port))
 }
 
-/// Whether `host:port:…` is for one of these; an empty part is for all.
+/// Returns `true` if `host:port:…` applies to one of `authorities`; an empty part matches any.
 fn matches(route: &str, authorities: &[String]) -> bool {
     // What is malformed is refused where it is read.
     let Some((host, port, _)) = cut(route) else { return true };

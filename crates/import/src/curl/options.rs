@@ -1,6 +1,6 @@
 //! Which options curl has, and what they are for here.
 
-/// What an option does.
+/// Meaning of an option for an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Means {
     /// A value that is put into the request or the settings.
@@ -11,11 +11,11 @@ pub(crate) enum Means {
     Idle,
     /// The same with a value.
     IdleValue,
-    /// What cannot be done here; why, and what to do instead.
+    /// An option that cannot be imported; with the reason, and what to do instead.
     Refused(&'static str),
 }
 
-/// What options are used for.
+/// Uses of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     Basic,
@@ -30,7 +30,7 @@ pub(crate) enum Use {
     DataBinary,
     DataRaw,
     DataUrlencode,
-    /// What happens here anyway.
+    /// Behaviour that Plimsoll has without an option.
     AsHere,
     Form,
     FormString,
@@ -184,7 +184,7 @@ pub(crate) fn near(name: &str) -> Option<&'static str> {
     begins.or_else(close).map(|(known, ..)| *known)
 }
 
-/// Whether one letter more, less or another makes one of the other.
+/// Returns `true` if adding, removing or replacing one letter turns one name into the other.
 fn is_close(a: &str, b: &str) -> bool {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a.as_bytes()[same..], &b.as_bytes()[same..]);

@@ -86,7 +86,7 @@ impl Shell {
         self.characters[self.next..].iter().any(|c| !c.is_whitespace())
     }
 
-    /// Whether the `$` before is the begin of an expansion.
+    /// Returns `true` if the `$` before this position begins an expansion.
     fn expands(&self) -> bool {
         self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || "_{(?!@*#\"".contains(c))
     }

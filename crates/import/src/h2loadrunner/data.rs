@@ -19,7 +19,7 @@ struct Table {
 }
 
 impl Table {
-    /// Whether the head names the values of every row, and there are no others.
+    /// Returns `true` if every row has exactly one value for each name in the head.
     fn is_regular(&self) -> bool {
         self.rows.iter().all(|row| row.len() == self.columns.len())
     }
@@ -185,7 +185,7 @@ impl Importer<'_> {
         Some(name)
     }
 
-    /// Who has which rows: each client a part of its own, or all have all.
+    /// Sets which client gets which rows: each client its own part, or every client all of them.
     fn share(&self, data: &mut DataSpec, split: bool) {
         data.share = text(if split { "split" } else { "whole" });
         if split && self.clients > 1 {

@@ -1,4 +1,4 @@
-//! How much load there is, and for how long.
+//! Amount and duration of the load.
 
 use super::Importer;
 use crate::amount::{self, Ratio, proportions};

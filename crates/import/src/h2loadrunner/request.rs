@@ -313,7 +313,7 @@ pub(super) fn header_source(name: &str) -> Result<ExtractSpec, String> {
     Ok(extract)
 }
 
-/// Whether a text is more like the name of a file than like anything else.
+/// Returns `true` if a text looks like the name of a file more than like anything else.
 fn is_like_a_file(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);

@@ -1,4 +1,4 @@
-//! What is expected of responses, and what is taken from them.
+//! Expectations on responses, and extractions from them.
 
 use plimsoll_plan::document::{ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, StepSpec};
 use regex::Regex;
@@ -11,7 +11,7 @@ use crate::source::Object;
 /// Statuses that a response can end with (RFC 9110 section 15; those below are interim).
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
 
-/// How a text is compared.
+/// Comparison of a text with an expected value.
 enum Compared<'v> {
     Equal(&'v str),
     Start(&'v str),
@@ -22,7 +22,7 @@ enum Compared<'v> {
 }
 
 impl Importer<'_> {
-    /// What a response has to be. A script that judges responses takes the place of all of it.
+    /// Sets the expectations on a response. A script that judges responses replaces all of them.
     pub(super) fn expectation(&mut self, request: &mut Object<'_>, step: &mut StepSpec, judged: bool) {
         let at = request.place("expected-status-code");
         let status = request.count("expected-status-code", &mut self.findings).unwrap_or(0);
@@ -153,7 +153,7 @@ impl Importer<'_> {
         matches.push(name, Field::new(compared.spec()));
     }
 
-    /// Those of `known` that match.
+    /// Returns the statuses of `known` that match. Reports a problem if there are none.
     fn statuses(&mut self, at: &str, known: Vec<u16>, compared: &Compared<'_>) -> Vec<u16> {
         let left: Vec<u16> = known.into_iter().filter(|status| compared.holds(&status.to_string())).collect();
         if left.is_empty() {

@@ -136,7 +136,7 @@ fn is_empty(value: &serde_json::Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// How a request is called in messages.
+/// Returns the name of a request in messages.
 pub(super) fn number(at: &str) -> String {
     let index = at.rsplit('/').next().and_then(|index| index.parse::<u64>().ok());
     index.map_or_else(|| source::below(at, ""), |index| format!("request {}", index + 1))

@@ -96,7 +96,7 @@ impl Importer<'_> {
         }
     }
 
-    /// How many connections, how they are opened and how long they live.
+    /// Reads the number of connections, the rate at which they are opened, their lifetime and their timeouts.
     pub(super) fn connections(&mut self, top: &mut Object<'_>) {
         self.threads = top.count("threads", &mut self.findings).unwrap_or(1).max(1);
         self.clients = top.count("clients", &mut self.findings).unwrap_or(1).max(1);
@@ -323,7 +323,7 @@ impl Importer<'_> {
         Some(near)
     }
 
-    /// What is written where, and how the rate is controlled.
+    /// Reads the output files, the interval of statistics and the port that controls the rate.
     pub(super) fn outputs(&mut self, top: &mut Object<'_>) {
         if let Some(interval) = self.time(top, "statistics-interval", 1) {
             self.settings.interval = interval;
@@ -350,7 +350,7 @@ impl Importer<'_> {
     }
 }
 
-/// Whether all ciphers of a list of OpenSSL's are among those that are offered in any case.
+/// Returns `true` if all ciphers of an OpenSSL list are among those that are offered in any case.
 fn are_usual(ciphers: &str) -> bool {
     ciphers.split(':').all(|cipher| cipher.starts_with(USUAL_CIPHER))
 }

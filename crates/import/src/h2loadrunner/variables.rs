@@ -1,11 +1,11 @@
-//! What stands for what in the texts of a scenario.
+//! Names and the variables that replace them in the texts of a scenario.
 
 use std::collections::BTreeMap;
 
 use crate::findings::Findings;
 use crate::names::Names;
 
-/// What a name stands for.
+/// The variable that replaces a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
     /// This variable, in every request.
@@ -32,7 +32,7 @@ impl Binding {
 pub(super) struct Variables {
     /// A text that is replaced wherever it occurs: the deprecated form.
     pub(super) literal: Option<(String, Binding)>,
-    /// What `${name}` stands for.
+    /// Bindings of the names in `${name}`.
     pub(super) named: BTreeMap<String, Binding>,
     /// All variables of the scenario, and those of all data sources.
     pub(super) names: Names,
@@ -88,7 +88,7 @@ impl Variables {
         template
     }
 
-    /// Whether [`template`](Self::template) changes `text`.
+    /// Returns `true` if [`template`](Self::template) changes `text`.
     pub(super) fn changes(&self, text: &str) -> bool {
         text.contains("${") || self.literal.as_ref().is_some_and(|(literal, _)| text.contains(literal))
     }

@@ -14,7 +14,7 @@ const MOST_SCHEMAS: usize = 2_000;
 
 /// A value that is being made up.
 struct Making<'a> {
-    /// How many more schemas may be looked at.
+    /// Number of schemas that may still be visited.
     left: usize,
     /// The schemas that the value is in: one that refers to itself is not gone into again.
     open: Vec<&'a Value>,

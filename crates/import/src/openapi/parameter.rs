@@ -7,7 +7,7 @@ use super::{Api, METHODS, is_extension, is_required};
 use crate::draft;
 use crate::source::{Object, below};
 
-/// Where a parameter goes.
+/// Part of the request that holds a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Location {
     Path,
@@ -23,7 +23,7 @@ struct Parameter {
     location: Location,
     /// One value; several for a list that is written item by item.
     values: Vec<String>,
-    /// Whether it is sent: it is required, or has an example.
+    /// `true` if it is sent: it is required, or has an example.
     sent: bool,
 }
 

@@ -25,7 +25,7 @@ impl Files for WithPlan<'_> {
 const FILES: &[(&str, &[u8])] =
     &[("two.csv", b"x,y\n1,2\n"), ("one.csv", b"one\n1\n"), ("ragged.csv", b"x\n1,2\n3\n")];
 
-/// What is wrong with the plan that was made, if one was.
+/// Returns the problems of the plan that was made, if one was made, with its text.
 fn refused(imported: Result<Imported, Problems>) -> Option<String> {
     let files = WithPlan(Named(FILES), imported.ok()?.document.to_yaml());
     let command = Command { plan: Some("plan.yaml".to_owned()), ..Command::default() };

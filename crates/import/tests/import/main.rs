@@ -29,7 +29,7 @@ impl Files for Named<'_> {
     }
 }
 
-/// What the command prints. Every plan that is printed can be read, and says the same then.
+/// Renders the output of the command. Asserts that every printed plan can be read back and means the same.
 fn shown(imported: &Result<Imported, Problems>) -> String {
     let mut text = String::new();
     match imported {

@@ -29,7 +29,8 @@ const FIRST_PIECES: u64 = 240;
 #[derive(Clone, Debug)]
 pub struct IntervalDownsampler {
     width: Nanos,
-    /// Whether the length of the run is known: then cells do not grow, and their histograms need not be kept.
+    /// Set when the length of the run is known: cells then do not grow, and their histograms need not be
+    /// kept.
     is_planned: bool,
     cuts: Vec<Nanos>,
     outline: Outline,
@@ -44,17 +45,17 @@ pub struct IntervalDownsampler {
 #[derive(Clone, Debug)]
 struct Open {
     key: Key,
-    /// What its last interval was like.
+    /// Kind of its last interval.
     kind: Kind,
-    /// Whether its last piece is the first interval of some that are of a kind.
+    /// `true` if its last interval is the first of its kind: the one before it was of another kind.
     is_onset: bool,
     /// Its response times, by scenario.
     whole: Vec<Tally>,
-    /// Those of its last piece; `None`: it has one, which is the cell.
+    /// Response times of its last piece, by scenario; `None` if the cell is a single piece.
     piece: Option<Vec<Tally>>,
 }
 
-/// What joined intervals have to have in common.
+/// Property that joined intervals have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]
@@ -150,7 +151,7 @@ impl IntervalDownsampler {
         Key::new(interval.at, interval.warmup, interval.drain, &self.cuts, self.width)
     }
 
-    /// Whether an interval belongs to the last cell.
+    /// Returns `true` if an interval belongs to the last cell.
     fn goes_on(&self, interval: &Interval) -> bool {
         self.last.as_ref().is_some_and(|last| last.key == self.key(interval))
     }
@@ -268,7 +269,7 @@ struct Wide {
     key: Key,
     whole: Interval,
     times: Vec<Tally>,
-    /// Those of the last of the narrower ones, if there were several.
+    /// Response times of the last of the narrower cells, if there were several.
     times_of_last: Option<Vec<Tally>>,
     pieces: Vec<Interval>,
 }

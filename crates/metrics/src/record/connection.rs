@@ -1,4 +1,4 @@
-//! What happened to connections, beside what was asked on them.
+//! Events of connections, apart from the requests on them.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 
 use crate::Histogram;
 
-/// What happened to connections.
+/// Counts and times of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionRecord {
     /// Connections that were established.
@@ -25,7 +25,7 @@ pub struct ConnectionRecord {
     pub tls_time: Histogram,
     /// TLS sessions that were resumed.
     pub tls_resumed: u64,
-    /// What helps against the first fault of TLS that can be helped.
+    /// Remedy against the first TLS fault that has one.
     pub tls_hint: Option<&'static str>,
     /// Time for which due arrivals waited because every connection was busy, summed over workers.
     pub blocked: Nanos,
@@ -33,7 +33,7 @@ pub struct ConnectionRecord {
     pub blocked_at_limit: Nanos,
     /// Requests allowed in flight on one connection (pipelined, or streams of HTTP/2); 0 is taken as 1.
     pub depth: u32,
-    /// What was special about those that spoke HTTP/2.
+    /// Counts specific to connections that spoke HTTP/2.
     pub http2: Http2Record,
 }
 
@@ -67,7 +67,7 @@ impl ConnectionRecord {
     }
 }
 
-/// What happened on connections that spoke HTTP/2 (RFC 9113), beside what every connection has.
+/// Counts of connections that spoke HTTP/2 (RFC 9113), beside those that every connection has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http2Record {
     /// Connections that spoke it.
@@ -90,7 +90,7 @@ pub struct Http2Record {
 }
 
 impl Http2Record {
-    /// Whether no connection spoke HTTP/2, nor tried to: nothing was counted.
+    /// Returns `true` if nothing was counted: no connection spoke HTTP/2, nor tried to.
     pub fn is_empty(&self) -> bool {
         let codes = [&self.resets, &self.go_aways, &self.violations];
         self.connections == 0 && self.cancelled == 0 && codes.iter().all(|counts| counts.is_empty())

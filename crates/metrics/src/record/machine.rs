@@ -1,33 +1,32 @@
-//! What the machine and the processes on it did beside the load, interval by interval.
+//! Activity of the machine and of its processes beside the load, interval by interval.
 
 use plimsoll_core::Nanos;
 
 use super::watched::{FileUse, WatchedProcess, WatchedUse};
 
-/// What the machine did during a run. Empty where nothing was watched.
+/// Activity of the machine during a run. Empty where nothing was watched.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineRecord {
-    /// What does not change.
+    /// Facts that do not change.
     pub facts: MachineFacts,
-    /// What happened, in order of time; of a long run joined as its
-    /// [intervals](super::RunRecord::intervals) are.
+    /// Activity in order of time; in a long run joined as its [intervals](super::RunRecord::intervals) are.
     pub intervals: Vec<MachineInterval>,
 }
 
-/// What about the machine does not change during a run.
+/// Facts about the machine that do not change during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineFacts {
     /// Local ports that connections may get, per pair of addresses.
     pub ports: Option<u64>,
     /// Soft limit of open file descriptors of the generator.
     pub soft_descriptors: Option<u64>,
-    /// What the control groups of the generator let it have.
+    /// Limits of the generator's control groups.
     pub limits: GroupLimits,
     /// The target's process, if it is on this machine and was found.
     pub target: Option<TargetProcess>,
     /// The servers whose processes are watched; the target's is one of them.
     pub watched: Vec<WatchedProcess>,
-    /// What could not be read, and why; each once.
+    /// Sources that could not be read, with the reason; each once.
     pub missing: Vec<String>,
 }
 
@@ -47,18 +46,18 @@ pub struct TargetProcess {
     pub pids: Vec<u32>,
     /// The name of the first.
     pub name: String,
-    /// What the control groups of the first let it have.
+    /// Limits of the first one's control groups.
     pub limits: GroupLimits,
 }
 
-/// What happened between two looks at the machine.
+/// Activity of the machine between two looks at it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineInterval {
     /// The end of the interval of the run that it belongs to, since the start of the run.
     pub at: Nanos,
     /// Time between the two looks.
     pub length: Nanos,
-    /// Whether it belongs to the warm-up.
+    /// `true` if the interval belongs to the warm-up.
     pub warmup: bool,
     /// The generator's worker threads, by their numbers.
     pub workers: Vec<ThreadUse>,
@@ -81,7 +80,7 @@ pub struct MachineInterval {
     pub network: NetworkUse,
 }
 
-/// What one thread used.
+/// Resources that one thread used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUse {
     /// CPU time of both kinds, exactly where the system counts it so.
@@ -96,7 +95,7 @@ pub struct ThreadUse {
     pub involuntary_switches: Option<u64>,
 }
 
-/// What a process used, or several together.
+/// Resources that a process used, or several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
     /// CPU time of both kinds, in ticks of 10 ms.
@@ -119,15 +118,15 @@ pub struct ProcessUse {
     pub descriptors: Option<u64>,
     /// The same, of joined intervals those of the last.
     pub last_descriptors: Option<u64>,
-    /// What was moved from and to files; `None` where the system does not tell.
+    /// Data moved from and to files; `None` where the system does not tell.
     pub files: Option<FileUse>,
-    /// How its control group held it up.
+    /// Throttling by its control group.
     pub throttling: Option<Throttling>,
     /// Memory of its control group at the end, in bytes.
     pub group_memory_bytes: Option<u64>,
 }
 
-/// What the processes of one name used, which are neither the generator nor watched.
+/// CPU time of the processes of one name that are neither the generator nor watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherUse {
     /// Their name.
@@ -166,7 +165,7 @@ impl OtherUse {
     }
 }
 
-/// How a control group with a limit on CPU time held up its processes.
+/// Throttling by a control group with a limit on CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods of the limit that there were.
@@ -177,7 +176,7 @@ pub struct Throttling {
     pub time: Nanos,
 }
 
-/// What one processor did, in ticks of 10 ms.
+/// Time of one processor, in ticks of 10 ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreUse {
     /// Time in which it worked, for whomever: not idle and not taken away.
@@ -188,7 +187,7 @@ pub struct CoreUse {
     pub steal: Nanos,
 }
 
-/// What happened on the network of this machine (of its namespace), by whomever it is used.
+/// Activity on the network of this machine (of its namespace), whoever uses it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkUse {
     /// TCP segments sent, those sent again included.

@@ -1,14 +1,14 @@
-//! What became of the phases of a run.
+//! Results of the phases of a run.
 
 use plimsoll_core::Nanos;
 
 use crate::{Interval, PhaseOutline, Tally};
 
-/// What became of one phase: of the requests that were started and that ended in it.
+/// The result of one phase: its requests that were started, and those that ended, within it.
 ///
-/// A request that ends after its phase is counted as started in that one and as ended in a later one. The
-/// last phase that was under way has what ended in the drain, too, so that all measured phases add up to the
-/// run.
+/// A request that ends after its phase counts as started in that phase and as ended in a later one. Requests
+/// that end in the drain count for the last phase that was under way, so that all measured phases add up to
+/// the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseRecord {
     /// Its name.
@@ -17,7 +17,7 @@ pub struct PhaseRecord {
     pub at: Nanos,
     /// Its length: shorter than planned if the run ended in it, zero if it ended before.
     pub length: Nanos,
-    /// Whether it is a part of the measured one.
+    /// `true` if the phase belongs to the measured part.
     pub measured: bool,
     /// Mean rate of iterations that was asked for over its length, per second, with the changes that were
     /// made while the run went on; `None` in the closed model, and without a length.

@@ -1,8 +1,8 @@
-//! What was changed about a run while it went on.
+//! Changes that were made to a run while it went on.
 
 use plimsoll_core::Nanos;
 
-/// Who steered a run.
+/// Source of a change to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SteeredBy {
     /// The watched file (`--rate-file`).
@@ -24,7 +24,7 @@ impl SteeredBy {
     }
 }
 
-/// What a change did.
+/// Effect of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steering {
     /// It set another rate.
@@ -51,12 +51,12 @@ impl Steering {
 pub struct RateChange {
     /// From when it applies, since the start of the run (warm-up included).
     pub at: Nanos,
-    /// What it did.
+    /// Effect of the change.
     pub what: Steering,
     /// Arrivals per second for the whole run just before; `None` in the closed model.
     pub from_per_second: Option<f64>,
     /// Arrivals per second for the whole run from there on; `None` in the closed model.
     pub to_per_second: Option<f64>,
-    /// Who asked for it.
+    /// Source of the change.
     pub by: SteeredBy,
 }

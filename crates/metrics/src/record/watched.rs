@@ -15,9 +15,10 @@ pub enum FoundBy {
     Address,
     /// The one with this number, and its descendants.
     Pid(u32),
-    /// Those with this name, and their descendants.
+    /// The processes with this name, and their descendants.
     Name(String),
-    /// Those of the server of this name, which we have started, by what they have in their environment.
+    /// The processes of the server of this name, which we have started, recognised by an entry of their
+    /// environment.
     Mark(String),
 }
 
@@ -28,26 +29,26 @@ pub struct WatchedProcess {
     pub name: String,
     /// Why they are watched.
     pub found_by: FoundBy,
-    /// Whether they are taken for the target's when it is judged what limited the run.
+    /// `true` if they count as the target's when the limit of the run is judged.
     pub is_target: bool,
     /// Their numbers at the start.
     pub pids: Vec<u32>,
-    /// What the control groups of the first let it have.
+    /// Limits of the first one's control groups.
     pub limits: GroupLimits,
     /// Soft limit of open descriptors of the first.
     pub descriptor_limit: Option<u64>,
     /// Resident memory of all at the start, in bytes.
     pub first_rss_bytes: Option<u64>,
-    /// What could not be read of them, and why; each once.
+    /// Facts about them that could not be read, with the reason; each once.
     pub missing: Vec<String>,
 }
 
-/// What a watched server used between two looks.
+/// Resources that a watched server used between two looks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WatchedUse {
     /// Its processes at the end; of several intervals that are joined the most.
     pub processes: u64,
-    /// What they used together; `None` if there was none.
+    /// Resources that they used together; `None` if there was no process.
     pub used: Option<ProcessUse>,
     /// Processes that began.
     pub began: u64,
@@ -66,11 +67,11 @@ pub struct ProcessEvent {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Whether it ended; else it began.
+    /// `true` if the process ended; `false` if it began.
     pub ended: bool,
 }
 
-/// What a process moved between files and memory.
+/// Data that a process moved between files and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileUse {
     /// Bytes fetched from storage.

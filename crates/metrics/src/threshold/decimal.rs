@@ -73,7 +73,7 @@ impl Decimal {
         self.digits.checked_mul(10_u64.checked_pow(missing)?)
     }
 
-    /// Whether it is at most this whole number.
+    /// Returns `true` if the number is at most this whole number.
     pub(super) fn is_at_most(self, limit: u64) -> bool {
         compare(u128::from(limit), 1, self) != Ordering::Less
     }

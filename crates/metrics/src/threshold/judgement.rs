@@ -16,7 +16,7 @@ pub struct Observed {
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// Whether it is only a lower bound, because of timeouts.
+    /// `true` if the value is only a lower bound, because of timeouts.
     pub at_least: bool,
 }
 
@@ -66,14 +66,14 @@ impl std::fmt::Display for Observed {
     }
 }
 
-/// What came out of a comparison.
+/// The result of comparing a figure with its limit.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
     pub(super) passed: bool,
     pub(super) observed: Option<Observed>,
     /// Why it failed, if the value does not say it.
     pub(super) reason: Option<String>,
-    /// Whether errors that the target itself answered suffice for it to fail.
+    /// `true` if errors that the target itself answered are enough to fail the threshold.
     pub(super) by_answers: bool,
 }
 
@@ -83,7 +83,8 @@ impl Judgement {
         Self { passed: false, observed, reason: Some(reason.into()), by_answers: false }
     }
 
-    /// Whether the data show that the threshold is not met; else they only fail to show that it is.
+    /// Returns `true` if the data show that the threshold is not met. A failed threshold without it merely
+    /// could not be shown to hold.
     pub(super) const fn is_shown(&self) -> bool {
         !self.passed && self.reason.is_none()
     }
@@ -155,7 +156,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// What a step, or several, recorded over the whole run.
+    /// Returns the view of one step, or of several, over the whole run.
     pub(super) fn of_record(record: &'a StepRecord, started: u64, completed: u64, length: Nanos) -> Self {
         let exact = Censored::default();
         let times = |values: &'a Histogram, censored: Censored| {
@@ -185,7 +186,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What happened in a window.
+    /// Returns the view of a window.
     pub(super) fn of_window(tally: &'a Tally, sliding: &'a Sliding, length: Nanos) -> Self {
         let response = Times { values: Values::Windowed(sliding, tally), censored: tally.censored };
         Self {
@@ -248,8 +249,8 @@ pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
     Judgement { by_answers, ..judgement }
 }
 
-/// Whether a limit of errors is broken even if every failure that is no answer of the target is taken for a
-/// success. A limit of anything else, times and rates above all, is never broken by answers.
+/// Returns `true` if a limit of errors is broken even when every failure that the target did not answer
+/// counts as a success. A limit of anything else, times and rates above all, is never broken by answers.
 fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
     let operator = match (threshold.metric, threshold.operator) {
         (Metric::Count(Counted::Total(Total::Ok)), Operator::Greater | Operator::AtLeast)
@@ -393,7 +394,7 @@ fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgem
 }
 
 impl Operator {
-    /// Whether it holds between a figure and its limit that are so ordered.
+    /// Returns `true` if the comparison holds between a figure and its limit that are so ordered.
     pub(super) const fn holds(self, ordering: Ordering) -> bool {
         match self {
             Self::Less => ordering.is_lt(),

@@ -20,7 +20,6 @@ const TIMES: &[(&str, u64)] = &[
 ];
 /// Thousands, millions, thousand millions.
 const THOUSANDS: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
-/// Units of bytes.
 const BYTES: &[(&str, u64)] = &[
     ("", 1),
     ("B", 1),
@@ -33,7 +32,7 @@ const BYTES: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
 ];
 
-/// What has to hold of one figure.
+/// A condition on one figure.
 ///
 /// Parsed from `METRIC OP VALUE`; its `Display` is the same in one canonical spelling, and is parsed to the
 /// same threshold again.
@@ -41,7 +40,7 @@ const BYTES: &[(&str, u64)] = &[
 pub struct Threshold {
     /// Which figure.
     pub metric: Metric,
-    /// How it is compared.
+    /// Comparison of the figure with the limit.
     pub operator: Operator,
     /// With what.
     pub limit: Limit,
@@ -127,7 +126,7 @@ impl Percentile {
 }
 
 named! {
-    /// What is counted, beside the classes of errors.
+    /// Counts beside the classes of errors.
     Total {
         /// Requests that were started.
         Started = "started",
@@ -150,7 +149,7 @@ named! {
     }
 }
 
-/// What is counted.
+/// A count that a figure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// One of the accounts.
@@ -173,7 +172,7 @@ impl Counted {
 }
 
 named! {
-    /// How a figure is compared with its limit.
+    /// Comparison of a figure with its limit.
     Operator {
         /// Below it.
         Less = "<",
@@ -190,7 +189,7 @@ named! {
     }
 }
 
-/// What a figure is compared with.
+/// The limit that a figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// A time.
@@ -199,9 +198,9 @@ pub enum Limit {
     Percent(Decimal),
     /// A number, or bytes.
     Count(u64),
-    /// So many per this span.
+    /// A number per span of time.
     Rate(Decimal, Span),
-    /// So much of what fell due: requests, so the later ones of an iteration once it has come to them.
+    /// A fraction of what fell due. Requests count: the later ones of an iteration, once it has come to them.
     OfTarget(Decimal),
 }
 
@@ -233,9 +232,9 @@ impl Span {
 pub struct ThresholdError {
     /// The part of the text that is wrong, in bytes.
     pub at: Range<usize>,
-    /// What is wrong with it.
+    /// Description of the mistake.
     pub message: String,
-    /// What to do about it.
+    /// Advice on correcting it.
     pub hint: String,
 }
 

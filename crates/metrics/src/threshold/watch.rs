@@ -133,13 +133,14 @@ impl ThresholdWatch {
         self.ended_by
     }
 
-    /// What became of each threshold, in the order of the plan. `record` is that of the whole run; its own
-    /// thresholds are not looked at.
+    /// Returns the result of each threshold, in the order of the plan. `record` is the record of the whole
+    /// run; the thresholds in it are not looked at.
     pub fn finish(self, record: &RunRecord) -> Vec<ThresholdResult> {
         self.worker_status(record)
     }
 
-    /// The same of a run that goes on, with its record so far: what there would be if this were the end.
+    /// Returns the results of a run that goes on, from its record so far: those that it would have if it
+    /// ended now.
     pub fn worker_status(&self, record: &RunRecord) -> Vec<ThresholdResult> {
         let result =
             |(index, watched): (usize, &Watched)| watched.result(record, self.ended_by == Some(index));
@@ -187,8 +188,8 @@ impl Watched {
         Some((judgement, true))
     }
 
-    /// What ended in the drain belongs to the last phase, whose end is after `last`; no windows, and no
-    /// rates.
+    /// Adds requests that ended in the drain to the last phase, whose end is after `last`. Windows and rates
+    /// leave them out.
     fn look_at_drain(&mut self, interval: &Interval, last: Nanos) {
         let sums = self.phase.is_some() && self.spec.window.is_none();
         if sums && self.is_in_phase(last) && !matches!(self.spec.threshold.metric, Metric::Rate) {
@@ -196,7 +197,7 @@ impl Watched {
         }
     }
 
-    /// What its steps did in an interval.
+    /// Returns the merged tally of the watched steps in an interval.
     fn tally(&self, interval: &Interval) -> Tally {
         let mut tally = Tally::default();
         for step in &self.steps {
@@ -207,12 +208,13 @@ impl Watched {
         tally
     }
 
-    /// Whether an interval that ends then belongs to its phase.
+    /// Returns `true` if an interval with this end belongs to the phase of the threshold.
     fn is_in_phase(&self, end: Nanos) -> bool {
         self.phase.is_none_or(|(begins, ends)| begins < end && end <= ends)
     }
 
-    /// Whether the record of the run does not say it: it is made from intervals.
+    /// Returns `true` if the record of the run does not contain the figure, which is then summed up from
+    /// intervals.
     fn is_summed_up(&self) -> bool {
         self.spec.is_rate_of_part() || self.phase.is_some()
     }
@@ -262,12 +264,14 @@ fn times(outline: &Outline, name: &str) -> (Nanos, Nanos) {
 }
 
 impl ThresholdSpec {
-    /// Whether it is the rate of some steps: their responses in the drain are told apart by intervals only.
+    /// Returns `true` for the rate of some steps only. Responses to these in the drain are told apart by
+    /// intervals only.
     const fn is_rate_of_part(&self) -> bool {
         matches!(self.threshold.metric, Metric::Rate) && (self.scenario.is_some() || self.step.is_some())
     }
 
-    /// Whether the figure of a run can still come to its limit as the run goes on, because it only grows.
+    /// Returns `true` if the figure of a run may still reach its limit as the run goes on, because it only
+    /// grows.
     const fn may_still_be_met(&self) -> bool {
         matches!(self.threshold.metric, Metric::Count(_))
             && matches!(self.threshold.limit, super::text::Limit::Count(_))
@@ -279,7 +283,8 @@ impl ThresholdSpec {
 }
 
 impl Operator {
-    /// Whether the first is further on the wrong side than the second; what has no value is worst.
+    /// Returns `true` if the first judgement is further on the wrong side than the second. One without a
+    /// value is worst.
     fn is_worse(self, first: &Judgement, second: &Judgement) -> bool {
         let (Some(first), Some(second)) = (first.observed, second.observed) else {
             return first.observed.is_none() && second.observed.is_some();

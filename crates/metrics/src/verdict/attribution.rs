@@ -1,9 +1,9 @@
-//! What limited a run: the target, the generator, the network, the limit of connections, or nothing.
+//! Limiting factor of a run: the target, the generator, the network, the limit of connections, or nothing.
 //!
-//! The rules are asked in the order of how surely their evidence speaks. First what was wrong with the
-//! generator itself, for then nothing can be said of anyone else; then what the system counted (lost
-//! segments, a full accept queue, a target without CPU time); then the shape of the times, which tells a
-//! target that queues from one that is only far away.
+//! The rules are asked in the order of how surely their evidence speaks. First come faults of the generator
+//! itself, for then nothing can be said of anyone else; then the counters of the system (lost segments, a
+//! full accept queue, a target without CPU time); then the shape of the times, which tells a target that
+//! queues from one that is only far away.
 
 use plimsoll_core::{ErrorClass, Nanos};
 
@@ -76,7 +76,7 @@ fn limited(what: LimitedBy, evidence: String, hint: impl Into<String>) -> Limita
     Limitation { what, evidence, hint: hint.into() }
 }
 
-/// What helps where the target is the limit.
+/// Advice where the target is the limit.
 const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
 
 impl Judge<'_> {
@@ -94,7 +94,8 @@ impl Judge<'_> {
         Some(limited(LimitedBy::Unknown, evidence, hint))
     }
 
-    /// What made the run invalid on the generator's side; the first of it, the others are in the verdict.
+    /// Returns the generator's own fault that made the run invalid; the first one, since the verdict has the
+    /// others.
     fn generator(&self) -> Option<Limitation> {
         let own = |reason: &&Reason| {
             use ReasonCode as Code;
@@ -117,7 +118,7 @@ impl Judge<'_> {
         Some(limited(LimitedBy::Generator, reason.evidence.clone(), reason.hint.clone()))
     }
 
-    /// Whether an open run did not get what it asked for.
+    /// Returns `true` if an open run did not get the load that it asked for.
     fn fell_short(&self) -> bool {
         let own = |reason: &Reason| {
             matches!(reason.code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit | ReasonCode::StartLag)
@@ -241,8 +242,8 @@ impl Judge<'_> {
         None
     }
 
-    /// Whether requests took about as long as one alone does: then the target, whatever it waits for, is not
-    /// what holds them up.
+    /// Returns `true` if requests took about as long as one alone does: then the target is not what holds
+    /// them up, whatever it waits for.
     fn is_level(&self) -> bool {
         let service = &self.record.total.service_time;
         let alone = service.min().unwrap_or(0);

@@ -72,7 +72,8 @@ impl Judge<'_> {
         }
     }
 
-    /// What helps a generator that was late without being short of CPU time, connections or anything else.
+    /// Returns the advice for a generator that was late without being short of CPU time, connections or
+    /// anything else.
     fn late_hint(&self) -> String {
         let used = |worker: &WorkerRecord| {
             ratio((worker.cpu_user + worker.cpu_system).0, worker.wall.0).unwrap_or(0.0)
@@ -178,7 +179,7 @@ impl Judge<'_> {
         (stolen >= STEAL_SHARE).then_some(stolen)
     }
 
-    /// Whether there are processors that no worker has yet; `None` where they are not known.
+    /// Returns `true` if there are processors that no worker has yet; `None` where they are not known.
     fn has_free_cores(&self) -> Option<bool> {
         let machine = self.machine.as_ref().filter(|machine| !machine.cores.is_empty())?;
         let limit = self.record.machine.facts.limits.cpus.unwrap_or(f64::INFINITY);

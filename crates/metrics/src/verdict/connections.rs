@@ -25,7 +25,7 @@ pub(super) enum Blocking {
     Generator,
 }
 
-/// How many requests a load has to have in flight, by Little's law.
+/// Number of requests that a load has to have in flight, by Little's law.
 struct Demand {
     requests_per_second: f64,
     /// The same in iterations, in words, if these have several requests.
@@ -46,7 +46,7 @@ impl Demand {
     }
 }
 
-/// Whether a finding says what was wrong with the generator's processors.
+/// Returns `true` if a finding is about the generator's processors.
 const fn is_of_generator(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::Stall | ReasonCode::CpuSaturation | ReasonCode::SigningLimited)
 }
@@ -93,18 +93,18 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether arrivals waited because there were too few connections, always or in slow moments.
+    /// Returns `true` if arrivals waited because there were too few connections, always or in slow moments.
     pub(super) fn lacks_connections(&self) -> bool {
         matches!(self.blocking(), Blocking::TooFew | Blocking::SlowMoments)
     }
 
-    /// Whether the load would need more connections than anyone should open.
+    /// Returns `true` if the load would need more connections than anyone should open.
     pub(super) fn needs_too_many(&self) -> bool {
         let most = MOST_CONNECTIONS as f64 * self.depth() as f64;
         self.demand().is_some_and(|demand| demand.with_reserve() > most)
     }
 
-    /// What the limit of connections carries at most, and what would be needed.
+    /// Describes the load that the limit of connections carries at most, and the remedy.
     pub(super) fn connection_limit_words(&self) -> (String, String) {
         let (limit, depth) = (self.record.connections.limit, self.depth());
         let mut connections = format!("{} connections", figure::count(limit));
@@ -173,7 +173,7 @@ impl Judge<'_> {
         (format!("{evidence}; {waited}"), hint)
     }
 
-    /// What the generator's own lag looks like where its connections were free in time.
+    /// Describes the generator's own lag in a run whose connections were free in time.
     fn own_lag_words(&self) -> String {
         let lag = self.record.total.start_lag.percentile(99.0).unwrap_or(0);
         let slow = self.demand().map_or(0.0, |demand| demand.slow_ns);
@@ -186,8 +186,8 @@ impl Judge<'_> {
         )
     }
 
-    /// How many requests have to be in flight at once; `None` where no rate is asked for or nothing is known
-    /// of the times.
+    /// Returns the number of requests that have to be in flight at once; `None` if no rate is asked for or
+    /// nothing is known of the times.
     fn demand(&self) -> Option<Demand> {
         let (service, connections) = (&self.record.total.service_time, &self.record.connections);
         // Of several servers only the smallest limit of streams is known.
@@ -267,7 +267,7 @@ impl Judge<'_> {
         self.record.connections.http2.connections > 0
     }
 
-    /// What a request takes up while it is in flight.
+    /// Returns the name of the place that a request takes up while it is in flight.
     pub(super) fn place(&self) -> &'static str {
         if self.speaks_http2() { "stream" } else { "connection" }
     }

@@ -1,18 +1,18 @@
-//! What a verdict is made of: findings with their evidence, and what limited the run.
+//! The parts of a verdict: findings with their evidence, and the limiting factor of the run.
 
-/// Whether the numbers of a run can be believed, and if not, why.
+/// The validity of a run's numbers, with the reasons against it.
 ///
 /// The default is that of a run which has not been judged: not valid, and without a reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether they can.
+    /// `true` if the numbers can be believed.
     pub valid: bool,
     /// Why not; empty if valid.
     pub reasons: Vec<Reason>,
-    /// What does not make the run invalid, but should be known.
+    /// Findings that do not make the run invalid, but should be known.
     pub warnings: Vec<Reason>,
-    /// What kept the run from more: from its rate or flat response times (open model), from a higher
-    /// throughput (closed).
+    /// The factor that kept the run from its rate or from flat response times (open model), or from a higher
+    /// throughput (closed model).
     pub limited_by: Limitation,
 }
 
@@ -29,25 +29,25 @@ impl Verdict {
     }
 }
 
-/// What limited a run, as far as the run itself and the machine show it.
+/// The limiting factor of a run, as far as the run itself and the machine show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limitation {
-    /// What it was.
+    /// Kind of the limit.
     pub what: LimitedBy,
     /// One sentence with figures.
     pub evidence: String,
-    /// What to change; empty if there is nothing to change.
+    /// Advice on the remedy; empty if there is nothing to change.
     pub hint: String,
 }
 
-/// What may limit a run. The names are part of the result contract.
+/// Factors that may limit a run. The names are part of the result contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LimitedBy {
     /// The server under load, or what lies behind it.
     Target,
     /// This process or its machine.
     Generator,
-    /// What lies between both.
+    /// Everything between the generator and the server.
     Network,
     /// The number of connections, streams or users that the plan, or the server, allows.
     ConnectionLimit,
@@ -100,7 +100,7 @@ pub struct Reason {
     pub code: ReasonCode,
     /// One sentence with figures.
     pub evidence: String,
-    /// What to change; empty where that is said by the finding that names the cause of this one.
+    /// Advice on the remedy; empty if the finding that names the cause of this one has it.
     pub hint: String,
 }
 

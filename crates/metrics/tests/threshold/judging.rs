@@ -1,4 +1,4 @@
-//! What a threshold comes to over a whole run.
+//! Results of thresholds over a whole run.
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::threshold::{Observed, Unit};
@@ -127,7 +127,8 @@ fn figures_of_a_run_are_compared() {
     assert_eq!(judged(&record, spec("max<1s")).observed, observed(990e6, Unit::Nanos));
 }
 
-/// What a limit of errors comes to if every failure that the target did not answer were a success.
+/// `failed_by_answers` is set if a limit of errors is broken even when every failure that the target did not
+/// answer counts as a success.
 #[test]
 fn answers_alone_may_break_a_limit_of_errors() {
     // 970 good, 20 × 500, 10 timeouts.

@@ -1,4 +1,4 @@
-//! What is understood, what is refused, and that printing loses nothing.
+//! Accepted and refused spellings, and printing that loses nothing.
 
 use plimsoll_core::ErrorClass;
 use plimsoll_metrics::Threshold;

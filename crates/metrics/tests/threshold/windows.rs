@@ -33,7 +33,7 @@ fn sample(step: u32, span: u64, kind: u8) -> Sample {
     }
 }
 
-/// What so many seconds recorded, as one run.
+/// Records these seconds as one run.
 fn recorded(seconds: &[Vec<Sample>]) -> (Vec<StepRecord>, Vec<Interval>) {
     let mut recorder = Recorder::new(&outline().steps);
     let mut merger = IntervalMerger::new(1);

@@ -39,7 +39,7 @@ pub fn load_hundredths(bytes: &[u8]) -> Option<u64> {
     whole.checked_mul(100)?.checked_add(part)
 }
 
-/// How many local ports `ip_local_port_range` holds.
+/// Returns the number of local ports in `ip_local_port_range`.
 pub fn port_count(bytes: &[u8]) -> Option<u64> {
     let mut ends = words(bytes).map(number);
     let (first, last) = (ends.next()??, ends.next()??);

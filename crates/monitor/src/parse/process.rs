@@ -5,7 +5,7 @@ use plimsoll_metrics::FileUse;
 
 use super::{lines, named, number, ticks, words};
 
-/// What `/proc/PID/stat` (or that of a thread) says.
+/// Content of `/proc/PID/stat`, or of the `stat` file of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// Time in user mode.
@@ -18,7 +18,7 @@ pub struct Stat {
     pub parent: u32,
     /// When it began, in ticks since the start of the system: with its number this names a process.
     pub began: u64,
-    /// Whether it has ended, and only its number is left until its parent has heard of it.
+    /// `true` if the process has ended, and only its number is left until its parent has reaped it.
     pub is_over: bool,
 }
 
@@ -54,7 +54,7 @@ pub fn files(bytes: &[u8]) -> Option<FileUse> {
     })
 }
 
-/// What a `schedstat` file says: time on a processor, and time waiting for one.
+/// Content of a `schedstat` file: time on a processor, and time waiting for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
     /// Time on a processor.

@@ -29,7 +29,7 @@ impl BodySource for Batches {
     }
 }
 
-/// What makes them.
+/// Generator of the batches.
 struct Maker(Synthesizer);
 
 impl BodyMaker for Maker {

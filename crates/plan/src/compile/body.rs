@@ -17,7 +17,7 @@ use crate::{Place, Problem};
 pub(super) struct Content {
     pub(super) body: Body,
     pub(super) headers: Headers,
-    /// Who judges the responses to it.
+    /// Judge of the responses to it.
     pub(super) judge: Option<JudgeSpec>,
 }
 

@@ -13,7 +13,7 @@ use crate::draft::Draft;
 use crate::url::Url;
 use crate::{Place, Problem};
 
-/// What one step asks a cache for.
+/// Request of one step to a cache.
 struct Wanted {
     method: &'static str,
     /// A template.

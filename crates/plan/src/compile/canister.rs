@@ -15,7 +15,7 @@ use crate::canister::{CallKind, CanisterJudge};
 use crate::document::{CanisterSpec, Field, StepSpec, Text};
 use crate::{Place, Problem, parse_size};
 
-/// How long messages are valid if nothing else is said.
+/// Validity of messages unless the step sets another one.
 const EXPIRY: Nanos = Nanos::from_secs(240);
 /// A message is not sent any more when so little of its time is left: it has to arrive before that is over.
 const LAST_MOMENT: Nanos = Nanos::from_secs(5);
@@ -30,7 +30,7 @@ const BATCH: usize = 32;
 /// Bytes of a nonce: eight that are the run's, and eight that are the message's.
 const NONCE: usize = 16;
 
-/// What is called, and by whom.
+/// Specification of the messages of a step: the call and its sender.
 #[derive(Clone, Debug)]
 struct Messages {
     kind: Kind,
@@ -48,7 +48,7 @@ struct Messages {
 enum Argument {
     /// Always these bytes.
     Fixed(Vec<u8>),
-    /// So many random ones, other ones each time.
+    /// This many random bytes, different ones in each message.
     Random(usize),
 }
 
@@ -90,14 +90,14 @@ impl BodySource for Messages {
     }
 }
 
-/// What makes messages.
+/// Generator of the messages.
 struct Maker {
     stencil: Stencil,
     /// Room for an argument that is drawn.
     argument: Vec<u8>,
     seed: u64,
     nonce: bool,
-    /// Whether what becomes of a message is asked for.
+    /// Set for updates, whose status is queried afterwards.
     asks: bool,
     expiry: Nanos,
     /// The last message: its id, and when it expires.
@@ -266,7 +266,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Who signs: the holder of the key in a file, or nobody.
+    /// Returns the identity that signs: that of the key in a file, or the anonymous one.
     fn identity(&mut self, key: &Field<Text>) -> Option<Identity> {
         if key.is_absent() {
             return Some(Identity::anonymous());
@@ -300,7 +300,7 @@ impl Compiler<'_, '_> {
 }
 
 impl Messages {
-    /// What tells them from others; of the key whose it is.
+    /// Describes the messages, to tell them from others. A key is represented by its sender.
     fn text(&self) -> String {
         let Self { kind, canister, method, argument, nonce, identity, expiry, signers: _ } = self;
         let argument = match argument {

@@ -294,7 +294,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether the variable has a first value, or would have one if the scenario used its source.
+    /// Returns `true` if the variable has a first value, or would have one if the scenario used its source.
     pub(super) fn has_first(&self, variable: u16) -> bool {
         let first = self.first.get(usize::from(variable));
         first.is_some_and(|first| *first != super::scenario::First::Nothing)

@@ -20,7 +20,7 @@ pub(super) struct SourceDraft {
     pub(super) columns: Vec<Option<String>>,
     /// Which of them some scenario reads.
     used: Vec<bool>,
-    /// Whether some scenario takes rows of it.
+    /// `true` if a scenario takes rows of it.
     pub(super) is_drawn: bool,
     /// `None` if it is wrong, which was reported: its columns are not known then.
     rows: Option<Rows>,
@@ -114,7 +114,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Whether a name that nobody knows may be a column of a source that could not be read.
+    /// Returns `true` if an unknown name may be a column of a source that could not be read.
     pub(super) fn columns_are_unknown(&self) -> bool {
         self.sources.iter().any(|source| source.rows.is_none())
     }
@@ -345,7 +345,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Whether `${name}` can stand for a column of this name.
+/// Returns `true` if `${name}` can refer to a column of this name.
 fn can_be_named(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.chars().any(|c| c.is_control() || "(){}$".contains(c))
 }

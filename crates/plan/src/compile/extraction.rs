@@ -1,4 +1,4 @@
-//! What a request takes from its exchange.
+//! Values that a request extracts from its exchange.
 
 use plimsoll_scenario::{Conversion, ExtractSpec, ReactionSpec, Source};
 

@@ -1,4 +1,4 @@
-//! What is certain at a point of a scenario.
+//! Facts that are certain at a point of a scenario.
 
 use plimsoll_scenario::Template;
 
@@ -6,7 +6,7 @@ use super::Compiler;
 use super::scenario::{First, Part};
 use crate::{Place, Problem};
 
-/// What is certain at one point of a scenario, on whichever way a session came there.
+/// Facts that are certain at one point of a scenario, on every path that leads there.
 #[derive(Clone)]
 pub(super) struct Known {
     /// The variables that a step has set, by their numbers.
@@ -32,7 +32,7 @@ impl Known {
         Self { set: vec![false; variables], last: Last::Nothing }
     }
 
-    /// Whether a step has set the variable.
+    /// Returns `true` if a step has set the variable.
     pub(super) fn has(&self, variable: u16) -> bool {
         self.set.get(usize::from(variable)).copied().unwrap_or(false)
     }
@@ -51,7 +51,7 @@ impl Known {
         }
     }
 
-    /// What is certain where two ways meet.
+    /// Keeps only the facts that are certain on both of two paths that meet here.
     pub(super) fn either(mut self, other: &Self) -> Self {
         for (set, also) in self.set.iter_mut().zip(&other.set) {
             *set &= also;
@@ -64,7 +64,7 @@ impl Known {
         self
     }
 
-    /// What is certain when several things have been done at once.
+    /// Adds the variables that are certain after several steps were carried out at once.
     pub(super) fn both(&mut self, other: &Self) {
         for (set, also) in self.set.iter_mut().zip(&other.set) {
             *set |= also;

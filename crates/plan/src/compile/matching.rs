@@ -1,4 +1,4 @@
-//! What a response has to be.
+//! Expectations on responses.
 
 use plimsoll_scenario::{CheckSpec, Matching, ReactionSpec, ResponseHandler, Source, StatusRange};
 
@@ -11,7 +11,7 @@ use crate::{Place, Problem};
 /// Statuses that a response can end with: those below 200 are interim (RFC 9110 section 15.2).
 const STATUSES: std::ops::RangeInclusive<u16> = 200..=599;
 
-/// What a plain text has to be.
+/// Meaning of a plain text in an expectation.
 #[derive(Clone, Copy)]
 enum Plain {
     Equal,
@@ -19,7 +19,7 @@ enum Plain {
 }
 
 impl Compiler<'_, '_> {
-    /// What the step expects, without what it takes.
+    /// Compiles the expectations of a step, without its extractions.
     pub(super) fn expectations(
         &mut self,
         field: &Field<ExpectSpec>,

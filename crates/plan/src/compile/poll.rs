@@ -17,7 +17,7 @@ const AT_MOST: Nanos = Nanos::from_secs(10);
 const WHOLE: f64 = 1_000.0;
 
 impl Compiler<'_, '_> {
-    /// How a step's request is repeated. `None`: it is there, and is wrong.
+    /// Compiles the polling of a step's request. Returns `None` if it is given but wrong.
     pub(super) fn poll(
         &mut self,
         step: &StepSpec,

@@ -18,7 +18,7 @@ pub(super) struct PoolDraft {
     columns: Vec<String>,
     /// Where it is kept first.
     place: Option<Place>,
-    /// Whether a step picks or takes from it.
+    /// `true` if a step picks or takes from it.
     is_used: bool,
 }
 
@@ -173,7 +173,7 @@ impl Compiler<'_, '_> {
         u16::try_from(place).ok()
     }
 
-    /// Whether a variable is one of a pool.
+    /// Returns `true` if a variable belongs to a pool.
     pub(super) fn is_kept(&self, variable: &str) -> bool {
         self.pools.iter().any(|pool| pool.columns.iter().any(|column| column == variable))
     }
@@ -204,12 +204,12 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// What a `collect` says of variables.
+/// Returns the entries of a `collect` that set variables: all but `each`.
 pub(super) fn own_columns(row: &Keyed<Field<Text>>) -> impl Iterator<Item = &(Text, Place, Field<Text>)> {
     row.0.iter().filter(|(name, ..)| name.0 != EACH)
 }
 
-/// Whether both are the same names, in any order.
+/// Returns `true` if both lists have the same names, in any order.
 fn has_same(one: &[String], other: &[String]) -> bool {
     one.len() == other.len() && one.iter().all(|name| other.contains(name))
 }

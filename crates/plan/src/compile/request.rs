@@ -24,9 +24,9 @@ struct Aim {
     origin: Origin,
     /// Path and query; a template.
     path: String,
-    /// How it is called in reports.
+    /// Path or URL in the name of the request, for reports.
     shown: String,
-    /// Whether the path may turn out to be a whole URL, which then says where it goes.
+    /// `true` if the path may turn out to be a whole URL, which then determines the server.
     strays: bool,
 }
 
@@ -103,7 +103,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Whether its iteration goes on if the request fails.
+    /// Returns `true` if the iteration goes on after the request has failed.
     pub(super) fn goes_on(&mut self, spec: &StepSpec) -> Option<bool> {
         let given = self.read(&spec.on_failure, |text| match text {
             "continue" => Ok(true),
@@ -138,7 +138,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Where the request goes.
+    /// Resolves the server and the path of a request.
     fn aim(
         &mut self,
         spec: &StepSpec,
@@ -383,7 +383,7 @@ fn over(below: Headers, above: Headers) -> Headers {
     all
 }
 
-/// Whether a text is a URL and no path.
+/// Returns `true` if a text is a URL rather than a path.
 fn has_scheme(text: &str) -> bool {
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
     !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))

@@ -20,7 +20,7 @@ pub(super) struct Part<'d> {
     pub(super) cookies: bool,
     /// Where its steps go unless they say otherwise; `None` if that is not known.
     pub(super) origin: Option<Origin>,
-    /// What gives each variable its first value, by its number.
+    /// Source of the first value of each variable, by its number.
     pub(super) first: Vec<First>,
     /// The variables whose first value is read.
     pub(super) used: Vec<bool>,
@@ -35,7 +35,7 @@ pub(super) struct Part<'d> {
     pub(super) asks_again: Option<Option<Place>>,
 }
 
-/// What gives a variable its first value in a scenario.
+/// Source of a variable's first value in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum First {
     /// Nothing but steps.
@@ -145,7 +145,7 @@ impl Compiler<'_, '_> {
         Some(listed)
     }
 
-    /// What gives each variable its first value.
+    /// Determines the source of each variable's first value.
     fn first_values(&mut self, spec: &ScenarioSpec, listed: Option<&[usize]>) -> Vec<First> {
         let mut first = vec![First::Nothing; self.variables.len()];
         for index in 0..self.sources.len() {

@@ -27,7 +27,7 @@ pub(super) struct Origin {
     pub(super) prefix: String,
     /// The Authorization header that user and password in the URL ask for.
     pub(super) authorization: Option<String>,
-    /// Whether it is a cache, whose name is the prefix without its `/`.
+    /// `true` if it is a cache, whose name is the prefix without its `/`.
     pub(super) is_cache: bool,
 }
 

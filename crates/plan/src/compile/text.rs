@@ -155,7 +155,7 @@ struct FoundSlot<'a> {
 }
 
 impl FoundSlot<'_> {
-    /// What stands in the parentheses of `${env(…)}`.
+    /// Returns the argument of `${env(…)}`.
     fn environment(&self) -> Option<&str> {
         let inner = std::str::from_utf8(self.whole.strip_prefix(b"${")?.strip_suffix(b"}")?).ok()?;
         let (name, rest) = inner.trim().split_once('(')?;
@@ -163,7 +163,7 @@ impl FoundSlot<'_> {
     }
 }
 
-/// What stands in the parentheses of `function`, wherever it occurs in a slot: within other functions, too.
+/// Returns the arguments of `function` in a slot, including calls within other functions.
 fn names_of<'a>(slot: &'a [u8], function: &str) -> impl Iterator<Item = &'a str> {
     // A slot that is no text is reported where it is parsed.
     let mut rest = std::str::from_utf8(slot).unwrap_or_default();

@@ -21,7 +21,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Whether one of them is wrong, so that it is not known.
+    /// Returns `true` if a token of the plan is wrong, and is therefore not known.
     pub(super) fn tokens_are_unknown(&self) -> bool {
         let known = self.tokens.iter().filter(|signer| signer.name() != OF_FLAGS).count();
         known < self.loaded.document.tokens.0.len()

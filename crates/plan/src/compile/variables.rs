@@ -90,7 +90,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// What is wrong with the name of a variable.
+/// Returns the problem with the name of a variable, if there is one.
 fn wrong_name(name: &str) -> Option<Problem> {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|first| first.is_alphabetic() || first == '_');
@@ -107,7 +107,7 @@ fn wrong_name(name: &str) -> Option<Problem> {
     })
 }
 
-/// Whether `${name}` means something without any variable, or would with arguments.
+/// Returns `true` if `${name}` has a meaning without any variable, or would have one with arguments.
 pub(super) fn is_function(name: &str) -> bool {
     let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
     // Variables are often called `token`; the function always has arguments, so that both can be there.

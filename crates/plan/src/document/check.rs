@@ -1,4 +1,4 @@
-//! What is wrong with a plan file beyond its form, as far as it can be said without compiling it.
+//! Problems of a plan file beyond its form, as far as they can be found without compiling it.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ impl Document {
     }
 }
 
-/// What a step does.
+/// The one thing that a step does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepKind {
     Request,
@@ -127,7 +127,7 @@ const ADDRESSES: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "
 struct Check<'d, 'p> {
     document: &'d Document,
     problems: &'p mut Problems,
-    /// Whether something is wrong.
+    /// Set once a problem was found.
     found: bool,
 }
 
@@ -318,7 +318,7 @@ impl<'d> Check<'d, '_> {
         }
     }
 
-    /// What a step does; reports a step that does several things, or none.
+    /// Returns the kind of a step; reports a step that does several things, or none.
     fn step_kind(&mut self, step: &StepSpec, place: Place) -> Option<StepKind> {
         let step_kind = step.step_kind();
         if step_kind.is_some() {
@@ -534,7 +534,7 @@ impl<'d> Check<'d, '_> {
 }
 
 impl StepSpec {
-    /// What the step does: exactly one thing. `None` is what [`Document::check`] reports.
+    /// Returns the one thing that the step does. `None` is reported by [`Document::check`].
     pub(crate) fn step_kind(&self) -> Option<StepKind> {
         match self.step_kinds().as_slice() {
             [(_, _, step_kind)] => Some(*step_kind),

@@ -28,7 +28,7 @@ impl<T> Field<T> {
         Self::Given(value, Place::default())
     }
 
-    /// Whether it is not there.
+    /// Returns `true` if it is not there.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
@@ -84,7 +84,7 @@ impl<T> Default for Keyed<T> {
 }
 
 impl<T> Keyed<T> {
-    /// Whether it has no entry.
+    /// Returns `true` if it has no entry.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

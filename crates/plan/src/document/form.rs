@@ -15,11 +15,11 @@ use crate::Problems;
 /// and [`Keyed`](super::Keyed) mappings.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentFormat {
-    /// What a file of it is called in messages: "plan".
+    /// Noun for a file of this format in messages: "plan".
     pub noun: &'static str,
     /// The word of `plimsoll schema` that describes it.
     pub schema: &'static str,
-    /// What its schema is called.
+    /// Title of its schema.
     pub title: &'static str,
     /// Types that may be written short, as one of their fields alone; and the name of that field.
     pub short_forms: &'static [(&'static str, &'static str)],

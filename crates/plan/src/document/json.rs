@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use super::tree::{DEEPEST, Entry, Kind, Node, too_deep};
 use crate::{Place, Problem, Problems};
 
-/// Whether a plan file is JSON: by the ending of its name, or, if that says nothing, by how it begins. YAML
-/// has mappings in braces, too, but hardly ever with its first key in quotes.
+/// Returns `true` if a plan file is JSON: by the ending of its name, or, if that says nothing, by its first
+/// characters. YAML has mappings in braces, too, but hardly ever with its first key in quotes.
 pub(crate) fn is_json(name: &str, text: &str) -> bool {
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is = |known: &str| ending.eq_ignore_ascii_case(known);
@@ -30,7 +30,7 @@ pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
 
 struct Reader<'t, 'p> {
     text: &'t str,
-    /// The next byte.
+    /// Offset of the next byte.
     at: usize,
     depth: usize,
     problems: &'p mut Problems,
@@ -71,7 +71,7 @@ impl Reader<'_, '_> {
         Problem::new(message).at(Some(self.place(start, end)))
     }
 
-    /// What is there instead of what has to be.
+    /// Creates the problem for unexpected text where `wanted` has to be.
     fn expected(&mut self, wanted: &str) -> Problem {
         let rest = self.peek().map(|_| &self.text[self.at..]);
         match rest {

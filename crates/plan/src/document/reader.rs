@@ -30,7 +30,7 @@ impl Document {
     }
 }
 
-/// What is wrong with one value.
+/// Error that describes the problem with one value.
 #[derive(Debug)]
 pub(super) struct Wrong(pub(super) Problem);
 
@@ -52,7 +52,7 @@ impl de::Error for Wrong {
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'n> {
     pub(super) node: &'n Node,
-    /// What it is called, for messages.
+    /// Name of the value in messages.
     pub(super) name: &'n str,
     pub(super) problems: &'n RefCell<Problems>,
     pub(super) form: &'n DocumentFormat,
@@ -104,7 +104,7 @@ impl<'n> Reader<'n> {
     }
 }
 
-/// What other tools call a key, if it is known here by another name.
+/// Returns our name for a key that other tools call `name`, if it is known here.
 fn foreign(name: &str, known: &[&'static str]) -> Option<&'static str> {
     let ours: &[&'static str] = match name {
         "vus" | "users" | "clients" | "concurrency" | "virtual_users" => &["connections"],

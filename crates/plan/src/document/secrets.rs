@@ -1,4 +1,4 @@
-//! What must not be shown of a plan file.
+//! Parts of a plan file that must not be shown.
 
 use plimsoll_scenario::Redaction;
 use plimsoll_scenario::header::is_secret;
@@ -30,7 +30,7 @@ impl Source {
     }
 }
 
-/// Whether the value of a key, or what follows a header's name, is a credential.
+/// Returns `true` if the value of a key or header with this name is a credential.
 fn is_credential(name: &str) -> bool {
     let name = name.trim().trim_matches(['"', '\'']);
     is_secret(name)
@@ -172,7 +172,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a value is a slot of a template and nothing else.
+/// Returns `true` if a value is a slot of a template and nothing else.
 fn is_slot(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("${") && text.find('}') == Some(text.len() - 1)

@@ -16,7 +16,7 @@ pub struct Source {
 /// A plan file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedDocument {
-    /// What it says.
+    /// The parsed content of the file.
     pub document: Document,
     /// Its text.
     pub source: Source,

@@ -1,11 +1,12 @@
-//! What parts of a plan are called.
+//! Names of the parts of a plan.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Document, Field, PauseSpec, ScenarioSpec, StepSpec, Text};
 
 impl Document {
-    /// What the scenario at `index` is called in reports: its name, or one that tells it from the others.
+    /// Returns the name of the scenario at `index` in reports: its own, or one that distinguishes it from the
+    /// others.
     pub fn scenario_name(&self, index: usize) -> String {
         let given = self.scenarios.get(index).and_then(Field::get).and_then(|spec| spec.name.get());
         match (given, self.scenarios.len(), self.name.get()) {
@@ -18,7 +19,7 @@ impl Document {
 }
 
 impl ScenarioSpec {
-    /// What its requests are called in reports, in their order. `None`: that of some depends on the
+    /// Returns the names of its requests in reports, in their order. `None` if one of them depends on the
     /// environment, or could not be understood.
     pub(crate) fn step_names(&self) -> Option<Vec<String>> {
         let mut names = StepNames::default();
@@ -27,16 +28,16 @@ impl ScenarioSpec {
     }
 }
 
-/// What stands in names for the URL of the request before.
+/// Text in names in place of the URL of the previous request.
 pub(crate) const SAME_URL: &str = "the same URL";
-/// What stands in names for a path that only a script knows.
+/// Text in names in place of a path that only a script knows.
 pub(crate) const BY_SCRIPT: &str = "by a script";
 
 /// The names of a scenario's requests. A second `GET /` is called `GET / #2`.
 #[derive(Default)]
 pub(crate) struct StepNames {
     known: HashSet<String>,
-    /// How often each name was given without being asked for.
+    /// Last number that was tried for each generated name.
     numbers: HashMap<String, u32>,
 }
 
@@ -75,8 +76,8 @@ fn collect(steps: &[Field<StepSpec>], names: &mut StepNames, all: &mut Vec<Strin
 }
 
 impl StepSpec {
-    /// What a request is called in reports: its name, or method and path. `None` for other steps, and for
-    /// requests whose path only the run knows.
+    /// Returns the name of a request in reports: its own, or method and path. `None` for other steps, and for
+    /// requests whose path is known only during the run.
     pub fn report_name(&self) -> Option<String> {
         if let Some(name) = self.name.get() {
             return Some(name.0.clone());
@@ -97,8 +98,8 @@ impl StepSpec {
         Some(format!("{method} {}", path.as_str()))
     }
 
-    /// What the request is called in reports, but for the number that tells it from another one of that name.
-    /// `None` where the name is not what stands in the plan.
+    /// Returns the name of the request in reports, without the number that distinguishes it from others of
+    /// that name. `None` if the name is not literally in the plan.
     fn plain_name(&self) -> Option<String> {
         let name = match self.report_name() {
             Some(name) => name,
@@ -110,12 +111,12 @@ impl StepSpec {
         is_known.then(|| name.trim().to_owned())
     }
 
-    /// Whether it is a request.
+    /// Returns `true` if it is a request.
     pub fn is_request(&self) -> bool {
         self.report_name().is_some() || !self.same_url.is_absent() || !self.script.is_absent()
     }
 
-    /// What the step does, in a few words.
+    /// Describes the step in a few words.
     pub fn title(&self) -> String {
         let words = |field: &Field<Text>| field.get().map_or_else(String::new, |text| text.0.clone());
         if let Some(name) = self.report_name() {
@@ -165,7 +166,7 @@ impl StepSpec {
 }
 
 impl PauseSpec {
-    /// How long the pause is, in words.
+    /// Describes the length of the pause in words.
     pub fn title(&self) -> String {
         let text = |field: &Field<Text>| field.get().map(|text| text.0.clone());
         if let Some(fixed) = text(&self.fixed) {

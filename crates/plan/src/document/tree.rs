@@ -25,7 +25,7 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
 }
 
-/// What a value is.
+/// Content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     /// A text, number, truth value or nothing, as typed. `plain`: without quotes.
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// Whether it is nothing: `key:` without a value, `~` or `null`.
+    /// Returns `true` if it is nothing: `key:` without a value, `~` or `null`.
     pub(crate) fn is_null(&self) -> bool {
         match &self.kind {
             Kind::Scalar { text, plain: true } => {
@@ -55,7 +55,7 @@ impl Node {
         }
     }
 
-    /// What it is, for messages.
+    /// Returns a noun for the value, for messages.
     pub(crate) fn noun(&self) -> &'static str {
         match self.kind {
             _ if self.is_null() => "nothing",
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// How many values it consists of.
+    /// Returns the number of values that it consists of, itself included.
     fn size(&self) -> usize {
         match &self.kind {
             Kind::Scalar { .. } => 1,
@@ -128,7 +128,7 @@ fn yaml(form: &DocumentFormat, text: &str, problems: &mut Problems) -> Option<Op
 struct Open {
     start: u32,
     anchor: usize,
-    /// Whether it is written in brackets, so that its end is that of the closing one.
+    /// `true` if it is written in brackets, so that it ends with the closing one.
     flow: bool,
     content: Content,
 }
@@ -144,7 +144,7 @@ struct Mapping {
     names: HashSet<String>,
     /// The name whose value comes next.
     name: Option<(String, Place)>,
-    /// What `<<` brings along.
+    /// Entries that `<<` adds.
     merged: Vec<Entry>,
 }
 
@@ -329,7 +329,7 @@ impl<'t, 'p> Builder<'t, 'p> {
     }
 }
 
-/// What the parser complains about at this byte, in our words where they say more.
+/// Translates the parser's complaint about this byte into a problem, in our words where they say more.
 fn from_scan(info: &str, text: &str, at: usize) -> Problem {
     const BLOCK: &str = "while parsing a block ";
     const FLOW: &str = "while parsing a flow ";
@@ -363,7 +363,7 @@ fn from_scan(info: &str, text: &str, at: usize) -> Problem {
     }
 }
 
-/// Whether nothing but spaces is in front of a byte on its line.
+/// Returns `true` if only spaces precede a byte on its line.
 fn is_first_of_line(text: &str, at: usize) -> bool {
     text.get(..at).is_some_and(|before| before.ends_with('\n') || indent_of_last(before).is_some())
 }
@@ -402,7 +402,7 @@ pub(super) fn too_deep() -> Problem {
     Problem::new(format!("lists and mappings are nested deeper than {DEEPEST}"))
 }
 
-/// How deep a value is nested.
+/// Returns the depth to which a value is nested.
 fn deepest(node: &Node) -> usize {
     match &node.kind {
         Kind::Scalar { .. } => 0,
@@ -411,7 +411,7 @@ fn deepest(node: &Node) -> usize {
     }
 }
 
-/// Adds what `<<: value` brings along; earlier entries have precedence.
+/// Adds the entries of `<<: value`; earlier entries have precedence.
 fn merge(node: Node, merged: &mut Vec<Entry>) -> Result<(), Place> {
     match node.kind {
         Kind::Map(entries) => {

@@ -108,15 +108,16 @@ fn pad(text: &mut String, indent: usize) {
     text.extend(std::iter::repeat_n(' ', indent));
 }
 
-/// Whether a text reads well as a block: it has several lines, none of which needs an escape, and the first
-/// is not indented, which would have to be counted.
+/// Returns `true` if a text reads well as a block: it has several lines, no line needs an escape, and the
+/// first is not indented, which would require an indentation indicator.
 fn is_block(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
         && !text.starts_with([' ', '\n'])
         && text.chars().all(|c| c == '\n' || is_printable(c))
 }
 
-/// Whether a character may stand in YAML as it is. Those that some readers take for line breaks may not.
+/// Returns `true` if a character may appear in YAML as it is. Characters that some readers take for line
+/// breaks may not.
 fn is_printable(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
@@ -145,7 +146,7 @@ fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Whether a text without quotes is read as this text, by this program and by others.
+/// Returns `true` if a text without quotes is read as this text, by this program and by others.
 fn is_plain(text: &str) -> bool {
     const INDICATORS: &str = "-?:,[]{}#&*!|>'\"%@`=~ ";
     const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];

@@ -1,4 +1,4 @@
-//! How many requests an iteration has, as the steps say.
+//! Number of requests in an iteration, as derived from the steps.
 
 use crate::plans::{plan, steps};
 

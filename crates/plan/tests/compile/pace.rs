@@ -1,4 +1,4 @@
-//! What a rate counts, what comes after a failure, and rows from several parts.
+//! Units of rates, actions after a failure, and rows from several parts.
 
 use plimsoll_metrics::RateUnit;
 use plimsoll_plan::{Load, Plan};

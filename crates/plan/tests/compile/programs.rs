@@ -1,4 +1,4 @@
-//! What a scenario does, as instructions.
+//! Instructions that scenarios are compiled to.
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{Op, Pause};

@@ -1,4 +1,4 @@
-//! What a step sends.
+//! Requests that steps are compiled to.
 
 use plimsoll_core::Nanos;
 use plimsoll_scenario::Op;

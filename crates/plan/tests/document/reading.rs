@@ -1,4 +1,4 @@
-//! What a plan file may look like, and where its values are.
+//! Forms that a plan file may have, and the places of its values.
 
 use plimsoll_plan::document::{Document, Field, Source, Text};
 use plimsoll_plan::{Place, Problems};

@@ -1,4 +1,4 @@
-//! What good command lines mean.
+//! Meaning of valid command lines.
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_plan::{Address, BackendChoice, End, Family, Load, Overload, Pacing, Plan};

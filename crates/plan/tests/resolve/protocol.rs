@@ -12,7 +12,7 @@ fn protocols(plan: &Plan) -> Vec<Protocol> {
     plan.targets.iter().map(|target| target.protocol).collect()
 }
 
-/// What the targets' TLS offers.
+/// Returns the TLS configuration of the targets, with the protocols that it offers.
 fn offered(plan: &Plan) -> String {
     let tls = plan.targets.iter().find_map(|target| target.tls.as_ref()).expect("a target with TLS");
     format!("{:?}", tls.config)

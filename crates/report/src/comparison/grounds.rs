@@ -1,4 +1,5 @@
-//! Whether two groups of runs can be compared, and how they differ beside their figures.
+//! Grounds of a comparison: reasons why two groups of runs cannot be compared, and differences between them
+//! beside their figures.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,7 @@ pub(super) fn doubt(a: &Group, b: &Group) -> Option<String> {
     (!found.is_empty()).then(|| found.join("; "))
 }
 
-/// What should be known about the groups.
+/// Returns notes on circumstances, rates, early ends and lengths in which the runs differ.
 pub(super) fn notes(a: &Group, b: &Group) -> Vec<Note> {
     let differences = NOTEWORTHY.iter().filter_map(|facet| difference(*facet, a, b));
     let mut notes: Vec<Note> = differences.map(|text| Note::new("circumstances", text)).collect();
@@ -93,7 +94,8 @@ pub(super) fn notes(a: &Group, b: &Group) -> Vec<Note> {
     notes
 }
 
-/// Whether all runs of the open model were asked for the same rate; true in the closed model.
+/// Returns `true` if all runs of the open model were asked for the same rate, and for runs of the closed
+/// model.
 pub(super) fn same_rate_asked(a: &Group, b: &Group) -> bool {
     let all = a.members.iter().chain(&b.members);
     let rates: Vec<f64> = all.filter_map(|member| member.result.rate.target_per_s).collect();

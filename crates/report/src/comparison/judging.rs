@@ -19,7 +19,7 @@ const RANKS_FROM: usize = 5;
 /// Resamples of slices: they give the standard error to 2 %.
 const RESAMPLES: usize = 1_000;
 
-/// What one run a side leaves open (R12).
+/// Reason why one run per side leaves a figure open (R12).
 const ONE_RUN: &str = "1 run: between-run variation unknown";
 
 /// Compares all figures.
@@ -65,7 +65,7 @@ struct Compared {
     b: Vec<Option<f64>>,
     change: Option<Change>,
     judged: bool,
-    /// What there is to say beside the interval.
+    /// Explanation beside the interval.
     reason: Option<String>,
     p_adjusted: Option<f64>,
     at_least: bool,

@@ -25,7 +25,7 @@ pub(super) fn page(comparison: &Comparison, style: &Style) -> String {
     page.finish()
 }
 
-/// What was asked.
+/// Returns the question in words, with the smallest changes that matter and the confidence.
 pub(super) fn question(comparison: &Comparison) -> String {
     let settings = &comparison.settings;
     format!(

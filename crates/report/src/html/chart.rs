@@ -1,5 +1,5 @@
-//! What the charts are drawn from: bounded in size, however long the run was. Figures in text are made in
-//! the other modules; these are values.
+//! Data that the charts are drawn from: bounded in size, however long the run was. Figures in text are made
+//! in the other modules; these are values.
 
 use plimsoll_metrics::Histogram;
 use serde::Serialize;
@@ -15,14 +15,13 @@ use crate::summary::{PERCENTILES, Summary};
 /// Points of the spectrum for each power of ten of the requests that are slower.
 const PER_DECADE: i32 = 20;
 
-/// What the charts of a page are drawn from.
+/// Data for the charts of a page.
 #[derive(Debug, Serialize)]
 pub(super) struct ChartData {
     runs: Vec<RunData>,
 }
 
-/// What the charts of one run are drawn from. Times of day are seconds since the start of the run, warm-up
-/// included.
+/// Data for the charts of one run. Times of day are seconds since the start of the run, warm-up included.
 #[derive(Debug, Serialize)]
 struct RunData {
     name: String,
@@ -35,7 +34,7 @@ struct RunData {
     spectra: Vec<Spectrum>,
     histograms: Vec<HistogramData>,
     heat: Option<Heat>,
-    /// What is not drawn in full, and how to get it; null if nothing is missing.
+    /// Notice about charts that are not drawn in full, and how to get them; null if nothing is missing.
     missing: Option<&'static str>,
 }
 

@@ -9,7 +9,7 @@ use super::{ShownRun, mark};
 use crate::comparison::{Comparison, FigureRow, Incomparable, Word};
 use crate::measure::Measure;
 
-/// What a comparison came to: its verdict, its notes and its figures; or why there is none.
+/// Writes a comparison: its verdict, its notes and its figures; or the reasons why there is none.
 pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Incomparable>) {
     let comparison = match comparison {
         Ok(comparison) => comparison,

@@ -22,7 +22,7 @@ pub(super) fn counted(page: &mut Markup, key: &str, count: u64, class: &'static 
     });
 }
 
-/// What was asked for, what was achieved, and how long it took.
+/// Writes the model, the rate that was asked for and achieved, and the lengths of the parts of the run.
 pub(super) fn rate(page: &mut Markup, result: &RunResult) {
     let model = match result.model.kind {
         ModelKind::Open => "open: requests were scheduled, whatever the target did",

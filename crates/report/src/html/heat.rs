@@ -1,4 +1,4 @@
-//! How values are spread, over time.
+//! Distribution of values over time.
 
 use std::collections::BTreeMap;
 

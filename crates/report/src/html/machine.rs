@@ -13,7 +13,7 @@ use crate::watched::{ADDRESS, WatchedResult, rate};
 /// Workers that have a row of their own.
 const MOST_WORKERS: usize = 64;
 
-/// What the generator cost, and how it kept up.
+/// Writes the cost of the generator, and its timeliness.
 pub(super) fn generator(page: &mut Markup, result: &RunResult) {
     let generator = &result.generator;
     let cpu = generator.cpu_us_per_request.map_or("-".to_owned(), |cpu| figure::nanos_f64(cpu * 1e3));

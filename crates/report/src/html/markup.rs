@@ -4,9 +4,7 @@
 /// was made of the value in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Nanoseconds.
     Nanos,
-    /// Seconds.
     Seconds,
     /// A whole number.
     Count,
@@ -14,7 +12,6 @@ pub(super) enum Unit {
     PerSecond,
     /// A share of one.
     Share,
-    /// Bytes.
     Bytes,
     /// A text as it is.
     Text,
@@ -237,13 +234,13 @@ pub(super) fn visible(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Whether a character is shown as none, or acts on others.
+/// Returns `true` if a character is invisible or acts on others.
 fn is_hidden(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t')) || is_direction(c)
 }
 
-/// Whether a character turns the direction of what follows, so that text would look other than it is (UTS
-/// 55).
+/// Returns `true` if a character changes the direction of the text that follows, so that it would not look as
+/// it is (UTS 55).
 const fn is_direction(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

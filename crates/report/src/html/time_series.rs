@@ -53,7 +53,7 @@ pub(super) struct Span {
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Annotation {
     at_s: f64,
-    /// How long it lasted.
+    /// Its length in seconds.
     length_s: f64,
     /// "change", "stall" or "threshold".
     kind: &'static str,

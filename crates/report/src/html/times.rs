@@ -69,7 +69,7 @@ pub(super) fn percentiles(page: &mut Markup, result: &RunResult) {
     });
 }
 
-/// How the values of the time are spread that the model is about.
+/// Writes the distribution of the time that the model is about.
 pub(super) fn distribution(page: &mut Markup, result: &RunResult) {
     let (name, _, summary) = main_time(result);
     let rows = distribution::rows(&summary.distribution, DISTRIBUTION_ROWS);

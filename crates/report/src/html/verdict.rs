@@ -1,5 +1,5 @@
-//! What stands first: what came of the run, whether the measurement is valid and what limited it, and the few
-//! figures that everyone asks for.
+//! The head of the page: the outcome of the run, the validity of the measurement, what limited the run, and
+//! the few figures that everyone asks for.
 
 use plimsoll_metrics::{RateUnit, figure};
 
@@ -41,7 +41,7 @@ pub(super) fn verdict(page: &mut Markup, result: &RunResult) {
     }
 }
 
-/// How an outcome looks.
+/// Returns the CSS class of an outcome.
 pub(super) const fn class(outcome: OutcomeResult) -> &'static str {
     match outcome {
         OutcomeResult::Pass => "good",
@@ -200,7 +200,7 @@ fn thresholds(page: &mut Markup, result: &RunResult) {
     }
 }
 
-/// What became of records that requests carried.
+/// Writes the table of the records that requests carried.
 fn records(page: &mut Markup, result: &RunResult) {
     let lines = text::records::lines(result);
     if lines.is_empty() {

@@ -173,7 +173,7 @@ fn answers(out: &mut String, result: &RunResult) {
     out.push_str(&table.finish());
 }
 
-/// What is there for whoever wants to know more.
+/// Writes the folded details: steps and statuses, phases, circumstances.
 fn folded(out: &mut String, result: &RunResult) {
     details(out, "Steps and statuses", &(steps(result) + &statuses(&result.statuses)));
     details(out, "Phases", &phases(result));

@@ -175,7 +175,7 @@ fn short(name: &str, measure: Option<Measure>) -> String {
     }
 }
 
-/// What is not known, each reason once.
+/// Writes each reason why figures are not known, with the figures.
 fn reasons(page: &mut Page<'_>, result: &RepeatedResult) {
     let mut reasons: Vec<&str> = Vec::new();
     for reason in result.between_runs.iter().filter_map(|figure| figure.reason.as_deref()) {

@@ -18,8 +18,8 @@ use crate::{ReadError, RunResult};
 /// Bytes of text that a saved run may have in any case: five times what one of 3,600 intervals and a hundred
 /// steps has.
 const ANY_TEXT: u64 = 64 << 20;
-/// How many times as long as its bytes the text of a larger one may be. Those of real runs are 4 to 12 times
-/// as long; DEFLATE gets to 1,032 times (RFC 1951: a match of 258 bytes of two bits).
+/// Largest ratio of the length of a larger text to that of its compressed bytes. Real runs have ratios of 4
+/// to 12; DEFLATE gets to 1,032 (RFC 1951: a match of 258 bytes of two bits).
 const MOST_RATIO: u64 = 32;
 /// The most bytes of text.
 const MOST_TEXT: u64 = 1 << 30;
@@ -147,7 +147,7 @@ pub(super) fn run_to_bytes(run: &SavedRun) -> io::Result<Vec<u8>> {
 }
 
 pub(super) fn run_from_bytes(bytes: &[u8]) -> Result<SavedRun, ReadError> {
-    /// What tells a saved run from other JSON.
+    /// Fields that distinguish a saved run from other JSON.
     #[derive(Deserialize)]
     struct Mark {
         saved_run: Option<u32>,

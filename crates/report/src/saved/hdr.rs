@@ -17,9 +17,9 @@ use plimsoll_metrics::histogram;
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 /// Significant digits of our buckets.
 const DIGITS: u8 = 3;
-/// What an encoded histogram begins with, version 2 with counts of up to nine bytes.
+/// Cookie at the beginning of an encoded histogram: version 2, with counts of up to nine bytes.
 const COOKIE: u32 = 0x1c84_9313;
-/// What a deflated one begins with.
+/// Cookie at the beginning of a deflated one.
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 
 /// A histogram of HdrHistogram with these values, each with how often it occurred.

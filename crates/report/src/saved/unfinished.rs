@@ -15,10 +15,10 @@ use super::SavedRun;
 use crate::RunContext;
 use crate::result::{IntervalResult, ModelKind, RunResult, SteadyResult, SteadyState};
 
-/// What is known of a run when it begins.
+/// Facts that are known of a run when it begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Beginning {
-    /// What the caller knows.
+    /// Facts that the caller knows.
     pub context: RunContext,
     /// Open or closed.
     pub model: ModelKind,
@@ -51,7 +51,7 @@ pub enum PartKind {
     Warmup,
     /// Load that is.
     Measured,
-    /// What ended after the end of the load.
+    /// Requests that ended after the end of the load.
     Drain,
 }
 
@@ -78,7 +78,7 @@ pub enum Cut {
     Stuck,
 }
 
-/// What a run has told while it goes on, in bounded memory.
+/// Intervals and parts of a run that goes on, in bounded memory.
 #[derive(Debug)]
 pub struct LiveRecord {
     downsampler: IntervalDownsampler,
@@ -257,8 +257,8 @@ fn summed(slice: &Slice) -> Slice {
     Slice { total, ..slice.clone() }
 }
 
-/// What a tally knows of a step. Runs that were saved by earlier versions have no sum of service times: it is
-/// that of their buckets.
+/// Returns the record of a step from its tally. Runs that were saved by earlier versions have no sum of
+/// service times: the sum over their buckets stands in for it.
 fn step_record(tally: &Tally) -> StepRecord {
     let sum = Some(tally.response_time_sum);
     let service_sum = Some(tally.service_time_sum).filter(|sum| *sum > 0);

@@ -45,7 +45,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     [top, figures, details.finish(), end].concat()
 }
 
-/// What is wrong with the measurement, or nearly.
+/// Writes the reasons why the measurement is invalid, and the warnings.
 fn findings(page: &mut Page<'_>, result: &RunResult) {
     let verdict = &result.verdict;
     let bad = verdict.evidence.iter().map(|finding| (Emphasis::Bad, finding));
@@ -233,7 +233,7 @@ fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
     }
 }
 
-/// What to do about what limited the run, unless a finding has said what to do.
+/// Writes the hint about what limited the run, unless a finding has a hint already.
 fn hint(page: &mut Page<'_>, result: &RunResult) {
     let verdict = &result.verdict;
     let limited = &verdict.limited_by;

@@ -7,7 +7,7 @@ use crate::layout::{Emphasis, Page, Row};
 use crate::probe::Bias;
 use crate::result::RunResult;
 
-/// What the probe saw and the load has more, percentile by percentile.
+/// Writes the percentiles of the probe, and by how much those of the load exceed them.
 pub(super) fn probe(page: &mut Page<'_>, result: &RunResult) {
     let Some(probe) = &result.probe else { return };
     let rate = probe.rate_per_s.map_or_else(String::new, |rate| format!(", {}", figure::per_second(rate)));

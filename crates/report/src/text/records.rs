@@ -14,7 +14,7 @@ const GOOD: f64 = 0.80;
 
 /// One line about records.
 pub(crate) struct Line {
-    /// What it is about; empty for more about the same.
+    /// Topic; empty for more about the same.
     pub(crate) label: &'static str,
     /// A word in front that should be seen.
     pub(crate) word: Option<(Emphasis, String)>,
@@ -34,8 +34,8 @@ impl Line {
     }
 }
 
-/// How many records were acknowledged, what share of those that were asked for that is, and whether the store
-/// has them; nothing where requests carry none.
+/// Returns lines on the records that were acknowledged, their share of those that were asked for, and whether
+/// the store has them. Empty where requests carry none.
 pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(records) = &result.records {
@@ -104,7 +104,7 @@ pub(super) fn write(page: &mut Page<'_>, lines: &[Line]) {
     }
 }
 
-/// What a store has, beside what it acknowledged.
+/// Describes the difference between the contents of a store and what it acknowledged.
 pub(crate) fn said(check: &ReconciliationCheck) -> String {
     let found = [
         (check.missing, "acknowledged and not there"),

@@ -1,4 +1,4 @@
-//! What has to be known to read the table of times.
+//! Remarks that are needed to read the table of times.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,8 @@ pub(crate) fn on_times(result: &RunResult) -> Vec<String> {
     remarks
 }
 
-/// How much less the samples say than as many independent ones, if it is much, and what has no interval.
+/// Returns a remark on samples that depend on each other, if they do so strongly, and the reasons why
+/// percentiles have no interval.
 fn dependence(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
     let shown = PERCENTILES.iter().filter_map(|(name, _)| Some((name, summary.interval_of(name)?)));

@@ -6,7 +6,7 @@ use plimsoll_metrics::figure;
 use crate::layout::Page;
 use crate::result::RunResult;
 
-/// What became of them.
+/// Writes the figures of the slow clients.
 pub(super) fn slow_clients(page: &mut Page<'_>, result: &RunResult) {
     let Some(slow) = &result.slow_clients else { return };
     let count = figure::count;

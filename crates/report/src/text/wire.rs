@@ -1,4 +1,4 @@
-//! What came over the wire: answers, errors, connections, and what is special about HTTP/2.
+//! Traffic on the wire: answers, errors, connections, and details of HTTP/2.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ fn tool() -> Tool {
     Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() }
 }
 
-/// How far the runs of a group are from its centre, in thousandths.
+/// Distances of the runs of a group from its centre, in thousandths.
 const NOISE: [i64; 6] = [3, -5, 7, -2, 0, -4];
 
 /// A run that is slower than the fixture by so many thousandths.
@@ -31,7 +31,7 @@ fn slower(thousandths: i64, number: u64) -> RunResult {
     result
 }
 
-/// So many runs around a centre, numbered from `first`.
+/// Returns `runs` runs around a centre, numbered from `first`.
 fn group(name: &str, runs: usize, centre: i64, first: u64) -> Group {
     let member = |(number, noise): (u64, &i64)| Member {
         file: format!("{name}/{number}.json"),

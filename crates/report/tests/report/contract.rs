@@ -157,7 +157,7 @@ pub(crate) fn assert_described(value: &Value, schema: &Value, root: &Value, path
     described(value, schema, root, path).unwrap_or_else(|problem| panic!("{problem}"));
 }
 
-/// Whether the schema allows a value: its type, every field by name, and every required field.
+/// Checks that the schema allows a value: its type, every field by name, and every required field.
 fn described(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<(), String> {
     if let (Some(own), Some(_), Value::Object(fields)) =
         (schema["properties"].as_object(), schema.get("$ref"), value)
@@ -213,8 +213,8 @@ fn described(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<
     Ok(())
 }
 
-/// Whether the value is of a type, and among the constants, that the schema names; without any, everything
-/// is.
+/// Returns `true` if the value is of a type, and among the constants, that the schema names. Without any,
+/// every value is.
 fn type_fits(value: &Value, schema: &Value) -> bool {
     if let Some(constant) = schema.get("const") {
         return value == constant;
@@ -291,8 +291,8 @@ fn a_missing_field_is_found() {
     assert_described(&json, &schema, &schema, "open");
 }
 
-/// What R22 asks of every report, as pointers into the result: model, arrivals, warm-up, steady window,
-/// versions, kernel, governor, seed, load, calibration, methods and all verdicts.
+/// Facts that R22 requires of every report, as pointers into the result: model, arrivals, warm-up, steady
+/// window, versions, kernel, governor, seed, load, calibration, methods and all verdicts.
 const GROUND_RULES: [&str; 25] = [
     "/schema_version",
     "/tool/name",

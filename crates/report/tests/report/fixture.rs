@@ -17,8 +17,8 @@ pub(crate) const fn us(micros: u64) -> Nanos {
     Nanos::from_micros(micros)
 }
 
-/// What request number `i` of a quiet server looks like: started 5 to 20 µs late, served in 0.8 to 1.3 ms,
-/// one in a hundred in 6 ms more.
+/// Returns request number `i` of a quiet server: started 5 to 20 µs late, served in 0.8 to 1.3 ms, one in a
+/// hundred in 6 ms more.
 pub(crate) fn quiet(i: u64) -> Sample {
     let intended = Nanos(i * 1_000_000);
     let started = intended + Nanos(5_000 + i * 7_919 % 15_000);

@@ -178,7 +178,7 @@ fn a_result_of_an_earlier_version_gets_its_headline_when_it_is_read() {
     }
 }
 
-/// What a target answered is a fact even if the generator stalled; what is slow is none.
+/// An answer of the target is a fact even if the generator stalled; a slow response is not.
 #[test]
 fn errors_that_the_target_answered_fail_an_invalid_run() {
     let mut result = fixture::all_failed();
@@ -243,7 +243,7 @@ fn k6_of_thresholds() {
     insta::assert_snapshot!(written(&fixture::thresholds(), Format::K6));
 }
 
-/// What k6 writes (its `summary.js`): the kinds of metrics by their keys, and which metric is of which kind.
+/// Kinds of k6's metrics by the keys that it writes (its `summary.js`), and the kind of each metric.
 const K6_TREND: [&str; 6] = ["avg", "min", "med", "max", "p(90)", "p(95)"];
 const K6_METRICS: [(&str, &[&str]); 12] = [
     ("checks", &["passes", "fails", "value"]),

@@ -16,7 +16,7 @@ fn page_of(runs: &[(&str, &SavedRun)]) -> String {
     String::from_utf8(page).expect("a page is text")
 }
 
-/// What can be read without JavaScript.
+/// Returns the parts of a page that can be read without JavaScript.
 fn without_scripts(page: &str) -> String {
     let mut text = String::new();
     for part in page.split("<script") {

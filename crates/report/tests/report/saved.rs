@@ -35,7 +35,8 @@ fn sample(step: u32, end: u8, lag: Nanos, wait: Nanos, rest: Nanos) -> Sample {
     Sample { step, intended, started, sent, first_byte, done, outcome, status, bytes_sent, bytes_received }
 }
 
-/// What a recorder made of these, with what it told after each quarter of them.
+/// Returns the steps that a recorder made of these samples, and the tally that it reported after each quarter
+/// of them.
 fn recorded(samples: &[Sample]) -> (Vec<StepRecord>, Vec<Tally>) {
     let mut recorder = Recorder::new(&["create", "läse", ""].map(str::to_owned));
     let mut tallies = Vec::new();
@@ -350,7 +351,8 @@ fn a_record_is_saved_with_its_histograms_and_its_course() {
     assert_eq!(values, run.total().response_time.count());
 }
 
-/// What it unpacks to was kept up to 1 GiB before it was refused.
+/// A small file that unpacks to too much is refused before it is unpacked. Before, up to 1 GiB of it was kept
+/// first.
 #[test]
 fn a_bomb_is_refused_before_it_is_unpacked() {
     use std::io::Write as _;

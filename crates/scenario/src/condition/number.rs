@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// How two texts compare as numbers; `None` if one of them is none.
+/// Compares two texts as numbers; `None` if one of them is no number.
 ///
 /// A number is what JSON calls so (RFC 8259 section 6), perhaps with leading zeros or a `+`. Whole numbers
 /// are compared digit by digit, however large they are; with a fraction or an exponent, as 64-bit floats,
@@ -19,7 +19,7 @@ pub(super) fn compare(left: &[u8], right: &[u8]) -> Option<Ordering> {
 struct Number<'a> {
     text: &'a [u8],
     negative: bool,
-    /// Those before the point, without leading zeros.
+    /// Digits before the point, without leading zeros.
     digits: &'a [u8],
     is_whole: bool,
 }

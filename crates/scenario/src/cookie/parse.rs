@@ -2,7 +2,7 @@
 
 use super::date;
 
-/// What a Set-Cookie field says.
+/// Contents of a Set-Cookie field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SetCookie<'a> {
     pub(super) name: &'a [u8],
@@ -71,7 +71,7 @@ fn parse_age(text: &[u8]) -> Option<u64> {
     )
 }
 
-/// What is before the first `at`, and what is behind it if there is one.
+/// Splits a text at the first `at`: the part before it, and the part after it if there is one.
 fn cut(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|&byte| byte == at) {
         Some(end) => (&text[..end], Some(&text[end + 1..])),

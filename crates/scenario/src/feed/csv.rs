@@ -27,7 +27,7 @@ pub(super) fn split<'r>(
 pub(super) struct Value<'r> {
     /// Without the quotes around it.
     text: &'r [u8],
-    /// Whether it has doubled quotes.
+    /// `true` if the text has doubled quotes.
     has_quotes: bool,
 }
 

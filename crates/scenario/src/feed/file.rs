@@ -206,12 +206,12 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Whether the worker has a row at all; only to be asked before the first is taken.
+    /// Returns `true` if the worker has any row. Only valid before the first row is taken.
     pub(super) fn has_rows(&self) -> bool {
         self.ahead.is_some()
     }
 
-    /// Whether there are more than so many further rows behind the first; reads over them.
+    /// Returns `true` if there are at least this many further rows after the first one; reads past them.
     pub(super) fn has_more(mut self, further: u64) -> Result<bool, String> {
         match further {
             0 => Ok(self.has_rows()),
@@ -219,7 +219,7 @@ impl Stream {
         }
     }
 
-    /// The next record behind so many others.
+    /// Skips this many records, and reads the next one.
     fn advance(&mut self, skipped: u64) -> Result<Option<Record>, String> {
         let mut record = None;
         for _ in 0..=skipped {
@@ -293,7 +293,7 @@ impl Indexed {
         Ok(Self { format, content, offsets })
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(super) fn count(&self) -> u64 {
         self.offsets.len() as u64 - 1
     }

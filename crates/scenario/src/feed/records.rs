@@ -8,7 +8,7 @@ const BLOCK: usize = 64 << 10;
 /// Bytes of a record at most, so that a quote that is never closed does not read the whole file into memory.
 const LONGEST_RECORD: usize = 4 << 20;
 
-/// How records end.
+/// Rule for the ends of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ends {
     /// At every line feed.
@@ -34,7 +34,7 @@ pub(super) struct Records<R> {
     source: R,
     ends: Ends,
     buffer: Vec<u8>,
-    /// What was read and not given out yet.
+    /// Range of the bytes that were read and not given out yet.
     pending: Range<usize>,
     /// Line of the first pending byte, from 1.
     line: u64,
@@ -57,7 +57,7 @@ impl<R: Read> Records<R> {
         Self { source, ends, buffer: vec![0; BLOCK], pending: 0..0, line: 1, offset: 0, at_end: false }
     }
 
-    /// What a record's range is in.
+    /// Returns the buffer in which the range of a record lies.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer
     }
@@ -156,7 +156,7 @@ struct End {
     feed: Option<usize>,
     /// Line feeds within quotes before it.
     lines: u64,
-    /// Whether the bytes end between quotes.
+    /// `true` if the bytes end between quotes.
     in_quotes: bool,
 }
 

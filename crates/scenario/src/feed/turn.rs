@@ -13,7 +13,7 @@ pub(super) struct Turn {
     first: u64,
     step: u64,
     own: u64,
-    /// How many of them were given out, since the last turn of [`AtEnd::Wrap`].
+    /// Number of rows given out since the last turn of [`AtEnd::Wrap`].
     taken: u64,
     order: Way,
 }
@@ -23,7 +23,7 @@ enum Way {
     Sequential,
     Random,
     Shuffled(Permutation),
-    /// So many parts of a number of rows.
+    /// Number of parts, and of rows.
     Slices(u64, u64),
 }
 

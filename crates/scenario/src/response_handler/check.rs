@@ -48,7 +48,7 @@ impl Check {
         Ok(Self { place, test, negated: spec.negated })
     }
 
-    /// Whether it reads nothing of the session and of the request.
+    /// Returns `true` if the check reads nothing of the session and of the request.
     pub(super) fn reads_response_alone(&self) -> bool {
         let is_constant = match &self.test {
             Test::Exists | Test::ContainsAlways(_) | Test::Matches(_) => true,

@@ -25,7 +25,8 @@ impl Collect {
         })
     }
 
-    /// Whether the array was there, and each of its elements had all values.
+    /// Puts the rows into the pool. Returns `true` if the array was there, and each of its elements had all
+    /// values.
     pub(super) fn apply(&self, body: &[u8], feeds: &mut Feeds, random: &mut Random) -> bool {
         let Some(array) = self.each.find(body) else { return false };
         let mut complete = true;
@@ -43,7 +44,7 @@ impl Collect {
     }
 }
 
-/// Whether there is a value that is fit for a header.
+/// Copies a value. Returns `true` if there is one, and it is fit for a header.
 fn read(found: JsonText<'_>, into: &mut Vec<u8>) -> bool {
     into.clear();
     let plain = found.to_text();

@@ -1,18 +1,19 @@
-//! What failed, in words.
+//! Descriptions of failures, in words.
 
 use super::place::{Exchange, Parsed};
 use super::{CheckSpec, ExtractSpec, Failure, JUDGE, Matching, ResponseHandler, STATUS, Source, StatusRange};
 use crate::header::is_secret;
 use crate::{Conversion, Received, SentRequest, cookie::CookieJar, first_line};
 
-/// Characters of a description, at most.
+/// Half of the maximum number of characters of a description.
 const LONGEST: usize = 200;
 /// Characters of one text in it, at most.
 const LONGEST_PART: usize = 70;
 
 impl ResponseHandler {
-    /// What failed, in words, for the first example of an error: what was expected, and of what was received
-    /// the status alone. At most 200 characters.
+    /// Describes a failure in words, for the first example of an error: what was expected and, of the
+    /// response, the status alone. If the status is what failed, the first line of the body follows; a
+    /// [judge](crate::Judge) describes its own failures. At most 400 characters.
     pub fn describe(&self, failure: Failure, received: &Received<'_>) -> String {
         let what = usize::from(failure.what);
         let checks = self.spec.checks.len();
@@ -45,7 +46,7 @@ impl ResponseHandler {
         clipped(&text, 2 * LONGEST)
     }
 
-    /// Whether the value that was looked for is in the response; `None` if that cannot be told from it.
+    /// Reports whether the value that was looked for is in the response; `None` if the response cannot tell.
     fn is_there(&self, what: usize, received: &Received<'_>) -> Option<bool> {
         let place = match self.checks.get(what - 1) {
             Some(check) => &check.place,
@@ -84,7 +85,7 @@ fn checked(check: &CheckSpec, is_there: Option<bool>) -> String {
     format!("{} {}", noun(&check.source), comparison(check))
 }
 
-/// How it compares, contrary to what was expected.
+/// Describes how the text compares, contrary to what was expected.
 fn comparison(check: &CheckSpec) -> String {
     let hidden = match &check.source {
         Source::Header(name) | Source::RequestHeader(name) => {

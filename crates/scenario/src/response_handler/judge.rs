@@ -8,21 +8,20 @@ use plimsoll_core::{ErrorClass, Nanos};
 use super::CheckSpec;
 use crate::{Received, Session};
 
-/// Says what responses of a protocol on top of HTTP mean. It is asked within the worker's loop, by all
-/// workers.
+/// Judges responses of a protocol on top of HTTP. It is called within the worker's loop, by all workers.
 pub trait Judge: fmt::Debug + Send + Sync {
-    /// What a response means whose status is accepted, and that has this body. The id is that of the
-    /// session's [follow-up](crate::FollowUp).
+    /// Judges a response with this body, whose status is accepted. The id is that of the session's
+    /// [follow-up](crate::FollowUp).
     fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement;
 
-    /// Whether it looks at the id at all.
+    /// Reports whether the judge looks at the id at all.
     fn needs_id(&self) -> bool;
 
     /// Why such a response was not good, in words.
     fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String;
 }
 
-/// What a response means.
+/// Meaning of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// It is the answer.
@@ -33,12 +32,12 @@ pub enum Judgement {
     Failed(ErrorClass),
 }
 
-/// Who judges the responses of a step.
+/// Judge of the responses of a step.
 #[derive(Clone)]
 pub struct JudgeSpec {
-    /// What tells it from others: the same text, the same judgement.
+    /// Identity of the judge: the same text, the same judgement.
     pub of: Arc<str>,
-    /// Who it is.
+    /// The judge itself.
     pub judge: Arc<dyn Judge>,
     /// A variable that has the id (hexadecimal) while the answer is still to come, and is not set otherwise:
     /// without it the request is repeated.
@@ -61,12 +60,13 @@ impl fmt::Debug for JudgeSpec {
 }
 
 impl JudgeSpec {
-    /// Whether it reads or sets something of the session.
+    /// Returns `true` if something of the session is read or set.
     pub(super) fn needs_session(&self) -> bool {
         self.pending.is_some() || self.judge.needs_id()
     }
 
-    /// Whether the request has to be repeated, or why its response is not good.
+    /// Returns `true` if the request has to be repeated, or an error if its response is not good. A
+    /// [`pending`](Self::pending) variable is set instead of a repetition.
     pub(super) fn ask(&self, received: &Received<'_>, session: &mut Session) -> Result<bool, ErrorClass> {
         let judgement = self.judge.judge(received.body, received.id.as_ref());
         let is_pending = match judgement {
@@ -86,11 +86,11 @@ impl JudgeSpec {
     }
 }
 
-/// How a request is repeated until its answer has come. All of that is one request with one response time,
-/// from when it should have started to the answer, and one time limit.
+/// Repetition of a request until its answer has come. All of that is one request with one response time, from
+/// when it should have started to the answer, and one time limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PollSpec {
-    /// What has to hold of a response with an accepted status, so that it is the answer.
+    /// Checks that a response with an accepted status has to pass to be the answer.
     pub until: Vec<CheckSpec>,
     /// The first pause.
     pub every: Nanos,
@@ -109,7 +109,7 @@ impl PollSpec {
     }
 }
 
-/// What an accepted response means for its request.
+/// Meaning of an accepted response for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It has its answer.

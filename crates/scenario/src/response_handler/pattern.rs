@@ -28,7 +28,7 @@ impl Pattern {
         Ok(Self { has_group: regex.group_info().group_len(0.into()) > 1, regex })
     }
 
-    /// Whether it matches anywhere in `text`.
+    /// Returns `true` if the expression matches anywhere in `text`.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(text)
     }
@@ -44,7 +44,7 @@ impl Pattern {
     }
 }
 
-/// What is wrong, in one line: the message of a syntax error ends with it.
+/// Returns the reason in one line, which is the last one of a syntax error's message.
 fn reason(error: &BuildError) -> String {
     match (error.size_limit(), error.syntax_error()) {
         (Some(_), _) => format!("it takes more than {SIZE_MAX} bytes"),

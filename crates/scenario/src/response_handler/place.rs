@@ -97,7 +97,7 @@ impl Place {
         }
     }
 
-    /// Whether only the response is looked at.
+    /// Returns `true` if only the response is looked at.
     pub(super) const fn is_of_response(&self) -> bool {
         match self {
             Self::Status

@@ -50,7 +50,8 @@ mod with_xpath {
     /// Elements within each other, at most: the time that the library takes grows with the square of it.
     const DEPTH_MAX: usize = 1_000;
 
-    /// Whether elements seem to lie that deep. What looks like tags in comments counts, too.
+    /// Returns `true` if elements seem to be nested deeper than that. Text in comments that looks like tags
+    /// counts, too.
     fn is_too_deep(body: &[u8]) -> bool {
         let mut depth = 0_usize;
         for at in memchr::memchr_iter(b'<', body) {

@@ -41,7 +41,7 @@ impl Take {
         })
     }
 
-    /// Whether the variable has a value now. One that has none is empty.
+    /// Sets the variable, and returns `true` if it has a value now. Without a value it is empty.
     pub(super) fn apply(
         &self,
         exchange: &mut Exchange<'_, '_>,

@@ -75,7 +75,7 @@ fn applied(spec: &ReactionSpec, status: u16, session: &mut Session) -> Result<()
         .map_err(|failure| (failure.class, handler.describe(failure, &received)))
 }
 
-/// What one value becomes: `None` if the request failed.
+/// Returns the text that one value becomes: `None` if the request failed.
 fn taken(take: ExtractSpec) -> Option<String> {
     let mut session = session();
     let spec = ReactionSpec { extract: vec![take], ..ReactionSpec::default() };
@@ -92,7 +92,7 @@ fn taken(take: ExtractSpec) -> Option<String> {
     }
 }
 
-/// What is said of one check: nothing if it holds.
+/// Returns the description of a failed check: `None` if it holds.
 fn said(check: CheckSpec) -> Option<String> {
     let spec = ReactionSpec { checks: vec![check.clone()], ..ReactionSpec::default() };
     let result = applied(&spec, 200, &mut session());

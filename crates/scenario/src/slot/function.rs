@@ -18,7 +18,7 @@ pub struct Call {
     pub(super) writing: Writing,
 }
 
-/// What is made of a text.
+/// Function that a slot applies to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// `hash(sha256,text)`: SHA-256 (FIPS 180-4), 64 hexadecimal digits.
@@ -173,7 +173,7 @@ impl Function {
         })
     }
 
-    /// Whether a control character of the text can be one of the result.
+    /// Returns `true` if a control character of the text can also be one of the result.
     pub(super) fn lets_through(self) -> bool {
         matches!(self, Self::Upper | Self::Lower | Self::Json | Self::Fill(_) | Self::Merge { .. })
     }
@@ -186,12 +186,12 @@ impl Function {
         }
     }
 
-    /// Whether it signs a token, which depends on more than its text.
+    /// Returns `true` if the function signs a token, which depends on more than its text.
     pub(super) fn signs(self) -> bool {
         matches!(self, Self::Sign { .. })
     }
 
-    /// How many random numbers it takes beside those of its text.
+    /// Returns the number of random numbers that the function takes besides those of its text.
     pub(super) fn draws(self) -> u32 {
         match self {
             Self::Sign { draws, .. } => draws,
@@ -270,7 +270,7 @@ fn write_name(name: &[u8], end: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// How many members an object has.
+/// Returns the number of members of an object.
 fn members(json: &[u8]) -> Option<usize> {
     let mut count = 0;
     JsonPointer::default().find(json)?.each_member(|_, _| count += 1)?;

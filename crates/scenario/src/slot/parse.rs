@@ -1,4 +1,4 @@
-//! What stands between `${` and `}`.
+//! Parsing of the text between `${` and `}`.
 
 use super::function::{Call, Function, Length};
 use super::write::{digits, encode_from};
@@ -36,7 +36,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("url_encode", "urlencode"),
 ];
 
-/// What a slot's text means.
+/// Meaning of a slot's text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
     Slot(Slot),

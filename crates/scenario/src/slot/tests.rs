@@ -28,7 +28,7 @@ fn rendered(text: &str, context: Context<'_>, seed: u64) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What a whole template renders to.
+/// Renders a whole template.
 fn filled(text: &str, scope: &Scope<'_>, variables: &[Vec<u8>]) -> Result<String, TemplateError> {
     let mut out = Vec::new();
     let context = Context { index: 7, variables, ..Context::default() };

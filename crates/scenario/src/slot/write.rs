@@ -1,4 +1,4 @@
-//! How values are written.
+//! Writing of values.
 
 use plimsoll_core::Random;
 

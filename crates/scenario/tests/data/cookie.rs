@@ -28,7 +28,7 @@ fn sent(jar: &CookieJar, url: &str) -> String {
     sent_at(jar, url, NOW)
 }
 
-/// What one cookie that `from` sets makes the user send elsewhere.
+/// Returns the cookies that a user sends to `to` after `from` has set one cookie.
 fn one(set_cookie: &str, from: &str, to: &str) -> String {
     let mut jar = CookieJar::default();
     store(&mut jar, set_cookie, from);
@@ -221,7 +221,7 @@ impl Setting {
         text + if self.secure { "; secure" } else { "" }
     }
 
-    /// What it is a cookie for; `None` if it is refused.
+    /// Returns the name, domain and path that identify the cookie; `None` if it is refused.
     fn identity(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let domain = self.domain.unwrap_or(self.host);
         let is_known = self.domain.is_none_or(|domain| is_below(self.host, domain) && domain != "com");

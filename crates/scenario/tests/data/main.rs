@@ -1,4 +1,4 @@
-//! What users of a scenario do next, with which data and cookies.
+//! Users of a scenario: their next actions, their data and their cookies.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cookie;

@@ -189,7 +189,7 @@ enum Statement {
     /// Sets the variable to the value of another one and this letter.
     Append(u16, u16, char),
     Clear(u16),
-    /// Whether the variable has so many letters.
+    /// The first branch if the variable has this many letters, else the second one.
     If(u16, usize, Vec<Statement>, Vec<Statement>),
     Repeat(u64, Vec<Statement>),
     /// As long as the variable has fewer letters than this. The body ends with a request: such a loop may be

@@ -78,8 +78,9 @@ fn spec() -> impl Strategy<Value = RequestSpec> {
     })
 }
 
-/// What HTTP/2 has to carry, read from the request as it is rendered for HTTP/1.1: RFC 9113 section 8.3.1
-/// and section 8.2.2. Sorted, because the order of fields with different names means nothing.
+/// Returns the fields and the body that HTTP/2 has to carry, read from the request as it is rendered for
+/// HTTP/1.1: RFC 9113 section 8.3.1 and section 8.2.2. Sorted, because the order of fields with different
+/// names means nothing.
 fn expected(request: &RequestTemplate, context: &Context<'_>, random: &mut Random) -> (Fields, Vec<u8>) {
     let mut bytes = Vec::new();
     request.render(context, random, &mut Vec::new(), &mut bytes);

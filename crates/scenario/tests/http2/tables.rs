@@ -1,4 +1,4 @@
-//! What becomes of each part of a request.
+//! Each part of a request, as HTTP/2 sends it.
 
 use std::sync::Arc;
 

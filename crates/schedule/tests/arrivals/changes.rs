@@ -131,7 +131,8 @@ fn history(planned: &Profile, changes: &[(u64, Change)]) -> Vec<(Nanos, Profile)
     all
 }
 
-/// What a shard takes, if it hears of each change when it has taken what is due up to `early` before it.
+/// Returns the arrivals that a shard takes if it learns of each change after taking everything due until
+/// `early` before it.
 fn taken(mut stream: Arrivals, history: &[(Nanos, Profile)], early: Nanos) -> Vec<Arrival> {
     let mut all = Vec::new();
     for (at, profile) in history {

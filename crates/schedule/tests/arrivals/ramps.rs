@@ -134,7 +134,7 @@ fn second_ramp(seconds: u64, from: u64, to: u64) -> Stage {
     stage(Nanos::from_secs(seconds), Rate::per_second(from), Rate::per_second(to))
 }
 
-/// Whether Λ(t) ≤ index < Λ(t + 1) for the time t of that arrival, in units of 1 / (2 * 10^9 * duration)
+/// Checks that Λ(t) ≤ index < Λ(t + 1) for the time t of that arrival, in units of 1 / (2 * 10^9 * duration)
 /// arrivals: at most 2^47 * 2^24 * 2^48 for a day at 1e7/s.
 fn is_last_instant(profile: &Profile, seconds: u64, from: u64, to: u64, index: u64) -> bool {
     let duration = i128::from(seconds) * 1_000_000_000;

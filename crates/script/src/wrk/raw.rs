@@ -1,4 +1,4 @@
-//! How many requests are in the bytes that a script gives.
+//! Counts the requests in the bytes that a script gives.
 
 use memchr::memchr;
 
@@ -98,7 +98,7 @@ fn head(bytes: &[u8]) -> Result<(Head<'_>, &[u8]), String> {
     }
 }
 
-/// What follows a chunked body (RFC 9112 section 7.1).
+/// Skips a chunked body and returns the bytes after it (RFC 9112 section 7.1).
 fn chunked(mut rest: &[u8]) -> Result<&[u8], String> {
     let wrong = || "a request with a broken chunked body".to_owned();
     loop {

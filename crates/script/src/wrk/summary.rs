@@ -1,8 +1,8 @@
-//! What `done` is told.
+//! Arguments of wrk's `done`.
 
 use mlua::{Lua, MetaMethod, Table, UserData, UserDataFields, UserDataMethods};
 
-/// What a run measured, for `done`.
+/// Measurements of a run, for `done`.
 #[derive(Clone, Debug, Default)]
 pub struct WrkSummary {
     /// Length of the run, in microseconds.

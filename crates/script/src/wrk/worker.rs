@@ -167,7 +167,7 @@ struct WrkWorker {
     request_name: LuaString,
     response_name: LuaString,
     delay_name: LuaString,
-    /// What is kept of responses.
+    /// Parts of responses that are kept.
     needs: Needs,
     /// The function `response` as it was last looked into, what it uses, and the line where it begins.
     analysed: (*const c_void, Uses, u32),

@@ -1,4 +1,4 @@
-//! How often an interval of a percentile holds the true value (`MEASUREMENT.md`, R10).
+//! Coverage of the true value by intervals of percentiles (`MEASUREMENT.md`, R10).
 
 use plimsoll_statistics::{PercentileInterval, SliceCount};
 
@@ -7,8 +7,8 @@ use crate::queue::Queue;
 const SLICES: usize = 30;
 const PERCENTILES: [f64; 3] = [50.0, 90.0, 99.0];
 
-/// How often of `runs` queues with that many customers and that load the true value was held, in percent: by
-/// the interval, and by one that takes the samples as independent.
+/// Returns, for each percentile, the share in percent of `runs` queues with that many customers and that load
+/// whose true value was held: by the interval, and by one that takes the samples as independent.
 fn coverage(runs: u64, customers: usize, load: f64) -> [(f64, f64); 3] {
     let mut held = [(0, 0); 3];
     for seed in 0..runs {

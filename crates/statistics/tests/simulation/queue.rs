@@ -18,12 +18,11 @@ pub(crate) struct Queue {
     wait: f64,
 }
 
-/// One customer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Customer {
     /// When it came, in seconds.
     pub(crate) came: f64,
-    /// How long it was in the system, in seconds.
+    /// Time in the system, in seconds.
     pub(crate) time: f64,
 }
 

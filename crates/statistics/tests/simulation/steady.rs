@@ -1,4 +1,4 @@
-//! What is said about runs whose steady state is known (`MEASUREMENT.md`, R11).
+//! Judgements of runs whose steady state is known (`MEASUREMENT.md`, R11).
 
 use plimsoll_core::Random;
 use plimsoll_statistics::{Series, Steady, SteadyPoint, Unsteady, steady};

@@ -72,12 +72,12 @@ const SOURCES: &[&str] = &[
     "deployer",
     "monitor",
 ];
-/// What a plan costs by the month, in thousandths.
+/// Monthly prices of the plans, in thousandths.
 const PRICES: [u32; 4] = [9_990, 29_990, 99_990, 299_990];
 /// Texts of metadata that each type has.
 const VARIANTS: u32 = 8;
 
-/// How an event of a type ends.
+/// Outcome of the events of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum EventOutcome {
     Failed,
@@ -86,7 +86,7 @@ enum EventOutcome {
     Any,
 }
 
-/// What amount an event of a type has.
+/// Amount that events of a type have.
 #[derive(Clone, Copy, Debug)]
 enum Amount {
     None,
@@ -225,7 +225,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-/// What more there is to say of events of each type, as JSON.
+/// Returns the further details of the events of each type, as JSON.
 fn metadata() -> Vec<String> {
     let variants =
         (0..TYPES.len() as u32).flat_map(|type_| (0..VARIANTS).map(move |variant| (type_, variant)));

@@ -16,7 +16,7 @@ const LEVEL_WEIGHTS: [u8; 100] = percentages([30, 50, 15, 4, 1]);
 /// From this level on something has failed.
 const ERROR: u32 = 3;
 
-/// What lines say of what went well (15), then of what failed (8).
+/// Messages of lines about successes (15), then about failures (8).
 const MESSAGES: &[&str] = &[
     "Request processed successfully",
     "User session opened",

@@ -1,7 +1,7 @@
-//! What the records of each kind say: their distributions.
+//! Distributions of the values in the records of each kind.
 //!
-//! They are those of Arc's guide to load tests and, where that says nothing or another thing, those that were
-//! measured on its scripts; the documentation of each module names the differences.
+//! They are those of Arc's guide to load tests. Where the guide says nothing, or something else, they are
+//! those measured on its scripts; the documentation of each module names the differences.
 
 mod events;
 mod logs;
@@ -33,7 +33,7 @@ pub(crate) struct Moment {
     pub(crate) now: u64,
 }
 
-/// What random numbers and identifiers are for: each purpose has streams of its own.
+/// Purposes of random numbers and identifiers. Each has streams of its own.
 mod purpose {
     pub(super) const METRICS: u64 = 1;
     pub(super) const LOGS: u64 = 2;
@@ -79,7 +79,8 @@ impl Source {
         }
     }
 
-    /// How many bytes longer a word of `column` may become by what [`Source::draw`] tells.
+    /// Returns the number of bytes by which the changes that [`Source::draw`] reports may lengthen a word of
+    /// `column`.
     pub(crate) fn spare(&self, column: usize) -> usize {
         match self {
             Self::Metrics(source) => source.spare(column),

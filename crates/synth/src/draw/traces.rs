@@ -84,7 +84,7 @@ pub(crate) struct Traces {
     starts: Vec<u64>,
 }
 
-/// What a span has by itself.
+/// Values of a span that do not depend on its place in the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     duration: u64,

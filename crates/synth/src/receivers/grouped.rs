@@ -14,7 +14,7 @@ use crate::table::{Cells, Table};
 #[derive(Debug)]
 struct Groups {
     column: usize,
-    /// What is written once for each group.
+    /// Text that is written once for each group.
     slots: Slots,
     /// The word above, the row below: sorted, rows of a group stand together, and in their order.
     keys: Vec<u64>,

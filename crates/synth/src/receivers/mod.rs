@@ -12,7 +12,7 @@ use crate::table::Table;
 use grouped::{Loki, Otlp};
 use records::Records;
 
-/// What is ready for a table's batches in a format.
+/// Prepared parts of a table's batches, by format.
 #[derive(Debug)]
 pub(crate) enum Writer {
     Columnar(Columnar),

@@ -68,7 +68,7 @@ fn plain(spec: &Spec, sent: &[u8]) -> Vec<u8> {
     }
 }
 
-/// How many records a batch has.
+/// Returns the number of records in a batch.
 fn count(spec: &Spec, index: u64, bytes: &[u8]) -> usize {
     let measurements = spec.measurements();
     let measurement = measurements[index as usize % measurements.len()];

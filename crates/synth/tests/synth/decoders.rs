@@ -285,7 +285,7 @@ fn spans(bytes: &[u8], has_kind: bool) -> Vec<Record> {
     records
 }
 
-/// How many records an OpenTelemetry request has, whatever is in them.
+/// Returns the number of records in an OpenTelemetry request, whatever they contain.
 pub(crate) fn otlp_count(bytes: &[u8], kind: Kind) -> usize {
     match kind {
         Kind::Metrics => {

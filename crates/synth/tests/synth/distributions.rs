@@ -36,7 +36,7 @@ fn assert_shares<'a>(what: &str, texts: impl Iterator<Item = &'a str>, weights: 
     assert!(statistic < critical, "{what}: {statistic} is not below {critical}: {observed:?}");
 }
 
-/// So many different texts, equally often.
+/// Asserts that there are exactly `kinds` different texts, all equally frequent.
 fn assert_even<'a>(what: &str, texts: impl Iterator<Item = &'a str>, kinds: usize) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     texts.for_each(|text| *counts.entry(text).or_default() += 1);

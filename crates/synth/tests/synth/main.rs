@@ -1,4 +1,4 @@
-//! What is synthesized, seen from outside: decoded by other people's decoders.
+//! Synthesized data as other programs see them: decoded by third-party decoders.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alike;
@@ -23,7 +23,7 @@ const NOW: u64 = 1_790_000_000_000_000_000;
 /// A record by the names of its columns.
 type Record = BTreeMap<String, Cell>;
 
-/// What a decoder found.
+/// Value found by a decoder.
 #[derive(Clone, Debug, PartialEq)]
 enum Cell {
     Text(String),

@@ -1,4 +1,4 @@
-//! What is wrong with a spec is said, all at once, with advice.
+//! Problems of a spec are reported all at once, with advice.
 
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, Synthesizer, TimeUnit};
 

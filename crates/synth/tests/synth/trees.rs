@@ -6,7 +6,7 @@ use plimsoll_synth::{Spec, TimeUnit};
 
 use crate::{Record, records, records_from, spec};
 
-/// So early that nanoseconds are whole numbers of a double.
+/// Start of the batches, so early that a double holds nanoseconds as whole numbers.
 const EARLY: u64 = 4_000_000_000_000_000;
 /// Batches that are looked at.
 const BATCHES: u64 = 8;

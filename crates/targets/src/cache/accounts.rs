@@ -1,4 +1,4 @@
-//! Who may use the HTTP port.
+//! Accounts and sessions of the HTTP port.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use plimsoll_core::Nanos;
 use subtle::ConstantTimeEq as _;
 
-/// How long a session lasts: what the real server says.
+/// Lifetime of a session in seconds: the value that the real server tells.
 pub(crate) const SESSION_SECONDS: u64 = 3600;
 /// Sessions at once; beyond them those that end first make room.
 const SESSIONS: usize = 10_000;
@@ -49,7 +49,8 @@ impl Accounts {
         self.knows(user, password).then(|| self.sessions().open(now))
     }
 
-    /// Whether the sender of this Authorization field may use the port; if not, what to tell them.
+    /// Returns the user if the sender of this Authorization field may use the port, else the message for
+    /// them.
     pub(crate) fn admit(&self, authorization: Option<&[u8]>, now: Nanos) -> Result<ApiUser, &'static str> {
         let text = authorization.ok_or("Missing Authorization header")?;
         let (scheme, given) = str::from_utf8(text)

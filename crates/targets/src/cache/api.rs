@@ -1,4 +1,4 @@
-//! What the HTTP port offers: the part of the real server's API that loads of it use.
+//! The API of the HTTP port: the part of the real server's that loads of it use.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ impl FaultInjector {
         Self { lie, seed, counter, waiting: None, before: Vec::new(), told: 0 }
     }
 
-    /// What to answer to a GET, and whether it is one whose reply is to be swapped: tell that to
+    /// Returns the value to answer a GET with, and whether its reply is to be swapped: tell that to
     /// [`answered`](Self::answered).
     pub(crate) fn value(&mut self, store: &Store, key: &[u8], now: Nanos) -> (Option<Arc<[u8]>>, bool) {
         let truth = store.get(key, now);

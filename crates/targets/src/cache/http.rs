@@ -18,7 +18,7 @@ const USUAL_BODY: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
     reader: RequestServer,
-    /// What came of the present request's body.
+    /// Body of the present request, as far as it has come.
     body: Vec<u8>,
 }
 
@@ -94,12 +94,12 @@ impl HttpDesk {
         HttpReply::text(503, why).write(&mut self.out, false, false);
     }
 
-    /// What was counted.
+    /// Returns the counts.
     pub(crate) fn finish(self) -> CacheReport {
         CacheReport { http_requests: self.requests, ..CacheReport::default() }
     }
 }
 
-/// What came is no HTTP/1.1; the reply says so.
+/// Error for bytes that are not HTTP/1.1. The reply that says so is already written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoHttp;

@@ -1,4 +1,4 @@
-//! What a cache server is told.
+//! Options of a cache server.
 
 use crate::lies::Lies;
 use plimsoll_core::Nanos;
@@ -7,7 +7,7 @@ use plimsoll_driver::Endpoint;
 /// The least bound of a cache: what the real server asks for.
 pub(crate) const SMALLEST_CACHE: u64 = 1 << 20;
 
-/// What a cache server is told.
+/// Options of a cache server.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
     /// Where to speak the binary protocol.
@@ -21,17 +21,17 @@ pub struct CacheOptions {
     /// Bytes of keys and values that a cache holds, each with some for its own upkeep, unless its creator
     /// says otherwise.
     pub max_bytes: u64,
-    /// How long a value lives.
+    /// Time to live of a value.
     pub time_to_live: Nanos,
     /// Answer a GET of a missing key with NOT_FOUND, and not with the error text of the real server.
     pub not_found: bool,
-    /// What is answered wrongly on the binary port. HTTP always tells the truth.
+    /// Wrong answers on the binary port. HTTP always tells the truth.
     pub lie: Option<Lie>,
     /// Seed of the choice of what is answered wrongly.
     pub seed: u64,
-    /// Who may use the HTTP port,
+    /// User who may use the HTTP port,
     pub user: String,
-    /// and by what password.
+    /// and the password for it.
     pub password: String,
     /// Stop after this time.
     pub duration: Option<Nanos>,
@@ -40,7 +40,7 @@ pub struct CacheOptions {
 /// Some GETs are answered wrongly.
 pub type Lie = Lies<LieKind>;
 
-/// How a GET is answered wrongly.
+/// The way in which a GET is answered wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LieKind {
     /// With a value that nobody has put.
@@ -99,7 +99,7 @@ impl CacheOptions {
     }
 }
 
-/// Whether a cache may have this name.
+/// Returns `true` if a cache may have this name.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || matches!(char, '-' | '_'))
 }

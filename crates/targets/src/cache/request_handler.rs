@@ -74,7 +74,7 @@ impl RequestHandler {
         self.refuse(format_args!("Out of memory: unfinished requests of all connections have {most} bytes"));
     }
 
-    /// What was counted.
+    /// Returns the counts.
     pub(crate) fn finish(self) -> CacheReport {
         CacheReport { lies: self.injector.map_or(0, |injector| injector.told), ..self.report }
     }

@@ -1,4 +1,4 @@
-//! What the threads of a cache server share, and what each of them counts.
+//! State that the threads of a cache server share, and the counts of each.
 
 use std::ops::AddAssign;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::budget::Budget;
 use crate::server_threads::Stopper;
 use plimsoll_wire::cache::LONGEST_FRAME;
 
-/// What requests that are not whole may take at least: two of the longest.
+/// Least memory for incomplete requests: two of the longest.
 const LEAST_BUDGET: u64 = 2 * (LONGEST_FRAME as u64 + 4);
 
-/// What the threads of a cache server share.
+/// State that the threads of a cache server share.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) options: CacheOptions,
@@ -50,7 +50,7 @@ impl Setup {
     }
 }
 
-/// What one thread counted, and what a server did.
+/// Counts of one thread, or of the whole server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheReport {
     /// Connections to the binary port.
@@ -63,7 +63,7 @@ pub struct CacheReport {
     pub puts: u64,
     /// GETs of caches that exist.
     pub gets: u64,
-    /// Those of them that were answered with a value.
+    /// GETs that were answered with a value.
     pub hits: u64,
     /// DELETEs in caches that exist.
     pub deletes: u64,

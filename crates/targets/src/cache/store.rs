@@ -19,10 +19,10 @@ const SMALLEST_SHARD: u64 = 32 << 20;
 pub(crate) struct Store {
     entries: Cache<Box<[u8]>, Entry, Weight>,
     time_to_live: Nanos,
-    /// Whether the value before the last PUT is remembered.
+    /// `true` if the value before the last PUT is remembered.
     keeps_previous: bool,
     pub(crate) max_bytes: u64,
-    /// What its creator called its way to make room: it is the same for all.
+    /// Name that its creator gave to the way to make room. All names behave alike.
     pub(crate) eviction: &'static str,
 }
 
@@ -75,17 +75,17 @@ impl Store {
         self.live(key, now).map(|entry| entry.value)
     }
 
-    /// What was there before the last PUT of `key`.
+    /// Returns the value before the last PUT of `key`, if it is remembered.
     pub(crate) fn previous(&self, key: &[u8], now: Nanos) -> Option<Arc<[u8]>> {
         self.live(key, now)?.previous
     }
 
-    /// Whether there was such a key.
+    /// Removes a key. Returns `true` if it had a value whose time was not over.
     pub(crate) fn remove(&self, key: &[u8], now: Nanos) -> bool {
         self.entries.remove(key).is_some_and(|(_, entry)| now < entry.dies)
     }
 
-    /// How many values it holds, those included that are over their time and still in their place.
+    /// Returns the number of values, including expired ones that are still in their place.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -46,11 +46,11 @@ pub(crate) struct Ports {
 #[derive(Debug)]
 struct Peer {
     connection: Connection,
-    /// What it keeps of a request that is not whole.
+    /// Memory that it holds for a request that is not whole.
     part: Part,
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Debug)]
 enum Connection {
     Frames(RequestServer),

@@ -18,7 +18,7 @@ pub struct ControlRequest {
     pub method: String,
     /// The path, without the query.
     pub path: String,
-    /// What follows the first `?`; empty without one.
+    /// The query: everything after the first `?`; empty without one.
     pub query: String,
     /// The body; bytes that are no UTF-8 are replaced.
     pub body: String,
@@ -121,12 +121,12 @@ impl ControlRequest {
         Ok(request)
     }
 
-    /// Whether its method is one that changes nothing.
+    /// Returns `true` if the method is GET or HEAD, which change nothing.
     pub fn reads(&self) -> bool {
         matches!(self.method.as_str(), "GET" | "HEAD")
     }
 
-    /// Whether a page in somebody's browser could have sent it.
+    /// Returns `true` if a page in somebody's browser could have sent it.
     fn may_be_of_a_web_page(&self) -> bool {
         // `none` is a person who typed the address.
         let elsewhere = |site: &str| !matches!(site, "none" | "same-origin");
@@ -136,7 +136,7 @@ impl ControlRequest {
             || !self.host.as_deref().is_none_or(is_no_name)
     }
 
-    /// Whether a Referer is a page of the host that was asked.
+    /// Returns `true` if a Referer is a page of the host that was asked.
     fn is_own_page(&self, referer: &str) -> bool {
         let authority = referer.strip_prefix("http://").map(|rest| rest.split(['/', '?', '#']).next());
         authority.flatten().zip(self.host.as_deref()).is_some_and(|(of, host)| of.eq_ignore_ascii_case(host))
@@ -186,7 +186,7 @@ impl ControlRequest {
     }
 }
 
-/// Who may use the port.
+/// The clients that may use the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Whoever reaches it: for what only tells.
@@ -196,7 +196,7 @@ pub enum Access {
     /// and those whose Host is a name other than `localhost` (DNS rebinding). What is no GET or HEAD needs a
     /// [`CONTROL_FIELD`] besides.
     Local,
-    /// Who bears this token (`Authorization: Bearer …`).
+    /// Bearers of this token (`Authorization: Bearer …`).
     Token(String),
 }
 
@@ -233,7 +233,8 @@ impl Access {
     }
 }
 
-/// Whether a Host field has an address, or the one name that cannot be made to mean another machine.
+/// Returns `true` if a Host field has an address, or `localhost`: the one name that cannot be made to mean
+/// another machine.
 fn is_no_name(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

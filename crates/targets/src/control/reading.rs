@@ -12,28 +12,28 @@ pub struct RequestReader {
     raw: Vec<u8>,
 }
 
-/// What came of the bytes of a connection.
+/// The result of reading the bytes of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// There is more to come. Whether the client waits for `100 Continue`.
+    /// The request is incomplete.
     Pending {
-        /// It does.
+        /// `true` if the client waits for `100 Continue`.
         wants_continue: bool,
     },
     /// A request that may be answered.
     Request {
-        /// It.
+        /// The request.
         request: ControlRequest,
-        /// Whether another one may follow on the connection.
+        /// `true` if another request may follow on the connection.
         stays: bool,
     },
     /// A request that is refused, with the reply.
     Refused {
         /// The reply.
         reply: ControlReply,
-        /// Whether it was a HEAD request, whose reply has no body.
+        /// `true` for a HEAD request, whose reply has no body.
         head_request: bool,
-        /// Whether another one may follow on the connection.
+        /// `true` if another request may follow on the connection.
         stays: bool,
     },
 }

@@ -1,5 +1,5 @@
-//! What the server offers over HTTP: the real server's ways to write and to query, the ways of others to
-//! write, and what it knows of itself.
+//! The HTTP API of the server: the real server's ways to write and to query, the ways of others to write, and
+//! administration.
 
 mod administration;
 mod foreign;
@@ -36,7 +36,7 @@ impl Moment {
     }
 }
 
-/// What to do with the sender of a request.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Reply, this long after the request came.
@@ -65,7 +65,7 @@ pub(crate) struct Api {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request<'a>,
-    /// What follows the `?`.
+    /// Query of the URL, without the `?`.
     pub(crate) query: &'a [u8],
     pub(crate) body: &'a [u8],
     pub(crate) moment: Moment,
@@ -118,7 +118,7 @@ impl Api {
         self.known(&parts, method, &asked).unwrap_or_else(|| missing(request).into())
     }
 
-    /// What is asked for by a name, `None`: there is nothing of that name.
+    /// Answers a request to a known path; `None` if nothing has this path.
     fn known(&mut self, parts: &[&[u8]], method: &[u8], asked: &ParsedRequest<'_>) -> Option<Answer> {
         let reads = |reply: fn(&mut Self, &ParsedRequest<'_>) -> HttpReply, this: &mut Self| match method {
             b"GET" => reply(this, asked),
@@ -191,12 +191,12 @@ fn text(part: &[u8]) -> String {
     String::from_utf8_lossy(&decoded(part)).into_owned()
 }
 
-/// Whether a database may have this name.
+/// Returns `true` if a database may have this name.
 fn is_database(name: &str) -> bool {
     is_name(name, 64)
 }
 
-/// Whether a measurement may have this name.
+/// Returns `true` if a measurement may have this name.
 fn is_measurement(name: &str) -> bool {
     is_name(name, 128)
 }

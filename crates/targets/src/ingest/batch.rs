@@ -8,7 +8,7 @@ use super::time::Unit;
 /// The most columns of one batch. The real server has no such bound.
 const MOST_COLUMNS: usize = 4096;
 
-/// What was sent for one measurement, column by column. The column `time` is always there.
+/// The rows of one measurement in a payload, column by column. The column `time` is always there.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Batch {
     pub(crate) measurement: String,
@@ -16,7 +16,7 @@ pub(crate) struct Batch {
     pub(crate) columns: Vec<(Box<str>, Column)>,
 }
 
-/// What a payload holds.
+/// The content of a payload.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Decoded {
     pub(crate) batches: Vec<Batch>,

@@ -32,7 +32,7 @@ pub enum BodyForm {
     JsonLines,
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyContent {
     /// Its bytes without compression.

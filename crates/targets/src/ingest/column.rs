@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::msgpack::Reader;
 
-/// What a column has values of.
+/// The type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Bool,
@@ -36,7 +36,7 @@ impl Value<'_> {
         }
     }
 
-    /// What the real server calls its type, where the way it came says nothing more.
+    /// Returns the real server's name for its type, for values whose encoding does not say more.
     pub(crate) const fn go_type(&self) -> &'static str {
         match self {
             Self::Null => "<nil>",
@@ -118,7 +118,7 @@ impl Column {
         }
     }
 
-    /// What it takes of the memory.
+    /// Returns the bytes of memory that the column takes.
     pub(crate) const fn bytes(&self) -> usize {
         let cells = match &self.cells {
             Cells::Bool(cells) => cells.capacity(),
@@ -162,9 +162,9 @@ pub(crate) struct Builder {
 /// A value that cannot become one of its column's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
-    /// What it was, as the real server calls it.
+    /// Type of the value, in the real server's words.
     pub(crate) from: &'static str,
-    /// What its column is.
+    /// Type of its column.
     pub(crate) to: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What is done wrong on purpose with batches that are acknowledged.
+//! Deliberate faults in the handling of batches that are acknowledged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use plimsoll_core::Random;
 
 use super::options::{Lie, LieKind};
 
-/// What becomes of a batch that was taken.
+/// The fate of a batch that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Stored,
@@ -33,7 +33,7 @@ impl FaultInjector {
         Self { lie, seed, number: AtomicU64::new(0) }
     }
 
-    /// What becomes of the next write.
+    /// Draws the fate of the next write.
     pub(crate) fn fate(&self) -> Fate {
         let Some(lie) = self.lie else { return Fate::Stored };
         // Relaxed: numbers have to be unique, nothing else is published by them.

@@ -1,4 +1,4 @@
-//! What other generators send: each protocol is read into rows of one measurement, in a database of its own.
+//! Protocols of other generators: each is read into rows of one measurement, in a database of its own.
 
 mod documents;
 mod loki;
@@ -14,7 +14,7 @@ pub(crate) use prometheus::decode as prometheus;
 use super::batch::Decoded;
 use super::rows::Rows;
 
-/// What rows become; their names are sound by themselves.
+/// Converts rows to batches. Their names need no check.
 fn finished(rows: Rows) -> Decoded {
     let mut decoded = Decoded::default();
     rows.finish(&mut decoded.batches, &mut decoded.conflict);

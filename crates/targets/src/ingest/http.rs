@@ -15,26 +15,25 @@ use crate::http_reply::HttpReply;
 const SPARE_BODIES: usize = 64;
 /// The most bytes of each of them.
 const USUAL_BODY: usize = 1 << 20;
-/// What may come behind a query beside a payload: the head of a request.
+/// Bytes that may follow a query in addition to a payload: the head of a request.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// One connection.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
     reader: RequestServer,
-    /// What came of the present request's body.
+    /// Body of the present request, as far as it has come.
     body: Vec<u8>,
     /// When the last of its replies goes out that wait: those after it wait as long.
     held_until: Nanos,
     /// The query that has to be answered before anything else is read.
     owed: Option<RunningQuery>,
-    /// What came behind it.
+    /// Bytes that came after the query.
     behind: Vec<u8>,
-    /// Whether the client has sent everything that it will.
+    /// Set when the client has sent everything that it will.
     pub(crate) is_closed: bool,
 }
 
-/// A query that runs.
 #[derive(Debug)]
 struct RunningQuery {
     pending: Pending,
@@ -43,7 +42,7 @@ struct RunningQuery {
 }
 
 impl Caller {
-    /// Whether a query has to be answered.
+    /// Returns `true` if a query has to be answered.
     pub(crate) const fn is_owed(&self) -> bool {
         self.owed.is_some()
     }
@@ -59,17 +58,16 @@ impl Caller {
 pub(crate) struct Held {
     pub(crate) due: Nanos,
     pub(crate) bytes: Vec<u8>,
-    /// Whether the connection ends with it.
+    /// `true` if the connection ends with this reply.
     pub(crate) ends: bool,
 }
 
-/// How a connection goes on.
+/// The fate of a connection after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
     GoesOn,
     /// It ends when what is written is sent, and what is held.
     Ends,
-    /// It is reset.
     Reset,
 }
 
@@ -193,7 +191,7 @@ impl HttpHandler {
         &self.api
     }
 
-    /// What was counted.
+    /// Returns the counts.
     pub(crate) fn finish(self) -> IngestCounts {
         let mut counts = self.api.counts;
         counts.violations += self.violations;

@@ -7,7 +7,7 @@ use super::column::Value;
 use super::msgpack::Item;
 use super::rows::Rows;
 
-/// What a time counts.
+/// The unit of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     Nanos,
@@ -148,7 +148,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What stands before the first of these bytes that no backslash is before, and the rest.
+/// Splits a text before the first of these bytes that is not escaped by a backslash.
 fn word<'a>(text: &'a [u8], ends: &[u8]) -> (&'a [u8], &'a [u8]) {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {

@@ -35,14 +35,14 @@ pub(crate) enum Item<'a> {
     Value(Value<'a>, &'static str),
     /// An extension type, which has no place in a store.
     Extension,
-    /// So many items follow.
+    /// An array; this many items follow.
     Array(usize),
-    /// So many pairs follow.
+    /// A map; this many pairs follow.
     Map(usize),
 }
 
 impl Item<'_> {
-    /// What the real server calls its type.
+    /// Returns the real server's name for its type.
     pub(crate) const fn go_type(&self) -> &'static str {
         match self {
             Self::Value(_, go_type) => go_type,
@@ -244,7 +244,7 @@ mod tests {
 
     use super::*;
 
-    /// What a foreign encoder writes, and what is read of it.
+    /// Encodes a value with a foreign encoder, and reads the item back.
     fn read(value: &rmpv::Value) -> Item<'static> {
         let mut bytes = Vec::new();
         rmpv::encode::write_value(&mut bytes, value).unwrap();

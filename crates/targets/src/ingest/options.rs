@@ -1,4 +1,4 @@
-//! What an ingest server is told.
+//! Options of an ingest server.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
@@ -7,7 +7,7 @@ use plimsoll_wire::http1::LONGEST_KEPT_BODY;
 use crate::lies::Lies;
 use crate::sink::Delay;
 
-/// What an ingest server is told.
+/// Options of an ingest server.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
     /// Where to listen.
@@ -28,13 +28,13 @@ pub struct IngestOptions {
     pub max_payload: u64,
     /// Writes are refused as by a full disk after so many bytes of payload.
     pub full_after: Option<u64>,
-    /// How long a write takes.
+    /// Law of the time that a write takes.
     pub delay: Delay,
     /// Shares of the writes that are refused with a status and not stored.
     pub fails: Vec<(u16, f64)>,
     /// Share of the writes whose connection is reset, and which are not stored.
     pub reset: f64,
-    /// What is done wrong with writes that are acknowledged.
+    /// Faults in the handling of acknowledged writes.
     pub lie: Option<Lie>,
     /// Seed of every choice.
     pub seed: u64,
@@ -45,13 +45,13 @@ pub struct IngestOptions {
 /// A token, and what its bearer may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What is sent.
+    /// Text of the token, as it is sent.
     pub token: String,
-    /// What it allows.
+    /// Permissions of its bearer.
     pub permissions: Permissions,
 }
 
-/// What the bearer of a token may do.
+/// The permissions of a token's bearer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permissions {
     /// Query.
@@ -72,7 +72,7 @@ impl Permissions {
 /// Some writes are treated wrongly, and acknowledged all the same.
 pub type Lie = Lies<LieKind>;
 
-/// How a write is treated wrongly.
+/// The way in which a write is treated wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LieKind {
     /// It is acknowledged and thrown away.

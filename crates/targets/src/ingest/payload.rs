@@ -9,7 +9,7 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 /// A memory for decompressed payloads that is kept for the next one.
 const USUAL_BYTES: usize = 4 << 20;
 
-/// What a payload is compressed with, as its first bytes tell.
+/// The compression of a payload, as its first bytes tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -18,7 +18,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// What the first bytes say: RFC 1952 section 2.3.1, RFC 8878 section 3.1.1.
+    /// Detects the compression from the first bytes: RFC 1952 section 2.3.1, RFC 8878 section 3.1.1.
     pub(crate) const fn of(payload: &[u8]) -> Self {
         match payload {
             [0x1f, 0x8b, ..] => Self::Gzip,

@@ -21,7 +21,7 @@ pub(crate) const MOST_WAITING: usize = 64;
 /// A query is ended after this time.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// What is asked.
+/// A query as it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) sql: String,

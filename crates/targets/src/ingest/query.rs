@@ -34,14 +34,15 @@ const MOST_BYTES: usize = 64 << 20;
 const LONGEST_VALUE: i32 = 16 << 20;
 /// The most bytes of a pattern of LIKE and GLOB, which are matched without a look at the time.
 const LONGEST_PATTERN: i32 = 256;
-/// What SQLite may take for all queries of this process together: rows that are sorted or grouped.
+/// Memory limit of SQLite for all queries of this process together, in bytes: rows that are sorted or
+/// grouped.
 const SQLITE_BYTES: u64 = 512 << 20;
 
-/// What is said of a time to which a number is added. The real server refuses it as well.
+/// Error for a time to which a number is added. The real server refuses it as well.
 const NO_SUM: &str = "Binder Error: a time plus a number is none: write epoch_ms(e.time) + 300000, which this \
                       target and Arc take, or for Arc alone e.time + INTERVAL 5 MINUTE";
 
-/// What a query found.
+/// The result of a query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueryResult {
     /// The names of the columns, and
@@ -251,7 +252,7 @@ fn write_value(out: &mut String, value: ValueRef<'_>) {
     }
 }
 
-/// What SQLite says, with a word before it that tells the kinds of errors apart as the real server does.
+/// Returns SQLite's message. A word before it tells the kinds of errors apart, as the real server does.
 fn told(error: &Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => {

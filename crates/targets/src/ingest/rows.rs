@@ -106,7 +106,8 @@ impl Group {
         }
     }
 
-    /// Whether the rows of the payload have no room for what was set: the rest of it need not be read.
+    /// Returns `true` if the rows of the payload had no room for a value that was set: the rest of the
+    /// payload need not be read.
     pub(crate) const fn is_full(&self) -> bool {
         self.room.is_none()
     }

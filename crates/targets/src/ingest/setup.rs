@@ -1,4 +1,4 @@
-//! What the threads of an ingest server share, and what it did.
+//! State that the threads of an ingest server share, and its report.
 
 use std::ops::AddAssign;
 use std::sync::atomic::AtomicU64;
@@ -15,14 +15,14 @@ use crate::sink::{Delay, FaultModel, Faults, SinkOptions};
 /// Payloads of the longest kind for which there is memory before they are whole.
 const LEAST_PAYLOADS: u64 = 2;
 
-/// What the threads of an ingest server share.
+/// State that the threads of an ingest server share.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) options: IngestOptions,
     pub(crate) store: Store,
     pub(crate) tokens: Tokens,
     pub(crate) injector: FaultInjector,
-    /// How long a write takes and which of them fail; `None`: no time, and none.
+    /// Service times and failures of writes; `None` if writes take no time and none fails.
     pub(crate) law: Option<FaultModel>,
     /// The number of the next write, for the law.
     pub(crate) number: AtomicU64,
@@ -62,16 +62,16 @@ impl Setup {
     }
 }
 
-/// What an ingest server did.
+/// The report of an ingest server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngestReport {
-    /// What was counted.
+    /// Counts of all threads.
     pub counts: IngestCounts,
-    /// What was acknowledged, by database and measurement.
+    /// Acknowledged rows, by database and measurement.
     pub acknowledged: Vec<Acknowledged>,
 }
 
-/// What one thread counted.
+/// Counts of one thread, or of the whole server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestCounts {
     /// Connections.

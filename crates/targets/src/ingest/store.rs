@@ -1,5 +1,5 @@
-//! What was written: databases of measurements, and in each of them batches, first in a buffer and then to be
-//! seen.
+//! Storage of everything written: databases of measurements, each with its batches, which are first in a
+//! buffer and then visible.
 //!
 //! Rows are kept as the columns that they came in. Of every measurement the last [`keep`](Limits::keep) rows
 //! are kept with their values; of the others only the number is known, so that counts stay exact however long
@@ -67,7 +67,7 @@ struct Inner {
 /// Why something is not stored, in the words that are answered.
 pub(crate) type Refusal = String;
 
-/// What was acknowledged of one measurement, and what became of it.
+/// The acknowledged rows of one measurement, and their fates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledged {
     /// The database.
@@ -94,7 +94,6 @@ pub struct Acknowledged {
     pub unacknowledged: u64,
 }
 
-/// One measurement of a database.
 #[derive(Debug, Default)]
 struct Measurement {
     /// All columns that it ever had, and whether their kinds differed.
@@ -124,7 +123,7 @@ pub(crate) struct Chunk {
     bytes: u64,
 }
 
-/// What a query sees of one measurement.
+/// A query's view of one measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) database: String,
@@ -197,7 +196,7 @@ impl Store {
         Ok(true)
     }
 
-    /// What a query sees now of the measurements that are wanted, by database and name.
+    /// Returns a view of each wanted measurement with visible rows. `wanted` is asked by database and name.
     pub(crate) fn tables(&self, wanted: impl Fn(&str, &str) -> bool, now: Nanos) -> Vec<Table> {
         let mut inner = self.inner();
         let mut tables = Vec::new();
@@ -236,7 +235,7 @@ impl Store {
         databases.collect()
     }
 
-    /// What was acknowledged, by database and measurement.
+    /// Returns the acknowledged rows, by database and measurement.
     pub(crate) fn acknowledged(&self, now: Nanos) -> Vec<Acknowledged> {
         let mut inner = self.inner();
         let mut all = Vec::new();

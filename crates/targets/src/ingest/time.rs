@@ -5,7 +5,7 @@ const SECOND: i64 = 1_000_000;
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// What the numbers of a batch count, as the real server guesses it from the size of the first.
+/// The unit of a batch's times, as the real server guesses it from the size of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,

@@ -1,4 +1,4 @@
-//! Who may do what: tokens, as requests bring them and as the API makes them.
+//! Tokens and their permissions: as requests bring them and as the API makes them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -21,7 +21,6 @@ pub(crate) struct Tokens {
 /// Why a request is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailure {
-    /// It has no token.
     NoToken,
     /// It has one that nobody knows.
     Unknown,
@@ -42,7 +41,7 @@ impl Tokens {
         Self { known: Mutex::new(known), everybody: from_start.is_empty() }
     }
 
-    /// What the sender of a request may do.
+    /// Returns the permissions of a request's sender.
     pub(crate) fn permissions(
         &self,
         request: &Request<'_>,

@@ -52,7 +52,7 @@ pub(crate) struct Worker<B> {
 #[derive(Debug, Default)]
 struct Peer {
     caller: Caller,
-    /// What it keeps of a request that is not answered.
+    /// Memory that it holds for a request that is not answered.
     part: Part,
 }
 

@@ -24,8 +24,8 @@ pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 /// The streams of a connection take turns of so many pieces. The copies that one takes to the kernel are
 /// large enough then for its calls not to matter.
 const TURN_PIECES: usize = 4;
-/// How long to wait before asking again whether the kernel has taken more: no event tells it. Above 5 GB/s
-/// of one connection it would be too long.
+/// Pause before asking again whether the kernel has taken more: no event tells it. Above 5 GB/s of one
+/// connection it would be too long.
 const RECALL_AFTER: Nanos = Nanos::from_micros(200);
 /// Added to it for each connection, so that asking all of them takes a small share of the time.
 const RECALL_EACH: Nanos = Nanos(100);
@@ -42,7 +42,7 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// Whether nothing is being sent in pieces.
+    /// Returns `true` if nothing is being sent in pieces.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.behind.is_empty()
@@ -78,7 +78,7 @@ impl Stalled {
     }
 }
 
-/// Whether the body of this answer is sent in pieces to this client.
+/// Returns `true` if the body of this answer is sent in pieces to this client.
 pub(crate) fn is_in_pieces(connection: &Connection, answer: &Answer<'_>, head_only: bool) -> bool {
     let copied = connection.tls.is_some() || matches!(connection.protocol, Protocol::Http2(_));
     copied && !answer.form.is_inline() && answer.form.sent_body(head_only) > 0

@@ -30,13 +30,13 @@ const CANISTER_ERROR: (u64, &str) = (5, "IC0536");
 /// The hash of the module that the canisters are said to run: no module has it.
 const MODULE_HASH: &[u8; 32] = b"plimsoll sink: it has no module ";
 
-/// What the threads share.
+/// State that the threads share.
 #[derive(Debug)]
 pub(crate) struct Subnet {
     pub(crate) options: Canister,
     authority: Authority,
     node: Identity,
-    /// What `/subnet` certifies, and the node's key.
+    /// The tree below `/subnet` that certificates show, with the node's key.
     description: Node,
     counter: AtomicU32,
     calls: Calls,
@@ -63,7 +63,7 @@ impl Subnet {
         if now_ns < self.healthy_from_ns { "starting" } else { "healthy" }
     }
 
-    /// What a call comes to. `count` says how the counter is increased.
+    /// Returns the outcome of a call. `count` says how the counter is increased.
     fn outcome_of(&self, call: &Call, count: impl FnOnce(&AtomicU32) -> u32) -> Outcome {
         if let Some(known) = &self.options.id
             && *known != call.canister
@@ -81,7 +81,7 @@ impl Subnet {
         }
     }
 
-    /// What a query comes to: nothing that it changes lasts.
+    /// Returns the outcome of a query. None of its changes lasts.
     fn query(&self, call: &Call, rejected: bool) -> Outcome {
         if rejected {
             return on_purpose();
@@ -100,7 +100,8 @@ impl Subnet {
         })
     }
 
-    /// What is below the id of a canister: its controllers, the node alone, and the hash of its module.
+    /// Returns the tree below the id of a canister: its controllers, the node alone, and the hash of its
+    /// module.
     fn canister(&self) -> Node {
         let mut controllers = Vec::new();
         cbor::write_self_described(&mut controllers);
@@ -112,7 +113,7 @@ impl Subnet {
         ])
     }
 
-    /// What is known of a call.
+    /// Returns the outcome of a call as far as clients know it.
     fn status(&self, id: &RequestId, now_ns: u64) -> Outcome {
         self.calls.status(id, now_ns)
     }
@@ -149,7 +150,7 @@ const fn rejection((code, error_code): (u64, &'static str), message: String) -> 
     Rejection { code, message, error_code: Some(error_code) }
 }
 
-/// What is below `/subnet`: one subnet, which has all canisters, and its node.
+/// Returns the tree below `/subnet`: one subnet, which has all canisters, and its node.
 fn description(authority: &Authority, node: &Identity) -> Node {
     let key = authority.public_key_der();
     let id = Principal::self_authenticating(key);

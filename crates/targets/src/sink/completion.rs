@@ -1,4 +1,4 @@
-//! How requests end that were served: what is due becomes a reply, a fault or nothing.
+//! Completion of served requests: a request that is due becomes a reply, a fault or nothing.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Backend, Close};
@@ -14,11 +14,11 @@ use super::resources::Ask;
 use super::truth::{Action, RequestId, TruthRow};
 use super::worker::Worker;
 
-/// What became of a reply that was to be sent.
+/// The result of sending a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     Whole,
-    /// So many bytes of its body; the rest follows.
+    /// Number of bytes of its body that were sent; the rest follows.
     Part(usize),
     /// The stream that it belongs to is gone.
     Nothing,
@@ -171,7 +171,7 @@ impl<B: Backend> Worker<B> {
     }
 }
 
-/// Whether a piece of a slow body has to wait on HTTP/2 for the ones before it.
+/// Returns `true` if a piece of a slow body has to wait on HTTP/2 for the ones before it.
 fn is_clogged(connection: &Connection, due: &PendingReply, unsent: usize) -> bool {
     due.arrival.to.stream != 0 && (unsent >= UNSENT_BYTES || connection.is_held(due.arrival.to.stream))
 }

@@ -9,8 +9,9 @@ use plimsoll_wire::tls::Session;
 use super::backlog::Backlog;
 use super::queue::SingleServer;
 
-/// So many bytes of the HTTP/2 preface, `PRI * HTTP/2.0` and the end of the line, no request of HTTP/1.1 has
-/// at its front (RFC 9113 section 3.4). What follows them is for the HTTP/2 server to judge.
+/// Number of bytes of the HTTP/2 preface that tell it apart: `PRI * HTTP/2.0` and the end of the line, which
+/// no request of HTTP/1.1 has at its front (RFC 9113 section 3.4). The HTTP/2 server judges the bytes after
+/// it.
 const TELLING: usize = 16;
 
 /// One accepted connection.
@@ -23,7 +24,7 @@ pub(crate) struct Connection {
     pub(crate) state: State,
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Debug)]
 pub(crate) enum Protocol {
     /// Not known yet. So many bytes came, and they are those of the HTTP/2 preface.
@@ -33,7 +34,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// What the first bytes tell, after `matched` that are those of the HTTP/2 preface.
+    /// Detects the protocol from the first bytes, after `matched` bytes that are those of the HTTP/2 preface.
     pub(crate) fn told_by(matched: usize, bytes: &[u8]) -> DetectedProtocol {
         let expected = &PREFACE[matched..TELLING];
         let count = expected.len().min(bytes.len());
@@ -64,12 +65,12 @@ pub(crate) enum DetectedProtocol {
     Http2,
 }
 
-/// What the sink knows about a connection beside its protocol.
+/// The state of a connection beside its protocol.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     /// Requests read.
     pub(crate) requests: u64,
-    /// What came of the present request's body on HTTP/1.1, where the service reads bodies.
+    /// Body of the present request on HTTP/1.1, as far as it has come, where the service reads bodies.
     pub(crate) body: Vec<u8>,
     /// Requests read that wait for their due time, or for the next piece of their body.
     pub(crate) outstanding: u32,
@@ -87,13 +88,13 @@ pub(crate) struct State {
     pub(crate) continue_owed: bool,
     /// Its backlog goes on when the kernel has taken more.
     pub(crate) stalled: bool,
-    /// How to part once nothing is outstanding.
+    /// Way to close once nothing is outstanding.
     pub(crate) farewell: Option<CloseMode>,
     /// The flush and the place in it at which this connection was first written to.
     pub(crate) mark: (u64, u32),
 }
 
-/// How to part from a client.
+/// The way to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseMode {
     /// Close.
@@ -110,7 +111,7 @@ impl Connection {
         Self { id, protocol, tls, backlog: Backlog::default(), state: State::default() }
     }
 
-    /// Whether the client's windows hold back what was sent on a stream.
+    /// Returns `true` if the client's windows hold back bytes of a stream.
     pub(crate) fn is_held(&self, stream: u32) -> bool {
         match &self.protocol {
             Protocol::Http2(server) => server.waiting(stream) > 0,
@@ -118,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Whether a request can still be answered: the client has not given it up.
+    /// Returns `true` if a request can still be answered: the client has not given it up.
     pub(crate) fn is_owed(&self, stream: u32) -> bool {
         match &self.protocol {
             Protocol::Http2(server) => server.is_open(stream),
@@ -126,8 +127,8 @@ impl Connection {
         }
     }
 
-    /// Whether everything that was promised is sent: no request waits, and on HTTP/2 no stream is left that
-    /// the client could still send for.
+    /// Returns `true` if everything that was promised is sent: no request waits, and on HTTP/2 no stream is
+    /// left on which the client could still send.
     pub(crate) fn is_settled(&self) -> bool {
         self.state.outstanding == 0
             && match &self.protocol {

@@ -19,14 +19,13 @@ pub(crate) type Room = [u8; 32];
 /// copy of 16 KiB costs about as much as the second segment of a gathered write.
 pub(crate) const INLINE_LIMIT: usize = 16 * 1024;
 
-/// What a client expects to become of its HTTP/1.1 connection after the reply.
+/// The persistence of an HTTP/1.1 connection after the reply, as its client expects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Persistence {
     /// HTTP/1.1: it stays open, which need not be said.
     Keep,
     /// HTTP/1.0: it stays open, and the client has to be told.
     KeepTold,
-    /// It is closed.
     Close,
 }
 
@@ -37,7 +36,7 @@ pub(crate) struct Address {
     pub(crate) stream: u32,
     /// It is a HEAD request: there is no body.
     pub(crate) head_only: bool,
-    /// What becomes of the connection, on HTTP/1.1.
+    /// Persistence of the connection, on HTTP/1.1.
     pub(crate) persistence: Persistence,
 }
 
@@ -85,7 +84,7 @@ impl FormBody {
     }
 }
 
-/// What a form is made from.
+/// The parts of a form.
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
     pub(crate) status: u16,
@@ -101,7 +100,8 @@ pub(crate) struct Draft<'a> {
 #[derive(Debug)]
 pub(crate) struct EncodedReply {
     pub(crate) status: u16,
-    /// Those of a located form end where the location begins, those of a given body where its length does.
+    /// Heads by persistence. The heads of a located form end where the location begins, those of a given body
+    /// where its length does.
     heads: [Vec<u8>; 3],
     block: BlockId,
     body: FormBody,
@@ -130,12 +130,12 @@ impl EncodedReply {
         self.heads[0].len() + self.body.len()
     }
 
-    /// Whether it never leaves a body to be sent apart.
+    /// Returns `true` if it never leaves a body to be sent apart.
     pub(crate) const fn is_inline(&self) -> bool {
         !matches!(self.body, FormBody::Shared(_))
     }
 
-    /// Whether its head ends with a value that differs from reply to reply.
+    /// Returns `true` if its head ends with a value that differs from reply to reply.
     const fn is_open(&self) -> bool {
         self.located || matches!(self.body, FormBody::Given)
     }
@@ -216,7 +216,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) form: &'a EncodedReply,
     /// The number in the body: that of the request, or the id of the resource.
     pub(crate) token: u64,
-    /// What the location of the new resource begins with: an origin, and the path that it was created below.
+    /// Beginning of the location of the new resource: an origin, and the path that it was created below.
     pub(crate) below: [&'a [u8]; 2],
     /// The body, where it comes with the answer.
     pub(crate) given: &'a [u8],

@@ -56,7 +56,7 @@ impl Ord for PendingReply {
     }
 }
 
-/// Who serves the requests.
+/// The servers of the requests.
 #[derive(Debug)]
 enum Line {
     /// As many servers as requests.
@@ -88,7 +88,7 @@ impl EventQueue {
         Self { law: FaultModel::new(options), line, heap: BinaryHeap::new(), sequence: 0, setup }
     }
 
-    /// Whether the order of admission matters across connections.
+    /// Returns `true` if the order of admission matters across connections.
     pub(crate) const fn is_one_queue(&self) -> bool {
         matches!(self.line, Line::Single(_) | Line::Tokens(_))
     }

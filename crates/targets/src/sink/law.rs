@@ -4,7 +4,7 @@ use plimsoll_core::{Nanos, Random};
 
 use super::options::{Delay, SinkOptions};
 
-/// What is meant to happen to a request when it is due.
+/// The intended end of a request when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// The usual reply.
@@ -23,12 +23,12 @@ pub enum Intent {
     Garbage,
 }
 
-/// What was drawn for one request.
+/// The fate drawn for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestFate {
-    /// How long it is served.
+    /// Service time.
     pub service: Nanos,
-    /// What happens then.
+    /// Intended end after that time.
     pub intent: Intent,
 }
 

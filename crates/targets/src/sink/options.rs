@@ -1,4 +1,4 @@
-//! What a sink is told to do.
+//! Options of a sink.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use plimsoll_wire::tls::ServerConfig;
 
 use super::service::{Faults, Service};
 
-/// What a sink is told to do. [`SinkOptions::new`] gives the plain one: one thread, the counter as the
-/// answer, at once, without faults and without a log.
+/// Options of a sink. [`SinkOptions::new`] gives the plain one: one thread, the counter as the answer, at
+/// once, without faults and without a log.
 #[derive(Clone, Debug)]
 pub struct SinkOptions {
     /// Where to listen. Port 0 asks for a free one: see [`Sink::endpoint`](super::Sink::endpoint).
@@ -19,10 +19,10 @@ pub struct SinkOptions {
     /// Speak TLS. ALPN chooses between HTTP/1.1 and HTTP/2, so the configuration has to name both (`h2`,
     /// `http/1.1`). Without TLS, and with a client that offers no ALPN, the first bytes tell.
     pub tls: Option<ServerConfig>,
-    /// What to answer.
+    /// Service that answers the requests.
     pub service: Service,
-    /// How long a request is served. Without `queue` and `per_connection_serial` all requests are served side
-    /// by side (an infinite server, T1).
+    /// Law of the service time of a request. Without `queue` and `per_connection_serial` all requests are
+    /// served side by side (an infinite server, T1).
     pub delay: Delay,
     /// CPU time burnt for every reply before it is sent, each reply on its own, in the order of the requests:
     /// a target that computes. The thread does nothing else meanwhile, so it carries at most `1 / work` per
@@ -38,11 +38,11 @@ pub struct SinkOptions {
     pub per_connection_serial: bool,
     /// When nothing is read or written (T3).
     pub freezes: Vec<Freeze>,
-    /// What goes wrong.
+    /// Shares of requests that fail.
     pub faults: Faults,
     /// Seed of every draw: the fate of request number `n` depends on the seed and on `n` alone.
     pub seed: u64,
-    /// Whether every request is logged (T5).
+    /// Log of every request (T5).
     pub truth: Truth,
     /// Stop after this time.
     pub duration: Option<Nanos>,

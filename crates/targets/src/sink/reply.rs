@@ -27,7 +27,6 @@ pub(crate) struct Forms {
     pub(crate) slow: Option<SlowData>,
 }
 
-/// The replies of a service.
 #[derive(Debug)]
 enum ReplyTable {
     Usual(EncodedReply),
@@ -53,7 +52,7 @@ struct CrudForms {
     nowhere: EncodedReply,
     not_allowed: EncodedReply,
     full: EncodedReply,
-    /// What locations begin with; not known before the sink listens.
+    /// Beginning of all locations; unset until the sink listens.
     origin: OnceLock<Vec<u8>>,
     resources: Resources,
 }
@@ -84,7 +83,7 @@ impl Forms {
         Self { table, faults, book, slow: options.service.slow() }
     }
 
-    /// Whether what is answered depends on what is asked.
+    /// Returns `true` if the answer depends on the request.
     pub(crate) const fn are_many(&self) -> bool {
         !matches!(self.table, ReplyTable::Usual(_))
     }
@@ -97,7 +96,7 @@ impl Forms {
         }
     }
 
-    /// What a request asks for, as far as the service cares.
+    /// Reads a request as far as the service cares.
     #[inline]
     pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8], body: &[u8]) -> Ask<'a> {
         match &self.table {
@@ -150,7 +149,7 @@ impl Forms {
         }
     }
 
-    /// How long sending a reply takes from its due time on, if bodies are slow.
+    /// Returns the time that sending a reply takes from its due time on; zero unless bodies are slow.
     pub(crate) fn span(&self, intent: Intent, head_only: bool) -> Nanos {
         let Some(slow) = self.slow else { return Nanos::ZERO };
         let form = match intent {
@@ -170,7 +169,7 @@ impl Forms {
         }
     }
 
-    /// How many resources there are.
+    /// Returns the number of resources.
     pub(crate) fn resources(&self) -> u64 {
         match &self.table {
             ReplyTable::Crud(crud) => crud.resources.count(),
@@ -233,7 +232,7 @@ impl CanisterForms {
         }
     }
 
-    /// What a signer has written, in its form.
+    /// Puts what a signer has written into its form.
     pub(crate) fn answer<'a>(&'a self, written: Written<'a>) -> (Answer<'a>, Action) {
         let form = match written.status {
             200 => &self.usual,
@@ -274,7 +273,7 @@ fn bare(status: u16, book: &mut HeaderBlockCache) -> EncodedReply {
     EncodedReply::new(draft(status), book)
 }
 
-/// What a client gets that does not speak HTTP, before its connection is closed.
+/// Writes the reply to a client that does not speak HTTP. Its connection is closed afterwards.
 pub(crate) fn write_refusal(out: &mut Vec<u8>) {
     let text = "this is not a valid HTTP/1.1 request\n";
     write_response_head(out, 400, Some("text/plain"), text.len() as u64, true, &[]);

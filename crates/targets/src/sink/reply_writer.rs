@@ -1,4 +1,4 @@
-//! What leaves a thread of the sink: replies, their times of sending, and closes.
+//! Output of a thread of the sink: replies, their times of sending, and closes.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl<B: Backend> ReplyWriter<B> {
         self.closings.push((connection.id, how));
     }
 
-    /// Whether there is anything to flush or to close.
+    /// Returns `true` if there is anything to flush or to close.
     pub(crate) const fn is_waiting(&self) -> bool {
         self.sends > 0 || !self.closings.is_empty()
     }

@@ -9,7 +9,7 @@ use super::canister::CanisterRequest;
 /// Digits of an id in a path: those of 64 bits, so that every reply has the same length.
 pub(crate) const ID_DIGITS: usize = 16;
 
-/// What a request asks for.
+/// A request as the service understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ask<'a> {
     /// Whatever the service always answers.
@@ -20,11 +20,11 @@ pub(crate) enum Ask<'a> {
     On(Verb, Key),
     /// Something with a path that cannot be one of a resource.
     Nowhere,
-    /// What a replica is asked for.
+    /// A request to a replica.
     Canister(Box<CanisterRequest>),
 }
 
-/// What is to be done with a resource.
+/// The action on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Read,
@@ -43,7 +43,7 @@ pub(crate) struct Key {
 }
 
 impl<'a> Ask<'a> {
-    /// What `method` asks of the resource that `target` (RFC 9112 section 3.2) names.
+    /// Reads the request that `method` makes to the resource that `target` (RFC 9112 section 3.2) names.
     pub(crate) fn read(method: &[u8], target: &'a [u8]) -> Self {
         let path = path_of(target);
         let verb = match method {
@@ -191,7 +191,7 @@ impl Resources {
         Some(u64::from(slot.generation) << 32 | u64::from(place))
     }
 
-    /// Whether it exists.
+    /// Returns `true` if the resource exists.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.with_slot(key, |_, _| ()).is_some()
     }
@@ -209,7 +209,7 @@ impl Resources {
         removed.is_some()
     }
 
-    /// How many there are.
+    /// Returns the number of resources.
     pub(crate) fn count(&self) -> u64 {
         self.live.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What a sink answers.
+//! The services of a sink: how it answers requests.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use plimsoll_ic::Principal;
 use super::options::is_share;
 use super::reply::LARGEST_BODY;
 
-/// What the requests of a sink are answered with, unless a fault is drawn for them.
+/// The service that answers the requests of a sink, unless a fault is drawn for them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Service {
     /// Always the same.
@@ -96,7 +96,7 @@ impl Reply {
 /// The body of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// What the Internet Computer's load sink answers: the CBOR map `{status: "replied", reply: {arg: <4
+    /// The answer of the Internet Computer's load sink: the CBOR map `{status: "replied", reply: {arg: <4
     /// bytes>}}` of 32 bytes, `arg` being the number of the request, from 0 over all threads, little-endian,
     /// modulo 2^32.
     Counter,
@@ -129,7 +129,7 @@ pub struct SlowData {
 }
 
 impl SlowData {
-    /// How long after the first piece of a body of `length` bytes its last one follows.
+    /// Returns the time from the first piece of a body of `length` bytes to its last.
     pub fn span(self, length: usize) -> Nanos {
         self.every * (length.saturating_sub(1) / self.bytes.max(1)) as u64
     }
@@ -152,11 +152,11 @@ pub struct Crud {
     /// is kept for the next one that the same thread creates. So memory is that of the most resources that
     /// each thread has held at a time, summed over the threads: at worst this number for each of them.
     pub max_resources: u64,
-    /// What locations look like.
+    /// Form of locations.
     pub location: Location,
 }
 
-/// What the locations of resources look like.
+/// The form of the locations of resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Location {
     /// Paths: `/path/id`.
@@ -168,7 +168,7 @@ pub enum Location {
 }
 
 impl Location {
-    /// What they begin with on a sink that listens on `endpoint`.
+    /// Returns the beginning of all locations on a sink that listens on `endpoint`.
     pub(crate) fn origin(&self, endpoint: &Endpoint, tls: bool) -> String {
         let scheme = if tls { "https" } else { "http" };
         match (self, endpoint) {
@@ -235,9 +235,9 @@ pub struct Canister {
     pub sign_queries: bool,
     /// Share of the calls of versions 3 and 4 that get `202` and have to be asked for.
     pub accepted: f64,
-    /// So long clients who ask for a call learn that it is being carried out.
+    /// Duration for which clients who ask for a call learn that it is being carried out.
     pub processing: Nanos,
-    /// So long `/api/v2/status` says `starting`.
+    /// Duration for which `/api/v2/status` says `starting`.
     pub unhealthy_for: Nanos,
     /// Calls whose fate is remembered, at least 1, each in about 200 bytes; then the oldest are forgotten.
     pub max_calls: u64,
@@ -267,8 +267,8 @@ impl Canister {
     }
 }
 
-/// What goes wrong, as shares of the requests. Every request is counted first; which of these happens to it
-/// is drawn once, and happens when its reply would be due.
+/// Faults, as shares of the requests. Every request is counted first. Which of the faults happens to it is
+/// drawn once. The fault happens when the reply would be due.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Share whose reply is never sent. HTTP/1.1: the connection stays open and answers nothing more.
@@ -296,7 +296,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether the fate of a request has to be drawn.
+    /// Returns `true` if the fate of a request has to be drawn.
     pub(crate) fn are_drawn(&self) -> bool {
         self.shares().any(|share| share > 0.0)
     }

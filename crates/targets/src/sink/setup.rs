@@ -1,4 +1,4 @@
-//! What the threads of a sink share, and what each of them counts.
+//! State that the threads of a sink share, and the counts of each.
 
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use super::reply::Forms;
 use super::truth::Action;
 use crate::server_threads::Stopper;
 
-/// What the threads of a sink share. Only the counter is written to while requests are served.
+/// State that the threads of a sink share. Only the counter is written to while requests are served.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) options: SinkOptions,
@@ -41,7 +41,7 @@ impl Setup {
     }
 }
 
-/// What one thread counted.
+/// Counts of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) connections: u64,

@@ -9,7 +9,7 @@ use plimsoll_core::Nanos;
 
 use super::options::Truth;
 
-/// What happened to a request that the sink had counted. Every counted request ends in exactly one of these.
+/// The end of a request that the sink had counted. Every counted request has exactly one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// The usual reply was sent.
@@ -47,7 +47,7 @@ impl Action {
     }
 }
 
-/// How a request is named in the log.
+/// The name of a request in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RequestId {
     /// The header `x-plimsoll-id` if it is a decimal number, else (without that header) the request's number.
@@ -88,7 +88,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// What happened to one request. Times are on `CLOCK_MONOTONIC`.
+/// The log entry of one request. Times are on `CLOCK_MONOTONIC`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TruthRow {
     /// The request's name.
@@ -101,7 +101,7 @@ pub struct TruthRow {
     /// When the end of its reply was handed to the kernel, or to HTTP/2's flow control; none if there was no
     /// reply.
     pub reply: Option<Nanos>,
-    /// What happened.
+    /// End of the request.
     pub action: Action,
     /// The status that was sent, if any.
     pub status: Option<u16>,

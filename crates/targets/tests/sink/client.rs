@@ -23,7 +23,7 @@ struct Peer {
     end: Option<End>,
 }
 
-/// How the sink ended a connection.
+/// The end of a connection, by the sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Closed,
@@ -118,7 +118,7 @@ impl Client {
         take_response(&mut self.peers[index].inbox, false)
     }
 
-    /// How this connection ended, if it did.
+    /// Returns the end of this connection, if it has ended.
     pub(crate) fn try_end(&self, index: usize) -> Option<End> {
         self.peers[index].end
     }

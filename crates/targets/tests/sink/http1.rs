@@ -267,7 +267,7 @@ fn listens_on_a_unix_socket<O: Open + 'static>(open: &Arc<O>) {
     assert!(!std::path::Path::new(&path).exists(), "the socket's file is gone");
 }
 
-/// How much later than `due` each row was answered, sorted. No row may be early.
+/// Returns the lateness of each row's answer after `due`, sorted. Panics if a row is early.
 fn overshoots(report: &SinkReport, mut due: impl FnMut(&plimsoll_targets::TruthRow) -> Nanos) -> Vec<Nanos> {
     let mut late: Vec<_> = report
         .truth

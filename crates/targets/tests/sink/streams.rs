@@ -23,7 +23,7 @@ pub(crate) struct Streams {
     out: Vec<u8>,
 }
 
-/// What came so far, by request.
+/// Everything received so far, by request.
 #[derive(Default)]
 struct Received {
     /// Frames that are not whole.
@@ -56,7 +56,7 @@ impl Reply {
     }
 }
 
-/// What a request is, beside its method and path.
+/// The fields and the body of a request, beside its method and path.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Extra<'a> {
     pub(crate) fields: &'a [(&'a str, &'a str)],
@@ -179,7 +179,7 @@ impl Streams {
         self.wait(client, request).unwrap()
     }
 
-    /// How a request ended, if it did. Says so once.
+    /// Returns the end of a request, if it has ended. Only one call returns it.
     pub(crate) fn try_end(&mut self, request: u32) -> Option<Result<Reply, StreamFailure>> {
         let received = &mut self.received;
         received.ended.remove(&request).map(|end| {

@@ -8,8 +8,8 @@ use crate::server::{Decision, Farewell, LinkState, advance};
 use crate::truth::{Action, Truth};
 
 impl SimBackend {
-    /// Whether a link speaks HTTP/2, or may be about to: what has come of its first bytes is a preface or the
-    /// begin of one.
+    /// Returns `true` if a link speaks HTTP/2, or may be about to: its first bytes are the preface or the
+    /// beginning of one.
     pub(super) fn speaks_http2(&mut self, index: usize) -> bool {
         let link = &mut self.links[index];
         let behaviour = self.servers[link.server].behaviour.http2;

@@ -22,7 +22,7 @@ const SOURCES: u64 = 100;
 pub struct Barrage {
     /// Requests that were sent.
     pub sent: u64,
-    /// Those that were answered with anything.
+    /// Damaged requests that got any answer.
     pub answered: u64,
     /// Good requests in between, which were all answered well.
     pub probes: u64,

@@ -106,7 +106,7 @@ fn flood(first: &[u8], more: &[u8], times: u32) -> Vec<Act> {
     vec![Act::Await, Act::Send(first.to_vec()), flooded(more, times), Act::Hold]
 }
 
-/// What nobody asked for ends the connection, and with it a request that was sent before it came.
+/// Bytes beyond a response end the connection. A request that was already sent on it fails too.
 const OK_OR_PROTOCOL: &[Ends] = &[Ends::Ok, Ends::Failed(ErrorClass::Protocol)];
 
 /// Lengths of bodies.
@@ -255,7 +255,6 @@ fn chunks() -> Vec<Case> {
 const TOO_LARGE_OR_PROTOCOL: &[Ends] =
     &[Ends::Failed(ErrorClass::HeadTooLarge), Ends::Failed(ErrorClass::Protocol)];
 
-/// Header fields.
 fn fields() -> Vec<Case> {
     let refused = [
         ("a field without a colon", "no colon"),
@@ -310,7 +309,6 @@ fn fields() -> Vec<Case> {
     cases
 }
 
-/// Interim responses.
 fn interim() -> Vec<Case> {
     let hint = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
     let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";

@@ -102,7 +102,7 @@ const WORDS: [&[u8]; 18] = [
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 ];
 
-/// How a request was damaged: the kinds, for a report.
+/// The kinds of damage done to a request, for a report: one bit each.
 pub type Damage = u32;
 
 /// Damages a request in one to four ways. The same random numbers damage it in the same way.

@@ -50,7 +50,7 @@ pub enum Alpn {
 pub enum Tamper {
     /// Nothing.
     Nothing,
-    /// So many are sent, and then the acts follow in place of the rest.
+    /// Only this many bytes are sent, and then the acts follow in place of the rest.
     Cut(usize),
     /// The one at this place is another.
     Flip(usize),

@@ -1,4 +1,4 @@
-//! What can be wrong with a server's bytes, or with a request.
+//! Errors in a server's bytes, and in requests.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ pub enum ProtocolError {
     SpeaksHttp,
     /// A frame of no bytes, which has no kind.
     EmptyFrame,
-    /// A frame of more than [`LONGEST_FRAME`] bytes; how many it says.
+    /// A frame of more than [`LONGEST_FRAME`] bytes. Carries the announced length.
     FrameTooLong(u32),
     /// A reply that begins with a byte that no kind of reply has.
     UnknownReply(u8),
     /// A reply of a kind that does not answer the request.
     WrongReply {
-        /// What was asked for.
+        /// The operation that was asked for.
         operation: Operation,
         /// The first byte of the reply.
         reply: u8,
@@ -29,9 +29,9 @@ pub enum ProtocolError {
     LengthsDisagree {
         /// The first byte of the reply.
         reply: u8,
-        /// Bytes of the frame, as it says.
+        /// Announced bytes of the frame.
         frame: u32,
-        /// Bytes of what the reply carries, as it says; 0 if it carries nothing, or its length has no room.
+        /// Announced bytes of the reply's content; 0 if it carries none, or its length has no room.
         content: u32,
     },
 }

@@ -88,8 +88,8 @@ impl FrameWriter {
     }
 }
 
-/// What comes before the key in the requests of one operation on one cache, ready to be copied. Make it once
-/// where the name of the cache does not change.
+/// The part of a request before its key, ready to be copied: the same for all requests of one operation on
+/// one cache. Make it once where the name of the cache does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameHead {
     operation: Operation,
@@ -104,7 +104,7 @@ impl FrameHead {
         Self { operation, bytes: bytes.into() }
     }
 
-    /// What such requests ask for.
+    /// Returns the operation of such requests.
     pub const fn operation(&self) -> Operation {
         self.operation
     }

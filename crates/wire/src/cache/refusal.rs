@@ -1,4 +1,4 @@
-//! Why a server refuses a request, in the words of the real one.
+//! Reasons why a server refuses a request, in the words of the real one.
 
 use std::fmt;
 use std::str::Utf8Error;
@@ -25,11 +25,11 @@ pub enum Refusal {
     NoLengths(Operation),
     /// The frame ends within key or value.
     TooShort {
-        /// What was asked for.
+        /// The operation that was asked for.
         operation: Operation,
-        /// Bytes of key and value, as the request says.
+        /// Bytes of key and value that the request announces.
         expected: u64,
-        /// Bytes that there are.
+        /// Bytes that the frame has left for them.
         got: usize,
     },
 }

@@ -15,16 +15,16 @@ const SHORT_REPLY: usize = LENGTH_BYTES + 1;
 /// Bytes of [`MISSING_TEXT`], as the length that stands before it.
 const MISSING_BYTES: u32 = MISSING_TEXT.len() as u32;
 
-/// What has to be known of the oldest unanswered request to read its reply.
+/// Facts about the oldest unanswered request that are needed to read its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// What was asked for.
+    /// The operation that was asked for.
     pub operation: Operation,
-    /// Whether to keep the value, or the text of an error.
+    /// Set to keep the value, or the text of an error.
     pub keep: bool,
 }
 
-/// What the server says.
+/// The server's answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It is there (PONG).
@@ -42,12 +42,12 @@ pub enum Answer {
 /// One whole reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// What it says.
+    /// The server's answer.
     pub answer: Answer,
     /// Bytes of its frame, its length included.
     pub wire_bytes: u64,
-    /// Bytes of the value, or of the text of an error; 0 for everything else, [`Answer::Missing`] however it
-    /// was said included.
+    /// Bytes of the value, or of the text of an error; 0 for everything else, which includes both forms of
+    /// [`Answer::Missing`].
     pub body_bytes: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct Reply {
 pub struct ReplyClient {
     /// The front of the text of the error that is being read, or that was read last.
     error: Vec<u8>,
-    /// What came of the head of the reply.
+    /// Received bytes of the reply's head.
     head: [u8; LONG_HEAD],
     /// Bytes in `head`; 0 between replies.
     gathered: u8,
@@ -105,7 +105,7 @@ impl ReplyClient {
         result
     }
 
-    /// Whether bytes of a reply were consumed and it is not complete.
+    /// Returns `true` if bytes of a reply were consumed and it is not complete.
     pub fn in_reply(&self) -> bool {
         self.gathered > 0
     }
@@ -197,7 +197,7 @@ impl ReplyClient {
         Ok(Some(Head { kind, frame, content }))
     }
 
-    /// Takes bytes of the head until there are so many of them; whether there are.
+    /// Takes bytes of the head until there are `wanted` of them. Returns `true` once there are.
     fn gather(&mut self, wanted: usize, input: &mut &[u8]) -> bool {
         let have = usize::from(self.gathered);
         if have >= wanted {
@@ -209,7 +209,7 @@ impl ReplyClient {
         usize::from(self.gathered) == wanted
     }
 
-    /// Takes what is in the input of a content of so many bytes.
+    /// Takes the bytes of the content that are in the input; `bytes` is the length of the whole content.
     fn take_content<'i>(&mut self, bytes: u32, input: &mut &'i [u8]) -> &'i [u8] {
         let part = take((bytes - self.content) as usize, input);
         self.content += part.len() as u32;

@@ -10,7 +10,7 @@ const USUAL_REQUEST: usize = 4096;
 /// One whole request. What it borrows is in the input or in the [`RequestServer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What is asked for.
+    /// The operation that is asked for.
     pub operation: Operation,
     /// The name of the cache; empty for a PING.
     pub cache: &'a str,
@@ -27,9 +27,9 @@ pub struct Request<'a> {
 /// to be closed, as the real server does, without an answer.
 #[derive(Debug, Default)]
 pub struct RequestServer {
-    /// What came of a frame that is not whole, its length included; or the frame that was given last.
+    /// Received bytes of a frame that is not whole, its length included; or the frame that was returned last.
     spill: Vec<u8>,
-    /// Whether `spill` is a frame that was given.
+    /// Set if `spill` is a frame that was returned.
     given: bool,
 }
 
@@ -45,7 +45,7 @@ impl RequestServer {
         self.spill.clear();
     }
 
-    /// Whether bytes of a request were consumed and it is not complete.
+    /// Returns `true` if bytes of a request were consumed and it is not complete.
     pub fn in_request(&self) -> bool {
         !self.given && !self.spill.is_empty()
     }
@@ -81,7 +81,7 @@ impl RequestServer {
         Ok(Some(Request::read(&self.spill[LENGTH_BYTES..])))
     }
 
-    /// Drops the frame that was given; its memory stays if it is that of a usual request.
+    /// Drops the frame that was returned; keeps its memory if it is that of a usual request.
     fn forget_given(&mut self) {
         self.given = false;
         if self.spill.capacity() > USUAL_REQUEST {
@@ -91,7 +91,7 @@ impl RequestServer {
         }
     }
 
-    /// Takes what belongs to the frame in `spill` off the input; whether it is whole.
+    /// Takes the bytes of the frame in `spill` off the input. Returns `true` once the frame is whole.
     fn gather(&mut self, input: &mut &[u8]) -> Result<bool, FrameTooLong> {
         if !self.fill(LENGTH_BYTES, input) {
             return Ok(false);
@@ -100,8 +100,8 @@ impl RequestServer {
         Ok(self.fill(LENGTH_BYTES + check(length)?, input))
     }
 
-    /// Takes bytes until there are so many of them; whether there are. It makes room for what has come, not
-    /// for what was announced, and never for more than that.
+    /// Takes bytes until `spill` has `wanted` of them. Returns `true` once it has. It makes room for the
+    /// bytes that have come, and never for more than `wanted`.
     fn fill(&mut self, wanted: usize, input: &mut &[u8]) -> bool {
         let missing = wanted.saturating_sub(self.spill.len());
         let (part, rest) = input.split_at(missing.min(input.len()));

@@ -24,17 +24,17 @@ pub(super) fn quote(body: &[u8], kept: &mut Vec<u8>) {
     kept.extend_from_slice(&body[..body.len().min(room)]);
 }
 
-/// How the end of a body is known (RFC 9112 section 6.3).
+/// The way in which the end of a body is determined (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// So many bytes; 0 if there is no body.
+    /// A known number of bytes; 0 if there is no body.
     Length(u64),
     Chunked,
-    /// Responses only: all that comes until the peer closes.
+    /// Responses only: all bytes until the peer closes.
     UntilClose,
 }
 
-/// A body on its way: what is left of it.
+/// The remaining part of a body that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyReader {
     /// Bytes left.
@@ -79,7 +79,7 @@ impl BodyReader {
 pub(super) struct Payload<'p> {
     /// Bytes of it so far.
     pub(super) bytes: &'p mut u64,
-    /// What is kept of it.
+    /// Buffer for the payload, if it is kept.
     pub(super) kept: Option<&'p mut Vec<u8>>,
     /// Bytes that are kept at most.
     pub(super) most: usize,
@@ -116,12 +116,12 @@ pub(super) struct ChunkReader {
     at: At,
 }
 
-/// What the next byte is.
+/// The expected kind of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// The first digit of a size.
     SizeStart,
-    /// A further digit, or what ends the size.
+    /// A further digit, or the byte that ends the size.
     Size,
     /// White space after a size.
     SizePadding,

@@ -1,4 +1,4 @@
-//! What can be wrong with a peer's bytes.
+//! Errors in a peer's bytes.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum ProtocolError {
     NotHttp,
     /// The client opened with the HTTP/2 connection preface.
     Http2Preface,
-    /// A head that is HTTP by its first bytes and wrong after that; what is wrong.
+    /// A head that is HTTP by its first bytes and malformed after that. Carries a description of the fault.
     Malformed(&'static str),
     /// A head, or the trailers of a chunked body, went beyond [`Limits`](super::Limits).
     HeadTooLarge,
@@ -62,13 +62,13 @@ impl std::error::Error for ProtocolError {}
 /// The peer closed the connection while a response was incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Truncated {
-    /// Whether a byte of the final response had come; `false` if there were only whole interim (1xx)
+    /// `true` if a byte of the final response had come; `false` if there were only whole interim (1xx)
     /// responses.
     pub started: bool,
 }
 
 impl Truncated {
-    /// The class under which the request that was owed this response is counted.
+    /// Returns the class under which the request without a whole response is counted.
     pub const fn class(self) -> ErrorClass {
         if self.started { ErrorClass::ClosedInResponse } else { ErrorClass::ClosedBeforeResponse }
     }

@@ -6,17 +6,17 @@ use httparse::Header;
 
 use super::{Limits, ProtocolError};
 
-/// How many header fields are parsed without touching the heap: a slot is 32 bytes of untouched stack. Heads
-/// with more are parsed a second time with room for [`Limits::headers`].
+/// Number of header fields that are parsed without touching the heap: a slot is 32 bytes of untouched stack.
+/// Heads with more fields are parsed a second time with room for [`Limits::headers`].
 const FIELDS_ON_STACK: usize = 128;
 
-/// What the framing fields of one head say (RFC 9112 sections 6 and 9.3).
+/// The framing fields of one head (RFC 9112 sections 6 and 9.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FramingFields {
     pub(super) content_length: Option<u64>,
-    /// Whether any transfer coding was named.
+    /// `true` if any transfer coding was named.
     pub(super) transfer_coded: bool,
-    /// Whether the last transfer coding named is `chunked`.
+    /// `true` if the last transfer coding named is `chunked`.
     pub(super) chunked_last: bool,
     chunked_seen: bool,
     close: bool,
@@ -42,9 +42,9 @@ impl FramingFields {
         Ok(fields)
     }
 
-    /// Whether the connection may be used again, as far as the version and these fields say (RFC 9112 section
-    /// 9.3). A message with both a transfer coding and a content-length must end it (section 6.1), and so
-    /// must a transfer coding in HTTP/1.0, which does not know them.
+    /// Returns `true` if the connection may be used again, as far as the version and these fields tell (RFC
+    /// 9112 section 9.3). A message with both a transfer coding and a content-length must end it (section
+    /// 6.1), and so must a transfer coding in HTTP/1.0, which does not know transfer codings.
     pub(super) fn persistent(&self, version_minor: u8) -> bool {
         let suspicious = self.transfer_coded && (self.content_length.is_some() || version_minor == 0);
         !self.close && !suspicious && (version_minor >= 1 || self.keep_alive)
@@ -133,7 +133,7 @@ pub(super) fn parse_whole<'h, T>(
     }
 }
 
-/// What a parse gave: its value and the length it saw, or why not.
+/// Result of one parse: its value and the length it saw, or the reason for a refusal.
 pub(super) type ParsedAs<T> = Result<(T, usize), Refusal>;
 
 /// The length of a parse that has to be complete, because the head is.
@@ -144,7 +144,7 @@ pub(super) fn completed(status: httparse::Status<usize>) -> Result<usize, Refusa
     }
 }
 
-/// Why a head is refused.
+/// Reason why a head is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
     Syntax(httparse::Error),

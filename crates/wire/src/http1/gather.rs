@@ -114,12 +114,12 @@ fn head_end(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether these bytes are nothing but empty lines, the last of them perhaps cut.
+/// Returns `true` if these bytes are nothing but empty lines, the last of which may be cut.
 pub(super) fn only_empty_lines(bytes: &[u8]) -> bool {
     matches!(&bytes[empty_lines(bytes)..], [] | [b'\r'])
 }
 
-/// The length of the empty lines at the front.
+/// Returns the length of the empty lines at the front.
 fn empty_lines(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -163,8 +163,8 @@ fn check_response_start(start: &[u8]) -> Result<(), ProtocolError> {
 fn check_request_start(start: &[u8]) -> Result<(), ProtocolError> {
     /// The part of the preface before the empty line (RFC 9113 section 3.4); `PRI` is reserved for it.
     const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
-    /// How far the method is looked at here: enough to tell binary protocols apart, and httparse sees it
-    /// again.
+    /// Number of the method's bytes that are checked here: enough to tell binary protocols apart, and
+    /// httparse checks them again.
     const METHOD_BYTES_SEEN: usize = 24;
     if start.starts_with(HTTP2_PREFACE) {
         return Err(ProtocolError::Http2Preface);
@@ -177,7 +177,7 @@ fn check_request_start(start: &[u8]) -> Result<(), ProtocolError> {
     }
 }
 
-/// Whether a byte may be part of a token: a method or a field name (RFC 9110 section 5.6.2).
+/// Returns `true` if a byte may be part of a token: a method or a field name (RFC 9110 section 5.6.2).
 pub(super) const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(

@@ -4,12 +4,12 @@ use super::Limits;
 use super::request::RequestHead;
 use super::response::ResponseHead;
 
-/// What was read from a head, with the count of its fields.
+/// The parsed form of a head, with the count of its fields.
 pub(super) trait ParsedHead: Copy {
     fn fields(&self) -> usize;
 }
 
-/// One head and what a parse of it gave.
+/// One head and its parsed form.
 ///
 /// Invariant: `bytes` is a whole head, from its start line to its first empty line. So an input that begins
 /// with these bytes begins with this very head, whatever follows.
@@ -20,8 +20,8 @@ pub(super) struct Memo<H> {
 }
 
 impl<H: ParsedHead> Memo<H> {
-    /// What a parse of the head at the front of `input` would give, and that head, if it is the one
-    /// remembered.
+    /// Returns the parsed form of the head at the front of `input`, and that head, if it is the remembered
+    /// one.
     #[inline]
     pub(super) fn recognise<'i>(&self, limits: &Limits, input: &'i [u8]) -> Option<(H, &'i [u8])> {
         let head = self.head?;

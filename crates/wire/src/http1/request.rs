@@ -21,13 +21,13 @@ pub struct Request<'a> {
     /// 0 for HTTP/1.0, 1 for HTTP/1.1. A 1.0 client that wants the connection kept has to be told that it is,
     /// by `connection: keep-alive`.
     pub version_minor: u8,
-    /// Whether the client will take another response on this connection.
+    /// `true` if the client will take another response on this connection.
     pub keep_alive: bool,
-    /// Whether this is a HEAD request, which is answered without a body.
+    /// `true` for a HEAD request, which is answered without a body.
     pub head_request: bool,
     /// Bytes of the payload, without the framing of chunks.
     pub body_bytes: u64,
-    /// Whether the client asked for a 100 before it would send the body.
+    /// `true` if the client asked for a 100 before it would send the body.
     pub expects_continue: bool,
     /// Value of the header field `x-plimsoll-id`.
     pub id: Option<&'a [u8]>,
@@ -94,7 +94,7 @@ impl RequestServer {
         *self = Self::default();
     }
 
-    /// Whether bytes of a request were consumed and it is not complete.
+    /// Returns `true` if bytes of a request were consumed and it is not complete.
     pub fn in_request(&self) -> bool {
         match self.phase {
             Phase::Idle => false,
@@ -135,13 +135,13 @@ impl RequestServer {
         Ok(Some(self.head.request(head, self.body_bytes)))
     }
 
-    /// Whether a 100 (Continue) should be sent now: true once per request that asks for it and whose body has
-    /// not begun to arrive (RFC 9110 section 10.1.1).
+    /// Returns `true` if a 100 (Continue) should be sent now: once per request that asks for it and whose
+    /// body has not begun to arrive (RFC 9110 section 10.1.1).
     pub fn wants_continue(&mut self) -> bool {
         std::mem::take(&mut self.continue_due)
     }
 
-    /// Says where the head of a request is that became complete.
+    /// Reads on. Returns the place of the head of a request that became complete.
     fn advance<'i>(
         &mut self,
         limits: &Limits,
@@ -209,7 +209,7 @@ impl RequestServer {
     }
 }
 
-/// What a request head says, as places in that head.
+/// A parsed request head; its texts are places in that head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RequestHead {
     method: Span,

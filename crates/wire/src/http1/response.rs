@@ -9,16 +9,16 @@ use super::{HeadMemo, Limits, ProtocolError, Truncated};
 /// Bytes of memory that a connection keeps for captured heads.
 const USUAL_HEAD: usize = 2048;
 
-/// What has to be known of the oldest unanswered request to read its response.
+/// Facts about the oldest unanswered request that are needed to read its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// Whether it was a HEAD request: its response has no body, whatever its head says.
+    /// Set for a HEAD request: its response has no body, whatever its head says.
     pub head_request: bool,
-    /// What to keep of the response.
+    /// The parts of the response to keep.
     pub capture: Capture,
 }
 
-/// What to keep of a response.
+/// The parts of a response to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capture {
     /// Nothing: it is counted only.
@@ -32,7 +32,7 @@ pub enum Capture {
 }
 
 impl Capture {
-    /// What there is to keep if the head, or the body, is wanted.
+    /// Returns the capture for a wanted head, body, or both.
     pub const fn of(head: bool, body: bool) -> Self {
         match (head, body) {
             (false, false) => Self::Nothing,
@@ -42,12 +42,12 @@ impl Capture {
         }
     }
 
-    /// Whether the head is kept.
+    /// Returns `true` if the head is kept.
     pub const fn head(self) -> bool {
         matches!(self, Self::Headers | Self::Whole)
     }
 
-    /// Whether the payload is kept.
+    /// Returns `true` if the payload is kept.
     pub const fn body(self) -> bool {
         matches!(self, Self::Body | Self::Whole)
     }
@@ -65,7 +65,7 @@ pub struct Response {
     /// All bytes consumed since the response before: heads, interim responses, payload and its framing, and
     /// empty lines before a head.
     pub wire_bytes: u64,
-    /// Whether the server will read another request on this connection.
+    /// `true` if the server will read another request on this connection.
     pub keep_alive: bool,
     /// Interim (1xx) responses before this one.
     pub interim: u32,
@@ -210,7 +210,7 @@ impl ResponseClient {
         result
     }
 
-    /// Whether bytes of a response were consumed and it is not complete.
+    /// Returns `true` if bytes of a response were consumed and it is not complete.
     pub fn in_response(&self) -> bool {
         match self.phase {
             Phase::Idle => false,
@@ -400,11 +400,11 @@ fn whole_response(
     })
 }
 
-/// What a response head says, whatever request it answers.
+/// A parsed response head, independent of the request that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseHead {
     status: u16,
-    /// How its body would be framed if it has one.
+    /// Framing of the body, if the response has one.
     framing: Framing,
     persistent: bool,
     fields: usize,
@@ -460,7 +460,7 @@ impl ResponseHead {
         self.status < 200
     }
 
-    /// How the body of this response is framed, if it answers such a request (RFC 9112 section 6.3, rule 1).
+    /// Returns the framing of the body in answer to such a request (RFC 9112 section 6.3, rule 1).
     #[inline]
     fn framing(&self, head_request: bool) -> Framing {
         if head_request || matches!(self.status, 204 | 304) { Framing::Length(0) } else { self.framing }

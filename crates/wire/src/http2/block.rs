@@ -39,7 +39,7 @@ impl BlockAssembly {
         Self { stream: 0, end_stream: false, continuations: 0, bytes: Vec::new(), bytes_max }
     }
 
-    /// Whether a frame of this kind may come now: while a block is incomplete only its continuation may
+    /// Checks that a frame of this kind may come now: while a block is incomplete only its continuation may
     /// (RFC 9113 section 6.10).
     #[inline]
     pub(super) fn admit(&self, head: FrameHead) -> Result<(), ConnectionError> {
@@ -56,7 +56,7 @@ impl BlockAssembly {
         Ok(())
     }
 
-    /// Whether a block of `bytes` is small enough.
+    /// Checks that a block of `bytes` is small enough.
     #[inline]
     pub(super) fn admit_size(&self, bytes: usize) -> Result<(), ConnectionError> {
         if bytes > self.bytes_max {

@@ -37,7 +37,7 @@ pub struct BlockId(u32);
 pub struct Field {
     /// In lower case (RFC 9113 section 8.2.1).
     pub name: Vec<u8>,
-    /// What stands there.
+    /// The value: fixed, or rendered by the caller.
     pub value: FieldValue,
     /// For secrets: neither the peer nor an intermediary puts it into a table (RFC 7541 section 7.1.3).
     pub never_indexed: bool,
@@ -62,7 +62,8 @@ pub struct HeaderBlockCache {
     fields: Vec<Vec<Field>>,
     /// One for each of `fields`.
     blocks: Vec<Block>,
-    /// How many fields go into the table; at most `BUDGET / ENTRY_OVERHEAD`, so that 8 bits number them.
+    /// Number of fields that go into the table; at most `BUDGET / ENTRY_OVERHEAD`, so that 8 bits number
+    /// them.
     entries: u8,
     /// The sum of their sizes (RFC 7541 section 4.1).
     table_bytes: u32,
@@ -340,8 +341,8 @@ impl EncodedBlock {
     }
 }
 
-/// What one connection's peer has in its dynamic table for us. One per connection; nothing on the heap as
-/// long as the entries of the book are first used in its order.
+/// The state of the peer's dynamic table for our blocks. One per connection; nothing on the heap as long as
+/// the entries of the book are first used in its order.
 #[derive(Clone, Debug)]
 pub struct Indexing {
     /// The most bytes of table that we want to use.
@@ -352,11 +353,12 @@ pub struct Indexing {
     /// with an update (RFC 7541 section 4.2).
     peer_limit: u32,
     state: State,
-    /// How many entries were inserted. None is ever evicted.
+    /// Number of entries that were inserted. None is ever evicted.
     inserted: u8,
-    /// Whether those are the first of the book, in its order.
+    /// `true` if the inserted entries are the first of the book, in its order.
     is_in_order: bool,
-    /// If they are not: for each entry 0, or how many had been inserted with it.
+    /// Used if they are not in order: for each entry 0, or the number of entries that had been inserted with
+    /// it.
     places: Vec<u8>,
 }
 

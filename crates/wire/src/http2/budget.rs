@@ -2,15 +2,15 @@
 
 use super::ConnectionError;
 
-/// So many such frames may come between two messages that are completed. A peer that pings, resets or changes
+/// Number of such frames that may come between two completed messages. A peer that pings, resets or changes
 /// its settings for a reason stays far below it; one that does nothing else is cut off after some
 /// milliseconds of work.
 const FRAMES: u32 = 10_000;
 
 /// Counts the frames that carry no message: SETTINGS, PING, RST_STREAM, PRIORITY, empty DATA, frames of
-/// unknown types and those on closed streams. Not the RST_STREAM of a client that has waited for its reply in
-/// vain. What floods a connection with them is otherwise not against the
-/// rules (RFC 9113 section 10.5).
+/// unknown types and those on closed streams. The RST_STREAM of a client that has waited for its reply in
+/// vain is not counted. Without the budget, flooding a connection with such frames is not against the rules
+/// (RFC 9113 section 10.5).
 #[derive(Debug)]
 pub(super) struct Budget {
     left: u32,
@@ -22,7 +22,7 @@ impl Budget {
         Self { left: FRAMES }
     }
 
-    /// One more of these frames came.
+    /// Counts one more of these frames.
     #[inline]
     pub(super) fn spend(&mut self) -> Result<(), ConnectionError> {
         match self.left.checked_sub(1) {
@@ -34,7 +34,7 @@ impl Budget {
         }
     }
 
-    /// A message was completed.
+    /// Restores the whole budget after a completed message.
     #[inline]
     pub(super) fn renew(&mut self) {
         self.left = FRAMES;

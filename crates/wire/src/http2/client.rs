@@ -28,7 +28,7 @@ use stream::{Retention, Stream};
 
 pub use captured::Captured;
 
-/// What a [`Client`] tells its server, and what it lets the server do.
+/// Settings that a [`Client`] announces to its server, and its own limits for the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Bytes of the dynamic table that responses may use (SETTINGS_HEADER_TABLE_SIZE).
@@ -45,7 +45,7 @@ pub struct ClientOptions {
     pub max_frame_size: u32,
     /// Streams that may be open at once, whatever the server allows.
     pub max_streams: u32,
-    /// What a response head may hold; its bytes are told to the server (SETTINGS_MAX_HEADER_LIST_SIZE).
+    /// Limits of a response head; the bytes are announced to the server (SETTINGS_MAX_HEADER_LIST_SIZE).
     pub limits: FieldLimits,
     /// The most interim (1xx) responses before one final response.
     pub interim: u32,
@@ -80,11 +80,11 @@ impl ClientOptions {
 /// A request, apart from its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Submit<'a> {
-    /// Whether it is a HEAD request: its response has no content, whatever its head says.
+    /// Set for a HEAD request: its response has no content, whatever its head says.
     pub head_request: bool,
-    /// Whether the fields of the response's head are wanted: [`Event::Head`] comes then.
+    /// Set if the fields of the response's head are wanted: [`Event::Head`] comes then.
     pub capture: bool,
-    /// Whether the content of the response is wanted: [`Client::body`].
+    /// Set if the content of the response is wanted: [`Client::body`].
     pub keep_body: bool,
     /// The content.
     pub body: Payload<'a>,
@@ -103,7 +103,7 @@ const QUOTED_FROM: u16 = 300;
 /// Bytes that a buffer for kept content keeps for the next response.
 const BODY_ROOM: usize = 64 << 10;
 
-/// What happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The server's first SETTINGS came.
@@ -126,14 +126,14 @@ pub enum Event {
     Response {
         /// The request.
         ticket: u32,
-        /// What came.
+        /// The response.
         response: Response,
     },
     /// A request ended without a whole response; the ticket waits for [`Client::reuse`].
     Failed {
         /// The request.
         ticket: u32,
-        /// Why.
+        /// The reason.
         failure: StreamFailure,
     },
     /// The server takes no more requests on this connection (GOAWAY). Those that it did not process fail,
@@ -151,7 +151,7 @@ pub enum Event {
     },
 }
 
-/// Why a request ended without a whole response.
+/// Reason why a request ended without a whole response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFailure {
     /// The server refused the stream before any processing (RST_STREAM with REFUSED_STREAM).
@@ -160,8 +160,8 @@ pub enum StreamFailure {
     Reset(ErrorCode),
     /// The server went away without processing the request (GOAWAY).
     Unprocessed,
-    /// The server broke a rule on this stream; which. It was reset, with PROTOCOL_ERROR unless the RFC names
-    /// another code.
+    /// The server broke a rule on this stream. Carries the rule. The stream was reset, with PROTOCOL_ERROR
+    /// unless the RFC names another code.
     Malformed(&'static str),
     /// The response's head or its trailers are larger than the limits. The stream was reset with CANCEL.
     HeadTooLarge,
@@ -221,7 +221,7 @@ pub struct Client {
     pings: u32,
     awaits_ack: bool,
     ready: bool,
-    /// Whether `go_away` was called.
+    /// Set once `go_away` was called.
     closing: bool,
     /// The last stream of the server's GOAWAY.
     last_stream: Option<u32>,
@@ -276,7 +276,7 @@ impl Client {
         }
     }
 
-    /// Whether the server's first SETTINGS came.
+    /// Returns `true` once the server's first SETTINGS came.
     pub fn is_ready(&self) -> bool {
         self.ready
     }
@@ -305,7 +305,7 @@ impl Client {
         self.peer.max_concurrent_streams
     }
 
-    /// Whether the server has sent GOAWAY or [`go_away`](Self::go_away) was called.
+    /// Returns `true` once the server has sent GOAWAY or [`go_away`](Self::go_away) was called.
     #[inline]
     pub fn is_going_away(&self) -> bool {
         self.closing || self.last_stream.is_some()

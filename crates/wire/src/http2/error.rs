@@ -85,9 +85,9 @@ impl fmt::Display for ErrorCode {
 pub struct ConnectionError {
     /// The code of the GOAWAY that answers it.
     pub code: ErrorCode,
-    /// What the peer did.
+    /// Description of the peer's fault.
     pub reason: &'static str,
-    /// Whether the peer's first bytes are not those of an HTTP/2 frame, as in `HTTP/1.1 400 Bad Request`.
+    /// `true` if the peer's first bytes are not those of an HTTP/2 frame, as in `HTTP/1.1 400 Bad Request`.
     pub wrong_protocol: bool,
 }
 

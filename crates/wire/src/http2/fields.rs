@@ -1,6 +1,6 @@
-//! What a field of a message may be (RFC 9113 section 8.2).
+//! Rules for the fields of a message (RFC 9113 section 8.2).
 
-/// Why a message is malformed: a stream error (RFC 9113 section 8.1.1).
+/// Reason why a message is malformed: a stream error (RFC 9113 section 8.1.1).
 pub(super) type Malformed = &'static str;
 
 /// Bytes that a name may have: no control, no space, no upper case, nothing from 0x7f on (RFC 9113 section

@@ -15,11 +15,12 @@ pub(super) struct Flow {
     /// The stream; 0 if the slot is vacant.
     pub(super) stream: u32,
     window: SendWindow,
-    /// Whether content waits.
+    /// `true` while content waits.
     waits: bool,
-    /// Whether END_STREAM goes with the last byte of what waits.
+    /// `true` if END_STREAM goes with the last byte of the waiting content.
     ends: bool,
-    /// Whether the slot is in the queue. Outlives the stream: the next one in this slot takes over the place.
+    /// `true` while the slot is in the queue. Outlives the stream: the next one in this slot takes over the
+    /// place.
     queued: bool,
 }
 
@@ -38,7 +39,7 @@ impl Flow {
         self.ends = false;
     }
 
-    /// Whether END_STREAM was given, sent or not: nothing may be sent any more.
+    /// Returns `true` once END_STREAM was given, sent or not: nothing may be sent any more.
     #[inline]
     pub(super) fn has_end(&self) -> bool {
         self.ends

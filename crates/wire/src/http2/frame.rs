@@ -2,13 +2,14 @@
 
 use super::{ConnectionError, ErrorCode};
 
-/// What a client sends before its first frame (RFC 9113 section 3.4).
+/// Bytes that a client sends before its first frame (RFC 9113 section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes of a frame's head.
 pub(super) const HEAD_BYTES: usize = 9;
 
-/// The smallest SETTINGS_MAX_FRAME_SIZE, and what counts until a peer sets another (RFC 9113 section 6.5.2).
+/// The smallest SETTINGS_MAX_FRAME_SIZE, and the value in force until a peer sets another (RFC 9113 section
+/// 6.5.2).
 pub(super) const MIN_MAX_FRAME_SIZE: u32 = 16_384;
 
 /// The largest SETTINGS_MAX_FRAME_SIZE (RFC 9113 section 6.5.2).
@@ -78,13 +79,13 @@ impl FrameHead {
     }
 }
 
-/// What stands at the front of a byte stream.
+/// The item at the front of a byte stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Front<'i> {
-    /// Less than what can be handled; so many bytes from the front on are needed for the next try.
+    /// Too few bytes to be handled; `needed` bytes from the front on are needed for the next try.
     Cut { needed: usize },
-    /// A DATA frame, as soon as it is known how long it and its padding are. `taken` bytes are read (the head
-    /// and the length of the padding), `follows` bytes of content and padding come after them.
+    /// A DATA frame, as soon as its length and that of its padding are known. `taken` bytes are read (the
+    /// head and the length of the padding), `follows` bytes of content and padding come after them.
     Data { head: FrameHead, padding: u32, taken: usize, follows: u32 },
     /// A frame of an unknown type, to be skipped: `follows` bytes after its head.
     Unknown { head: FrameHead, follows: u32 },
@@ -267,7 +268,7 @@ pub(super) fn go_away_payload(head: FrameHead, payload: &[u8]) -> Result<(u32, E
     Ok((last, ErrorCode::from_value(code)))
 }
 
-/// Whether SETTINGS are an acknowledgement, which is empty (RFC 9113 section 6.5).
+/// Returns `true` if SETTINGS are an acknowledgement, which is empty (RFC 9113 section 6.5).
 pub(super) fn is_settings_ack(head: FrameHead, payload: &[u8]) -> Result<bool, ConnectionError> {
     if head.stream != 0 {
         return Err(ConnectionError::protocol("SETTINGS on a stream"));

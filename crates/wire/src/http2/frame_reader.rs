@@ -3,7 +3,7 @@
 use super::ConnectionError;
 use super::frame::{FrameHead, Front, HEAD_BYTES, flag, front};
 
-/// What was received, in order.
+/// A piece of the received bytes, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'i> {
     /// The head of a DATA frame, with the bytes of content and of padding in it. They are dropped as they
@@ -20,19 +20,20 @@ pub(super) enum Piece<'i> {
     Whole { head: FrameHead, payload: &'i [u8] },
 }
 
-/// Keeps what is cut between two calls: the begin of a frame that has to be whole. Of DATA nothing is kept.
+/// Cuts received bytes into frames. Keeps the beginning of a frame that has to be whole between two calls;
+/// keeps nothing of DATA.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
     partial: Vec<u8>,
-    /// Whether `partial` was given out as a piece.
+    /// Set once `partial` was returned as a piece.
     spent: bool,
-    /// Bytes to come that are dropped, or told first.
+    /// Bytes to come that are dropped, or passed on as content first.
     skip: u32,
-    /// How many of them, at their end, are padding; or all, if they are no content.
+    /// Number of these bytes, at their end, that are padding; all of them, if they are no content.
     padding: u32,
     /// The stream whose content they are.
     stream: u32,
-    /// Whether content is told.
+    /// Set if content is passed on.
     tells: bool,
     /// The stream that ends with them; 0 if none does.
     ends: u32,
@@ -81,13 +82,13 @@ impl FrameReader {
         Ok(piece(front))
     }
 
-    /// From here on content is told, not only dropped.
+    /// Makes the reader pass content on from here on, instead of only dropping it.
     pub(super) fn tell_content(&mut self) {
         self.tells = true;
     }
 
-    /// Whether the next piece begins at the front of the input, with nothing kept or dropped of one before
-    /// it.
+    /// Returns `true` if the next piece begins at the front of the input, with nothing kept or dropped of one
+    /// before it.
     #[inline]
     pub(super) fn is_between_frames(&self) -> bool {
         self.skip == 0 && self.ends == 0 && (self.spent || self.partial.is_empty())
@@ -105,7 +106,8 @@ impl FrameReader {
         &room[..length]
     }
 
-    /// The head of the frame that is cut at the end of what came, if that much came of it. Not of DATA.
+    /// Returns the head of the frame that is cut at the end of the input, if that much of it came. Not for
+    /// DATA.
     #[inline]
     pub(super) fn cut_head(&self) -> Option<FrameHead> {
         if self.spent {
@@ -114,7 +116,7 @@ impl FrameReader {
         self.partial.first_chunk().map(FrameHead::read)
     }
 
-    /// What comes first of the frame whose begin is in `partial`, with what `input` has of it.
+    /// Returns the first piece of the frame whose beginning is in `partial`, completed from `input`.
     #[cold]
     fn next_cut(
         &mut self,
@@ -138,7 +140,7 @@ impl FrameReader {
         Ok(piece(front(&self.partial, max_frame_size)?))
     }
 
-    /// Notes what behind a piece is dropped, and which stream ends with it.
+    /// Notes the bytes behind a piece that are dropped, and the stream that ends with them.
     #[inline(always)]
     fn note_dropped(&mut self, front: &Front<'_>) {
         match *front {
@@ -151,7 +153,7 @@ impl FrameReader {
         }
     }
 
-    /// Drops what came of the content, or tells it; then, the stream that ended with its last byte.
+    /// Drops the content that came, or returns it. Then returns the stream that ended with its last byte.
     #[inline]
     fn drop_content<'i>(&mut self, input: &mut &'i [u8]) -> Option<Piece<'i>> {
         if self.tells && self.skip > self.padding && !input.is_empty() {

@@ -1,18 +1,18 @@
-//! What the heads of requests and of responses have in common: how their blocks are decoded, and the memory
-//! of blocks that came before.
+//! Common parts of request and response heads: the decoding of their blocks, and the memory of blocks that
+//! came before.
 
 use super::fields::check_field;
 use super::hpack::Decoder;
 use super::{ConnectionError, ErrorCode, FieldLimits, HpackError};
 
-/// What is wrong with a head; the connection goes on.
+/// A fault in a head; the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadFault {
     Malformed(&'static str),
     TooLarge,
 }
 
-/// Decodes a block. Whether the list was too large: its fields are incomplete then.
+/// Decodes a block. Returns `true` if the list was too large: its fields are incomplete then.
 #[inline]
 pub(super) fn decode(
     decoder: &mut Decoder,
@@ -72,7 +72,7 @@ pub(super) fn decode_unused(
 /// every message of a load test is, and comparing it costs a few nanoseconds.
 #[derive(Debug)]
 pub(super) struct HeadMemo<H> {
-    /// What is remembered, at most `ENTRIES`.
+    /// The remembered heads, at most `ENTRIES`.
     entries: Vec<Remembered<H>>,
     /// The tag of each entry, side by side, because most lookups are decided by them.
     tags: [u64; ENTRIES],
@@ -101,7 +101,7 @@ impl<H> Default for HeadMemo<H> {
 }
 
 impl<H: Clone> HeadMemo<H> {
-    /// What `block` says, if it came before and the decoder is in the same epoch.
+    /// Returns the head of `block`, if it came before and the decoder is in the same epoch.
     #[inline]
     pub(super) fn recall(&self, block: &[u8], epoch: u64) -> Option<&H> {
         let tag = tag_of(block);

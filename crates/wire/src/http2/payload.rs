@@ -33,7 +33,7 @@ impl<'a> Payload<'a> {
         self.bytes().len()
     }
 
-    /// Whether there is no content.
+    /// Returns `true` if there is no content.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes().is_empty()
@@ -50,13 +50,13 @@ pub(super) struct Unsent {
 }
 
 impl Unsent {
-    /// Whether nothing waits.
+    /// Returns `true` if nothing waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.rest().is_empty()
     }
 
-    /// What waits.
+    /// Returns the bytes that wait.
     #[inline]
     pub(super) fn rest(&self) -> &[u8] {
         let bytes = self.shared.as_deref().unwrap_or(&self.copied);

@@ -24,7 +24,7 @@ use super::{FieldLimits, Indexing, Payload};
 use head::{HeadReader, RequestHead};
 use stream::{State, Stream};
 
-/// What a [`Server`] tells its client, and what it lets the client do.
+/// Settings that a [`Server`] announces to its client, and its own limits for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
     /// Bytes of the dynamic table that requests may use (SETTINGS_HEADER_TABLE_SIZE).
@@ -39,14 +39,14 @@ pub struct ServerOptions {
     /// Bytes of the payload of a frame from the client (SETTINGS_MAX_FRAME_SIZE, from 2^14 to 2^24 - 1; the
     /// nearest if it is outside).
     pub max_frame_size: u32,
-    /// What a request head may hold; its bytes are told to the client (SETTINGS_MAX_HEADER_LIST_SIZE).
+    /// Limits of a request head; the bytes are announced to the client (SETTINGS_MAX_HEADER_LIST_SIZE).
     pub limits: FieldLimits,
     /// Keep what comes as content of requests, up to [`LONGEST_KEPT_CONTENT`] bytes of each, instead of only
     /// counting it.
     pub keeps_content: bool,
 }
 
-/// So many bytes of the content of one request are kept at most: all streams together stay below 4 GiB.
+/// Limit of the content that is kept of one request, in bytes: all streams together stay below 4 GiB.
 pub const LONGEST_KEPT_CONTENT: usize = 4 << 20;
 
 impl Default for ServerOptions {
@@ -99,7 +99,7 @@ pub struct Request {
     pub path: Span,
     /// Value of the first field `x-plimsoll-id`.
     pub id: Option<Span>,
-    /// Whether this is a HEAD request, which is answered without content.
+    /// `true` for a HEAD request, which is answered without content.
     pub head_request: bool,
     /// Bytes of the content, without padding.
     pub body_bytes: u64,
@@ -140,9 +140,9 @@ pub struct Server {
 
     /// Bytes of the preface that came.
     prefaced: u8,
-    /// Whether the client's first SETTINGS came.
+    /// Set once the client's first SETTINGS came.
     settled: bool,
-    /// Whether our settings are not acknowledged yet.
+    /// `true` until our settings are acknowledged.
     awaits_ack: bool,
     frame_reader: FrameReader,
     receive_window: ReceiveWindow,
@@ -150,7 +150,7 @@ pub struct Server {
     decoder: Decoder,
     memo: HeadMemo<RequestHead>,
     reader: HeadReader,
-    /// What the spans of the last requests refer to.
+    /// The text that the spans of the last requests refer to.
     text: Vec<u8>,
 
     /// The highest stream that the client opened.
@@ -227,7 +227,8 @@ impl Server {
         self.text.get(span.start as usize..).and_then(|text| text.get(..span.len as usize)).unwrap_or(&[])
     }
 
-    /// Whether the stream is open: false once its reply has gone out whole, or either side has reset it.
+    /// Returns `true` if the stream is open: `false` once its reply has gone out whole, or either side has
+    /// reset it.
     #[inline]
     pub fn is_open(&self, stream: u32) -> bool {
         self.streams.find(stream).is_some()

@@ -14,10 +14,10 @@ pub(super) mod setting {
     pub(in super::super) const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 }
 
-/// What the peer has set; the initial values of the RFC until then.
+/// The peer's settings; the initial values of the RFC until it sends its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PeerSettings {
-    /// Whether the peer allows pushes; `None` if it said nothing.
+    /// `true` if the peer allows pushes; `None` if it did not set it.
     pub(super) enable_push: Option<bool>,
     /// The streams that may be open at once; `None` if the peer set no limit.
     pub(super) max_concurrent_streams: Option<u32>,

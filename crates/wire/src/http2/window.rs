@@ -6,7 +6,8 @@ pub(super) const INITIAL_WINDOW: u32 = 65_535;
 /// The largest window (RFC 9113 section 6.9.1).
 pub(super) const MAX_WINDOW: u32 = (1 << 31) - 1;
 
-/// How much may be sent. Below zero after the peer lowered the initial size (RFC 9113 section 6.9.2).
+/// Number of bytes that may be sent. Below zero after the peer lowered the initial size (RFC 9113 section
+/// 6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SendWindow(i32);
 
@@ -22,7 +23,7 @@ impl SendWindow {
         u32::try_from(self.0).unwrap_or(0)
     }
 
-    /// `bytes`, at most [`available`](Self::available), are sent.
+    /// Counts `bytes`, at most [`available`](Self::available), as sent.
     #[inline]
     pub(super) fn take(&mut self, bytes: u32) {
         debug_assert!(bytes <= self.available());
@@ -43,8 +44,8 @@ impl SendWindow {
     }
 }
 
-/// How much the peer may send: what it has left of a size, given back when half of it is used. What comes is
-/// counted and dropped, so it is consumed at once.
+/// Number of bytes that the peer may send: the unused part of a size, restored when half of it is used.
+/// Received bytes are counted and dropped, so they are consumed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReceiveWindow {
     size: u32,
@@ -58,7 +59,7 @@ impl ReceiveWindow {
         Self { size, left: size as i32 }
     }
 
-    /// `bytes` came; `false` if they are more than the window allowed.
+    /// Counts received `bytes`; returns `false` if they are more than the window allowed.
     #[inline]
     #[must_use]
     pub(super) fn take(&mut self, bytes: u32) -> bool {

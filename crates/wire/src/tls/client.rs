@@ -14,10 +14,10 @@ use super::{TlsConfigError, TlsFile, pem, provider};
 /// enough for 512 names; beyond it the oldest are forgotten and connections to them shake hands in full.
 const SESSIONS_KEPT: usize = 4096;
 
-/// How to speak TLS to a target.
+/// TLS settings for a target.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Whether the certificate has to be valid for the name and come from a trusted issuer.
+    /// Set to require a certificate that is valid for the name and comes from a trusted issuer.
     pub verify: bool,
     /// PEM files of authorities. If there are any, they replace the system's.
     pub ca_pem: Vec<Vec<u8>>,
@@ -27,9 +27,9 @@ pub struct ClientOptions {
     pub alpn: Vec<Vec<u8>>,
     /// TLS versions offered.
     pub versions: Versions,
-    /// Whether connections after the first resume its session.
+    /// Set to let connections after the first resume its session.
     pub resumption: bool,
-    /// Where to write the secrets of the sessions, for decrypting a capture.
+    /// Destination for the secrets of the sessions, for decrypting a capture.
     pub key_log: Option<Arc<dyn KeyLogSink>>,
 }
 

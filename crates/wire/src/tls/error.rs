@@ -1,4 +1,4 @@
-//! What can go wrong with TLS, each in a sentence.
+//! Errors of TLS, each with a message in a sentence.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::verify::{SelfSigned, is_authority};
 pub struct TlsConfigError {
     /// The file that is at fault, if it is a single one.
     pub file: Option<TlsFile>,
-    /// What is wrong: a sentence, or its rest behind the name of the file.
+    /// Description of the fault: a sentence, or the rest of one that begins with the name of the file.
     pub reason: String,
 }
 
@@ -42,18 +42,18 @@ pub enum TlsFile {
     Authorities,
     /// The certificate of a client.
     ClientCertificate,
-    /// Its key.
+    /// The private key of a client.
     ClientKey,
     /// The certificate of a server.
     ServerCertificate,
-    /// Its key.
+    /// The private key of a server.
     ServerKey,
     /// The authorities whose clients a server trusts.
     ClientAuthorities,
 }
 
 impl TlsFile {
-    /// What it is called in sentences.
+    /// Returns the name of the file in sentences.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Authorities => "the CA file",
@@ -78,7 +78,7 @@ impl From<Error> for TlsConfigError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TlsError {
     error: Error,
-    /// Whether the peer had said anything in TLS before.
+    /// `true` if the peer had sent anything in TLS before.
     greeted: bool,
 }
 
@@ -87,12 +87,13 @@ impl TlsError {
         Self { error, greeted }
     }
 
-    /// Whether we did not accept the peer's certificate: the case in which verification can be configured.
+    /// Returns `true` if we did not accept the peer's certificate: the case in which verification can be
+    /// configured.
     pub fn is_certificate(&self) -> bool {
         matches!(self.error, Error::InvalidCertificate(_))
     }
 
-    /// What the user of the client can do about it, in terms of the command's flags.
+    /// Returns advice for the user of the client, in terms of the command's flags.
     pub fn hint(&self) -> Option<&'static str> {
         match &self.error {
             Error::InvalidCertificate(reason) => Some(hint_for(reason)),
@@ -115,7 +116,7 @@ impl TlsError {
         }
     }
 
-    /// Whether the first bytes of the peer were something else.
+    /// Returns `true` if the first bytes of the peer were not TLS.
     fn is_not_tls(&self) -> bool {
         !self.greeted && matches!(self.error, Error::InvalidMessage(_) | Error::InappropriateMessage { .. })
     }
@@ -159,7 +160,7 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// Alerts that say that our certificate is missing or bad.
+/// Returns `true` for alerts about our certificate: it is missing or bad.
 fn is_about_certificate(alert: AlertDescription) -> bool {
     use AlertDescription as Alert;
     matches!(
@@ -174,7 +175,7 @@ fn is_about_certificate(alert: AlertDescription) -> bool {
     )
 }
 
-/// What helps if this is wrong with the certificate of the server.
+/// Returns the advice for a server certificate that was refused for this reason.
 fn hint_for(reason: &CertificateError) -> &'static str {
     match reason {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

@@ -5,7 +5,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::{TlsConfigError, TlsFile};
 
-/// What a key of PKCS #8 with a passphrase begins with.
+/// First line of a PKCS #8 key with a passphrase, without its dashes.
 const ENCRYPTED: &[u8] = b"BEGIN ENCRYPTED PRIVATE KEY";
 
 /// Every certificate in `pem`; at least one.

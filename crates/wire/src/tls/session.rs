@@ -23,7 +23,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// What one piece of input brought.
+/// The result of receiving one piece of input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// The handshake ended with it.
@@ -60,7 +60,7 @@ impl Session {
         Self { connection, was_handshaking: true }
     }
 
-    /// Takes all of the ciphertext and appends the plaintext to `plain`. What follows the peer's close_notify
+    /// Takes all of the ciphertext and appends the plaintext to `plain`. Input after the peer's close_notify
     /// is ignored.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Session {
         self.transmit(out);
     }
 
-    /// Whether application data cannot be sent yet.
+    /// Returns `true` while application data cannot be sent yet.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
@@ -155,7 +155,7 @@ impl Session {
         self.connection.negotiated_cipher_suite().map(|suite| format!("{:?}", suite.suite()))
     }
 
-    /// Whether the session resumed an earlier one.
+    /// Returns `true` if the session resumed an earlier one.
     pub fn resumed(&self) -> bool {
         self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }

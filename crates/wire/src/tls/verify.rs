@@ -23,13 +23,13 @@ pub(super) struct Verifier {
 enum Trust {
     /// Every certificate (`-k`).
     Any,
-    /// What webpki accepts, and two more things for what they are.
+    /// Verification by webpki, with two additions.
     ///
     /// webpki never takes the certificate of an authority (`CA:TRUE`, what `openssl req -x509` makes) for
     /// that of a server, even if exactly this certificate is trusted. OpenSSL, and so curl, does. Here, too,
     /// a server may show a certificate that is in the CA file byte for byte: validity, name and the
-    /// possession of its key are checked as ever. And a certificate that signs itself is told from one of an
-    /// unknown authority.
+    /// possession of its key are checked as ever. And a certificate that signs itself is told apart from one
+    /// of an unknown authority.
     Given {
         verifier: Arc<WebPkiServerVerifier>,
         /// The certificates of the CA file; none where the system's authorities are trusted.
@@ -121,7 +121,7 @@ impl fmt::Display for SelfSigned {
 
 impl std::error::Error for SelfSigned {}
 
-/// Whether it is the certificate of an authority that a server shows.
+/// Returns `true` if the certificate was refused because a server showed that of an authority.
 pub(super) fn is_authority(reason: &CertificateError) -> bool {
     matches!(
         reason,

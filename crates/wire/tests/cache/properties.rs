@@ -8,7 +8,6 @@ use proptest::sample::{Index, select};
 
 use crate::reading::{frame, read_replies, read_requests};
 
-/// Cuts `bytes` at these places.
 fn cut<'b>(bytes: &'b [u8], places: &[Index]) -> Vec<&'b [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();
     places.sort_unstable();

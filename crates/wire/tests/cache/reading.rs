@@ -1,4 +1,4 @@
-//! Reading whole byte streams, cut in any way, into what came of them.
+//! Reads whole byte streams, cut in any way, into replies and requests.
 
 use plimsoll_wire::cache::{
     Answer, FrameTooLong, Operation, PendingRequest, ProtocolError, Refusal, Reply, ReplyClient,
@@ -13,7 +13,7 @@ pub(crate) const DELETE: PendingRequest = PendingRequest { operation: Operation:
 /// One reply with what was kept of it, and the text by which it was refused.
 pub(crate) type Told = (Reply, Vec<u8>, Option<Vec<u8>>);
 
-/// What came of a connection to a server, and how it ended: whether in a reply, or with an error.
+/// The replies of a connection to a server, and its end: `true` if it was within a reply, or an error.
 pub(crate) type Replies = (Vec<Told>, Result<bool, ProtocolError>);
 
 /// Reads `pieces`. `owed` is about the first, second… reply, and begins again after its last.
@@ -43,7 +43,7 @@ pub(crate) fn read_replies<'p>(
 /// One request, with what it borrows copied.
 pub(crate) type Asked = Result<(Operation, String, Vec<u8>, Vec<u8>), Refusal>;
 
-/// What came of a connection from a client, and how it ended: whether in a request, or with an error.
+/// The requests of a connection from a client, and its end: `true` if it was within a request, or an error.
 pub(crate) type Requests = (Vec<Asked>, Result<bool, FrameTooLong>);
 
 pub(crate) fn read_requests<'p>(pieces: impl IntoIterator<Item = &'p [u8]>) -> Requests {

@@ -204,7 +204,7 @@ fn c6_responses_with_huffman_coding() {
     check(&mut small_table(), &responses(blocks));
 }
 
-/// What is written is what the examples with Huffman coding have.
+/// Strings are written exactly as in the examples with Huffman coding.
 #[test]
 fn strings_are_written_as_in_the_examples() {
     let examples = [

@@ -1,4 +1,4 @@
-//! What a book of header blocks writes.
+//! Blocks that a book of header blocks writes.
 
 use plimsoll_wire::http2::hpack::{Decoder, put_integer, put_literal, put_string};
 use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
@@ -159,7 +159,8 @@ fn secrets_are_never_indexed() {
     }
 }
 
-/// What the table holds after each block was written twice, and nothing can change any more.
+/// Returns the content of the table after each block was written several times, when nothing changes any
+/// more.
 fn settled(book: &HeaderBlockCache, blocks: &[BlockId]) -> Vec<Pair> {
     let (mut indexing, mut decoder) = (Indexing::default(), Decoder::new(4096));
     let mut epoch = 0;

@@ -1,4 +1,4 @@
-//! What a decoder refuses, and what it keeps.
+//! Refusals of a decoder, and the memory that it keeps.
 
 use plimsoll_wire::http2::hpack::{Decoder, FieldLimits, HpackError, put_integer, put_literal, put_string};
 use proptest::prelude::*;

@@ -46,7 +46,7 @@ fn field() -> impl Strategy<Value = Field> {
     )
 }
 
-/// What a block means if its variable values are `variable` and their numbers.
+/// Returns the fields of a block in which the nth variable value is `variable` followed by its number.
 fn meaning(fields: &[Field], variable: &[u8]) -> Vec<Pair> {
     let mut nth = 0;
     let pair = |field: &Field| {
@@ -71,7 +71,7 @@ fn write(book: &HeaderBlockCache, block: BlockId, indexing: &mut Indexing, varia
     out
 }
 
-/// What can happen before a block is written: the peer's settings.
+/// Events before a block is written: changes of the peer's settings.
 fn settings() -> impl Strategy<Value = Vec<u32>> {
     let size = select(vec![0, 64, 500, 2000, 4096, 65_536]);
     prop_oneof![9 => Just(Vec::new()), 1 => prop::collection::vec(size, 1..3)]

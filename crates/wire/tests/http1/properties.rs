@@ -8,7 +8,6 @@ use proptest::sample::{Index, select};
 
 use crate::reading::{GET, HEAD, Memory, OwnedRequest, read_at_once, read_requests, read_responses};
 
-/// Cuts `bytes` at these places.
 fn cut<'b>(bytes: &'b [u8], places: &[Index]) -> Vec<&'b [u8]> {
     let mut places: Vec<usize> = places.iter().map(|place| place.index(bytes.len() + 1)).collect();
     places.sort_unstable();
@@ -46,7 +45,7 @@ fn harmless_fields() -> impl Strategy<Value = String> {
         .prop_map(|(fields, end)| fields.iter().map(|field| format!("{field}{end}")).collect())
 }
 
-/// How a generated message carries its payload.
+/// The framing of a generated message's payload.
 #[derive(Clone, Debug)]
 enum Carried {
     ByLength(Vec<u8>),
@@ -110,14 +109,14 @@ fn carried() -> impl Strategy<Value = Carried> {
     ]
 }
 
-/// One generated response: its bytes and what has to come of them.
+/// One generated response: its bytes and the expected result.
 #[derive(Clone, Debug)]
 struct Exchange {
     owed: PendingRequest,
     bytes: Vec<u8>,
     status: u16,
     body_bytes: u64,
-    /// What is to be kept of it.
+    /// The part of the payload that is expected to be kept.
     kept: Vec<u8>,
     keep_alive: bool,
     interim: u32,

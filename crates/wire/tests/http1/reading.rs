@@ -1,4 +1,4 @@
-//! Reading whole byte streams, cut in any way, into what came of them.
+//! Reads whole byte streams, cut in any way, into responses and requests.
 
 use plimsoll_wire::http1::{
     Capture, HeadMemo, Limits, PendingRequest, ProtocolError, Request, RequestMemo, RequestServer, Response,
@@ -8,11 +8,11 @@ use plimsoll_wire::http1::{
 pub(crate) const GET: PendingRequest = PendingRequest { head_request: false, capture: Capture::Nothing };
 pub(crate) const HEAD: PendingRequest = PendingRequest { head_request: true, capture: Capture::Nothing };
 
-/// What came of a connection to a server: its responses, how it ended, and the bytes consumed.
+/// The result of a connection to a server: its responses, its end, and the bytes consumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Responses {
     pub(crate) responses: Vec<Response>,
-    /// What was kept of the payload of each.
+    /// The kept payload of each response.
     pub(crate) bodies: Vec<Vec<u8>>,
     pub(crate) end: Result<(), ResponsesEnd>,
     pub(crate) consumed: u64,
@@ -24,7 +24,7 @@ pub(crate) enum ResponsesEnd {
     Truncated(Truncated),
 }
 
-/// Whether the memo outlives a response.
+/// The lifetime of the memo: across responses, or fresh for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Memory {
     Kept,
@@ -110,12 +110,12 @@ impl From<Request<'_>> for OwnedRequest {
     }
 }
 
-/// What came of a connection from a client.
+/// The result of a connection from a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Requests {
     pub(crate) requests: Vec<OwnedRequest>,
     pub(crate) error: Option<ProtocolError>,
-    /// Whether the stream ended inside a request.
+    /// `true` if the stream ended inside a request.
     pub(crate) cut: bool,
 }
 

@@ -5,7 +5,7 @@ use plimsoll_wire::http2::{Event, Response};
 use crate::frames::*;
 use crate::link::{CAPTURED, GET, HEAD, Link, responses};
 
-/// A frame's head.
+/// Bytes of a frame's head.
 const FRAME: u64 = 9;
 
 /// Feeds one response on stream 1 and gives it.

@@ -1,4 +1,4 @@
-//! What ends the connection.
+//! Violations that end the connection.
 
 use plimsoll_wire::http2::{Client, ClientOptions, ConnectionError, ErrorCode, FieldLimits, Payload, Submit};
 

@@ -1,4 +1,4 @@
-//! What is said in the tests: blocks of requests and replies with fixed and variable fields.
+//! Messages of the tests: blocks of requests and replies with fixed and variable fields.
 
 use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing};
 

@@ -1,4 +1,4 @@
-//! What may happen between a client and a server.
+//! Steps that may happen between a client and a server.
 
 use super::world::{Fate, World};
 

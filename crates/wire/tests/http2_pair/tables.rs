@@ -32,7 +32,8 @@ fn server(table: u32, window: u32, max_streams: u32) -> ServerOptions {
     }
 }
 
-/// So many requests of every kind, four at a time, each answered when it came.
+/// Submits `requests` requests of all kinds in turn. The world settles after every fourth one, and at the
+/// end.
 fn exchange(world: &mut World, requests: usize, bytes: usize, cut: usize) {
     for number in 0..requests {
         world.submit(number % ASKS, bytes, number % 3 == 0);

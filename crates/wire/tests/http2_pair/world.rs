@@ -1,4 +1,4 @@
-//! A client, a server, the bytes between them, and what has to come out.
+//! A client, a server, the bytes between them, and the expected results.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use plimsoll_wire::http2::{
 
 use super::books::{Replies, Requests, STATUSES, id_of, is_head, may_have_content, path_of};
 
-/// How a request ended, as far as the client knows.
+/// The end of a request, as far as the client knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Response { status: u16, bytes: u64 },
@@ -20,7 +20,7 @@ pub(crate) enum End {
     Cancelled,
 }
 
-/// What the server does with a request.
+/// The server's decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// With a status by its place in [`STATUSES`], and content of this many bytes.
@@ -40,7 +40,7 @@ struct Exchange {
     capture: bool,
     captured: bool,
     began: bool,
-    /// Whether the server heard of it.
+    /// Set once the server received it.
     heard: bool,
     fate: Option<Fate>,
     end: Option<End>,
@@ -360,7 +360,7 @@ impl World {
         assert!(self.server.cancelled() <= cancelled);
     }
 
-    /// How many requests ended like this.
+    /// Returns the number of requests whose end matches.
     pub(crate) fn count(&self, matches: impl Fn(End) -> bool) -> usize {
         self.courses.iter().filter(|course| course.end.is_some_and(&matches)).count()
     }

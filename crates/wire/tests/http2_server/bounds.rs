@@ -1,4 +1,4 @@
-//! What a client can make a server do for nothing.
+//! Bounds on the work that a client can make a server do for nothing.
 
 use plimsoll_wire::http2::{ErrorCode, Payload, ServerOptions};
 
@@ -8,7 +8,7 @@ use crate::frames::{
 };
 use crate::link::{GET, Link, POST, Word, ok};
 
-/// How often `bytes` may come, counted up to 20,000, and the code that ends it.
+/// Returns the number of times that `bytes` may come, up to 20,000, and the error code that ends it.
 fn flood(link: &mut Link, mut bytes: impl FnMut(u32) -> Vec<u8>) -> (u32, Option<ErrorCode>) {
     for round in 0..20_000 {
         if let Err(error) = link.receive(&bytes(round)) {

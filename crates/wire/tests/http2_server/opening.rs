@@ -1,4 +1,4 @@
-//! What a connection begins with.
+//! The opening of a connection.
 
 use plimsoll_wire::http2::{ErrorCode, FieldLimits, PREFACE, Server, ServerOptions};
 

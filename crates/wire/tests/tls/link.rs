@@ -11,7 +11,7 @@ pub(crate) struct Side {
     pub(crate) closed: bool,
 }
 
-/// Who gave up.
+/// The side that gave up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Client,

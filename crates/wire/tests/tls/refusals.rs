@@ -1,4 +1,4 @@
-//! What is not accepted, and how it is told.
+//! Refused handshakes and configurations, and their error messages.
 
 use plimsoll_wire::tls::{ClientConfig, ClientOptions, Identity, ServerConfig, Session, TlsError, Versions};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
@@ -95,7 +95,7 @@ fn self_signed(names: &[&str], years: (i32, i32), is_ca: IsCa) -> Identity {
     Identity { cert_pem, key_pem: key.serialize_pem().into_bytes() }
 }
 
-/// What `openssl req -x509` makes unless told otherwise.
+/// Returns a certificate as `openssl req -x509` makes it by default.
 fn of_openssl(names: &[&str], years: (i32, i32)) -> Identity {
     self_signed(names, years, IsCa::Ca(BasicConstraints::Unconstrained))
 }

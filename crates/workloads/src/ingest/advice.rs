@@ -1,7 +1,7 @@
-//! What to do about batches that a store did not take: Arc's guide to load tests, "Troubleshooting".
+//! Advice about batches that a store did not accept, from "Troubleshooting" in Arc's guide to load tests.
 
-/// What helps if batches ended this way: by the status of the answer or, without one, by the class of the
-/// error. `said` is what the store, or the system, said of one of them.
+/// Returns advice about batches that ended this way: by the status of the response or, without one, by the
+/// class of the error. `said` is the message of the store, or of the system, for one of them.
 pub fn advice(status: Option<u16>, class: &str, said: &str) -> &'static str {
     let said = said.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));

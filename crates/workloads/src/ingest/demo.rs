@@ -16,7 +16,7 @@ const LONGEST: usize = 64;
 /// Instants in milliseconds that Arc takes for such: it tells units apart by the size of the number.
 const MILLISECONDS: std::ops::Range<u64> = 10_000_000_000..10_000_000_000_000;
 
-/// What the names of the four databases begin with.
+/// Prefix of the names of the four databases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefix(String);
 
@@ -49,7 +49,7 @@ impl Prefix {
         format!("{}_{kind}", self.0)
     }
 
-    /// How SQL names the records of a kind.
+    /// Returns the SQL name of the table with the records of a kind.
     fn table(&self, kind: Kind) -> String {
         format!("{}.{}", self.database(kind), kind.measurement())
     }
@@ -71,9 +71,9 @@ const WHILE_IT_LASTS: &str = "l.time BETWEEN e.time AND e.time + INTERVAL (e.dur
 /// One question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// What programs call it.
+    /// Name for programs.
     pub name: &'static str,
-    /// What it asks, for people.
+    /// The question in words, for people.
     pub title: &'static str,
     /// The same in SQL. Its answer is shorter than 64 KiB.
     pub sql: String,

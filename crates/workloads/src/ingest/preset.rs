@@ -2,13 +2,13 @@
 
 use plimsoll_synth::Kind;
 
-/// How much is sent of what, and how fast a store of Arc's kind answers then. All of them are columnar
-/// batches that are compressed with gzip at level 1, as Arc's scripts send them.
+/// Rate and size of a load of one kind, and the response time of a store of Arc's kind under it. All presets
+/// send columnar batches, compressed with gzip at level 1, as Arc's scripts do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name: the kind and the rate.
     pub name: &'static str,
-    /// What is sent.
+    /// Kind of data.
     pub kind: Kind,
     /// Records per second.
     pub rate: u32,
@@ -18,7 +18,7 @@ pub struct Preset {
     pub connections: u32,
     /// Length of the run in seconds.
     pub seconds: u32,
-    /// What the 99th percentile of the response times of batches is expected to stay below, in milliseconds.
+    /// Expected upper bound of the 99th percentile of the batches' response times, in milliseconds.
     pub p99_ms: u32,
 }
 
@@ -53,8 +53,8 @@ impl Preset {
         self.name
     }
 
-    /// What has to hold if the store is to be judged by the guide: its percentile, no errors, and what it
-    /// calls excellent of the rate, in batches.
+    /// Returns the thresholds by which the guide judges a store: its percentile, no errors, and the share of
+    /// the rate that it calls excellent, in batches.
     pub fn thresholds(self) -> Vec<String> {
         let batches = f64::from(self.rate) / f64::from(self.batch_size) * 0.95;
         vec![format!("p99<{}ms", self.p99_ms), "error_rate<=0%".to_owned(), format!("rate>{batches}")]

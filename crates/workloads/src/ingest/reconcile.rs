@@ -1,5 +1,5 @@
-//! Whether a store has the records that it acknowledged, at the times that they were sent with: what it is
-//! asked, and what its answers say.
+//! Reconciliation: checks that a store has the records that it acknowledged, at the times that they were sent
+//! with. Builds the requests to the store and evaluates its answers.
 
 use plimsoll_synth::{Format, Kind, Shape};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const FLUSH: &str = "/api/v1/write/line-protocol/flush";
 /// what was made and not sent leaves its time out.
 const AHEAD_S: u64 = 3_600;
 
-/// What a server answers for, as far as stores are told apart by it.
+/// API of a server, as far as it tells stores apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// Arc's API, and what was acknowledged: our own store.
@@ -29,13 +29,13 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// The requests that tell, as steps of a plan. They change nothing.
+    /// The requests that identify the interface, as steps of a plan. They change nothing.
     pub fn steps() -> [Value; 2] {
         [json!({ "get": OWN_STORE }), json!({ "post": SQL, "json": { "sql": "SELECT 1" } })]
     }
 
-    /// What the answers to [`steps`](Self::steps) tell: status and body. Arc says of every query whether it
-    /// was a success, also of one that its token does not allow.
+    /// Identifies the interface from the answers to [`steps`](Self::steps): status and body. Arc says of
+    /// every query whether it was a success, also of one that its token does not allow.
     pub fn of(answers: &[(u16, &[u8])]) -> Self {
         let says_success = |body: &[u8]| {
             serde_json::from_slice::<Value>(body).is_ok_and(|told| told["success"].is_boolean())
@@ -57,7 +57,7 @@ pub struct Window {
     pub until_s: u64,
 }
 
-/// How a store is asked.
+/// Query API of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
     /// Arc, or our own: SQL, over HTTP.
@@ -85,7 +85,7 @@ impl Store {
     }
 }
 
-/// What one part of a load has to be found in.
+/// Tables in which one part of a load has to be found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
     /// The tables, by name.
@@ -101,13 +101,13 @@ struct Table {
     store: Store,
     database: Option<String>,
     name: String,
-    /// What its series are called, where the store has no tables.
+    /// Names of the series, where the store has no tables.
     series: Vec<String>,
     /// A column that has another value in every record.
     id: Option<&'static str>,
 }
 
-/// What a table has.
+/// Contents of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableContents {
     /// Records.
@@ -139,10 +139,10 @@ impl TableContents {
 }
 
 impl IngestLoad {
-    /// How the store of this load is asked, which answers for this interface.
+    /// Returns the query API for the store of this load, whose server answers for this interface.
     ///
     /// # Errors
-    /// If a store of this format cannot be asked.
+    /// If a store of this format cannot be queried.
     pub fn store(&self, interface: Interface) -> Result<Store, WorkloadError> {
         let format = self.streams.first().map_or(Format::Columnar, |stream| stream.spec.format);
         match format {
@@ -263,10 +263,10 @@ impl Check {
         self.tables.iter().map(|table| table.step(window, ids)).collect()
     }
 
-    /// What the answers to [`steps`](Self::steps), in their order, come to: status and body.
+    /// Sums up the answers to [`steps`](Self::steps), in their order: status and body.
     ///
     /// # Errors
-    /// What the store said instead.
+    /// The store did not answer as expected; the error has its message.
     pub fn found(&self, answers: &[(u16, &[u8])]) -> Result<TableContents, String> {
         let mut all = TableContents::default();
         for (table, &(status, body)) in self.tables.iter().zip(answers) {

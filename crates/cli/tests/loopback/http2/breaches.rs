@@ -129,7 +129,7 @@ fn a_breach_ends_every_request_of_its_connection() {
     });
 }
 
-/// What a server may begin with, and does not.
+/// Servers whose first bytes are no valid greeting break the protocol.
 #[test]
 fn greetings_that_are_none() {
     let greetings: [(&str, &str, Script); 5] = [

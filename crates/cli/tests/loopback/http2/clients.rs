@@ -54,7 +54,7 @@ fn assert_served(report: &str, requests: u64, protocol: &str) {
     assert!(report.contains(&format!("Application protocol: {protocol}\n")), "{report}");
 }
 
-/// What h2load is told, and the requests that it makes.
+/// Arguments of h2load, and the number of requests that it makes with them.
 const LOADS: &[(&str, u64)] = &[
     ("-n 5000 -c 8 -m 32", 5_000),
     ("-n 3000 -c 1 -m 1000", 3_000),

@@ -17,7 +17,8 @@ const WITHDRAWN: [&str; 2] =
 /// it.
 const NOT_THE_ONLY_PROTOCOL: &str = "Sends invalid connection preface";
 
-/// What h2spec holds against a sink; `None`, and a word on stderr, if it is not installed.
+/// Returns the failures that h2spec reports for a sink; `None`, with a message on stderr, if h2spec is not
+/// installed.
 fn failures(sink: &Sink, flags: &[&str]) -> Option<Vec<String>> {
     let port = sink.endpoint.rsplit_once(':').expect("an address has a port").1;
     let mut command = Command::new("h2spec");

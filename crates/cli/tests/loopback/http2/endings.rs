@@ -183,7 +183,7 @@ fn late_answers_are_ignored() {
     });
 }
 
-/// What is rare but right.
+/// Responses that are rare but valid are accepted.
 #[test]
 fn odd_but_valid_responses() {
     let answers: [(&str, Answer); 6] = [

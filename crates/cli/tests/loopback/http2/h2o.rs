@@ -7,7 +7,6 @@ use crate::truth::{account, count, delivered, errors};
 
 use super::{Server, assert_all_ok, http2};
 
-/// Size of the file.
 const FILE_BYTES: u64 = 300_000;
 
 fn h2o() -> Option<Server> {

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PIECE_BYTES: u64 = 10_000;
 const PIECES: u64 = 30;
 
-/// How connections are served.
+/// Settings for serving connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Manners {
     /// Concurrent streams that a client may open.
@@ -41,7 +41,7 @@ struct Manners {
     goodbye_after: Option<u64>,
 }
 
-/// What the server counts.
+/// Counters of the server.
 #[derive(Debug)]
 struct Tally {
     connections: AtomicU64,

@@ -41,15 +41,15 @@ pub(super) const OK: &[u8] = &[0x88];
 /// 20 requests, one at a time on each of 4 connections.
 pub(super) const SINGLY: &str = "-n 20 -c 4 -m 1 --timeout 10s";
 
-/// What a client sends first (RFC 9113 section 3.4).
+/// Connection preface of a client (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Longest time without a byte of the client; who is silent for longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a server does for one request.
+/// Behaviour of a server for one request.
 pub(super) type Answer = fn(&mut Wire, u32) -> io::Result<()>;
 
-/// What a server does.
+/// Behaviour of a server.
 #[derive(Clone, Copy)]
 pub(super) struct Script {
     /// At the beginning of a connection, once the client's preface is there.
@@ -84,7 +84,7 @@ pub(super) struct Scripted {
     ends: Arc<AtomicBool>,
 }
 
-/// What a server saw of its clients.
+/// Counts of what a server saw of its clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Saw {
     pub(super) connections: u64,

@@ -32,7 +32,7 @@ pub(crate) enum Foreign {
 }
 
 impl Foreign {
-    /// What is written at this path.
+    /// Returns the protocol whose writes go to this path.
     pub(super) fn of(path: &[u8]) -> Option<Self> {
         Some(match path {
             b"/v1/metrics" => Self::Otlp(Signal::Metrics),

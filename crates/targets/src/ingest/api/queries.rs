@@ -1,4 +1,4 @@
-//! What is asked in SQL.
+//! The endpoints for SQL queries.
 
 use serde_json::{Value, json};
 

@@ -81,7 +81,7 @@ impl Table {
         (status, body)
     }
 
-    /// What a query tells, without its times.
+    /// Returns the response to a query, without its times.
     fn query(&mut self, sql: &str) -> String {
         let body = json!({"sql": sql}).to_string();
         let told = self.ask(QUERY, JSON, body.as_bytes()).body;

@@ -1,4 +1,4 @@
-//! What writes: payloads of several protocols, which all come to the same store.
+//! Writes: payloads of several protocols, which all go to the same store.
 
 use std::sync::atomic::Ordering;
 
@@ -14,13 +14,13 @@ use super::{Answer, Api, ParsedRequest, is_database, is_measurement, problem};
 use crate::http_reply::HttpReply;
 use crate::sink::Intent;
 
-/// What a database may be called, in the words of the real server.
+/// The rules for names of databases, in the words of the real server.
 const DATABASE_NAMES: &str = "must start with a letter and contain only alphanumeric characters, \
                               underscores, or hyphens (max 64 characters)";
 const MEASUREMENT_NAMES: &str =
     "must start with a letter and contain only alphanumeric characters, underscores, or hyphens";
 
-/// How something is written.
+/// The format of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteFormat {
     /// MessagePack, columnar or in rows.
@@ -31,16 +31,16 @@ pub(crate) enum WriteFormat {
     Foreign(Foreign),
 }
 
-/// What a payload holds, and for which database.
+/// A decoded payload with its database.
 pub(crate) struct Taken {
     pub(crate) database: String,
     pub(crate) decoded: Decoded,
-    /// What to reply when it is stored.
+    /// Reply to send when it is stored.
     pub(crate) accepted: HttpReply,
 }
 
 impl WriteFormat {
-    /// What is written at this path.
+    /// Returns the format of the writes that go to this path.
     pub(crate) fn of(path: &[u8]) -> Option<Self> {
         Some(match path {
             b"/api/v1/write/msgpack" => Self::MessagePack,

@@ -17,7 +17,7 @@ const TIMES: [&str; 4] = ["@timestamp", "_time", "time", "timestamp"];
 /// could otherwise ask for any number of long names.
 const LONGEST_NAME: usize = 1024;
 
-/// What a bulk request holds, and what is answered to each of its documents.
+/// The content of a bulk request, with an answer to each of its documents.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     pub(crate) decoded: Decoded,
@@ -73,7 +73,7 @@ pub(crate) fn lines(payload: &[u8], time: Option<&str>, now: i64) -> Result<Deco
 /// A document, with what is known of it besides.
 type Document = (Vec<(&'static str, String)>, Map<String, Json>);
 
-/// How the values of documents become columns.
+/// The way in which the values of documents become columns.
 enum Shape {
     /// Each as it is, but for numbers in these columns, some of which have a fraction.
     Typed(BTreeSet<String>),

@@ -12,7 +12,7 @@ use super::protobuf::{Refused, Wire, fields};
 /// Lists in lists of an attribute's value that are followed.
 const DEPTH: u32 = 8;
 
-/// What is exported.
+/// The kind of telemetry in an export request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     Metrics,

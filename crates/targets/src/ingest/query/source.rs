@@ -1,4 +1,4 @@
-//! What a query reads: the chunks that were visible when it began.
+//! Data of a query: the chunks that were visible when it began.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

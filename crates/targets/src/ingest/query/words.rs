@@ -43,13 +43,13 @@ pub(crate) struct Words {
     tokens: Vec<String>,
     /// The first word of each statement.
     first: Vec<String>,
-    /// Whether there is a key word that changes something, wherever it stands.
+    /// `true` if a key word that changes something is anywhere in the text.
     changes: bool,
     /// Where unquoted names stand that a point follows.
     qualifiers: Vec<Range<usize>>,
 }
 
-/// What a text asks for.
+/// The statements in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Statements {
     One,
@@ -115,7 +115,7 @@ impl Words {
         found
     }
 
-    /// Whether there is this word, in any case of letters.
+    /// Returns `true` if this word is there, in any case of letters.
     pub(crate) fn names(&self, name: &str) -> bool {
         self.tokens.iter().any(|word| word.eq_ignore_ascii_case(name))
     }
@@ -178,8 +178,7 @@ impl Words {
         Some((database, measurement, numbers.try_into().ok()?))
     }
 
-    /// Whether something is added to a time as if that were a number. SQLite takes it for one, and finds
-    /// nothing.
+    /// Returns `true` if a number is added to a time. SQLite takes the time for a number, and finds nothing.
     pub(crate) fn adds_to_a_time(&self) -> bool {
         self.tokens
             .windows(2)

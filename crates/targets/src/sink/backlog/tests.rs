@@ -18,7 +18,7 @@ use crate::sink::truth::{Sheet, TruthRow};
 
 const CONN: ConnId = ConnId::new(0, 1);
 const BODY: usize = 4 << 20;
-/// What may be unsent: the bound, the turn that crosses it, and the heads of frames and records.
+/// Upper bound of unsent bytes: the limit, the turn that crosses it, and the heads of frames and records.
 const BOUND: usize = UNSENT_BYTES + TURN_PIECES * PIECE_BYTES + 8 * 1024;
 
 /// One connection, and a kernel that takes as much as it is told.
@@ -26,7 +26,7 @@ const BOUND: usize = UNSENT_BYTES + TURN_PIECES * PIECE_BYTES + 8 * 1024;
 struct Kernel {
     time: Nanos,
     events: VecDeque<Event>,
-    /// What came and was not read.
+    /// Bytes received and not read yet.
     came: Vec<u8>,
     outbox: Vec<u8>,
     /// Most bytes that were ever unsent.

@@ -1,4 +1,4 @@
-//! What a request asks of a replica.
+//! Requests to a replica.
 
 use plimsoll_ic::envelope::{Content, Paths};
 use plimsoll_ic::{Envelope, Kind, Principal, RequestId, Undecodable, expiry};
@@ -8,7 +8,7 @@ use super::Subnet;
 /// Calls whose fate one request may ask for.
 const MAX_ASKED: usize = 100;
 
-/// What a request asks for.
+/// A request to a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CanisterRequest {
     Status,
@@ -18,7 +18,7 @@ pub(crate) enum CanisterRequest {
         /// The client waits for the certificate, and need not ask for it.
         synchronous: bool,
     },
-    /// What became of one call, as clients ask who wait for it.
+    /// A question for the outcome of one call, from a client that waits for it.
     Fate(RequestId),
     State(Shown),
     /// It is refused with 400 and this text.
@@ -26,10 +26,10 @@ pub(crate) enum CanisterRequest {
     Nowhere,
 }
 
-/// What a certificate shows beside the time.
+/// The parts of a certificate beside the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
-    /// What became of these calls.
+    /// Outcomes of these calls.
     pub(crate) calls: Vec<RequestId>,
     /// The controllers and the module of these canisters.
     pub(crate) canisters: Vec<Principal>,
@@ -46,7 +46,7 @@ pub(crate) struct Call {
     pub(crate) arg: Box<[u8]>,
 }
 
-/// What an address is for.
+/// The purpose of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Endpoint {
     Query,
@@ -55,7 +55,7 @@ enum Endpoint {
 }
 
 impl CanisterRequest {
-    /// What `method` on `path` with this body asks for, at `now_ns` since 1970.
+    /// Reads the request of `method` on `path` with this body, at `now_ns` since 1970.
     pub(crate) fn read(subnet: &Subnet, method: &[u8], path: &[u8], body: &[u8], now_ns: u64) -> Self {
         if path == b"/api/v2/status" {
             return if matches!(method, b"GET" | b"HEAD") { Self::Status } else { Self::Nowhere };
@@ -103,7 +103,8 @@ impl CanisterRequest {
         }
     }
 
-    /// What these paths are about. Of what the subnet does not have, the certificate shows the absence.
+    /// Collects the calls, canisters and subnet that these paths ask about. The certificate shows the absence
+    /// of whatever the subnet does not have.
     fn state(paths: &Paths<'_>) -> Result<Result<Self, String>, Undecodable> {
         let (mut shown, mut others, mut too_many) = (Shown::default(), false, false);
         paths.each(|path| match path {

@@ -9,7 +9,7 @@ use plimsoll_ic::witness::Outcome;
 /// Parts with a lock each, so that threads seldom wait for each other.
 const SHARDS: usize = 16;
 
-/// What came of calls, by their ids; of so many calls that the oldest are forgotten.
+/// Outcomes of calls, by their ids. Beyond a limit the oldest are forgotten.
 #[derive(Debug)]
 pub(crate) struct Calls {
     shards: [Mutex<Shard>; SHARDS],
@@ -60,7 +60,7 @@ impl Calls {
         })
     }
 
-    /// What is known of a call at `now_ns`.
+    /// Returns the outcome of a call as it is known at `now_ns`.
     pub(crate) fn status(&self, id: &RequestId, now_ns: u64) -> Outcome {
         self.with(id, |shard| match shard.kept.get(id) {
             Some(kept) if kept.ready_ns <= now_ns => kept.outcome.clone(),

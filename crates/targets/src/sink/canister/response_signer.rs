@@ -26,7 +26,7 @@ const MOST_GARBAGE: u64 = 64;
 /// about 0.14 ms, and then answered one by one.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseSigner {
-    /// What is due.
+    /// Replies that are due.
     pub(crate) gathered: Vec<PendingReply>,
     round: Option<Round>,
     /// The calls of the round that were rejected.
@@ -151,13 +151,13 @@ fn show<'a>(round: Option<&Round>, id: &RequestId, certificate: &'a mut Vec<u8>)
     certificate
 }
 
-/// Whether the client of an update gets the certificate at once.
+/// Returns `true` if the client of an update gets the certificate at once.
 fn is_synchronous(subnet: &Subnet, asked: bool, seed: u64, number: u64) -> bool {
     let share = subnet.options.accepted;
     asked && (share == 0.0 || Random::new(seed ^ ACCEPTED, number).unit() >= share)
 }
 
-/// Whether a call is for a canister that is not there, so that no subnet carries it out.
+/// Returns `true` if a call is for a canister that is not there, so that no subnet carries it out.
 fn is_refused(subnet: &Subnet, call: &Call) -> bool {
     subnet.options.id.is_some_and(|known| known != call.canister)
 }

@@ -1,4 +1,4 @@
-//! What the server sends besides responses. Sections are those of RFC 9113.
+//! Handling of the server's frames other than responses. Sections are those of RFC 9113.
 
 use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::flow::Overflow;

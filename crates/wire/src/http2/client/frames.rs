@@ -1,4 +1,4 @@
-//! What the server sends, frame by frame: its responses. Sections are those of RFC 9113.
+//! Handling of the server's frames, one by one: its responses. Sections are those of RFC 9113.
 
 use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::frame::{
@@ -15,7 +15,7 @@ use super::{Client, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, QUOTED_FROM, Stream
 pub(super) struct Sinks<'s> {
     pub(super) out: &'s mut Vec<u8>,
     pub(super) events: &'s mut Vec<Event>,
-    /// Whether content of a response is wanted that nobody had asked for.
+    /// Set if content of a response is to be quoted although its request did not ask for it.
     quotes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the header block of a response head says.
+//! Decoding of the header block of a response head.
 
 use crate::http2::fields::{check_field, content_length};
 use crate::http2::heads::{HeadFault, decode};
@@ -7,7 +7,7 @@ use crate::http2::{ConnectionError, FieldLimits};
 
 use super::captured::CapturedFields;
 
-/// What a valid response head says.
+/// A valid response head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseHead {
     /// From 100 to 999, but never 101.
@@ -31,7 +31,7 @@ pub(super) fn decode_head(
 struct HeadReader<'c> {
     status: Option<u16>,
     content_length: Option<u64>,
-    /// Whether a field that is no pseudo-header field came.
+    /// Set once a field came that is no pseudo-header field.
     regular: bool,
     fault: Option<&'static str>,
     captured: Option<&'c mut CapturedFields>,

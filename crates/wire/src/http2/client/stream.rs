@@ -1,4 +1,4 @@
-//! What is known of one open stream.
+//! State of one open stream.
 
 use crate::http2::flow::Flow;
 use crate::http2::frame::HEAD_BYTES;
@@ -10,11 +10,11 @@ use super::{Response, Submit};
 /// No length is expected of the content.
 const ANY_LENGTH: u64 = u64::MAX;
 
-/// What is kept of the content of a response.
+/// The part of a response's content that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retention {
     Nothing,
-    /// Its begin: it is no success.
+    /// The beginning only, for a response that is no success.
     Quote,
     Whole,
 }
@@ -29,7 +29,7 @@ pub(super) struct Stream {
     pub(super) wire_bytes: u64,
     /// Content that came or is announced by a DATA frame that is coming.
     pub(super) body_bytes: u64,
-    /// What `body_bytes` has to be in the end, or [`ANY_LENGTH`].
+    /// Final value that `body_bytes` must reach, or [`ANY_LENGTH`].
     pub(super) expected_bytes: u64,
     pub(super) head_bytes: u32,
     pub(super) interim: u32,
@@ -38,7 +38,7 @@ pub(super) struct Stream {
     pub(super) head_request: bool,
     pub(super) capture: bool,
     pub(super) keeps: Retention,
-    /// Whether a HEADERS frame came.
+    /// Set once a HEADERS frame came.
     pub(super) began: bool,
 }
 
@@ -61,7 +61,7 @@ impl Stream {
         }
     }
 
-    /// A request is made in this slot, which is vacant.
+    /// Begins a request in this slot, which is vacant.
     #[inline]
     pub(super) fn open(&mut self, id: u32, peer: &PeerSettings, window: u32, spec: &Submit<'_>) {
         self.flow.open(id, peer);
@@ -84,13 +84,13 @@ impl Stream {
         self.flow.stream
     }
 
-    /// Whether the final head came.
+    /// Returns `true` once the final head came.
     #[inline]
     pub(super) fn has_head(&self) -> bool {
         self.status != 0
     }
 
-    /// The final head came.
+    /// Takes in the final head.
     #[inline]
     pub(super) fn take_head(&mut self, status: u16, content_length: Option<u64>, head_bytes: usize) {
         self.status = status;
@@ -100,13 +100,13 @@ impl Stream {
         self.expected_bytes = if no_content { 0 } else { content_length.unwrap_or(ANY_LENGTH) };
     }
 
-    /// A frame with so many bytes of payload belongs to the response.
+    /// Counts a frame of the response with `length` bytes of payload.
     #[inline]
     pub(super) fn count_frame(&mut self, length: u32) {
         self.wire_bytes += HEAD_BYTES as u64 + u64::from(length);
     }
 
-    /// Whether the content has the length that the head announced.
+    /// Returns `true` if the content has the length that the head announced.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         self.expected_bytes == ANY_LENGTH || self.body_bytes == self.expected_bytes

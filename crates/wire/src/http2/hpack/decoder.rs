@@ -14,7 +14,7 @@ pub(crate) const INITIAL_TABLE_SIZE: u32 = 4096;
 /// its memory for the rest of the connection. 16 KiB holds any header that a server sends regularly.
 const SCRATCH_KEPT: usize = 16 * 1024;
 
-/// What the fields of one block may be.
+/// Limits for the fields of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLimits {
     /// The most bytes of all fields together: name, value and 32 for each (RFC 9113 section 6.5.2,
@@ -41,7 +41,7 @@ pub struct Decoder {
     table: DynamicTable,
     /// The largest size that an update may set.
     table_limit: u32,
-    /// What was advertised.
+    /// The advertised size of the table.
     advertised: u32,
     /// Strings of a field that are Huffman-coded are decoded here. Its length is the room that there is.
     scratch: Vec<u8>,
@@ -67,8 +67,8 @@ impl Decoder {
         self.table_limit = self.advertised;
     }
 
-    /// Grows whenever the dynamic table changes: a block that did not change it means the same again as long
-    /// as this is the same.
+    /// Returns a number that grows whenever the dynamic table changes. As long as it is the same, a block
+    /// that did not change the table means the same again.
     #[inline]
     pub fn epoch(&self) -> u64 {
         self.table.changes()
@@ -228,20 +228,20 @@ struct Literal<'b> {
 
 #[derive(Clone, Copy, Debug)]
 enum Name<'b> {
-    /// That of the field with this index, which need not exist.
+    /// The name of the field with this index, which need not exist.
     Index(u32),
     Literal(Text<'b>),
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Text<'b> {
-    /// As it stands in the block.
+    /// Bytes as they are in the block.
     Plain(&'b [u8]),
     /// A range of the scratch buffer.
     Decoded { from: usize, to: usize },
 }
 
-/// What is left of the limits.
+/// The unused part of the limits.
 struct Allowance {
     list_bytes: u64,
     fields: u32,
@@ -254,7 +254,8 @@ impl Allowance {
         Self { list_bytes: u64::from(limits.list_bytes), fields: limits.fields, exceeded: false }
     }
 
-    /// Whether one more field is within the limits. After the first that is not none is.
+    /// Counts one more field. Returns `true` if it is within the limits; `false` for every field after the
+    /// first one that is not.
     #[inline]
     fn admits(&mut self, name: &[u8], value: &[u8]) -> bool {
         let size = (name.len() + value.len()) as u64 + u64::from(ENTRY_OVERHEAD);

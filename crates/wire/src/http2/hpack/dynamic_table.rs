@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// What an entry costs beside its name and value (section 4.1), in bytes.
+/// Size of an entry beside its name and value (section 4.1), in bytes.
 pub(crate) const ENTRY_OVERHEAD: u32 = 32;
 
 /// The entries of one connection, in the order of their insertion.
@@ -22,9 +22,9 @@ pub(super) struct DynamicTable {
     entries: VecDeque<Entry>,
     /// The sum of the entries' sizes (section 4.1).
     size: u32,
-    /// What `size` may not exceed.
+    /// Limit of `size`.
     max_size: u32,
-    /// How often the content or the largest size changed.
+    /// Number of changes of the content or of the largest size.
     changes: u64,
 }
 
@@ -42,11 +42,11 @@ impl Entry {
     }
 }
 
-/// The name of an entry to be.
+/// The name of a new entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EntryName<'a> {
     Bytes(&'a [u8]),
-    /// That of the entry with this place, see [`DynamicTable::get`].
+    /// The name of the entry at this place, see [`DynamicTable::get`].
     OfEntry(u32),
 }
 
@@ -55,7 +55,7 @@ impl DynamicTable {
         Self { bytes: Vec::new(), base: 0, entries: VecDeque::new(), size: 0, max_size, changes: 0 }
     }
 
-    /// Grows with every change.
+    /// Returns a number that grows with every change.
     #[inline]
     pub(super) fn changes(&self) -> u64 {
         self.changes

@@ -4,8 +4,8 @@ use super::huffman;
 use super::integer::put_integer;
 use super::static_table::find_name;
 
-/// How a literal field is represented (RFC 7541 section 6.2): the bits in front of the index of its name, and
-/// how many bits that leaves.
+/// The representation of a literal field (RFC 7541 section 6.2): the bits in front of the index of its name,
+/// and the number of bits left for that index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Representation {
     first: u8,
@@ -21,8 +21,8 @@ impl Representation {
     pub(crate) const NEVER_INDEXED: Self = Self { first: 0x10, prefix_bits: 4 };
 }
 
-/// Appends a string: Huffman-coded if that makes it shorter, else as it is (RFC 7541 section 5.2). It looks
-/// at each byte twice, so it is meant for what is encoded once.
+/// Appends a string: Huffman-coded if that makes it shorter, else as it is (RFC 7541 section 5.2). It reads
+/// each byte twice, so it is meant for strings that are encoded once.
 pub fn put_string(out: &mut Vec<u8>, bytes: &[u8]) {
     let coded = huffman::encoded_len(bytes);
     if coded < bytes.len() {

@@ -1,4 +1,4 @@
-//! What can be wrong with a header block.
+//! Errors in a header block.
 
 use std::fmt;
 
@@ -25,7 +25,8 @@ pub enum HpackError {
 }
 
 impl HpackError {
-    /// Whether the connection has to end: the dynamic table is not what the peer's encoder thinks it is.
+    /// Returns `true` if the connection has to end: the dynamic table no longer matches that of the peer's
+    /// encoder.
     pub const fn is_fatal(self) -> bool {
         !matches!(self, Self::ListTooLarge)
     }

@@ -7,9 +7,9 @@
 /// Bits that one step of the decoder looks at. Two of the usual symbols (5 to 7 bits) fit more often than
 /// not, and the table (16 KiB) still leaves most of a first-level cache to others.
 const STEP_BITS: u32 = 12;
-/// The longest code: that of EOS and of three symbols.
+/// Length of the longest code, in bits: that of EOS and of three symbols.
 const LONGEST: u32 = 30;
-/// The shortest code.
+/// Length of the shortest code, in bits.
 const SHORTEST: usize = 5;
 
 /// Lengths of the codes of the symbols 0 to 255, in bits. The symbol 256, EOS, has the last code of 30 bits.
@@ -91,14 +91,14 @@ const fn codes() -> [u32; 256] {
     codes
 }
 
-/// What the decoder does when these are the next [`STEP_BITS`] bits.
+/// The decoder's action for one value of the next [`STEP_BITS`] bits.
 #[derive(Clone, Copy)]
 struct Step {
     /// The one or two symbols whose codes are whole within the bits, the first in the lower byte.
     symbols: u16,
-    /// How many symbols these are; 0 if the first code is longer.
+    /// Number of symbols; 0 if the first code is longer.
     count: u8,
-    /// Bits that they take.
+    /// Bits that the symbols take.
     bits: u8,
 }
 
@@ -218,7 +218,7 @@ fn long_code(window: u64) -> Option<(u8, u32)> {
     })
 }
 
-/// How many bytes `text` takes encoded.
+/// Returns the number of bytes that `text` takes encoded.
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     let bits: u64 = text.iter().map(|&byte| u64::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8) as usize

@@ -1,6 +1,6 @@
 //! The static table (RFC 7541 Appendix A).
 
-/// How many entries the static table has; the dynamic table's indices begin after them.
+/// Number of entries of the static table; the dynamic table's indices begin after them.
 pub(crate) const STATIC_ENTRIES: u32 = 61;
 
 /// The entries 1 to 61, at 0 to 60.

@@ -1,4 +1,4 @@
-//! What the client sends, frame by frame. Sections are those of RFC 9113.
+//! Handling of the client's frames, one by one. Sections are those of RFC 9113.
 
 use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::frame::{
@@ -404,7 +404,7 @@ impl Server {
     }
 }
 
-/// What a request says, with its text appended to `text`.
+/// Builds the request of a head, and appends its text to `text`.
 #[inline]
 fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8>) -> Request {
     let at = text.len();

@@ -1,4 +1,4 @@
-//! Request heads: what their header blocks say.
+//! Request heads: decoding and checking their header blocks.
 
 use crate::http2::fields::{check_field, check_value, content_length};
 use crate::http2::heads::{HeadFault, decode};
@@ -13,10 +13,10 @@ const ID_HEADER: &[u8] = b"x-plimsoll-id";
 /// Text beyond this is not kept in a place that will be used again.
 const TEXT_KEPT: usize = 4096;
 
-/// What a valid request head says.
+/// A valid request head.
 #[derive(Debug, Default)]
 pub(super) struct RequestHead {
-    /// What the spans refer to, and nothing else.
+    /// The text that the spans refer to, and nothing else.
     pub(super) text: Vec<u8>,
     pub(super) method: Span,
     pub(super) path: Span,
@@ -67,7 +67,7 @@ impl RequestHead {
 /// Reads heads. One per connection, for its buffers.
 #[derive(Debug, Default)]
 pub(super) struct HeadReader {
-    /// What the last block said.
+    /// The head of the last block.
     pub(super) head: RequestHead,
     authority: Vec<u8>,
     host: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What is known of one open stream.
+//! State of one open stream.
 
 use crate::http2::flow::Flow;
 use crate::http2::window::ReceiveWindow;
@@ -6,14 +6,14 @@ use crate::http2::window::ReceiveWindow;
 /// One request and as much of its reply as has been given.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The reply on its way out, and which stream this is.
+    /// The outgoing reply, with the identifier of the stream.
     pub(super) flow: Flow,
     pub(super) receive_window: ReceiveWindow,
     pub(super) state: State,
     pub(super) head_request: bool,
     /// Content that came or is announced by a DATA frame that is coming.
     pub(super) body_bytes: u64,
-    /// What `body_bytes` has to be in the end, or [`ANY_LENGTH`].
+    /// Final value that `body_bytes` must reach, or [`ANY_LENGTH`].
     pub(super) expected_bytes: u64,
     /// The number of the call of `receive` in which the request became whole, modulo 2^32.
     pub(super) whole_at: u32,
@@ -22,7 +22,7 @@ pub(super) struct Stream {
 /// No length is expected of the content.
 pub(super) const ANY_LENGTH: u64 = u64::MAX;
 
-/// How far a stream is.
+/// The progress of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Content or trailers of the request are still to come.
@@ -47,7 +47,7 @@ impl Stream {
         }
     }
 
-    /// Whether the content has the length that the head announced.
+    /// Returns `true` if the content has the length that the head announced.
     pub(super) fn is_whole(&self) -> bool {
         self.expected_bytes == ANY_LENGTH || self.body_bytes == self.expected_bytes
     }
