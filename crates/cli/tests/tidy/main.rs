@@ -9,6 +9,7 @@ mod limits;
 mod sources;
 mod supply;
 mod tokens;
+mod voice;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,14 @@ fn sources_keep_the_rules() {
     let files = sources::read_all(&root());
     assert!(files.len() > 30, "only {} files were found", files.len());
     assert_tidy(files.iter().flat_map(sources::complaints).collect());
+}
+
+#[test]
+fn doc_comments_are_noun_phrases_and_verbs() {
+    let files = sources::read_all(&root());
+    let openings: Vec<_> = files.iter().flat_map(|file| voice::openings(&file.text)).collect();
+    assert!(openings.len() > 10_000, "only {} doc comments were found", openings.len());
+    assert_tidy(voice::complaints(&openings));
 }
 
 #[test]
