@@ -2,7 +2,6 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_plan::Problem;
-use plimsoll_schedule::parse_count;
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::cache::{Api, CacheLoad, KeyPattern, Mix, Preset, Size, Targets};
 
@@ -102,7 +101,7 @@ impl CacheArgs {
         let args = &self.workload;
         let default = CacheLoad::default();
         let mut size = args.preset.map_or(default.size, Preset::size);
-        let iterations = self.run.plan.load.iterations.as_deref().and_then(|text| parse_count(text).ok());
+        let iterations = self.run.plan.iterations();
         size = Size { iterations: args.requests.or(iterations).or(size.iterations), ..size };
         // Whoever says how long means that alone.
         if self.run.plan.has_duration() {

@@ -9,8 +9,8 @@ use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, cloc
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
 use plimsoll_plan::{
-    BackendChoice, Command, Disk, Plan, PlanPatch, Problem, Protocol, RawValue, ScriptHost, ScriptPatch,
-    Switch, parse_backend,
+    BackendChoice, Command, Disk, Plan, PlanPatch, Problem, Protocol, RawValue, ScriptHost, Switch,
+    parse_backend,
 };
 use plimsoll_report::calibration::WARNING_SHARE;
 use plimsoll_report::{
@@ -302,7 +302,7 @@ impl Kind {
         let flags = PlanPatch {
             urls: if self.script { Vec::new() } else { vec![RawValue::new("URL", url)] },
             connections: given("--connections", self.connections.to_string()),
-            streams: if self.http2 {
+            max_concurrent_streams: if self.http2 {
                 vec![RawValue::new("--streams", STREAMS.to_string())]
             } else {
                 Vec::new()
@@ -311,10 +311,7 @@ impl Kind {
             insecure: on("--insecure", self.tls),
             body: (self.request_bytes > 0)
                 .then(|| RawValue::new("--body", "x".repeat(self.request_bytes as usize))),
-            script: ScriptPatch {
-                host: Some(ScriptHost(Arc::new(Terminal { quiet: true }))),
-                ..ScriptPatch::default()
-            },
+            script_host: Some(ScriptHost(Arc::new(Terminal { quiet: true }))),
             backend: given("--backend", backend_name(backend).to_owned()),
             default_seed: surroundings.seed,
             ..PlanPatch::default()

@@ -18,7 +18,7 @@ const SECONDS: f64 = 10.0;
 #[derive(Debug, Args)]
 // The short names are those that the Internet Computer's generator has.
 #[command(mut_arg("iterations", |arg| arg.short(None)))]
-#[command(mut_arg("streams", |arg| arg.short(None)))]
+#[command(mut_arg("max_concurrent_streams", |arg| arg.short(None)))]
 #[command(mut_arg("rate", |arg| arg.short('r').help("Calls per second, fractions allowed")))]
 #[command(mut_arg("prometheus", |arg| arg.short('p')))]
 pub(crate) struct CanisterArgs {

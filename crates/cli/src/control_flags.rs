@@ -7,43 +7,23 @@ use clap::Args;
 use plimsoll_core::Rate;
 use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::parse_rate;
-use serde_json::Value;
+
+use crate::setting_args::{OfControl, SettingArgs};
 
 /// The flags, as they were given.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Control")]
 pub(crate) struct ControlArgs {
-    /// Take the rate from the first line of a file whenever it changes: 5k/s, pause, resume
-    ///
-    /// It is counted as --rate is. In a run with `rps`, or with --rps, it is that of every connection, in
-    /// requests.
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
-    rate_file: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingArgs<OfControl>,
     /// `true` if the run's rate is that of every connection.
     #[arg(skip)]
     per_connection: bool,
-    /// Serve statistics and control by HTTP at this address, such as 127.0.0.1:0
-    ///
-    /// GET /stat tells the latest figures. POST /rate sets the rate of all iterations per second, by a body
-    /// such as 5k/s or {"rate":"5k/s"}; POST /pause, /resume and /stop do what they say; without a token they
-    /// bear the field `x-plimsoll-control: 1`, which no web page can send. POST /config?rps=100 sets requests
-    /// per second on every connection. The address with its port is on stderr.
-    #[arg(long, value_name = "ADDR", hide_short_help = true)]
-    control: Option<String>,
     /// Token that requests to --control have to bear, or @file
     ///
     /// They send `Authorization: Bearer TOKEN`. It is required for addresses other than those of loopback.
     #[arg(long, value_name = "TOKEN", hide_short_help = true)]
     control_token: Option<String>,
-    /// Let GET /config?rps=100 change the rate at --control, too, as h2loadrunner does
-    ///
-    /// A GET without a token is what a web page in somebody's browser can send as well; those that browsers
-    /// mark as such are refused.
-    #[arg(long, hide_short_help = true)]
-    control_h2loadrunner: bool,
-    /// Highest rate that may be set while the run goes on [default: ten times the highest planned]
-    #[arg(long, value_name = "RATE", hide_short_help = true, allow_negative_numbers = true)]
-    max_rate: Option<String>,
     /// Do not listen to keys on the terminal: + and - for the rate, p to pause, q to stop
     #[arg(long, hide_short_help = true)]
     no_keys: bool,
@@ -77,13 +57,9 @@ pub(crate) struct ControlSpec {
 }
 
 impl ControlArgs {
-    /// The flags that a plan can express, by the names of its settings.
-    pub(crate) fn settings(&self) -> Vec<(&'static str, Value)> {
-        let rate_file = self.rate_file.as_ref().map(|file| ("rate_file", file.display().to_string().into()));
-        let control = self.control.clone().map(|address| ("control", address.into()));
-        let h2loadrunner = self.control_h2loadrunner.then(|| ("control_h2loadrunner", true.into()));
-        let max_rate = self.max_rate.clone().map(|rate| ("max_rate", rate.into()));
-        rate_file.into_iter().chain(control).chain(h2loadrunner).chain(max_rate).collect()
+    /// The flags that a plan can express.
+    pub(crate) fn settings(&self) -> &SettingArgs<OfControl> {
+        &self.settings
     }
 
     /// Returns true if a flag was given that no plan can express.
@@ -93,18 +69,12 @@ impl ControlArgs {
 
     /// The same, with what a plan file asks for where nothing was typed.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
-        let given = |given: fn(&PlanPatch) -> &Option<RawValue>| {
-            patch.and_then(|patch| given(patch).as_ref()).map(|given| given.text.clone())
-        };
-        Self {
-            rate_file: self.rate_file.clone().or_else(|| given(|patch| &patch.rate_file).map(PathBuf::from)),
-            control: self.control.clone().or_else(|| given(|patch| &patch.control)),
-            control_h2loadrunner: self.control_h2loadrunner
-                || patch.is_some_and(|patch| patch.control_h2loadrunner.is_on()),
-            max_rate: self.max_rate.clone().or_else(|| given(|patch| &patch.max_rate)),
-            per_connection: patch.is_some_and(|patch| patch.rps.is_some()),
-            ..self.clone()
+        let mut settings = self.settings.clone();
+        if let Some(patch) = patch {
+            settings.fill_from(patch);
         }
+        let per_connection = patch.is_some_and(|patch| patch.rps.is_some());
+        Self { settings, per_connection, ..self.clone() }
     }
 
     /// Reads the flags.
@@ -114,7 +84,10 @@ impl ControlArgs {
     pub(crate) fn to_spec(&self) -> Result<ControlSpec, Problems> {
         let mut problems = Problems::default();
         let mut note = |problem| problems.push(problem);
-        let listen = self.control.as_deref().and_then(|text| match address(text) {
+        let settings = &self.settings.patch;
+        let text = |given: &Option<RawValue>| given.as_ref().map(|given| given.text.clone());
+        let h2loadrunner = settings.control_h2loadrunner.is_on();
+        let listen = text(&settings.control).and_then(|text| match address(&text) {
             Some(address) => Some(address),
             None => {
                 let message = format!("--control: `{}` is not an address and a port", text.escape_debug());
@@ -129,22 +102,22 @@ impl ControlArgs {
                 None
             }
         });
-        if self.control.is_none() && self.control_token.is_some() {
+        if settings.control.is_none() && self.control_token.is_some() {
             let message = "--control-token has no effect without --control";
             note(Problem::new(message).with_hint("add --control 127.0.0.1:0"));
         }
-        if self.control.is_none() && self.control_h2loadrunner {
+        if settings.control.is_none() && h2loadrunner {
             let message = "--control-h2loadrunner has no effect without --control";
             note(Problem::new(message).with_hint("add --control 127.0.0.1:8888, where h2loadrunner listens"));
         }
-        let max_rate = self.max_rate.as_deref().and_then(|text| match parse_rate(text) {
+        let max_rate = text(&settings.max_rate).and_then(|text| match parse_rate(&text) {
             Ok(rate) => Some(rate),
             Err(error) => {
                 note(Problem::new(format!("--max-rate: {error}")));
                 None
             }
         });
-        if max_rate.is_some() && self.no_keys && self.control.is_none() && self.rate_file.is_none() {
+        if max_rate.is_some() && self.no_keys && settings.control.is_none() && settings.rate_file.is_none() {
             let message = "--max-rate has no effect where nothing can set the rate";
             note(Problem::new(message).with_hint("add --control 127.0.0.1:0, or leave out --no-keys"));
         }
@@ -158,11 +131,11 @@ impl ControlArgs {
             return Err(problems);
         }
         Ok(ControlSpec {
-            rate_file: self.rate_file.clone(),
+            rate_file: text(&settings.rate_file).map(PathBuf::from),
             per_connection: self.per_connection,
             listen,
             token,
-            h2loadrunner: self.control_h2loadrunner,
+            h2loadrunner,
             max_rate,
             keys: !self.no_keys,
             screen: !self.no_tui,
@@ -198,12 +171,20 @@ fn token(text: &str) -> Result<String, Problem> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_plan::Switch;
+
     use super::*;
 
+    fn of(patch: PlanPatch) -> ControlArgs {
+        ControlArgs { settings: patch.into(), ..ControlArgs::default() }
+    }
+
     fn spec(control: Option<&str>, token: Option<&str>) -> Result<ControlSpec, Vec<String>> {
-        let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-        let args =
-            ControlArgs { control: owned(control), control_token: owned(token), ..ControlArgs::default() };
+        let control = control.map(|text| RawValue::new("--control", text));
+        let args = ControlArgs {
+            control_token: token.map(ToOwned::to_owned),
+            ..of(PlanPatch { control, ..PlanPatch::default() })
+        };
         args.to_spec().map_err(|problems| problems.iter().map(|problem| problem.message.clone()).collect())
     }
 
@@ -234,16 +215,19 @@ mod tests {
             let problems = args.to_spec().expect_err("it has no effect");
             problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
         };
-        let found = problems(ControlArgs { control_h2loadrunner: true, ..ControlArgs::default() });
+        let found =
+            problems(of(PlanPatch { control_h2loadrunner: Switch::on("flag"), ..PlanPatch::default() }));
         assert_eq!(found, ["--control-h2loadrunner has no effect without --control"]);
-        let max_rate = Some("5k".to_owned());
-        let args = ControlArgs { max_rate: max_rate.clone(), no_keys: true, ..ControlArgs::default() };
+        let max_rate = |text: &str| {
+            let max_rate = Some(RawValue::new("--max-rate", text));
+            of(PlanPatch { max_rate, ..PlanPatch::default() })
+        };
+        let args = ControlArgs { no_keys: true, ..max_rate("5k") };
         assert_eq!(problems(args), ["--max-rate has no effect where nothing can set the rate"]);
-        let spec = ControlArgs { max_rate, ..ControlArgs::default() }.to_spec().unwrap();
+        let spec = max_rate("5k").to_spec().unwrap();
         assert_eq!(spec.max_rate, Some(Rate::per_second(5_000)));
         for wrong in ["fast", "0", "-5"] {
-            let args = ControlArgs { max_rate: Some(wrong.to_owned()), ..ControlArgs::default() };
-            assert!(problems(args)[0].starts_with("--max-rate: "), "{wrong}");
+            assert!(problems(max_rate(wrong))[0].starts_with("--max-rate: "), "{wrong}");
         }
     }
 

@@ -348,7 +348,7 @@ fn trimmed(rate: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_plan::{CrudPatch, Disk, PlanPatch, RawValue, Switch};
+    use plimsoll_plan::{Disk, PlanPatch, RawValue, Switch};
 
     use super::*;
 
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!((&*lines, depth), (&[expected.to_owned()][..], 3));
 
         let (lines, depth) = described(|patch| {
-            (patch.http2, patch.streams) = (Switch::on("flag"), vec![given("8")]);
+            (patch.http2, patch.max_concurrent_streams) = (Switch::on("flag"), vec![given("8")]);
             patch.connection_rate = Some(given("0.5"));
         });
         let first = "closed: 4 connections × 8 streams, HTTP/2, 1 thread, for 5s";
@@ -384,7 +384,7 @@ mod tests {
         let (lines, _) = described(|patch| {
             patch.urls.push(given("http://a.test/"));
             patch.alpn = Some(given("h2,http/1.1"));
-            patch.crud.delete_method = Some(given("DELETE"));
+            patch.crud_delete_method = Some(given("DELETE"));
         });
         assert_eq!(
             lines,
@@ -397,8 +397,8 @@ mod tests {
     fn a_rate_of_several_steps_is_shown_in_requests_too() {
         let given = |text: &str| Some(RawValue::new("flag", text));
         let crud = |patch: &mut PlanPatch| {
-            patch.crud.update_method = given("PATCH");
-            patch.crud.delete_method = given("DELETE");
+            patch.crud_update_method = given("PATCH");
+            patch.crud_delete_method = given("DELETE");
         };
         let (lines, _) = described(|patch| {
             crud(patch);
@@ -438,12 +438,9 @@ mod tests {
             .map(given)
             .to_vec(),
             insecure: Switch::on("flag"),
-            crud: CrudPatch {
-                update_method: Some(given("PATCH")),
-                variable_name: Some(given("ID")),
-                variable_end: Some(given("10")),
-                ..CrudPatch::default()
-            },
+            crud_update_method: Some(given("PATCH")),
+            crud_request_variable_name: Some(given("ID")),
+            crud_request_variable_value_end: Some(given("10")),
             ..PlanPatch::default()
         };
         let targets = targets(&Plan::resolve(patch, &Disk).unwrap());

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_plan::document::{Field, Settings, StepSpec, Text};
-use plimsoll_plan::{Connections, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved};
+use plimsoll_plan::document::{Field, StepSpec, Text};
+use plimsoll_plan::{
+    Connections, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
+};
 use plimsoll_report::Style;
 use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_scenario::{AtEnd, Order, Per, Redaction, Rows, Share};
@@ -80,7 +82,11 @@ impl Explanation {
         }
         self.headline("settings");
         let mut rows: Vec<[String; 3]> = Vec::new();
-        for (name, values) in layered.patch.settings() {
+        for (setting, values) in layered.patch.settings() {
+            if setting.layers == SettingLayers::Flags {
+                continue;
+            }
+            let name = setting.name;
             if values.is_empty()
                 && let Some(value) = default_of(name, plan)
             {
@@ -90,8 +96,6 @@ impl Explanation {
                 rows.push([name.to_owned(), shown(name, given, &plan.redaction), origin(given, document)]);
             }
         }
-        let position = |row: &[String; 3]| Settings::NAMES.iter().position(|name| *name == row[0]);
-        rows.sort_by_key(position);
         self.table(&rows);
         let gone: Vec<[String; 3]> = (layered.gave_way.iter())
             .map(|gone| {

@@ -98,7 +98,7 @@ impl SweptSetting {
         let given = RawValue::new("--sweep", value);
         match self {
             Self::Connections => flags.connections = Some(given),
-            Self::Streams => flags.streams = vec![given],
+            Self::Streams => flags.max_concurrent_streams = vec![given],
             Self::Threads => flags.threads = Some(given),
             Self::Rate => flags.rate = Some(given),
         }

@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_workloads::ingest::DEFAULT_URL;
 
-use crate::flags::TlsArgs;
 use crate::saved_runs::instant;
+use crate::setting_args::{OfTls, SettingArgs};
 
 const ALPN_HELP: &str =
     "Offer these protocols, the preferred one first: h2, http/1.1 [default: http/1.1]; the server chooses";
@@ -18,7 +18,7 @@ pub(crate) struct IngestDemoArgs {
     #[command(flatten)]
     pub(crate) store: DemoStoreArgs,
     #[command(flatten)]
-    pub(crate) tls: TlsArgs,
+    pub(crate) tls: SettingArgs<OfTls>,
     #[command(flatten)]
     pub(crate) output: DemoOutputArgs,
 }
@@ -122,7 +122,7 @@ impl IngestDemoArgs {
     /// Returns the flags for reaching the store.
     pub(crate) fn to_patch(&self) -> PlanPatch {
         let bearer = self.store.token.as_deref().map(|token| RawValue::new("--token", token));
-        PlanPatch { bearer, ..self.tls.to_patch() }
+        PlanPatch { bearer, ..self.tls.patch.clone() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_plan::{Problem, Problems};
-use plimsoll_schedule::{parse_count, parse_rate};
+use plimsoll_schedule::parse_rate;
 use plimsoll_synth::{Compression, Format, Kind, Shape, Spec, TimeUnit, precision_in};
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::ingest::{DEFAULT_URL, IngestLoad, Preset, Stream, unified_rate};
@@ -321,7 +321,7 @@ impl IngestArgs {
         let load = IngestLoad {
             url: self.store.url.clone(),
             streams: kinds.iter().copied().map(stream).collect(),
-            batches: self.run.plan.load.iterations.as_deref().and_then(|text| parse_count(text).ok()),
+            batches: self.run.plan.iterations(),
             connections: self.store.workers.or(args.preset.map(|preset| preset.connections)),
             seconds: args.preset.filter(|_| !self.run.plan.has_end()).map(|preset| preset.seconds),
             thresholds: match (args.threshold_set, args.preset) {

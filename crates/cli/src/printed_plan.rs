@@ -7,7 +7,7 @@
 #[cfg(test)]
 use plimsoll_plan::Resolved;
 use plimsoll_plan::document::{Document, Source};
-use plimsoll_plan::{PlanPatch, Problem, Problems};
+use plimsoll_plan::{PlanPatch, Problem, Problems, SettingKind, SettingLayers};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::redaction::HIDDEN;
 use serde_json::{Value, json};
@@ -106,7 +106,11 @@ impl RunArgs {
 /// The settings that hold, as `run` has them. A value of the plan that was made is kept as it was written.
 fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
     let mut run = serde_json::Map::new();
-    for (name, values) in patch.settings() {
+    for (setting, values) in patch.settings() {
+        if setting.layers == SettingLayers::Flags {
+            continue;
+        }
+        let name = setting.name;
         let mut texts = Vec::new();
         for given in values {
             let header = given.text.split(':').next().unwrap_or_default().trim();
@@ -132,7 +136,7 @@ fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
             }
             _ => json!(text),
         };
-        let value = match (texts.as_slice(), LISTS.contains(&name)) {
+        let value = match (texts.as_slice(), setting.kind == SettingKind::List) {
             ([], _) => continue,
             (texts, true) => json!(texts),
             (["true"], _) => json!(true),
@@ -141,27 +145,16 @@ fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
         };
         run.insert(name.to_owned(), value);
     }
-    // Other names of one setting, which only flags have.
-    if let Some(limit) = &patch.stream_timeout {
-        run.insert("timeout".to_owned(), json!(limit.text));
-    }
     Value::Object(run)
 }
 
-/// Settings with several values.
-const LISTS: [&str; 5] = ["headers", "redact", "source_ip", "resolve", "connect_to"];
-
 /// The files that are written, and what steers the run: these flags are read where they are used.
 fn live(args: &RunArgs, run: &mut Value) {
-    let live = &args.live;
-    let files = [("stats", &live.stats), ("log", &live.log), ("failed", &live.failed)];
-    for (name, file) in files {
-        if let Some(file) = file {
-            run[name] = json!(file.display().to_string());
+    for (setting, values) in args.live.files.given().into_iter().chain(args.control.settings().given()) {
+        if let Some(last) = values.last() {
+            run[setting.name] =
+                if setting.kind == SettingKind::Switch { json!(true) } else { json!(last.text) };
         }
-    }
-    for (name, value) in args.control.settings() {
-        run[name] = value;
     }
 }
 
@@ -169,7 +162,7 @@ fn live(args: &RunArgs, run: &mut Value) {
 fn thresholds(patch: &PlanPatch, plan: &mut Value) {
     let mut all: Vec<Value> = patch.thresholds.iter().map(|given| json!(given.text)).collect();
     all.extend(plan["thresholds"].as_array().cloned().unwrap_or_default());
-    if patch.abort_on_fail {
+    if patch.abort_on_fail.is_on() {
         for threshold in &mut all {
             if threshold.is_string() {
                 *threshold = json!({ "that": threshold });

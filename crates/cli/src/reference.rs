@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory as _};
 use plimsoll_cluster::document::ClusterDocument;
-use plimsoll_plan::{Document, Problem};
+use plimsoll_plan::{Document, Problem, Setting};
 
 use crate::flags::{Cli, SchemaOf};
 use crate::{Exit, Failure, outputs, run};
@@ -146,11 +146,9 @@ fn environment() -> String {
         "\n## Settings\n\nEvery setting of a plan's `run` can be given by a variable, too. It goes above the plan file \
          and below flags.\nLists have one value per line.\n\n| variable | setting |\n|---|---|\n",
     );
-    let schema = Document::schema();
-    let settings = schema.pointer("/$defs/Settings/properties").and_then(|settings| settings.as_object());
-    for (name, setting) in settings.into_iter().flatten() {
-        let what = setting.get("description").and_then(|text| text.as_str()).unwrap_or_default();
-        page.push_str(&format!("| `PLIMSOLL_{}` | {} |\n", name.to_uppercase(), cell(what)));
+    for setting in Setting::of_plans() {
+        let summary = &setting.paragraphs()[0];
+        page.push_str(&format!("| `{}` | {} |\n", setting.variable(), cell(summary)));
     }
     page
 }

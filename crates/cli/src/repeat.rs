@@ -27,7 +27,7 @@ pub(crate) fn admit(flag: &str, plan: &Plan, live: &LiveArgs, control: &ControlS
         problems.push(Problem::new(message).with_hint(hint));
     };
     let singly = "make the runs one by one, or leave one of them away";
-    let files = [("--stats", &live.stats), ("--log", &live.log), ("--failed", &live.failed)];
+    let files = [("--stats", live.stats()), ("--log", live.log()), ("--failed", live.failed())];
     for (other, _) in files.iter().filter(|(_, file)| file.is_some()) {
         refuse(other, "each run would overwrite the file", singly);
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
@@ -58,15 +58,15 @@ impl RequestLog {
             None => FAILED_LIMIT,
         };
         let rotation = live.rotation().map_err(Failure::usage)?;
-        let open = |path: &Option<PathBuf>, header: &str| {
-            let file = path.as_deref().map(|path| RecordFile::create(path, header, rotation));
+        let open = |path: Option<&Path>, header: &str| {
+            let file = path.map(|path| RecordFile::create(path, header, rotation));
             file.transpose().map(|file| file.map(Sink::new))
         };
-        let header = match &live.log {
+        let header = match live.log() {
             Some(path) if is_csv(path) => format!("{COLUMNS}\n"),
             _ => String::new(),
         };
-        let (entries, failed) = (open(&live.log, &header)?, open(&live.failed, "")?);
+        let (entries, failed) = (open(live.log(), &header)?, open(live.failed(), "")?);
         if entries.is_none() && failed.is_none() && listener.is_none() {
             return Ok(Self { log: Log::default(), thread: None });
         }

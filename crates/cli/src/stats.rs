@@ -84,7 +84,7 @@ impl Statistics {
         let (out, pending, every) = (None, None, plan.statistics);
         let mut this = Self { out, outline, records, every, pending, so_far };
         let rotation = live.rotation().map_err(Failure::usage)?;
-        let Some(path) = &live.stats else { return Ok(this) };
+        let Some(path) = live.stats() else { return Ok(this) };
         let name = path.display().to_string();
         let (sink, format) = if name == "-" {
             if rotation != Rotation::default() {

@@ -276,7 +276,8 @@ impl Resolver<'_> {
                     .with_hint("write `--max-requests-per-connection 1`"),
             );
         }
-        if let (Some(streams), Some(given), Some(most)) = (streams, patch.streams.first(), max_requests)
+        if let (Some(streams), Some(given), Some(most)) =
+            (streams, patch.max_concurrent_streams.first(), max_requests)
             && u64::from(streams) > most
         {
             return self.fail(given.problem(format!(
@@ -291,7 +292,7 @@ impl Resolver<'_> {
     /// Concurrent streams, if they are given.
     fn streams(&mut self, patch: &PlanPatch, demand: &Demand<'_>) -> Option<Option<u32>> {
         let mut streams = None;
-        for given in &patch.streams {
+        for given in &patch.max_concurrent_streams {
             let number = self.read_small(Some(given), 1..=LARGEST_STREAMS)?;
             if streams.is_some() && streams != number {
                 let message = format!("{} is given twice, with different values", given.by);
@@ -299,7 +300,7 @@ impl Resolver<'_> {
             }
             streams = number;
         }
-        match patch.streams.first() {
+        match patch.max_concurrent_streams.first() {
             Some(given) if demand.http2 == Some(false) => {
                 self.fail(given.problem(format!("{} has no effect with HTTP/1.1", given.by)).with_hint(
                     "add `--http2`; requests in flight on one HTTP/1.1 connection are `--pipeline N`",
@@ -312,7 +313,7 @@ impl Resolver<'_> {
     /// Local addresses, and the family that they and the flags leave.
     fn sources(&mut self, patch: &PlanPatch) -> Option<(Vec<IpAddr>, Family)> {
         let mut sources = Vec::new();
-        for given in &patch.source_ips {
+        for given in &patch.source_ip {
             sources.push(self.read(Some(given), |text| {
                 let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
                 bare.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an IP address"))
@@ -323,7 +324,7 @@ impl Resolver<'_> {
             return self.fail(ipv6.problem(format!("{} and {} exclude each other", ipv4.by, ipv6.by)));
         }
         let (ipv4, ipv6) = (patch.ipv4.is_on(), patch.ipv6.is_on());
-        let first = patch.source_ips.first();
+        let first = patch.source_ip.first();
         let by = first.map_or("--source-ip", |given| &given.by);
         if !sources.is_empty()
             && let Some(unix_socket) = &patch.unix_socket

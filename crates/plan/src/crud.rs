@@ -45,17 +45,16 @@ struct Variable {
 impl Resolver<'_> {
     /// Reads the flags of the scenario; `Some(None)` if there are none.
     pub(crate) fn crud(&mut self, patch: &PlanPatch) -> Option<Option<Crud>> {
-        let Some(first) = patch.crud.first() else {
+        let Some(first) = patch.first_of_crud() else {
             return self.refuse_crud_company(patch).map(|()| None);
         };
-        let flags = &patch.crud;
-        let create = self.crud_method(flags.create_method.as_ref());
-        let update = self.crud_method(flags.update_method.as_ref());
-        let delete = self.crud_method(flags.delete_method.as_ref());
-        let header = self.read(flags.resource_header.as_ref(), parse_resource_header);
+        let create = self.crud_method(patch.crud_create_method.as_ref());
+        let update = self.crud_method(patch.crud_update_method.as_ref());
+        let delete = self.crud_method(patch.crud_delete_method.as_ref());
+        let header = self.read(patch.crud_resource_header.as_ref(), parse_resource_header);
         let variable = self.variable(patch);
-        let create_data = self.data(flags.create_data.as_ref());
-        let update_data = self.data(flags.update_data.as_ref());
+        let create_data = self.data(patch.crud_create_data_file.as_ref());
+        let update_data = self.data(patch.crud_update_data_file.as_ref());
         let mut fits = true;
         for (given, instead) in [
             (&patch.method, "the methods are --crud-create-method and the like"),
@@ -69,8 +68,10 @@ impl Resolver<'_> {
         }
         fits &= self.check_followers(patch).is_some();
         let variable = variable?;
-        let create_body = self.crud_body(flags.create_data.as_ref(), create_data?, variable.as_ref());
-        let update_body = self.crud_body(flags.update_data.as_ref(), update_data?, variable.as_ref());
+        let create_body =
+            self.crud_body(patch.crud_create_data_file.as_ref(), create_data?, variable.as_ref());
+        let update_body =
+            self.crud_body(patch.crud_update_data_file.as_ref(), update_data?, variable.as_ref());
         let (create_body, update_body) = (create_body?, update_body?);
         let crud = Crud {
             create: Operation { method: create?.unwrap_or_else(|| "POST".to_owned()), body: create_body },
@@ -93,7 +94,7 @@ impl Resolver<'_> {
                 "it is per connection, and goes with --crud-create-method and the like; the total rate is --rate",
             ),
             (
-                &patch.stream_timeout_ms,
+                &patch.stream_timeout_interval_ms,
                 "it goes with --crud-create-method and the like; write `--timeout 2s`",
             ),
         ] {
@@ -108,13 +109,12 @@ impl Resolver<'_> {
 
     /// Refuses flags about steps that are left out.
     fn check_followers(&mut self, patch: &PlanPatch) -> Option<()> {
-        let flags = &patch.crud;
-        if let (Some(data), None) = (&flags.update_data, &flags.update_method) {
+        if let (Some(data), None) = (&patch.crud_update_data_file, &patch.crud_update_method) {
             let problem = Problem::new(format!("{} has no effect without an update", data.by));
             return self.fail(problem.with_hint("add `--crud-update-method=PATCH`"));
         }
         if let (Some(header), None, None) =
-            (&flags.resource_header, &flags.update_method, &flags.delete_method)
+            (&patch.crud_resource_header, &patch.crud_update_method, &patch.crud_delete_method)
         {
             let problem = Problem::new(format!("{} has no effect without an update or a delete", header.by));
             return self.fail(
@@ -133,11 +133,14 @@ impl Resolver<'_> {
     }
 
     fn variable(&mut self, patch: &PlanPatch) -> Option<Option<Variable>> {
-        let flags = &patch.crud;
-        let start = self.read_number(flags.variable_start.as_ref(), 0..=u64::MAX);
-        let end = self.read_number(flags.variable_end.as_ref(), 1..=u64::MAX);
-        let Some(name) = &flags.variable_name else {
-            return match flags.variable_start.as_ref().or(flags.variable_end.as_ref()) {
+        let start = self.read_number(patch.crud_request_variable_value_start.as_ref(), 0..=u64::MAX);
+        let end = self.read_number(patch.crud_request_variable_value_end.as_ref(), 1..=u64::MAX);
+        let Some(name) = &patch.crud_request_variable_name else {
+            return match patch
+                .crud_request_variable_value_start
+                .as_ref()
+                .or(patch.crud_request_variable_value_end.as_ref())
+            {
                 None => Some(None),
                 Some(given) => {
                     let problem = Problem::new(format!("{} has no effect without a variable", given.by));
@@ -188,7 +191,7 @@ impl Resolver<'_> {
 
     /// Refuses a variable that replaces nothing.
     pub(crate) fn check_variable(&mut self, patch: &PlanPatch, crud: &Crud, urls: &[Url]) -> Option<()> {
-        let (Some(variable), Some(given)) = (&crud.variable, &patch.crud.variable_name) else {
+        let (Some(variable), Some(given)) = (&crud.variable, &patch.crud_request_variable_name) else {
             return Some(());
         };
         // Each variable body was made from a file in which the text occurs.

@@ -28,14 +28,14 @@ impl Resolver<'_> {
         });
         let document = self.document.clone();
         let in_document = || document.iter().flat_map(|loaded| &loaded.document.thresholds);
-        if patch.abort_on_fail && patch.thresholds.is_empty() && in_document().next().is_none() {
+        if patch.abort_on_fail.is_on() && patch.thresholds.is_empty() && in_document().next().is_none() {
             let problem = Problem::new("--abort-on-fail has no effect without --threshold");
             self.problems.push(problem.with_hint("name what has to hold, as in --threshold 'p99<10ms'"));
         }
         let mut all = Vec::new();
         for given in &patch.thresholds {
             let threshold = self.threshold(&given.text, &given.by, given.place);
-            let abort_on_fail = patch.abort_on_fail;
+            let abort_on_fail = patch.abort_on_fail.is_on();
             all.push(threshold.map(|threshold| Judged {
                 spec: ThresholdSpec { abort_on_fail, ..ThresholdSpec::new(threshold) },
                 by: given.by.to_string(),
@@ -45,7 +45,7 @@ impl Resolver<'_> {
         for field in in_document() {
             let judged = field.get().and_then(|spec| self.document_threshold(spec, field.place()));
             all.push(judged.map(|mut judged| {
-                judged.spec.abort_on_fail |= patch.abort_on_fail;
+                judged.spec.abort_on_fail |= patch.abort_on_fail.is_on();
                 judged
             }));
         }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_scenario::suggest;
 
-use crate::document::{Field, LoadedDocument, Settings, Text};
+use crate::document::{Field, LoadedDocument, Text};
+use crate::settings::{Setting, SettingKind, SettingLayers};
 use crate::{Place, PlanPatch, Problem, Problems, RawValue, Switch};
 
 /// In front of a setting's name, in capitals, the name of its environment variable.
@@ -28,6 +29,8 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),
     (&["basic", "bearer"], &CREDENTIALS),
     (&["jwt_key"], &["basic", "bearer"]),
+    // Another unit of the same limit.
+    (&["stream_timeout_interval_ms"], &["timeout"]),
     (&["insecure"], &["cacert"]),
     (&["cacert"], &["insecure"]),
     // The certificate's file may hold its key, and another certificate has another key.
@@ -105,8 +108,8 @@ fn of_document(loaded: &LoadedDocument) -> PlanPatch {
     let mut patch = PlanPatch::default();
     let Some(settings) = loaded.document.run.get() else { return patch };
     let values = settings.values();
-    for (name, slot) in patch.slots() {
-        let Some((_, values)) = values.iter().find(|(known, _)| *known == name) else { continue };
+    for (Setting { name, .. }, slot) in patch.slots() {
+        let Some((_, values)) = values.iter().find(|(known, _)| known == name) else { continue };
         let given = values.iter().map(|value| {
             let given = RawValue::new(format!("run.{name}"), value.text.clone().unwrap_or_default());
             RawValue { reported: value.text.is_none(), ..given.at(value.place) }
@@ -122,9 +125,10 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
     for (variable, text) in environment {
         let Some(name) = variable.strip_prefix(PREFIX).filter(|_| !text.is_empty()) else { continue };
         let name = name.to_ascii_lowercase();
-        let mut slots = patch.slots();
-        let Some((_, slot)) = slots.iter_mut().find(|(known, _)| *known == name) else {
-            if let Some(near) = suggest::closest(&name, Settings::NAMES.iter().copied()) {
+        let slots = patch.slots().into_iter();
+        let mut slots = slots.filter(|(setting, _)| setting.layers == SettingLayers::All);
+        let Some((_, slot)) = slots.find(|(setting, _)| setting.name == name) else {
+            if let Some(near) = suggest::closest(&name, Setting::of_plans().map(|setting| setting.name)) {
                 let problem = Problem::new(format!("the variable {variable} is no setting"));
                 let hint = format!("did you mean {PREFIX}{}?", near.to_ascii_uppercase());
                 problems.push(problem.with_hint(hint));
@@ -133,16 +137,16 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
         };
         let given = |text: &str| RawValue::new(variable.clone(), text);
         match slot {
-            Slot::Switch(switch) if text == "true" || text == "false" => **switch = Switch(Some(given(text))),
+            Slot::Switch(switch) if text == "true" || text == "false" => *switch = Switch(Some(given(text))),
             Slot::Switch(_) => {
                 let problem =
                     Problem::new(format!("{variable}: `{}` is not true or false", text.escape_debug()));
                 problems.push(problem);
             }
-            Slot::One(one) => **one = Some(given(text)),
+            Slot::One(one) => *one = Some(given(text)),
             Slot::Many(many) => {
                 let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-                **many = lines.map(given).collect();
+                *many = lines.map(given).collect();
             }
         }
     }
@@ -152,16 +156,13 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
 /// The settings of `upper`, and those of `lower` where that has none and does not give way. What is no
 /// setting is the upper layer's.
 fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>) -> PlanPatch {
-    let chosen: Vec<(&'static str, RawValue)> = upper
-        .settings()
-        .into_iter()
-        .filter_map(|(name, values)| {
-            Some((name, (*values.iter().find(|given| given.chooses(name))?).clone()))
-        })
-        .collect();
-    // The limit for a response has two more names, which only flags have.
-    let limit = upper.stream_timeout.clone().or(upper.stream_timeout_ms.clone());
-    for ((name, above), (_, below)) in upper.slots().into_iter().zip(lower.slots()) {
+    let chosen = upper.settings().into_iter().filter_map(|(setting, values)| {
+        let chosen = values.into_iter().find(|given| given.chooses(setting))?;
+        Some((setting.name, chosen.clone()))
+    });
+    let chosen: Vec<(&'static str, RawValue)> = chosen.collect();
+    for ((setting, above), (_, below)) in upper.slots().into_iter().zip(lower.slots()) {
+        let name = setting.name;
         let rival = chosen.iter().find(|(other, _)| {
             let rules = GIVES_WAY.iter().filter(|(winners, _)| winners.contains(other));
             *other != name && rules.clone().any(|(_, losers)| losers.contains(&name))
@@ -170,7 +171,6 @@ fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>)
         let to = match (above.first(), rival) {
             (Some(same), _) => Some(same.clone()),
             (None, Some((_, rival))) => Some(rival.clone()),
-            (None, None) if name == "timeout" => limit.clone(),
             (None, None) => None,
         };
         let replaced = match (&to, &above) {
@@ -187,7 +187,7 @@ fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>)
             (Some(_), _) => std::mem::take(&mut below),
         };
         if let Some(to) = to {
-            let values = replaced.into_iter().filter(|given| given.chooses(name) || given.text != to.text);
+            let values = replaced.into_iter().filter(|given| given.chooses(setting) || given.text != to.text);
             gave_way.extend(values.map(|value| GaveWay { name, value, to: to.clone() }));
         }
         above.prepend(below);
@@ -202,20 +202,21 @@ fn header_name(text: &str) -> &str {
 
 impl RawValue {
     /// Returns `true` if this value chooses something: a switch that is off does not.
-    fn chooses(&self, name: &str) -> bool {
-        !(SWITCHES.contains(&name) && self.text == "false")
+    fn chooses(&self, setting: &Setting) -> bool {
+        !(setting.kind == SettingKind::Switch && self.text == "false")
     }
 }
 
-/// A setting of a patch.
-enum Slot<'p> {
+/// The place of a setting's values in a patch.
+pub(crate) enum Slot<'p> {
     One(&'p mut Option<RawValue>),
     Many(&'p mut Vec<RawValue>),
     Switch(&'p mut Switch),
 }
 
 impl Slot<'_> {
-    fn fill(self, mut values: Vec<RawValue>) {
+    /// Puts these values in place of those that are there.
+    pub(crate) fn fill(self, mut values: Vec<RawValue>) {
         match self {
             Self::One(one) => *one = values.pop(),
             Self::Switch(switch) => switch.0 = values.pop(),
@@ -253,122 +254,47 @@ impl Slot<'_> {
     }
 }
 
-macro_rules! slots {
-    ($($kind:ident { $($name:ident: $field:ident,)+ })+) => {
-        impl PlanPatch {
-            /// The settings by their names in plan files, with where each is kept.
-            fn slots(&mut self) -> Vec<(&'static str, Slot<'_>)> {
-                vec![$($((stringify!($name), Slot::$kind(&mut self.$field)),)+)+]
-            }
-
-            /// The settings by their names in plan files, with the values that were given.
-            pub fn settings(&self) -> Vec<(&'static str, Vec<&RawValue>)> {
-                vec![$($((stringify!($name), slots!(@list $kind self.$field)),)+)+]
-            }
-        }
-
-        #[cfg(test)]
-        const SLOTS: &[&str] = &[$($(stringify!($name),)+)+];
-    };
-    (@list One $value:expr) => { $value.iter().collect() };
-    (@list Many $value:expr) => { $value.iter().collect() };
-    (@list Switch $value:expr) => { $value.0.iter().collect() };
-}
-
-slots! {
-    One {
-        connections: connections,
-        iterations: iterations,
-        duration: duration,
-        threads: threads,
-        rate: rate,
-        rps: rps,
-        rate_of: rate_of,
-        stages: stages,
-        users: users,
-        user_stages: user_stages,
-        arrival: arrival,
-        overload: overload,
-        warmup: warmup,
-        drain: drain,
-        timeout: timeout,
-        connect_timeout: connect_timeout,
-        seed: seed,
-        follow_redirects: follow_redirects,
-        basic: basic,
-        bearer: bearer,
-        auth: auth,
-        jwt_key: jwt_key,
-        jwt_alg: jwt_alg,
-        jwt_claims: jwt_claims,
-        jwt_lifetime: jwt_lifetime,
-        abort_pct: abort_pct,
-        abort_at: abort_at,
-        abandon_pct: abandon_pct,
-        abandon_after: abandon_after,
-        pipeline: pipeline,
-        max_requests_per_connection: max_requests_per_connection,
-        connection_lifetime: connection_lifetime,
-        connection_inactivity: connection_inactivity,
-        connection_rate: connection_rate,
-        unix_socket: unix_socket,
-        cacert: cacert,
-        cert: cert,
-        key: key,
-        tls: tls,
-        sni: sni,
-        alpn: alpn,
-        window_bits: window_bits,
-        connection_window_bits: connection_window_bits,
-        header_table_size: header_table_size,
-        encoder_header_table_size: encoder_header_table_size,
-        max_frame_size: max_frame_size,
-        ping_interval: ping_interval,
-        pacing: pacing,
-        backend: backend,
-        max_head_bytes: max_head_bytes,
-        interval: interval,
-        stats: stats,
-        log: log,
-        failed: failed,
-        rate_file: rate_file,
-        control: control,
-        max_rate: max_rate,
-    }
-    Many {
-        headers: headers,
-        redact: redact,
-        max_concurrent_streams: streams,
-        source_ip: source_ips,
-        resolve: resolve,
-        connect_to: connect_to,
-    }
-    Switch {
-        disable_keepalive: disable_keepalive,
-        ipv4: ipv4,
-        ipv6: ipv6,
-        insecure: insecure,
-        http1: http1,
-        http2: http2,
-        http2_prior_knowledge: http2_prior_knowledge,
-        precise: precise,
-        no_preflight: no_preflight,
-        control_h2loadrunner: control_h2loadrunner,
+impl<'p> From<&'p mut Option<RawValue>> for Slot<'p> {
+    fn from(one: &'p mut Option<RawValue>) -> Self {
+        Self::One(one)
     }
 }
 
-const SWITCHES: [&str; 10] = [
-    "disable_keepalive",
-    "ipv4",
-    "ipv6",
-    "insecure",
-    "http1",
-    "http2",
-    "http2_prior_knowledge",
-    "precise",
-    "no_preflight",
-    "control_h2loadrunner",
-];
+impl<'p> From<&'p mut Vec<RawValue>> for Slot<'p> {
+    fn from(many: &'p mut Vec<RawValue>) -> Self {
+        Self::Many(many)
+    }
+}
+
+impl<'p> From<&'p mut Switch> for Slot<'p> {
+    fn from(switch: &'p mut Switch) -> Self {
+        Self::Switch(switch)
+    }
+}
+
+/// Values of a setting in a patch.
+pub(crate) trait PatchValues {
+    /// The values that were given.
+    fn values(&self) -> Vec<&RawValue>;
+}
+
+impl PatchValues for Option<RawValue> {
+    fn values(&self) -> Vec<&RawValue> {
+        self.iter().collect()
+    }
+}
+
+impl PatchValues for Vec<RawValue> {
+    fn values(&self) -> Vec<&RawValue> {
+        self.iter().collect()
+    }
+}
+
+impl PatchValues for Switch {
+    fn values(&self) -> Vec<&RawValue> {
+        self.0.iter().collect()
+    }
+}
 
 /// One value of a setting in a plan file: its text, unless it is wrong, and its place.
 pub(crate) struct SettingValue {
@@ -377,29 +303,29 @@ pub(crate) struct SettingValue {
 }
 
 /// A field of a plan file that holds the values of a setting.
-pub(crate) trait Setting {
+pub(crate) trait DocumentValues {
     /// The values, if it is there.
     fn setting_values(&self) -> Vec<SettingValue>;
 }
 
-impl Setting for Field<Text> {
+impl DocumentValues for Field<Text> {
     fn setting_values(&self) -> Vec<SettingValue> {
         let text = || self.get().map(|text| text.0.clone());
         self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
     }
 }
 
-impl Setting for Field<bool> {
+impl DocumentValues for Field<bool> {
     fn setting_values(&self) -> Vec<SettingValue> {
         let text = || self.get().map(ToString::to_string);
         self.place().map(|place| SettingValue { text: text(), place }).into_iter().collect()
     }
 }
 
-impl Setting for Field<Vec<Field<Text>>> {
+impl DocumentValues for Field<Vec<Field<Text>>> {
     fn setting_values(&self) -> Vec<SettingValue> {
         match self {
-            Self::Given(items, _) => items.iter().flat_map(Setting::setting_values).collect(),
+            Self::Given(items, _) => items.iter().flat_map(DocumentValues::setting_values).collect(),
             Self::Bad(place) => vec![SettingValue { text: None, place: *place }],
             Self::Absent => Vec::new(),
         }
@@ -411,22 +337,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_setting_of_plan_files_has_its_place_in_the_patch() {
-        let sorted = |names: &[&str]| {
-            let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            names.sort_unstable();
-            names
-        };
-        assert_eq!(sorted(SLOTS), sorted(Settings::NAMES));
-        let known = |names: &[&str]| names.iter().all(|name| SLOTS.contains(name));
-        assert!(GIVES_WAY.iter().all(|(winners, losers)| known(winners) && known(losers)));
-        let mut patch = PlanPatch::default();
-        let switches: Vec<_> = patch
-            .slots()
-            .iter()
-            .filter(|(_, slot)| matches!(slot, Slot::Switch(_)))
-            .map(|(name, _)| *name)
-            .collect();
-        assert_eq!(switches, SWITCHES);
+    fn rules_name_settings() {
+        let names = GIVES_WAY.iter().flat_map(|(winners, losers)| winners.iter().chain(*losers));
+        for name in names {
+            assert!(Setting::named(name).is_some(), "{name} is no setting");
+        }
+    }
+
+    #[test]
+    fn a_limit_in_milliseconds_replaces_the_limit_of_a_lower_layer() {
+        let given = |by: &'static str, text: &str| Some(RawValue::new(by, text));
+        let lower = PlanPatch { timeout: given("run.timeout", "5s"), ..PlanPatch::default() };
+        let stream_timeout_interval_ms = given("--stream-timeout-interval-ms", "7000");
+        let upper = PlanPatch { stream_timeout_interval_ms, ..PlanPatch::default() };
+        let mut gave_way = Vec::new();
+        let patch = over(upper, lower, &mut gave_way);
+        assert_eq!(patch.timeout, None);
+        assert_eq!(gave_way.len(), 1);
+        assert_eq!((gave_way[0].name, &*gave_way[0].to.text), ("timeout", "7000"));
     }
 }

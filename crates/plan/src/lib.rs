@@ -42,6 +42,7 @@ mod resolve;
 mod route;
 mod script;
 mod security;
+pub mod settings;
 mod size;
 mod targets;
 mod tokens;
@@ -57,7 +58,7 @@ pub use files::{Disk, FileKind, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, Refused, Resolved, is_plan_name};
-pub use patch::{CrudPatch, PlanPatch, RawValue, Switch};
+pub use patch::RawValue;
 pub use plan::{
     Address, BackendChoice, ClientFaults, Connections, End, Family, ForeignRequest, Load, Overload, Pacing,
     Parts, Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
@@ -65,5 +66,6 @@ pub use plan::{
 pub use plimsoll_scenario::Fingerprint;
 pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
-pub use script::{ScriptHost, ScriptPatch};
+pub use script::ScriptHost;
+pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
 pub use size::parse_size;

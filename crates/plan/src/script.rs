@@ -12,21 +12,6 @@ use crate::resolve::Resolver;
 use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue};
 
-/// A script of wrk, and what scripts are given of the world.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ScriptPatch {
-    /// The file.
-    pub file: Option<RawValue>,
-    /// Arguments of its `init`.
-    pub arguments: Vec<String>,
-    /// Scripts may reach the system.
-    pub allow_system: bool,
-    /// The value of `LUA_PATH`.
-    pub lua_path: Option<String>,
-    /// Clocks, name service and output. Without it, no script can be loaded.
-    pub host: Option<ScriptHost>,
-}
-
 /// A [`Host`], shared.
 #[derive(Clone, Debug)]
 pub struct ScriptHost(pub Arc<dyn Host>);
@@ -53,27 +38,27 @@ impl Resolver<'_> {
         headers: &mut Vec<(String, String)>,
         draft: &mut Draft,
     ) -> Option<Option<Arc<WrkScript>>> {
-        let Some(given) = &patch.script.file else { return self.without_script(patch) };
-        let Some(ScriptHost(host)) = &patch.script.host else {
+        let Some(given) = &patch.script else { return self.without_script(patch) };
+        let Some(ScriptHost(host)) = &patch.script_host else {
             return self.fail(Problem::new(format!("{}: scripts cannot be run here", given.by)));
         };
         if patch.urls.len() > 1 {
             let problem = Problem::new(format!("{} and more than one URL exclude each other", given.by));
             return self.fail(problem.with_hint("a script of wrk is for one URL"));
         }
-        if let Some(crud) = patch.crud.first() {
+        if let Some(crud) = patch.first_of_crud() {
             return self.fail(Problem::new(format!("{} and {} exclude each other", given.by, crud.by)));
         }
         let content = self.file(given, &given.text)?;
         let text = ScriptText::file(Path::new(&given.text), &content);
         let options = ScriptOptions {
-            allow_system: patch.script.allow_system,
-            lua_path: patch.script.lua_path.clone(),
+            allow_system: patch.script_allow_system.is_on(),
+            lua_path: patch.lua_path.clone(),
             seed: self.seed(patch)?,
             ..ScriptOptions::new(Arc::clone(host))
         };
         let mut arguments = vec![url.shown()];
-        arguments.extend_from_slice(&patch.script.arguments);
+        arguments.extend_from_slice(&patch.script_arguments);
         let before = request(url, headers, draft);
         let script = match WrkScript::load(text, before.clone(), arguments, options) {
             Ok(script) => script,
@@ -98,9 +83,9 @@ impl Resolver<'_> {
 
     /// Nothing may be left over that is for a script.
     fn without_script(&mut self, patch: &PlanPatch) -> Option<Option<Arc<WrkScript>>> {
-        let left_over = match &patch.script {
-            script if !script.arguments.is_empty() => "the arguments behind `--`",
-            script if script.allow_system => "--script-allow-system",
+        let left_over = match patch {
+            patch if !patch.script_arguments.is_empty() => "the arguments behind `--`",
+            patch if patch.script_allow_system.is_on() => "--script-allow-system",
             _ => return Some(None),
         };
         let problem = Problem::new(format!("{left_over} without a script"));

@@ -50,8 +50,8 @@ impl Host for Still {
 fn resolve(source: &'static str, change: impl FnOnce(&mut PlanPatch)) -> Result<Plan, Problems> {
     let mut patch =
         PlanPatch { urls: vec![RawValue::new("URL", "http://a.test:81/start")], ..PlanPatch::default() };
-    patch.script.file = Some(RawValue::new("--script", "dir/s.lua"));
-    patch.script.host = Some(ScriptHost(Arc::new(Still)));
+    patch.script = Some(RawValue::new("--script", "dir/s.lua"));
+    patch.script_host = Some(ScriptHost(Arc::new(Still)));
     change(&mut patch);
     Plan::resolve(patch, &Script(source))
 }
@@ -115,7 +115,7 @@ fn functions_are_joined_to_the_step() {
 fn plans_of_different_scripts_differ() {
     let one = accepted("function done() end", |_| {}).fingerprint();
     let other = accepted("function done() print() end", |_| {}).fingerprint();
-    let arguments = |patch: &mut PlanPatch| patch.script.arguments.push("x".to_owned());
+    let arguments = |patch: &mut PlanPatch| patch.script_arguments.push("x".to_owned());
     let argument = accepted("function done() end", arguments).fingerprint();
     assert!(one != other && one != argument);
 }
@@ -151,18 +151,18 @@ fn what_cannot_be_done_is_refused() {
         ["--script and more than one URL exclude each other; a script of wrk is for one URL"]
     );
     assert_eq!(
-        refused(own, &|patch| patch.crud.create_method = Some(RawValue::new("--crud-create-method", "POST"))),
+        refused(own, &|patch| patch.crud_create_method = Some(RawValue::new("--crud-create-method", "POST"))),
         ["--script and --crud-create-method exclude each other; -"]
     );
     assert_eq!(
-        refused(own, &|patch| patch.script.file = Some(RawValue::new("--script", "absent.lua"))),
+        refused(own, &|patch| patch.script = Some(RawValue::new("--script", "absent.lua"))),
         ["--script: cannot read `absent.lua`: entity not found; -"]
     );
-    assert_eq!(refused(own, &|patch| patch.script.host = None), ["--script: scripts cannot be run here; -"]);
-    let without = |patch: &mut PlanPatch| patch.script.file = None;
+    assert_eq!(refused(own, &|patch| patch.script_host = None), ["--script: scripts cannot be run here; -"]);
+    let without = |patch: &mut PlanPatch| patch.script = None;
     let arguments = |patch: &mut PlanPatch| {
         without(patch);
-        patch.script.arguments.push("x".to_owned());
+        patch.script_arguments.push("x".to_owned());
     };
     assert_eq!(
         refused(own, &arguments),
@@ -170,7 +170,7 @@ fn what_cannot_be_done_is_refused() {
     );
     let allowed = |patch: &mut PlanPatch| {
         without(patch);
-        patch.script.allow_system = true;
+        patch.script_allow_system = Switch::on("--script-allow-system");
     };
     assert_eq!(
         refused(own, &allowed),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Plan, PlanPatch};
+use plimsoll_plan::{Plan, PlanPatch, Setting};
 
 use super::PrintedPlan;
 use crate::flags::{Cli, Command};
@@ -164,7 +164,7 @@ fn certificate() -> (PathBuf, PathBuf) {
 #[test]
 fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     let known: BTreeSet<&str> = SETTINGS.iter().chain(&SWITCHES).map(|(name, _)| *name).collect();
-    for (name, _) in PlanPatch::default().settings() {
+    for Setting { name, .. } in Setting::of_plans() {
         assert!(known.contains(name), "the setting {name} has no flag in this test");
     }
     let (cert, key) = certificate();

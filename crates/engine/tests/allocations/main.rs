@@ -95,7 +95,7 @@ fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
     load(&mut flags, iterations);
     if http2 {
         flags.http2 = Switch::on("--http2");
-        flags.streams.push(RawValue::new("-m", "4"));
+        flags.max_concurrent_streams.push(RawValue::new("-m", "4"));
     }
     let command = Command { plan: Some("plan.yaml".to_owned()), environment: Vec::new(), flags };
     match command.resolve(&canned::OneFile(text)) {

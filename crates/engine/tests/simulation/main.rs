@@ -31,7 +31,7 @@ use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, Progress, TargetAddress, run};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Histogram, RunRecord};
-use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue, Switch};
+use plimsoll_plan::{Disk, Plan, PlanPatch, RawValue, Setting, SettingKind, Switch};
 use plimsoll_testkit::{Behaviour, SimOpen, SimOptions, TruthLog};
 
 const MS: Nanos = Nanos::from_millis(1);
@@ -57,38 +57,15 @@ fn patch(flags: &[(&'static str, &str)]) -> PlanPatch {
         ..PlanPatch::default()
     };
     for &(flag, value) in flags {
-        let given = Some(RawValue::new(flag, value));
-        match flag {
-            "-c" => patch.connections = given,
-            "-n" => patch.iterations = given,
-            "-d" => patch.duration = given,
-            "-t" => patch.threads = given,
-            "--rate" => patch.rate = given,
-            "--stages" => patch.stages = given,
-            "--arrival" => patch.arrival = given,
-            "--pacing" => patch.pacing = given,
-            "--overload" => patch.overload = given,
-            "--warmup" => patch.warmup = given,
-            "--drain" => patch.drain = given,
-            "--timeout" => patch.timeout = given,
-            "--connect-timeout" => patch.connect_timeout = given,
-            "--pipeline" => patch.pipeline = given,
-            "--max-requests-per-connection" => patch.max_requests_per_connection = given,
-            "--follow-redirects" => patch.follow_redirects = given,
-            "--disable-keepalive" => patch.disable_keepalive = Switch::on("--disable_keepalive"),
-            "--precise" => patch.precise = Switch::on("--precise"),
-            "--http2" => patch.http2 = Switch::on("--http2"),
-            "-m" => patch.streams.extend(given),
-            "--ping-interval" => patch.ping_interval = given,
-            "--connection-lifetime" => patch.connection_lifetime = given,
-            "--connection-inactivity" => patch.connection_inactivity = given,
-            "--connection-rate" => patch.connection_rate = given,
-            "--crud-create-method" => patch.crud.create_method = given,
-            "--crud-update-method" => patch.crud.update_method = given,
-            "--crud-delete-method" => patch.crud.delete_method = given,
-            "--url" => patch.urls.extend(given),
-            other => panic!("the test knows no flag {other}"),
+        if flag == "--url" {
+            patch.urls.push(RawValue::new(flag, value));
+            continue;
         }
+        let setting = Setting::of_flag(flag).unwrap_or_else(|| panic!("{flag} is no flag"));
+        let text = if setting.kind == SettingKind::Switch { "true" } else { value };
+        let mut values: Vec<RawValue> = patch.get(setting).into_iter().cloned().collect();
+        values.push(RawValue::new(flag, text));
+        patch.set(setting, values);
     }
     patch
 }

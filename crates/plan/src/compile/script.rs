@@ -88,20 +88,20 @@ impl Compiler<'_, '_> {
     }
 
     fn script_options(&mut self, patch: &PlanPatch, settings: &ScriptSettings) -> Option<ScriptOptions> {
-        let Some(ScriptHost(host)) = &patch.script.host else {
+        let Some(ScriptHost(host)) = &patch.script_host else {
             return self.fail(None, Problem::new("scripts cannot be run here"));
         };
         let time_limit = self.read(&settings.time_limit, parse_duration)?;
         let memory_limit = self.read(&settings.memory_limit, parse_size)?;
         let seed = self.resolver.seed(patch)?;
-        let allowed = patch.script.allow_system || settings.allow_system.get() == Some(&true);
+        let allowed = patch.script_allow_system.is_on() || settings.allow_system.get() == Some(&true);
         let folder = &self.loaded.folder;
         Some(ScriptOptions {
             allow_system: allowed,
             time_limit: time_limit.unwrap_or(ScriptOptions::TIME_LIMIT),
             memory_limit: memory_limit.map_or(ScriptOptions::MEMORY_LIMIT, |bytes| bytes as usize),
             path: settings.path.iter().filter_map(|path| Some(folder.join(path.get()?.as_str()))).collect(),
-            lua_path: patch.script.lua_path.clone(),
+            lua_path: patch.lua_path.clone(),
             seed,
             ..ScriptOptions::new(Arc::clone(host))
         })

@@ -31,8 +31,7 @@ fn one_or_list(schema: &mut Value) {
         Value::Object(members) => {
             members.values_mut().for_each(one_or_list);
             if let Some(Value::String(description)) = members.get_mut("description") {
-                // Where a comment breaks its lines says nothing to readers of the schema.
-                *description = description.replace('\n', " ");
+                *description = prose(description);
             }
             if let ("array", Some(items)) = (
                 members.get("type").and_then(Value::as_str).unwrap_or_default(),
@@ -46,6 +45,16 @@ fn one_or_list(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(one_or_list),
         _ => {}
     }
+}
+
+/// A description on one line, in whole sentences: the help of a flag is a line without a full stop, and
+/// paragraphs.
+fn prose(description: &str) -> String {
+    let paragraphs = description.split("\n\n").map(|paragraph| {
+        let line = paragraph.replace('\n', " ");
+        if line.ends_with(['.', ':', ')']) { line } else { format!("{line}.") }
+    });
+    paragraphs.collect::<Vec<_>>().join(" ")
 }
 
 /// Lets a type be one of its fields alone. The description stays at its front.

@@ -65,7 +65,7 @@ fn each_layer_replaces_the_settings_of_those_below() {
     assert_eq!((plan.end.duration, plan.drain), (Some(Nanos::from_secs(2)), Nanos::from_secs(9)));
     let settings = resolved.layered.patch.settings();
     let by = |name: &str| {
-        let (_, values) = settings.iter().find(|(known, _)| *known == name).unwrap();
+        let (_, values) = settings.iter().find(|(setting, _)| setting.name == name).unwrap();
         values.first().map(|given| given.by.to_string())
     };
     assert_eq!(by("connections").as_deref(), Some("--connections"));
@@ -110,8 +110,6 @@ fn what_a_higher_layer_makes_pointless_gives_way() {
     assert_eq!(gave_way(&resolved), ["run.basic to PLIMSOLL_BEARER"]);
     let resolved = good("{http2: true}", &[("PLIMSOLL_HTTP2", "false")], |_| {});
     assert_eq!(resolved.plan.targets[0].protocol, Protocol::Http1);
-    let resolved = good("{timeout: 5s}", &[], |flags| flags.stream_timeout = flag("--stream-timeout", "7s"));
-    assert_eq!(resolved.plan.timeout, Nanos::from_secs(7));
 }
 
 #[test]

@@ -119,11 +119,11 @@ fn connections() {
         &[URL, "--max-requests-per-connection", "5", "--disable-keepalive"],
         &[URL, "--source-ip", "localhost"],
         &[URL, "--source-ip", "127.0.0.1", "--source-ip", "::1"],
-        &[URL, "--source-ip", "127.0.0.1", "-6"],
+        &[URL, "--source-ip", "127.0.0.1", "--ipv6"],
         &[URL, "--source-ip", "127.0.0.1", "--unix-socket", "/a"],
-        &[URL, "-4", "-6"],
-        &["http://127.0.0.1/", "-6"],
-        &[URL, "-4", "--resolve", "a.test:80:::1"],
+        &[URL, "--ipv4", "--ipv6"],
+        &["http://127.0.0.1/", "--ipv6"],
+        &[URL, "--ipv4", "--resolve", "a.test:80:::1"],
         &[URL, "--resolve", "a.test:80"],
         &[URL, "--resolve", "a.test:x:127.0.0.1"],
         &[URL, "--resolve", "a.test:80:b.test"],
@@ -190,8 +190,6 @@ fn protocols() {
         &[URL, "--connection-inactivity", "soon"],
         &[URL, "--connection-rate", "0"],
         &[URL, "--connection-rate", "fast"],
-        &[URL, "--stream-timeout", "0"],
-        &[URL, "--stream-timeout", "1s", "--timeout", "2s"],
     ]));
 }
 

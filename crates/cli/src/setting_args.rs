@@ -1,0 +1,157 @@
+//! Flags of settings, made from the table of settings.
+
+use std::marker::PhantomData;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use plimsoll_plan::{PlanPatch, RawValue, Setting, SettingKind};
+
+/// Headings of settings that belong together on a command line.
+pub(crate) trait Section {
+    /// Returns `true` if the settings below this heading belong to the section.
+    fn has(heading: &str) -> bool;
+}
+
+/// Settings of a plan: what is sent, how often, and what has to hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfPlan;
+
+impl Section for OfPlan {
+    fn has(heading: &str) -> bool {
+        !OfLiveOutput::has(heading) && !OfControl::has(heading)
+    }
+}
+
+/// Settings of TLS.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfTls;
+
+impl Section for OfTls {
+    fn has(heading: &str) -> bool {
+        heading == "TLS"
+    }
+}
+
+/// Files that are written while the run goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfLiveOutput;
+
+impl Section for OfLiveOutput {
+    fn has(heading: &str) -> bool {
+        heading == "Live output"
+    }
+}
+
+/// Ways to change a run while it goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OfControl;
+
+impl Section for OfControl {
+    fn has(heading: &str) -> bool {
+        heading == "Control"
+    }
+}
+
+/// Values of the flags of a section, with their names for messages.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SettingArgs<S> {
+    pub(crate) patch: PlanPatch,
+    section: PhantomData<S>,
+}
+
+impl<S> From<PlanPatch> for SettingArgs<S> {
+    fn from(patch: PlanPatch) -> Self {
+        Self { patch, section: PhantomData }
+    }
+}
+
+impl<S> SettingArgs<S> {
+    /// Takes the values of `lower` where no flag was given.
+    pub(crate) fn fill_from(&mut self, lower: &PlanPatch)
+    where
+        S: Section,
+    {
+        for setting in settings::<S>() {
+            if self.patch.get(setting).is_empty() {
+                self.patch.set(setting, lower.get(setting).into_iter().cloned().collect());
+            }
+        }
+    }
+
+    /// The settings that were given, by name.
+    pub(crate) fn given(&self) -> Vec<(&'static Setting, Vec<&RawValue>)> {
+        self.patch.settings().into_iter().filter(|(_, values)| !values.is_empty()).collect()
+    }
+}
+
+/// The settings of a section, in the order of the help.
+fn settings<S: Section>() -> impl Iterator<Item = &'static Setting> {
+    let headings = Setting::HEADINGS.iter().filter(|heading| S::has(heading));
+    headings.flat_map(|heading| Setting::ALL.iter().filter(move |setting| setting.heading == *heading))
+}
+
+impl<S: Section> clap::Args for SettingArgs<S> {
+    fn augment_args(command: Command) -> Command {
+        command.args(settings::<S>().map(arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<S: Section> clap::FromArgMatches for SettingArgs<S> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut args = Self::from(PlanPatch::default());
+        args.update_from_arg_matches(matches)?;
+        Ok(args)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for setting in settings::<S>() {
+            let values = match setting.kind {
+                SettingKind::Switch => {
+                    matches.get_flag(setting.name).then(|| setting.typed("true")).into_iter().collect()
+                }
+                _ => matches
+                    .get_many::<String>(setting.name)
+                    .into_iter()
+                    .flatten()
+                    .map(|text| setting.typed(text))
+                    .collect(),
+            };
+            self.patch.set(setting, values);
+        }
+        Ok(())
+    }
+}
+
+/// The flag of a setting.
+fn arg(setting: &'static Setting) -> Arg {
+    let flag = &setting.flag;
+    let paragraphs = setting.paragraphs();
+    let mut arg = Arg::new(setting.name)
+        .long(setting.long())
+        .short(flag.short)
+        .short_aliases(flag.short_aliases.iter().copied())
+        .help_heading(setting.heading)
+        .help(paragraphs[0].clone())
+        .hide_short_help(!flag.common)
+        .allow_negative_numbers(flag.number)
+        .allow_hyphen_values(flag.any_text);
+    if paragraphs.len() > 1 {
+        arg = arg.long_help(paragraphs.join("\n\n"));
+    }
+    if let Some(alias) = flag.alias {
+        arg = arg.alias(alias);
+    }
+    match setting.kind {
+        SettingKind::Switch => return arg.action(ArgAction::SetTrue),
+        SettingKind::Value => arg = arg.action(ArgAction::Set),
+        SettingKind::Agreeing | SettingKind::List => arg = arg.action(ArgAction::Append),
+    }
+    arg = arg.value_name(flag.value_name);
+    match flag.optional {
+        Some(value) => arg.num_args(0..=1).require_equals(true).default_missing_value(value),
+        None => arg,
+    }
+}
