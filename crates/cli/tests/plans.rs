@@ -125,7 +125,7 @@ fn the_schema_of_plans_is_printed() {
     let output = plimsoll(&folder("bad"), &["schema", "plan"], &[]);
     let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-    assert_eq!(schema["properties"]["scenarios"]["description"], "What users do.");
+    assert_eq!(schema["properties"]["scenarios"]["description"], "Scenarios that users carry out.");
 }
 
 /// Returns the output of `check`, and its exit code.
