@@ -238,20 +238,20 @@ fn rates_and_weights_count_requests() {
     let minute = |all: &[&'static str]| [&["duration: 60s"], all].concat();
     for (scenarios, expected) in [
         (vec![scenario(100, 1)], minute(&["rps: 2"])),
-        (vec![scenario(100, 4)], minute(&["rps: 2", "rate_of: requests"])),
+        (vec![scenario(100, 4)], minute(&["rate_of: requests", "rps: 2"])),
         (
             vec![scenario(7, 2), scenario(7, 2)],
-            minute(&["rps: 2", "rate_of: requests", "weight: 1", "weight: 1"]),
+            minute(&["rate_of: requests", "rps: 2", "weight: 1", "weight: 1"]),
         ),
         // Shares of requests stay what they are, however long iterations are.
         (
             vec![scenario(50, 1), scenario(25, 3)],
-            minute(&["rps: 2", "rate_of: requests", "weight: 2", "weight: 1"]),
+            minute(&["rate_of: requests", "rps: 2", "weight: 2", "weight: 1"]),
         ),
         // The shipped examples are beyond what the schema allows.
         (
             vec![scenario(100_000, 4), scenario(2, 1)],
-            minute(&["rps: 2", "rate_of: requests", "weight: 50000", "weight: 1"]),
+            minute(&["rate_of: requests", "rps: 2", "weight: 50000", "weight: 1"]),
         ),
         (
             vec![scenario(4_294_967_295, 1), scenario(1, 1)],
@@ -265,7 +265,7 @@ fn rates_and_weights_count_requests() {
     assert_eq!(closed, ["duration: 60s", "weight: 3", "weight: 1"]);
     // So many requests take their time.
     let counted = lines(2, vec![scenario(1, 4)], json!({"total-requests": 100}));
-    assert_eq!(counted, ["duration: 16666666667ns", "rps: 2", "rate_of: requests"]);
+    assert_eq!(counted, ["duration: 16666666667ns", "rate_of: requests", "rps: 2"]);
     let too_heavy = lines(2, vec![scenario(1 << 32, 1)], json!({}));
     assert_eq!(too_heavy.len(), 1, "{too_heavy:?}");
 }
