@@ -8,14 +8,14 @@ use plimsoll_core::Rate;
 use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::parse_rate;
 
-use crate::setting_args::{OfControl, SettingArgs};
+use crate::setting_args::{ControlSection, SettingArgs};
 
 /// The flags, as they were given.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Control")]
 pub(crate) struct ControlArgs {
     #[command(flatten)]
-    settings: SettingArgs<OfControl>,
+    settings: SettingArgs<ControlSection>,
     /// `true` if the run's rate is that of every connection.
     #[arg(skip)]
     per_connection: bool,
@@ -58,7 +58,7 @@ pub(crate) struct ControlSpec {
 
 impl ControlArgs {
     /// The flags that a plan can express.
-    pub(crate) fn settings(&self) -> &SettingArgs<OfControl> {
+    pub(crate) fn settings(&self) -> &SettingArgs<ControlSection> {
         &self.settings
     }
 
@@ -69,12 +69,8 @@ impl ControlArgs {
 
     /// The same, with what a plan file asks for where nothing was typed.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
-        let mut settings = self.settings.clone();
-        if let Some(patch) = patch {
-            settings.fill_from(patch);
-        }
         let per_connection = patch.is_some_and(|patch| patch.rps.is_some());
-        Self { settings, per_connection, ..self.clone() }
+        Self { settings: self.settings.or(patch), per_connection, ..self.clone() }
     }
 
     /// Reads the flags.

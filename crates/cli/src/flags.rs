@@ -31,7 +31,7 @@ use crate::runs_flags::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::saving::SaveArgs;
 pub(crate) use crate::schema_flags::{SchemaArgs, SchemaOf};
 use crate::script_host::Terminal;
-use crate::setting_args::{OfLiveOutput, OfPlan, SettingArgs};
+use crate::setting_args::{LiveOutputSection, PlanSection, SettingArgs};
 use crate::sink_flags::SinkArgs;
 use crate::target_flags::TargetArgs;
 use crate::watch_flags::WatchArgs;
@@ -261,7 +261,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "urls", hide_short_help = true)]
     pub(crate) h2loadrunner: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) settings: SettingArgs<OfPlan>,
+    pub(crate) settings: SettingArgs<PlanSection>,
     /// Arguments for the `init` of the script
     #[arg(last = true, value_name = "ARGUMENT", help_heading = "Request", hide_short_help = true)]
     script_arguments: Vec<String>,
@@ -272,7 +272,7 @@ pub(crate) struct PlanArgs {
 #[command(next_help_heading = "Live output")]
 pub(crate) struct LiveArgs {
     #[command(flatten)]
-    pub(crate) files: SettingArgs<OfLiveOutput>,
+    pub(crate) files: SettingArgs<LiveOutputSection>,
     /// Log only this share of the requests, chosen at random: 1% or 1/100
     #[arg(long, value_name = "SHARE", hide_short_help = true, requires = "log")]
     pub(crate) log_sample: Option<String>,
@@ -305,11 +305,7 @@ impl LiveArgs {
 
     /// The same, with the files that a plan names where no flag does.
     pub(crate) fn or(&self, patch: Option<&PlanPatch>) -> Self {
-        let mut files = self.files.clone();
-        if let Some(patch) = patch {
-            files.fill_from(patch);
-        }
-        Self { files, ..self.clone() }
+        Self { files: self.files.or(patch), ..self.clone() }
     }
 
     /// The file for statistics.
@@ -548,13 +544,6 @@ mod tests {
             ["open: 10000 requests/s (3333.333 iterations/s of 3 requests) uniform, 100 connections × \
               512 streams, then queue, HTTP/2, 5 threads, for 10s"]
         );
-    }
-
-    #[test]
-    fn the_limit_of_a_response_has_an_alias() {
-        let args = ["plimsoll", "run", "http://a/", "--stream-timeout", "2s"];
-        let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
-        assert_eq!(run.plan.settings.patch.timeout.map(|given| given.text).as_deref(), Some("2s"));
     }
 
     #[test]

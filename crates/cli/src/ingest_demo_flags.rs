@@ -5,7 +5,7 @@ use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_workloads::ingest::DEFAULT_URL;
 
 use crate::saved_runs::instant;
-use crate::setting_args::{OfTls, SettingArgs};
+use crate::setting_args::{SettingArgs, TlsSection};
 
 const ALPN_HELP: &str =
     "Offer these protocols, the preferred one first: h2, http/1.1 [default: http/1.1]; the server chooses";
@@ -18,7 +18,7 @@ pub(crate) struct IngestDemoArgs {
     #[command(flatten)]
     pub(crate) store: DemoStoreArgs,
     #[command(flatten)]
-    pub(crate) tls: SettingArgs<OfTls>,
+    pub(crate) tls: SettingArgs<TlsSection>,
     #[command(flatten)]
     pub(crate) output: DemoOutputArgs,
 }

@@ -45,8 +45,9 @@ impl PrintedPlan {
         let resolved = import::resolve_amended(&args.plan, true, amend)?;
         let mut plan: Value = serde_json::from_str(&text).unwrap_or_default();
         let mut notes = Vec::new();
-        plan["run"] = settings(&resolved.layered.patch, &plan["run"], &mut notes);
-        live(args, &mut plan["run"]);
+        // The flags of live output and of control are read where they are used.
+        let patches = [&resolved.layered.patch, &args.live.files.patch, &args.control.settings().patch];
+        plan["run"] = settings(patches, &plan["run"], &mut notes);
         thresholds(&resolved.layered.patch, &mut plan);
         if hide_users(&mut plan["targets"]) {
             notes.push("user and password of a URL are not printed: give them with --basic".to_owned());
@@ -103,10 +104,11 @@ impl RunArgs {
     }
 }
 
-/// The settings that hold, as `run` has them. A value of the plan that was made is kept as it was written.
-fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
+/// The settings of these patches, as `run` has them: a later patch replaces the values of those before. A
+/// value of the plan that was made is kept as it was written.
+fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> Value {
     let mut run = serde_json::Map::new();
-    for (setting, values) in patch.settings() {
+    for (setting, values) in patches.into_iter().flat_map(PlanPatch::settings) {
         if setting.layers == SettingLayers::Flags {
             continue;
         }
@@ -117,9 +119,9 @@ fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
             match name {
                 // The name of a file is no secret.
                 "basic" | "bearer" if !given.text.starts_with('@') => notes.push(format!(
-                    "{} is not printed: set PLIMSOLL_{} when the plan is run, or give --{name}",
+                    "{} is not printed: set {} when the plan is run, or give --{name}",
                     given.by,
-                    name.to_uppercase(),
+                    setting.variable(),
                 )),
                 "headers" if is_secret(header) => {
                     notes.push(format!(
@@ -145,17 +147,11 @@ fn settings(patch: &PlanPatch, made: &Value, notes: &mut Vec<String>) -> Value {
         };
         run.insert(name.to_owned(), value);
     }
-    Value::Object(run)
-}
-
-/// The files that are written, and what steers the run: these flags are read where they are used.
-fn live(args: &RunArgs, run: &mut Value) {
-    for (setting, values) in args.live.files.given().into_iter().chain(args.control.settings().given()) {
-        if let Some(last) = values.last() {
-            run[setting.name] =
-                if setting.kind == SettingKind::Switch { json!(true) } else { json!(last.text) };
-        }
+    // Another name of a setting, which only flags have.
+    if let Some(limit) = patches.iter().find_map(|patch| patch.stream_timeout.as_ref()) {
+        run.insert("timeout".to_owned(), json!(limit.text));
     }
+    Value::Object(run)
 }
 
 /// The thresholds of flags, in front of those of the plan that was made: so they are judged.

@@ -146,7 +146,7 @@ fn environment() -> String {
         "\n## Settings\n\nEvery setting of a plan's `run` can be given by a variable, too. It goes above the plan file \
          and below flags.\nLists have one value per line.\n\n| variable | setting |\n|---|---|\n",
     );
-    for setting in Setting::of_plans() {
+    for setting in Setting::in_plan_files() {
         let summary = &setting.paragraphs()[0];
         page.push_str(&format!("| `{}` | {} |\n", setting.variable(), cell(summary)));
     }

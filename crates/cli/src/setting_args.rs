@@ -13,19 +13,19 @@ pub(crate) trait Section {
 
 /// Settings of a plan: what is sent, how often, and what has to hold.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OfPlan;
+pub(crate) struct PlanSection;
 
-impl Section for OfPlan {
+impl Section for PlanSection {
     fn has(heading: &str) -> bool {
-        !OfLiveOutput::has(heading) && !OfControl::has(heading)
+        !LiveOutputSection::has(heading) && !ControlSection::has(heading)
     }
 }
 
 /// Settings of TLS.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OfTls;
+pub(crate) struct TlsSection;
 
-impl Section for OfTls {
+impl Section for TlsSection {
     fn has(heading: &str) -> bool {
         heading == "TLS"
     }
@@ -33,9 +33,9 @@ impl Section for OfTls {
 
 /// Files that are written while the run goes on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OfLiveOutput;
+pub(crate) struct LiveOutputSection;
 
-impl Section for OfLiveOutput {
+impl Section for LiveOutputSection {
     fn has(heading: &str) -> bool {
         heading == "Live output"
     }
@@ -43,9 +43,9 @@ impl Section for OfLiveOutput {
 
 /// Ways to change a run while it goes on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OfControl;
+pub(crate) struct ControlSection;
 
-impl Section for OfControl {
+impl Section for ControlSection {
     fn has(heading: &str) -> bool {
         heading == "Control"
     }
@@ -65,21 +65,18 @@ impl<S> From<PlanPatch> for SettingArgs<S> {
 }
 
 impl<S> SettingArgs<S> {
-    /// Takes the values of `lower` where no flag was given.
-    pub(crate) fn fill_from(&mut self, lower: &PlanPatch)
+    /// The same, with the values of `lower` where no flag was given.
+    pub(crate) fn or(&self, lower: Option<&PlanPatch>) -> Self
     where
         S: Section,
     {
-        for setting in settings::<S>() {
-            if self.patch.get(setting).is_empty() {
-                self.patch.set(setting, lower.get(setting).into_iter().cloned().collect());
+        let mut patch = self.patch.clone();
+        for (setting, values) in lower.into_iter().flat_map(PlanPatch::settings) {
+            if S::has(setting.heading) && patch.get(setting).is_empty() {
+                patch.set(setting, values.into_iter().cloned().collect());
             }
         }
-    }
-
-    /// The settings that were given, by name.
-    pub(crate) fn given(&self) -> Vec<(&'static Setting, Vec<&RawValue>)> {
-        self.patch.settings().into_iter().filter(|(_, values)| !values.is_empty()).collect()
+        patch.into()
     }
 }
 
@@ -108,7 +105,7 @@ impl<S: Section> clap::FromArgMatches for SettingArgs<S> {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         for setting in settings::<S>() {
-            let values = match setting.kind {
+            let values: Vec<RawValue> = match setting.kind {
                 SettingKind::Switch => {
                     matches.get_flag(setting.name).then(|| setting.typed("true")).into_iter().collect()
                 }
@@ -119,7 +116,9 @@ impl<S: Section> clap::FromArgMatches for SettingArgs<S> {
                     .map(|text| setting.typed(text))
                     .collect(),
             };
-            self.patch.set(setting, values);
+            if !values.is_empty() {
+                self.patch.set(setting, values);
+            }
         }
         Ok(())
     }
@@ -147,7 +146,7 @@ fn arg(setting: &'static Setting) -> Arg {
     match setting.kind {
         SettingKind::Switch => return arg.action(ArgAction::SetTrue),
         SettingKind::Value => arg = arg.action(ArgAction::Set),
-        SettingKind::Agreeing | SettingKind::List => arg = arg.action(ArgAction::Append),
+        SettingKind::Repeatable | SettingKind::List => arg = arg.action(ArgAction::Append),
     }
     arg = arg.value_name(flag.value_name);
     match flag.optional {

@@ -45,7 +45,7 @@ struct Variable {
 impl Resolver<'_> {
     /// Reads the flags of the scenario; `Some(None)` if there are none.
     pub(crate) fn crud(&mut self, patch: &PlanPatch) -> Option<Option<Crud>> {
-        let Some(first) = patch.first_of_crud() else {
+        let Some(first) = patch.first_crud_flag() else {
             return self.refuse_crud_company(patch).map(|()| None);
         };
         let create = self.crud_method(patch.crud_create_method.as_ref());

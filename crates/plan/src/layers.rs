@@ -10,11 +10,8 @@ use std::sync::Arc;
 use plimsoll_scenario::suggest;
 
 use crate::document::{Field, LoadedDocument, Text};
-use crate::settings::{Setting, SettingKind, SettingLayers};
+use crate::settings::{Setting, SettingKind, SettingLayers, VARIABLE_PREFIX};
 use crate::{Place, PlanPatch, Problem, Problems, RawValue, Switch};
-
-/// In front of a setting's name, in capitals, the name of its environment variable.
-const PREFIX: &str = "PLIMSOLL_";
 
 /// If a higher layer has one of the first settings, the second ones of lower layers give way.
 const GIVES_WAY: &[(&[&str], &[&str])] = &[
@@ -29,8 +26,8 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&["http2", "http2_prior_knowledge"], &["pipeline", "disable_keepalive"]),
     (&["basic", "bearer"], &CREDENTIALS),
     (&["jwt_key"], &["basic", "bearer"]),
-    // Another unit of the same limit.
-    (&["stream_timeout_interval_ms"], &["timeout"]),
+    // Other names of the same limit, which only flags have.
+    (&["stream_timeout", "stream_timeout_interval_ms"], &["timeout"]),
     (&["insecure"], &["cacert"]),
     (&["cacert"], &["insecure"]),
     // The certificate's file may hold its key, and another certificate has another key.
@@ -123,15 +120,17 @@ fn of_document(loaded: &LoadedDocument) -> PlanPatch {
 fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> PlanPatch {
     let mut patch = PlanPatch::default();
     for (variable, text) in environment {
-        let Some(name) = variable.strip_prefix(PREFIX).filter(|_| !text.is_empty()) else { continue };
+        let Some(name) = variable.strip_prefix(VARIABLE_PREFIX).filter(|_| !text.is_empty()) else {
+            continue;
+        };
         let name = name.to_ascii_lowercase();
         let slots = patch.slots().into_iter();
         let mut slots = slots.filter(|(setting, _)| setting.layers == SettingLayers::All);
         let Some((_, slot)) = slots.find(|(setting, _)| setting.name == name) else {
-            if let Some(near) = suggest::closest(&name, Setting::of_plans().map(|setting| setting.name)) {
+            let names = Setting::in_plan_files().map(|setting| setting.name);
+            if let Some(near) = suggest::closest(&name, names).and_then(Setting::by_name) {
                 let problem = Problem::new(format!("the variable {variable} is no setting"));
-                let hint = format!("did you mean {PREFIX}{}?", near.to_ascii_uppercase());
-                problems.push(problem.with_hint(hint));
+                problems.push(problem.with_hint(format!("did you mean {}?", near.variable())));
             }
             continue;
         };
@@ -340,7 +339,7 @@ mod tests {
     fn rules_name_settings() {
         let names = GIVES_WAY.iter().flat_map(|(winners, losers)| winners.iter().chain(*losers));
         for name in names {
-            assert!(Setting::named(name).is_some(), "{name} is no setting");
+            assert!(Setting::by_name(name).is_some(), "{name} is no setting");
         }
     }
 

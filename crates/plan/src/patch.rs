@@ -62,7 +62,7 @@ impl PlanPatch {
 
     /// The first flag of h2loadrunner's scenario: create a resource, update it, delete it. Any of them asks
     /// for it.
-    pub(crate) fn first_of_crud(&self) -> Option<&RawValue> {
+    pub(crate) fn first_crud_flag(&self) -> Option<&RawValue> {
         let all = [
             &self.crud_create_method,
             &self.crud_update_method,
@@ -77,12 +77,19 @@ impl PlanPatch {
         all.into_iter().flatten().next()
     }
 
-    /// Gives a setting the values that were typed for it.
+    /// Replaces the values of a setting.
     pub fn set(&mut self, setting: &Setting, values: Vec<RawValue>) {
         let slot = self.slots().into_iter().find(|(known, _)| known.name == setting.name);
         if let Some((_, slot)) = slot {
             slot.fill(values);
         }
+    }
+
+    /// Adds a value to a setting; where there can be only one, it replaces the value.
+    pub fn push(&mut self, setting: &Setting, value: RawValue) {
+        let mut values: Vec<RawValue> = self.get(setting).into_iter().cloned().collect();
+        values.push(value);
+        self.set(setting, values);
     }
 
     /// Returns the values of a setting.

@@ -311,7 +311,7 @@ impl Resolver<'_> {
 
     /// Refuses flags that say what is sent, beside a plan that says it.
     fn refuse_second_scenarios(&mut self, patch: &PlanPatch) {
-        let flags = [patch.urls.first(), patch.first_of_crud(), patch.method.as_ref(), patch.body.as_ref()];
+        let flags = [patch.urls.first(), patch.first_crud_flag(), patch.method.as_ref(), patch.body.as_ref()];
         for given in flags.into_iter().flatten() {
             let what = if given.by == "URL" { "a URL".to_owned() } else { given.by.to_string() };
             let problem = Problem::new(format!("{what} does not go with a plan that has scenarios"));
@@ -384,13 +384,18 @@ impl Resolver<'_> {
         Some(seed?.unwrap_or(patch.default_seed))
     }
 
-    /// The limit for a response, which has two names.
+    /// The limit for a response, which has three names.
     fn timeout(&mut self, patch: &PlanPatch) -> Option<Option<Nanos>> {
         let timeout = self.read_duration(patch.timeout.as_ref());
+        let stream_timeout = self.read_duration(patch.stream_timeout.as_ref());
         let given = patch.stream_timeout_interval_ms.as_ref();
         let milliseconds = self.read_number(given, 1..=u64::MAX / 1_000_000);
         let milliseconds = milliseconds.map(|number| number.map(Nanos::from_millis));
-        let all = [(patch.timeout.as_ref(), timeout?), (given, milliseconds?)];
+        let all = [
+            (patch.timeout.as_ref(), timeout?),
+            (patch.stream_timeout.as_ref(), stream_timeout?),
+            (given, milliseconds?),
+        ];
         let mut first: Option<(&RawValue, Nanos)> = None;
         for (given, limit) in all {
             let (Some(given), Some(limit)) = (given, limit) else { continue };

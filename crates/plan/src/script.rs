@@ -46,7 +46,7 @@ impl Resolver<'_> {
             let problem = Problem::new(format!("{} and more than one URL exclude each other", given.by));
             return self.fail(problem.with_hint("a script of wrk is for one URL"));
         }
-        if let Some(crud) = patch.first_of_crud() {
+        if let Some(crud) = patch.first_crud_flag() {
             return self.fail(Problem::new(format!("{} and {} exclude each other", given.by, crud.by)));
         }
         let content = self.file(given, &given.text)?;

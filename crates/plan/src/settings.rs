@@ -16,6 +16,9 @@ use crate::document::{Field, LoadedDocument};
 use crate::layers::{DocumentValues as _, PatchValues as _, SettingValue, Slot};
 use crate::{RawValue, ScriptHost};
 
+/// Beginning of the names of environment variables that are settings.
+pub(crate) const VARIABLE_PREFIX: &str = "PLIMSOLL_";
+
 /// One setting of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -38,8 +41,8 @@ pub struct Setting {
 pub enum SettingKind {
     /// One value.
     Value,
-    /// One value, which may be repeated: tools that users know repeat it in their own examples.
-    Agreeing,
+    /// One value, which may be repeated if it stays the same: examples of other tools repeat it.
+    Repeatable,
     /// Any number of values.
     List,
     /// `true` or `false`.
@@ -56,7 +59,7 @@ pub enum SettingLayers {
 }
 
 /// The flag of a setting.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Flag {
     /// Its letter.
     pub short: Option<char>,
@@ -74,7 +77,7 @@ pub struct Flag {
     pub optional: Option<&'static str>,
     /// `true` if it is in the short help, too.
     pub common: bool,
-    /// What the letter means in other tools: the advice when the value makes no sense here.
+    /// Meaning of the letter in other tools: the advice when the value makes no sense here.
     pub habit: Option<&'static str>,
     long: Option<&'static str>,
 }
@@ -87,7 +90,7 @@ impl Setting {
     pub const HEADINGS: &'static [&'static str] = &[
         "Load",
         "Request",
-        "Clients that misbehave",
+        "Misbehaving clients",
         "Create, update, delete",
         "Connection",
         "HTTP/2",
@@ -99,12 +102,12 @@ impl Setting {
     ];
 
     /// Returns the setting of this name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn by_name(name: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| setting.name == name)
     }
 
     /// Returns the setting of this flag, such as `--rate` or `-R`.
-    pub fn of_flag(flag: &str) -> Option<&'static Self> {
+    pub fn by_flag(flag: &str) -> Option<&'static Self> {
         TABLE.iter().find(|setting| match (flag.strip_prefix("--"), flag.strip_prefix('-')) {
             (Some(long), _) => setting.long() == long || setting.flag.alias == Some(long),
             (None, Some(letter)) => setting.flag.short.is_some_and(|short| letter.chars().eq([short])),
@@ -113,7 +116,7 @@ impl Setting {
     }
 
     /// The settings that plan files and the environment can give.
-    pub fn of_plans() -> impl Iterator<Item = &'static Self> {
+    pub fn in_plan_files() -> impl Iterator<Item = &'static Self> {
         TABLE.iter().filter(|setting| setting.layers == SettingLayers::All)
     }
 
@@ -124,14 +127,12 @@ impl Setting {
 
     /// Its variable in the environment.
     pub fn variable(&self) -> String {
-        format!("PLIMSOLL_{}", self.name.to_ascii_uppercase())
+        format!("{VARIABLE_PREFIX}{}", self.name.to_ascii_uppercase())
     }
 
     /// Its description: the first paragraph is the summary.
     pub fn paragraphs(&self) -> Vec<String> {
-        let paragraphs = self.text.split("\n\n");
-        let paragraphs = paragraphs.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
-        paragraphs.filter(|text| !text.is_empty()).collect()
+        paragraphs(self.text).collect()
     }
 
     /// `text` as the value of its flag.
@@ -139,6 +140,11 @@ impl Setting {
         let given = RawValue::new(format!("--{}", self.long()), text);
         RawValue { habit: self.flag.habit, ..given }
     }
+}
+
+/// The paragraphs of a doc comment, each on one line.
+pub(crate) fn paragraphs(text: &str) -> impl Iterator<Item = String> {
+    text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A flag that is shown in the long help only, and takes no value.
@@ -225,7 +231,7 @@ mod in_document {
     use crate::document::{Field, Text};
 
     pub(super) type Value = Field<Text>;
-    pub(super) type Agreeing = Field<Text>;
+    pub(super) type Repeatable = Field<Text>;
     pub(super) type List = Field<Vec<Field<Text>>>;
     pub(super) type Switch = Field<bool>;
 }
@@ -235,7 +241,7 @@ mod in_patch {
     use crate::RawValue;
 
     pub(super) type Value = Option<RawValue>;
-    pub(super) type Agreeing = Vec<RawValue>;
+    pub(super) type Repeatable = Vec<RawValue>;
     pub(super) type List = Vec<RawValue>;
     pub(super) type Switch = super::Switch;
 }
@@ -249,7 +255,7 @@ macro_rules! settings {
     (@patch $($heading:literal {
         $($(#[doc = $doc:literal])* $name:ident: $kind:ident = $flag:expr,)+
     })+) => {
-        /// What was typed, before anything is parsed. Absent fields take their defaults.
+        /// Values as they were typed, before anything is parsed. Absent fields take their defaults.
         ///
         /// The formats are those of the command line; `plimsoll run --help` describes them.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -288,7 +294,7 @@ macro_rules! settings {
     (@document $($heading:literal {
         $($(#[doc = $doc:literal])* $name:ident: $kind:ident = $flag:expr,)+
     })+) => {
-        /// How the load is carried out: the flags of `plimsoll run` by their long names.
+        /// Settings of the load: the flags of `plimsoll run` by their long names.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
@@ -343,6 +349,8 @@ settings! {
             ///
             /// No Content-Type is added. A text that starts with @ has to come from a file.
             body: Value = flag().value("BODY").short('b').any_text().common(),
+            /// Another name of --timeout
+            stream_timeout: Value = flag().value("TIME").number(),
             /// Lua script of wrk, as it is; arguments for it behind `--`
             script: Value = flag().value("FILE").short('s').common(),
             /// Let scripts open files, start processes and resolve names
@@ -402,9 +410,9 @@ settings! {
             /// Length of the run [default: 10s]
             duration: Value = flag()
                 .value("TIME").short('d').short_aliases(&['z', 'D']).number().common().habit(DURATION_HABIT),
-            /// End after so many iterations
+            /// End after this many iterations
             iterations: Value = flag().value("N").short('n').number().common(),
-            /// Open model: start so many iterations per second, in total
+            /// Open model: iterations to start per second, in total
             rate: Value = flag().value("RATE").short('R').short_aliases(&['q']).number().common(),
             /// Open model: rates over time: 30s@1000,1m@5000 holds 1000/s, then ramps
             ///
@@ -412,7 +420,7 @@ settings! {
             /// none before it, and holds: to rise from nothing write 1ms@0 in front. (k6 ramps in the first,
             /// too.)
             stages: Value = flag().value("STAGES").common(),
-            /// Closed model: so many users [default: one per connection]
+            /// Closed model: number of users [default: one per connection]
             ///
             /// Each has a connection when it needs one. With --http2 or --pipeline several users share a
             /// connection: as many as may have requests in flight on it.
@@ -439,7 +447,7 @@ settings! {
             threads: Value = flag().value("N").short('t').number().common().habit(THREADS_HABIT),
             /// Load before the measured part, not recorded
             warmup: Value = flag().value("TIME").number().common(),
-            /// Wait for owed responses after the end [default: --timeout, at most 5s]
+            /// Time to wait for outstanding responses after the end [default: --timeout, at most 5s]
             drain: Value = flag().value("TIME").number(),
             /// Seed of every random choice [default: random, and reported]
             seed: Value = flag().value("SEED").number(),
@@ -451,8 +459,7 @@ settings! {
             basic: Value = flag().value("USER:PASSWORD").common(),
             /// Bearer token, or @file
             bearer: Value = flag().value("TOKEN").common(),
-            /// Which credentials are meant: basic, bearer or jwt, a token that is signed here [default: those
-            /// given]
+            /// Kind of credentials: basic, bearer or jwt, a token that is signed here [default: those given]
             auth: Value = flag().value("KIND"),
             /// Sign a JSON Web Token for every request with this key: a file, or env:NAME
             ///
@@ -468,20 +475,18 @@ settings! {
             /// [default: 5m]
             jwt_lifetime: Value = flag().value("TIME").number(),
             /// Limit for a whole response, from its start [default: 30s]
-            ///
-            /// --stream-timeout is another name of it.
-            timeout: Value = flag().value("TIME").alias("stream-timeout").number().common(),
+            timeout: Value = flag().value("TIME").number().common(),
         }
-        "Clients that misbehave" {
-            /// Abort so many percent of the requests on purpose: close the connection, or cancel the stream
+        "Misbehaving clients" {
+            /// Percentage of requests to abort on purpose: close the connection, or cancel the stream
             ///
             /// Which, and where, is drawn by the seed. Such requests are counted apart, as aborted: they are
             /// no failures, and no response times. On a pipelined connection those beside one are aborted
             /// with it.
             abort_pct: Value = flag().value("PERCENT"),
-            /// In the middle of what: request, response or either [default: either]
+            /// Part of the exchange to abort: request, response or either [default: either]
             abort_at: Value = flag().value("PART"),
-            /// Of so many percent of the requests, wait for the answer no longer than --abandon-after
+            /// Percentage of requests to wait for no longer than --abandon-after
             abandon_pct: Value = flag().value("PERCENT"),
             /// Time from the start of such a request until its connection or stream is aborted
             abandon_after: Value = flag().value("TIME"),
@@ -498,7 +503,7 @@ settings! {
             redact: List = flag().value("NAME"),
         }
         "Create, update, delete" {
-            /// Open model: so many requests per second on every connection; as a flag with --crud flags only
+            /// Open model: requests per second on every connection; as a flag with --crud flags only
             rps: Value = flag().value("RATE").number(),
         }
         "Connection" {
@@ -509,20 +514,20 @@ settings! {
             /// Speak HTTP/1.1, as without any of these flags
             http1: Switch = flag().long("http1.1"),
             /// HTTP/2: streams per connection [default: 1; with a rate: up to 100]
-            max_concurrent_streams: Agreeing = flag()
+            max_concurrent_streams: Repeatable = flag()
                 .value("N").long("streams").short('m').alias("max-concurrent-streams").number().common()
                 .habit(STREAMS_HABIT),
             /// HTTP/1.1: requests in flight on one connection [default: 1]
             pipeline: Value = flag().value("N").number(),
             /// Use every connection for one request
             disable_keepalive: Switch = flag().common(),
-            /// Close a connection after so many requests
+            /// Close a connection after this many requests
             max_requests_per_connection: Value = flag().value("N").number(),
             /// Close a connection of this age, when its requests are answered
             connection_lifetime: Value = flag().value("TIME").number(),
-            /// Close a connection that had nothing to do for so long
+            /// Close a connection that was idle for this long
             connection_inactivity: Value = flag().value("TIME").number(),
-            /// Open so many connections per second until all are open [default: all at once]
+            /// Connections to open per second until all are open [default: all at once]
             connection_rate: Value = flag().value("RATE").number(),
             /// Limit for a connection to be established [default: 10s]
             connect_timeout: Value = flag().value("TIME").number(),

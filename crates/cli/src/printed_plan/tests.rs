@@ -164,7 +164,7 @@ fn certificate() -> (PathBuf, PathBuf) {
 #[test]
 fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     let known: BTreeSet<&str> = SETTINGS.iter().chain(&SWITCHES).map(|(name, _)| *name).collect();
-    for Setting { name, .. } in Setting::of_plans() {
+    for Setting { name, .. } in Setting::in_plan_files() {
         assert!(known.contains(name), "the setting {name} has no flag in this test");
     }
     let (cert, key) = certificate();

@@ -61,11 +61,9 @@ fn patch(flags: &[(&'static str, &str)]) -> PlanPatch {
             patch.urls.push(RawValue::new(flag, value));
             continue;
         }
-        let setting = Setting::of_flag(flag).unwrap_or_else(|| panic!("{flag} is no flag"));
+        let setting = Setting::by_flag(flag).unwrap_or_else(|| panic!("{flag} is no flag"));
         let text = if setting.kind == SettingKind::Switch { "true" } else { value };
-        let mut values: Vec<RawValue> = patch.get(setting).into_iter().cloned().collect();
-        values.push(RawValue::new(flag, text));
-        patch.set(setting, values);
+        patch.push(setting, RawValue::new(flag, text));
     }
     patch
 }

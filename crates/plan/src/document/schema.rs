@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Document, DocumentFormat};
+use crate::settings::paragraphs;
 
 impl Document {
     /// The JSON Schema (2020-12) of plan files: from the types, with what may be written short.
@@ -50,11 +51,9 @@ fn one_or_list(schema: &mut Value) {
 /// A description on one line, in whole sentences: the help of a flag is a line without a full stop, and
 /// paragraphs.
 fn prose(description: &str) -> String {
-    let paragraphs = description.split("\n\n").map(|paragraph| {
-        let line = paragraph.replace('\n', " ");
-        if line.ends_with(['.', ':', ')']) { line } else { format!("{line}.") }
-    });
-    paragraphs.collect::<Vec<_>>().join(" ")
+    let sentences = paragraphs(description)
+        .map(|line| if line.ends_with(['.', ':', ')']) { line } else { format!("{line}.") });
+    sentences.collect::<Vec<_>>().join(" ")
 }
 
 /// Lets a type be one of its fields alone. The description stays at its front.

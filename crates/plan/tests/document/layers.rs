@@ -110,6 +110,8 @@ fn what_a_higher_layer_makes_pointless_gives_way() {
     assert_eq!(gave_way(&resolved), ["run.basic to PLIMSOLL_BEARER"]);
     let resolved = good("{http2: true}", &[("PLIMSOLL_HTTP2", "false")], |_| {});
     assert_eq!(resolved.plan.targets[0].protocol, Protocol::Http1);
+    let resolved = good("{timeout: 5s}", &[], |flags| flags.stream_timeout = flag("--stream-timeout", "7s"));
+    assert_eq!(resolved.plan.timeout, Nanos::from_secs(7));
 }
 
 #[test]

@@ -35,11 +35,9 @@ pub(crate) fn patch(line: &[&str]) -> PlanPatch {
             patch.key_log = Some(value().into());
             continue;
         }
-        let setting = Setting::of_flag(word).unwrap_or_else(|| panic!("{word} is no flag"));
+        let setting = Setting::by_flag(word).unwrap_or_else(|| panic!("{word} is no flag"));
         let text = if setting.kind == SettingKind::Switch { "true" } else { value() };
-        let mut values: Vec<RawValue> = patch.get(setting).into_iter().cloned().collect();
-        values.push(RawValue::new(word.to_owned(), text));
-        patch.set(setting, values);
+        patch.push(setting, RawValue::new(word.to_owned(), text));
     }
     patch
 }

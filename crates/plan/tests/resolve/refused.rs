@@ -190,6 +190,8 @@ fn protocols() {
         &[URL, "--connection-inactivity", "soon"],
         &[URL, "--connection-rate", "0"],
         &[URL, "--connection-rate", "fast"],
+        &[URL, "--stream-timeout", "0"],
+        &[URL, "--stream-timeout", "1s", "--timeout", "2s"],
     ]));
 }
 
