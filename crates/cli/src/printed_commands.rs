@@ -9,9 +9,12 @@ use clap::FromArgMatches as _;
 use plimsoll_plan::Disk;
 
 use self::extraction::{PrintedCommand, all, root};
-use crate::flags::{Cli, Command};
-use crate::ingest_flags::InsteadOfLoad;
-use crate::{Failure, cache, canister, command_word, crud, import, ingest};
+use crate::args::cli::{Cli, Command};
+use crate::args::command_word;
+use crate::args::workload::ingest::InsteadOfLoad;
+use crate::base::failure::Failure;
+use crate::session::request::PlanRequest;
+use crate::workload::{cache, canister, crud, ingest};
 
 /// Words that stand for something of the reader's.
 const STAND_FOR: [(&str, &str); 3] =
@@ -53,11 +56,13 @@ fn read(words: &[String]) -> Result<(), String> {
     let problems = |problems: plimsoll_plan::Problems| said(Failure::usage(problems));
     match &cli.command {
         Command::Run(args) => {
-            args.control.to_spec().map_err(problems)?;
+            args.control.to_spec(None).map_err(problems)?;
             args.live.rotation().map_err(problems)?;
-            import::resolve(&args.plan, true).map(drop).map_err(said)
+            PlanRequest::named(&args.plan, true).resolve().map(drop).map_err(said)
         }
-        Command::Check(args) | Command::Explain(args) => import::resolve(args, true).map(drop).map_err(said),
+        Command::Check(args) | Command::Explain(args) => {
+            PlanRequest::named(args, true).resolve().map(drop).map_err(said)
+        }
         Command::Cache(args) => cache::printed(args).map(drop).map_err(said),
         Command::Crud(args) => crud::printed(args).map(drop).map_err(said),
         Command::Canister(args) => canister::printed(args).map(drop).map_err(said),

@@ -1,10 +1,10 @@
 //! Findings made while a source is read: notes and problems.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plimsoll_plan::document::{Document, Field, Settings, StepSpec};
-use plimsoll_plan::{Command, Files, KeyLogFile, Problem, Problems};
+use plimsoll_plan::{Command, Files, KeyLogFile, PlanSource, Problem, Problems, Source};
 
 use crate::Imported;
 
@@ -155,11 +155,10 @@ fn refused(document: &Document, run: Settings, folder: &Path, files: &dyn Files)
             without_engines(&mut scenario.steps);
         }
     }
-    let plan = folder.join("plan.yaml");
-    let name = plan.to_string_lossy().into_owned();
-    let files = WithPlan { plan, text: requests.to_yaml(), files };
-    let command = Command { plan: Some(name), ..Command::default() };
-    command.resolve(&files).err().map(|refused| refused.problems).unwrap_or_default()
+    let name = folder.join("plan.yaml").to_string_lossy().into_owned();
+    let plan = Source { name, text: requests.to_yaml() };
+    let command = Command { plan: Some(PlanSource::Text(plan)), ..Command::default() };
+    command.resolve(files).err().map(|refused| refused.problems).unwrap_or_default()
 }
 
 fn without_engines(steps: &mut [Field<StepSpec>]) {
@@ -175,23 +174,6 @@ fn without_engines(steps: &mut [Field<StepSpec>]) {
             }
             without_engines(&mut step.parallel);
         }
-    }
-}
-
-/// A plan beside other files.
-struct WithPlan<'a> {
-    plan: PathBuf,
-    text: String,
-    files: &'a dyn Files,
-}
-
-impl Files for WithPlan<'_> {
-    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        if path == self.plan { Ok(self.text.clone().into_bytes()) } else { self.files.read(path) }
-    }
-
-    fn key_log(&self, path: &Path) -> std::io::Result<KeyLogFile> {
-        self.files.key_log(path)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_plan::{Command, Disk, Files, KeyLogFile};
+use plimsoll_plan::{Command, Disk, Files, KeyLogFile, PlanSource};
 
 /// The file system, and in it an imported plan.
 struct WithPlan(PathBuf, String);
@@ -33,7 +33,8 @@ fn examples_of_h2loadrunner_are_plans() {
         let imported = plimsoll_import::h2loadrunner::import(&text, &folder, &Disk).unwrap();
         let plan = folder.join(format!("{name}.yaml"));
         let files = WithPlan(plan.clone(), imported.document.to_yaml());
-        let command = Command { plan: Some(plan.display().to_string()), ..Command::default() };
+        let command =
+            Command { plan: Some(PlanSource::File(plan.display().to_string())), ..Command::default() };
         if let Err(refused) = command.resolve(&files) {
             let problems = refused.problems.to_string();
             // Whether there is XPath is the build's matter.
@@ -81,7 +82,7 @@ paths:
     ] {
         let yaml = imported.unwrap().document.to_yaml();
         let files = WithPlan(PathBuf::from("plan.yaml"), yaml);
-        let command = Command { plan: Some("plan.yaml".to_owned()), ..Command::default() };
+        let command = Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), ..Command::default() };
         if let Err(refused) = command.resolve(&files) {
             wrong.push_str(&format!("{}\n{}\n", refused.problems, files.1));
         }

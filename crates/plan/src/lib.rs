@@ -57,7 +57,7 @@ pub use environment::Environment;
 pub use files::{Disk, FileKind, Files, KeyLogFile};
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
-pub use loading::{Command, Refused, Resolved, is_plan_name};
+pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
 pub use patch::RawValue;
 pub use plan::{
     Address, BackendChoice, ClientFaults, Connections, End, Family, ForeignRequest, Load, Overload, Pacing,

@@ -13,12 +13,39 @@ use crate::{FileKind, Files, Layered, Plan, PlanPatch, Problem, Problems};
 /// Everything that a plan is made of.
 #[derive(Clone, Default)]
 pub struct Command {
-    /// The plan file.
-    pub plan: Option<String>,
+    /// The plan file or text.
+    pub plan: Option<PlanSource>,
     /// Variables of the environment, by name: settings, and what plan files name by `${env(NAME)}`.
     pub environment: Vec<(String, String)>,
     /// The flags.
     pub flags: PlanPatch,
+}
+
+/// The plan of a command: a file, or a text that was made from flags or from another description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanSource {
+    /// The name of a file; `-` is the standard input.
+    File(String),
+    /// A text with the name that it has in messages. Names of files in it are relative to the folder of that
+    /// name.
+    Text(Source),
+}
+
+impl PlanSource {
+    /// Its name in messages.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::File(name) => name,
+            Self::Text(source) => &source.name,
+        }
+    }
+
+    fn read(&self, files: &dyn Files) -> Result<Source, Problem> {
+        match self {
+            Self::File(name) => read(name, files),
+            Self::Text(source) => Ok(source.clone()),
+        }
+    }
 }
 
 /// A command that makes sense.
@@ -49,11 +76,12 @@ impl Command {
         let mut problems = Problems::default();
         let mut document = None;
         let mut text = None;
-        if let Some(name) = &self.plan {
-            match read(name, files) {
+        if let Some(plan) = &self.plan {
+            match plan.read(files) {
                 Ok(source) => {
                     document = Document::read(&source, &mut problems).map(|document| {
-                        let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
+                        let folder =
+                            Path::new(plan.name()).parent().map(Path::to_path_buf).unwrap_or_default();
                         Arc::new(LoadedDocument { document, source: source.clone(), folder })
                     });
                     text = Some(source);

@@ -4,6 +4,7 @@
 //! not complain, and on a bad sample, where it must. See `CONTRIBUTING.md` for the reasons.
 
 mod documents;
+mod floors;
 mod imports;
 mod limits;
 mod sources;
@@ -70,6 +71,13 @@ fn sources_keep_the_rules() {
     let files = sources::read_all(&root());
     assert!(files.len() > 30, "only {} files were found", files.len());
     assert_tidy(files.iter().flat_map(sources::complaints).collect());
+}
+
+#[test]
+fn modules_of_the_command_are_floors_without_circles() {
+    let uses = floors::uses(&sources::read_all(&root()));
+    assert!(uses.len() > 80, "only {} modules were found", uses.len());
+    assert_tidy(floors::complaints(&uses));
 }
 
 #[test]

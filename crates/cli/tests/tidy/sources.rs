@@ -41,7 +41,7 @@ const PRINTS: &[&str] = &["crates/cli/tests/", "bench/", "crates/report/build.rs
 /// Where stdout and stderr are written to: one module, in which text of others is made harmless, and the one
 /// that draws the screen cell by cell.
 const STREAMS: &[&str] =
-    &["crates/cli/src/streams.rs", "crates/cli/src/terminal.rs", "crates/cli/tests/", "bench/"];
+    &["crates/cli/src/base/streams.rs", "crates/cli/src/base/terminal.rs", "crates/cli/tests/", "bench/"];
 const NEVER: &[&str] = &[];
 /// Where a foreign server runs within a test, and the node of the reference cluster.
 const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/"];
@@ -214,7 +214,7 @@ fn writers(found: &[Token<'_>], stream: &str) -> Vec<usize> {
 }
 
 /// The line where the unit tests begin, which stand last in a file.
-fn unit_tests_from(found: &[Token<'_>]) -> usize {
+pub(crate) fn unit_tests_from(found: &[Token<'_>]) -> usize {
     let begin = ["#", "[", "cfg", "(", "test", ")", "]"];
     // What a crate's tests share may be seen by its other modules.
     let seen = ["pub", "(", "crate", ")"];
@@ -314,7 +314,7 @@ fn what_is_allowed_is_not_complained_about() {
         ("crates/driver/src/x.rs", "use std::net::TcpStream; unsafe { f(Instant::now()) }"),
         ("crates/cli/src/x.rs", "let color = std::env::var(\"NO_COLOR\"); std::process::exit(2)"),
         ("crates/cli/src/x.rs", "if std::io::stderr().is_terminal() && io::stdout().is_terminal() {}"),
-        ("crates/cli/src/streams.rs", "io::stderr().write_all(&text)"),
+        ("crates/cli/src/base/streams.rs", "io::stderr().write_all(&text)"),
         ("crates/cli/tests/x.rs", "println!(\"{:?}\", std::io::stdout())"),
         ("crates/targets/tests/x.rs", "let peer = std::net::TcpStream::connect(address);"),
         ("bench/src/child.rs", "unsafe { wait4() }"),

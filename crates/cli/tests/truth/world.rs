@@ -8,7 +8,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, TargetAddress, run};
 use plimsoll_metrics::{Histogram, ReasonCode, RunRecord};
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
+use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{Behaviour, Concurrency, Law, SimOpen, SimOptions, TruthLog};
 
 use crate::stage::turn;
@@ -40,7 +40,8 @@ pub(crate) fn plan_of_steps(settings: &str, steps: &str) -> Plan {
         format!("run: {{{settings}}}\ntargets: {{api: http://sim.test}}\nscenarios: [{{steps: {steps}}}]");
     let no_preflight = Switch::on("--no-preflight");
     let flags = PlanPatch { default_seed: 7, no_preflight, ..PlanPatch::default() };
-    let command = Command { plan: Some("plan.yaml".to_owned()), flags, ..Command::default() };
+    let command =
+        Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), flags, ..Command::default() };
     match command.resolve(&Only(text.clone())) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{text}\n{:?}", refused.problems),

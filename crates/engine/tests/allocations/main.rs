@@ -14,7 +14,7 @@ use plimsoll_core::Shard;
 use plimsoll_driver::{Backend as _, Endpoint};
 use plimsoll_engine::worker::{Resources, Worker};
 use plimsoll_engine::{Control, TargetAddress};
-use plimsoll_plan::{Command, Plan, PlanPatch, RawValue, Switch};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
 use plimsoll_scenario::Feeds;
 
 /// Enough for every buffer to have its size, and so short that no second begins: snapshots may allocate.
@@ -97,7 +97,8 @@ fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
         flags.http2 = Switch::on("--http2");
         flags.max_concurrent_streams.push(RawValue::new("-m", "4"));
     }
-    let command = Command { plan: Some("plan.yaml".to_owned()), environment: Vec::new(), flags };
+    let command =
+        Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), environment: Vec::new(), flags };
     match command.resolve(&canned::OneFile(text)) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}", refused.problems.iter().collect::<Vec<_>>()),

@@ -13,7 +13,7 @@ use canned::{Canned, OneFile};
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open, SystemError};
 use plimsoll_engine::{Control, Progress, TargetAddress, run};
-use plimsoll_plan::{Command, Plan, PlanPatch, RawValue, Switch};
+use plimsoll_plan::{Command, Plan, PlanPatch, PlanSource, RawValue, Switch};
 use plimsoll_scenario::{Bodies, BodyMaker, BodySource, BodySupply};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
@@ -118,7 +118,8 @@ fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
         default_seed: 7,
         ..PlanPatch::default()
     };
-    let command = Command { plan: Some("plan.yaml".to_owned()), environment: Vec::new(), flags };
+    let command =
+        Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), environment: Vec::new(), flags };
     let mut plan = match command.resolve(&OneFile(PLAN)) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}", refused.problems.iter().collect::<Vec<_>>()),

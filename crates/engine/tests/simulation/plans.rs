@@ -9,7 +9,7 @@ use plimsoll_core::{ErrorClass, Nanos, Random};
 use plimsoll_driver::Endpoint;
 use plimsoll_engine::{Control, TargetAddress, run};
 use plimsoll_metrics::RunRecord;
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Switch};
+use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Switch};
 use plimsoll_testkit::{
     Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog, for_each_seed,
 };
@@ -38,7 +38,8 @@ pub(super) fn plan(settings: &str, rest: &str) -> Plan {
 pub(super) fn of_text(text: String) -> Plan {
     let flags =
         PlanPatch { default_seed: 7, no_preflight: Switch::on("--no-preflight"), ..PlanPatch::default() };
-    let command = Command { plan: Some("plan.yaml".to_owned()), flags, ..Command::default() };
+    let command =
+        Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), flags, ..Command::default() };
     match command.resolve(&Only(text.clone())) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{text}\n{:?}", refused.problems),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Command, Files, KeyLogFile, Problems};
+use plimsoll_plan::{Command, Files, KeyLogFile, PlanSource, Problems};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ const FILES: &[(&str, &[u8])] =
 /// Returns the problems of the plan that was made, if one was made, with its text.
 fn refused(imported: Result<Imported, Problems>) -> Option<String> {
     let files = WithPlan(Named(FILES), imported.ok()?.document.to_yaml());
-    let command = Command { plan: Some("plan.yaml".to_owned()), ..Command::default() };
+    let command = Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), ..Command::default() };
     let refused = command.resolve(&files).err()?;
     Some(format!("{}\n{}", refused.problems, files.1))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, Problem};
+use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Problem};
 
 /// Files by name, in the folder of the plan; everything else does not exist.
 struct Memory<'a>(BTreeMap<&'a str, Vec<u8>>);
@@ -30,7 +30,7 @@ pub(crate) fn resolve(
     let memory = Memory(named.chain([("plans/plan.yaml", text.as_bytes().to_vec())]).collect());
     let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let command = Command {
-        plan: Some("plans/plan.yaml".to_owned()),
+        plan: Some(PlanSource::File("plans/plan.yaml".to_owned())),
         environment: environment.iter().map(own).collect(),
         flags: PlanPatch { default_seed: 1, ..PlanPatch::default() },
     };

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use plimsoll_core::Nanos;
 use plimsoll_plan::{
-    Command, Files, KeyLogFile, Load, PlanPatch, Protocol, RawValue, Refused, Resolved, Switch, is_plan_name,
+    Command, Files, KeyLogFile, Load, PlanPatch, PlanSource, Protocol, RawValue, Refused, Resolved, Switch,
+    is_plan_name,
 };
 
 /// Files by name.
@@ -34,7 +35,7 @@ fn resolve(
     change(&mut flags);
     let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let files = Memory([("folder/plan.yaml".to_owned(), format!("run: {run}").into_bytes())].into());
-    let command = Command { plan: Some("folder/plan.yaml".to_owned()), environment, flags };
+    let command = Command { plan: Some(PlanSource::File("folder/plan.yaml".to_owned())), environment, flags };
     command.resolve(&files)
 }
 
@@ -154,7 +155,7 @@ fn files_of_a_plan_are_relative_to_it_and_those_of_flags_are_not() {
         Memory([("folder/p.yml".to_owned(), plan.clone()), (token.to_owned(), b"t".to_vec())].into())
     };
     let command = || Command {
-        plan: Some("folder/p.yml".to_owned()),
+        plan: Some(PlanSource::File("folder/p.yml".to_owned())),
         flags: PlanPatch { urls: vec![RawValue::new("URL", "http://a.test/")], ..PlanPatch::default() },
         ..Command::default()
     };

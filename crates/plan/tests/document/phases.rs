@@ -1,7 +1,7 @@
 //! Phases: one course of the load, with marks in it.
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_plan::{Command, Load, Plan, PlanPatch};
+use plimsoll_plan::{Command, Load, Plan, PlanPatch, PlanSource};
 use plimsoll_schedule::Stage;
 
 use crate::layers::Memory;
@@ -12,8 +12,11 @@ fn plan(run: &str, phases: &str) -> Plan {
          targets: {{api: http://a.test}}\nscenarios: [{{steps: [{{get: /}}]}}]"
     );
     let files = Memory([("plan.yaml".to_owned(), text.into_bytes())].into());
-    let command =
-        Command { plan: Some("plan.yaml".to_owned()), flags: PlanPatch::default(), ..Command::default() };
+    let command = Command {
+        plan: Some(PlanSource::File("plan.yaml".to_owned())),
+        flags: PlanPatch::default(),
+        ..Command::default()
+    };
     match command.resolve(&files) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}", refused.problems),

@@ -1,0 +1,29 @@
+//! The command line as data.
+
+pub(crate) mod calibrate;
+pub(crate) mod cli;
+pub(crate) mod command_word;
+pub(crate) mod compare;
+pub(crate) mod control;
+pub(crate) mod demo;
+pub(crate) mod export;
+pub(crate) mod find;
+pub(crate) mod help;
+pub(crate) mod import;
+pub(crate) mod instant;
+pub(crate) mod live;
+pub(crate) mod named;
+pub(crate) mod output;
+pub(crate) mod plan;
+pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod rotate;
+pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod save;
+pub(crate) mod schema;
+pub(crate) mod server;
+pub(crate) mod setting;
+pub(crate) mod share;
+pub(crate) mod watch;
+pub(crate) mod workload;

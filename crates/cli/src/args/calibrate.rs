@@ -1,0 +1,27 @@
+//! Flags of `plimsoll calibrate`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::output::TableOutputArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Length of each of the two runs per kind of load [default: 2s]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Where to keep the calibration [default: calibration.json in the user's folder of data]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) store: Option<PathBuf>,
+    /// System interface: auto, epoll or uring [default: auto]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// Compare plain requests with calls of a canister against the same sink, and keep nothing
+    ///
+    /// What a call costs is told apart: its encoding and hashing, its signature, and HTTP.
+    #[arg(long, conflicts_with = "store")]
+    pub(crate) canister: bool,
+    #[command(flatten)]
+    pub(crate) output: TableOutputArgs,
+}

@@ -1,0 +1,116 @@
+//! The first word of the command line: a command, or what stands for `run`.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+
+use clap::CommandFactory as _;
+use plimsoll_plan::Problem;
+use plimsoll_scenario::suggest;
+
+use crate::args::cli::Cli;
+
+/// The commands in the groups in which help shows them, the hidden one last.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Run", &["run", "check", "explain", "find", "calibrate", "import"]),
+    ("Look at results", &["runs", "show", "report", "compare", "history", "export", "rm"]),
+    ("Servers to test against", &["sink", "target", "cluster", "demo"]),
+    ("Special loads", &["cache", "crud", "canister", "ingest"]),
+    ("This program", &["schema", "completions", "man"]),
+    ("", &["reference"]),
+];
+
+/// Columns of a page of help at most, as of all others.
+const WIDTH: usize = 100;
+
+/// The commands, for suggestions.
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+}
+
+/// The command line, with the commands in groups in its help.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let mut page = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n");
+    let header = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let column = 2 + commands().map(str::len).max().unwrap_or_default() + 2;
+    for (heading, names) in GROUPS.iter().filter(|(heading, _)| !heading.is_empty()) {
+        // Writing to a string cannot fail.
+        let _ = write!(page, "\n{header}{heading}:{header:#}\n");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let padding = " ".repeat(column - 2 - name.len());
+            let _ = write!(page, "  {literal}{name}{literal:#}{padding}");
+            let mut used = column;
+            for (index, word) in about.split(' ').enumerate() {
+                if index > 0 && used + 1 + word.chars().count() > WIDTH {
+                    let _ = write!(page, "\n{}", " ".repeat(column));
+                    used = column;
+                } else if index > 0 {
+                    page.push(' ');
+                    used += 1;
+                }
+                page.push_str(word);
+                used += word.chars().count();
+            }
+            page.push('\n');
+        }
+    }
+    let _ = write!(page, "\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    command.help_template(page)
+}
+
+/// A note about a flag that is valid here and means something else in another tool.
+///
+/// hey's `-q` is the rate of each of its `-c` workers. Ours is that of the whole run, as oha's.
+pub(crate) fn habit(args: &[OsString]) -> Option<String> {
+    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).take_while(|arg| arg != "--").collect();
+    if words.get(1)? != "run" || words.iter().any(|word| word == "--quiet") {
+        return None;
+    }
+    let value = |short: &str, long: &str| {
+        words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(short) {
+            Some("") => words.get(at + 1).map(ToString::to_string),
+            Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => Some(rest.to_owned()),
+            _ if !long.is_empty() && word == long => words.get(at + 1).map(ToString::to_string),
+            _ => None,
+        })
+    };
+    let (rate, connections) = (value("-q", "")?, value("-c", "--connections")?);
+    let each: u64 = rate.parse().ok()?;
+    let all = each.checked_mul(connections.parse().ok().filter(|connections| *connections > 1)?)?;
+    Some(format!(
+        "-q {rate} is {rate}/s for the whole run; hey's -q is for each connection: -R {all} is that load"
+    ))
+}
+
+/// Number of commands at the end of the list that are for developers of the program, and not shown.
+const HIDDEN: usize = 1;
+
+/// Inserts `run` where it was left out: `plimsoll URL` and `plimsoll -c 8 URL`. `args` starts with the
+/// program's name.
+pub(crate) fn with_command(mut args: Vec<OsString>) -> Result<Vec<OsString>, Problem> {
+    let Some(first) = args.get(1).map(|first| first.to_string_lossy().into_owned()) else {
+        return Ok(args);
+    };
+    let about_program = ["-h", "--help", "-V", "--version"].contains(&first.as_str());
+    if commands().any(|command| command == first) || about_program || first.starts_with("--color") {
+        return Ok(args);
+    }
+    // A word that could only be a command is not taken for a host name: `plimsoll snk` must not send load.
+    let address = first == "localhost" || first.contains([':', '/', '.']);
+    if !first.starts_with('-') && !address {
+        let hint = match suggest::closest(&first, commands()) {
+            Some(near) => format!("did you mean `plimsoll {near}`?"),
+            None => format!(
+                "commands: {}; for a host write http://{first}/",
+                commands().take(commands().count() - HIDDEN).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        let message = format!("unknown command `{}`", first.escape_debug());
+        return Err(Problem::new(message).with_hint(hint));
+    }
+    args.insert(1, "run".into());
+    Ok(args)
+}

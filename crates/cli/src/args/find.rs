@@ -1,0 +1,210 @@
+//! The flags of `plimsoll find`.
+
+use clap::Args;
+use plimsoll_core::Nanos;
+use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
+use plimsoll_schedule::{parse_duration, parse_rate};
+
+use crate::args::output::TableOutputArgs;
+use crate::args::plan::PlanArgs;
+use crate::args::share::parse_percent;
+use crate::args::watch::WatchArgs;
+
+/// Rate of the first trial where nothing says another.
+const FROM: &str = "100";
+/// Length of the shortest trial where nothing says another.
+const TRIAL: &str = "2s";
+/// Limit of the search where nothing says another.
+const MAX_TIME: Nanos = Nanos::from_secs(120);
+/// Width of the answer that is aimed at where nothing says another.
+const PRECISION: f64 = 0.05;
+
+#[derive(Debug, Args)]
+pub(crate) struct FindArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) output: TableOutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+struct SearchArgs {
+    /// Objective, such as 'p99<10ms' or 'error_rate<0.1%', repeatable [default: the plan's thresholds]
+    ///
+    /// Upper limits of percentiles of the response time, of the error rate and of the timeout rate. Without
+    /// one about errors, 'error_rate<1%' is added.
+    #[arg(long, value_name = "THRESHOLD")]
+    slo: Vec<String>,
+    /// No search, but a run at each level of a setting: connections, streams, threads or rate
+    ///
+    /// Such as connections=1,2,4,8,16,32: then the report has the curve, and from six levels on the Universal
+    /// Scalability Law that fits it. Levels of a rate are open runs, the others closed ones.
+    #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time"])]
+    sweep: Option<String>,
+    /// First rate to try, in iterations per second [default: 100]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    from: Option<String>,
+    /// Try no higher rate
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    to: Option<String>,
+    /// Width of the answer to aim at [default: 5%]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    precision: Option<String>,
+    /// End the search after this time, with what is known then [default: 2m]
+    ///
+    /// Two minutes tell the capacity of a server of some 1,000/s to about 10 %, six to 5 %; one of 100/s
+    /// takes ten times as long.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
+    max_time: Option<String>,
+}
+
+/// Settings of a search.
+#[derive(Debug)]
+pub(crate) struct SearchSpec {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) precision: f64,
+    pub(crate) max_time: Nanos,
+}
+
+/// The setting whose levels are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SweptSetting {
+    Connections,
+    Streams,
+    Threads,
+    Rate,
+}
+
+impl SweptSetting {
+    const ALL: [Self; 4] = [Self::Connections, Self::Streams, Self::Threads, Self::Rate];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Streams => "streams",
+            Self::Threads => "threads",
+            Self::Rate => "rate",
+        }
+    }
+
+    /// Sets it in the flags of a plan.
+    pub(crate) fn set(self, value: &str, flags: &mut PlanPatch) {
+        let given = RawValue::new("--sweep", value);
+        match self {
+            Self::Connections => flags.connections = Some(given),
+            Self::Streams => flags.max_concurrent_streams = vec![given],
+            Self::Threads => flags.threads = Some(given),
+            Self::Rate => flags.rate = Some(given),
+        }
+    }
+}
+
+/// A setting and the levels of it that are tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SweepSpec {
+    pub(crate) setting: SweptSetting,
+    pub(crate) levels: Vec<String>,
+}
+
+impl SweepSpec {
+    fn parse(text: &str) -> Result<Self, Problem> {
+        const HINT: &str = "write it as in --sweep connections=1,2,4,8,16,32";
+        let problem = |message: String| Problem::new(message).with_hint(HINT);
+        let (name, levels) =
+            text.split_once('=').ok_or_else(|| problem(format!("--sweep: `{text}` has no levels")))?;
+        let setting =
+            SweptSetting::ALL.into_iter().find(|setting| setting.name() == name).ok_or_else(|| {
+                problem(format!("--sweep: `{name}` is not one of connections, streams, threads, rate"))
+            })?;
+        let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
+        if levels.iter().any(String::is_empty) {
+            return Err(problem(format!("--sweep: `{text}` has an empty level")));
+        }
+        Ok(Self { setting, levels })
+    }
+}
+
+impl FindArgs {
+    /// Reads the flags of the search itself.
+    pub(crate) fn to_spec(&self) -> Result<SearchSpec, Problems> {
+        let mut problems = Problems::default();
+        let search = &self.search;
+        let from = rate("--from", search.from.as_deref().unwrap_or(FROM), &mut problems);
+        let to = search.to.as_deref().map(|text| rate("--to", text, &mut problems));
+        let precision = search.precision.as_deref().map(|text| share(text, &mut problems));
+        let max_time = search.max_time.as_deref().map(|text| {
+            parse_duration(text).unwrap_or_else(|error| {
+                problems.push(Problem::new(format!("--max-time: {error}")));
+                Nanos::ZERO
+            })
+        });
+        let to = to.unwrap_or(f64::INFINITY);
+        if problems.is_empty() && to < from {
+            let hint = "give --from a lower rate, or --to a higher one";
+            problems.push(Problem::new("--to is below --from").with_hint(hint));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let (precision, max_time) = (precision.unwrap_or(PRECISION), max_time.unwrap_or(MAX_TIME));
+        Ok(SearchSpec { from, to, precision, max_time })
+    }
+
+    /// The sweep that was asked for instead of a search.
+    pub(crate) fn sweep(&self) -> Option<Result<SweepSpec, Problem>> {
+        self.search.sweep.as_deref().map(SweepSpec::parse)
+    }
+
+    /// Makes the flags of a plan those of its first trial.
+    ///
+    /// # Errors
+    /// What has no place in a search.
+    pub(crate) fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
+        if self.search.sweep.is_some() {
+            flags.duration.get_or_insert_with(|| RawValue::new("--duration", TRIAL));
+            flags.thresholds.extend(self.search.slo.iter().map(|text| RawValue::new("--slo", text.as_str())));
+            return Ok(());
+        }
+        let chosen = [&flags.rate, &flags.rps, &flags.stages].into_iter().flatten().next();
+        if let Some(given) = chosen {
+            let message = format!("{} has no place here: the search chooses the rates", given.by);
+            return Err(Problem::new(message).with_hint("use --from and --to to say where it looks"));
+        }
+        if let Some(given) = &flags.iterations {
+            let message = format!("{} has no place here: trials end by their length", given.by);
+            return Err(Problem::new(message).with_hint("use -d for the length of the shortest trial"));
+        }
+        flags.rate = Some(RawValue::new("--from", self.search.from.as_deref().unwrap_or(FROM)));
+        flags.duration.get_or_insert_with(|| RawValue::new("--duration", TRIAL));
+        flags.thresholds.extend(self.search.slo.iter().map(|text| RawValue::new("--slo", text.as_str())));
+        Ok(())
+    }
+}
+
+fn rate(by: &str, text: &str, problems: &mut Problems) -> f64 {
+    match parse_rate(text) {
+        Ok(rate) => rate.per_second_f64(),
+        Err(error) => {
+            problems.push(Problem::new(format!("{by}: {error}")));
+            1.0
+        }
+    }
+}
+
+/// A share in percent from 0.5 to 50.
+fn share(text: &str, problems: &mut Problems) -> f64 {
+    match parse_percent(text) {
+        Some(share) if (0.005..=0.5).contains(&share) => share,
+        _ => {
+            let problem = Problem::new(format!("--precision: `{text}` is no share from 0.5% to 50%"));
+            problems.push(problem.with_hint("write it as in --precision 5%"));
+            PRECISION
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Flags of `plimsoll run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::control::ControlArgs;
+use crate::args::live::LiveArgs;
+use crate::args::output::OutputArgs;
+use crate::args::plan::PlanArgs;
+use crate::args::save::SaveArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
+    /// Put the requests of the plan on the built-in server first, and state how much of that speed was used
+    #[arg(long, help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) calibrate: bool,
+    /// Make so many runs, each with new connections and the next seed, and tell how they differ
+    ///
+    /// What differs between runs is not seen within one, however long it is. From 5 runs on their mean has an
+    /// interval. `compare` takes the result as a group of runs. It ends as the worst of them.
+    #[arg(long, value_name = "N", help_heading = "Instrument", hide_short_help = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: Option<u32>,
+    /// Keep the times of up to 30 parts of the run in the JSON, so that `compare` can compare two single runs
+    #[arg(long, help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) slices: bool,
+    /// Send some requests of the plan beside the load, by a thread of their own, and compare [default rate:
+    /// 100/s]
+    ///
+    /// The thread has its own connections and nothing else to do, so that its times are those of the servers.
+    /// Where the load's times are longer, the generator has added to them. Its requests are in no other
+    /// figure.
+    #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
+    #[arg(help_heading = "Instrument", hide_short_help = true)]
+    pub(crate) probe: Option<String>,
+    /// Let so many clients beside the load send and read slowly, as over a bad link, and see who suffers
+    ///
+    /// Each has a connection of its own and makes the requests of the plan one after the other. Their
+    /// requests are in no figure of the load. A server that has a thread or a process for each connection can
+    /// run out of them; one that is well made does not notice.
+    #[arg(
+        long,
+        visible_alias = "slow-client",
+        value_name = "N",
+        help_heading = "Requests",
+        hide_short_help = true
+    )]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) slow_clients: Option<u32>,
+    /// Bytes per second that a slow client sends, and reads [default: 100]
+    #[arg(long, value_name = "SIZE", help_heading = "Requests", hide_short_help = true)]
+    pub(crate) slow_client_rate: Option<String>,
+    /// Write the report as a page of HTML with charts, too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

@@ -1,0 +1,206 @@
+//! The flags of `plimsoll target cache`.
+
+use clap::Args;
+use plimsoll_driver::Endpoint;
+use plimsoll_plan::{BackendChoice, Problems, parse_backend, parse_size};
+use plimsoll_targets::{CacheOptions, Lie, LieKind};
+
+use crate::args::server::sink::{PlaceArgs, parse_seed};
+use crate::args::server::sink_values::{self, Reader, parse_endpoint, parse_positive};
+
+#[derive(Debug, Args)]
+#[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:5500").help(LISTEN_HELP)))]
+#[command(mut_arg("threads", |threads| threads.help("Threads, which share the ports")))]
+pub(crate) struct CacheArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Address of the HTTP API, or `off`
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    http: String,
+    /// User of the HTTP API, except for /health
+    #[arg(long, value_name = "USER:PASSWORD", default_value = "admin:admin123")]
+    user: String,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    truth: TruthArgs,
+    /// System interface: auto, epoll or uring
+    #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Connection")]
+    backend: String,
+    /// No messages on stderr
+    #[arg(long, help_heading = "Output")]
+    quiet: bool,
+}
+
+const LISTEN_HELP: &str = "Address of the binary protocol: IP:PORT, or unix:PATH; port 0 takes a free one";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Caches")]
+struct StoreArgs {
+    /// A cache that exists from the start; repeatable. The HTTP API makes more
+    #[arg(long = "cache", value_name = "NAME", default_value = "perf_test")]
+    caches: Vec<String>,
+    /// Memory that the values of one cache may take
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", allow_negative_numbers = true)]
+    max_memory: String,
+    /// Lifetime of a value
+    #[arg(long, value_name = "TIME", default_value = "30m", allow_negative_numbers = true)]
+    ttl: String,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Answers")]
+struct TruthArgs {
+    /// Answer a GET of a missing key with NOT_FOUND, and not with the error text of the real server
+    #[arg(long)]
+    not_found: bool,
+    /// Answer a share of the GETs wrongly, on the binary port: wrong, stale or swapped, such as stale:2%
+    ///
+    /// `wrong` is a value that nobody has put; `stale` is what was there before the last PUT; `swapped` are
+    /// two replies of one connection in each other's place, or, where no second GET came with the first, the
+    /// reply to the GET before it. Without a share it is 1%. HTTP always tells the truth.
+    #[arg(long, value_name = "KIND[:SHARE]")]
+    lie: Option<String>,
+    /// Seed of the choice of the GETs that are answered wrongly
+    #[arg(long, value_name = "SEED", default_value = "0", allow_negative_numbers = true)]
+    seed: String,
+}
+
+/// Settings of a cache server.
+#[derive(Debug)]
+pub(crate) struct CacheSpec {
+    pub(crate) options: CacheOptions,
+    pub(crate) backend: BackendChoice,
+    pub(crate) quiet: bool,
+}
+
+impl CacheArgs {
+    /// The same with everything parsed and checked; all problems at once.
+    pub(crate) fn to_spec(&self) -> Result<CacheSpec, Problems> {
+        let mut reader = Reader::default();
+        let place = self.place.read(&mut reader);
+        let mut options = CacheOptions::new(place.listen);
+        options.threads = place.threads;
+        options.duration = place.duration;
+        options.http = reader.read("--http", &self.http, parse_http).flatten();
+        if let Some((user, password)) = reader.read("--user", &self.user, parse_user) {
+            (options.user, options.password) = (user, password);
+        }
+        options.caches.clone_from(&self.store.caches);
+        let store = &self.store;
+        if let Some(bytes) = reader.read("--max-memory", &store.max_memory, parse_size) {
+            options.max_bytes = bytes;
+        }
+        if let Some(time) = reader.read("--ttl", &store.ttl, parse_positive) {
+            options.time_to_live = time;
+        }
+        options.not_found = self.truth.not_found;
+        options.lie = reader.maybe("--lie", self.truth.lie.as_ref(), parse_lie);
+        options.seed = reader.read("--seed", &self.truth.seed, parse_seed).unwrap_or(0);
+        let backend = reader.read("--backend", &self.backend, parse_backend);
+        let backend = reader.conclude(backend, || options.problems())?;
+        Ok(CacheSpec { options, backend, quiet: self.quiet })
+    }
+}
+
+/// An address, or `off`.
+fn parse_http(text: &str) -> Result<Option<Endpoint>, String> {
+    if text == "off" { Ok(None) } else { parse_endpoint(text).map(Some) }
+}
+
+fn parse_user(text: &str) -> Result<(String, String), String> {
+    let (user, password) = text
+        .split_once(':')
+        .ok_or_else(|| format!("`{text}` is not USER:PASSWORD, such as admin:admin123"))?;
+    Ok((user.to_owned(), password.to_owned()))
+}
+
+/// `wrong`, `stale:2%`.
+fn parse_lie(text: &str) -> Result<Lie, String> {
+    let kinds = [("wrong", LieKind::Wrong), ("stale", LieKind::Stale), ("swapped", LieKind::Swapped)];
+    sink_values::parse_lie(text, &kinds, "stale:2%")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use plimsoll_core::Nanos;
+    use plimsoll_plan::Disk;
+
+    use super::*;
+    use crate::args::cli::Cli;
+    use crate::args::cli::Command;
+    use crate::args::server::target::TargetSpec;
+
+    fn spec(args: &[&str]) -> Result<CacheSpec, Problems> {
+        let args = ["plimsoll", "target", "cache"].iter().chain(args);
+        let Command::Target(target) = Cli::try_parse_from(args).unwrap().command else {
+            panic!("not a target")
+        };
+        target.to_spec(&Disk).map(|spec| match spec {
+            TargetSpec::Cache(spec) => spec,
+            other => panic!("not a cache: {other:?}"),
+        })
+    }
+
+    #[test]
+    fn the_plain_server_stands_where_the_real_one_does() {
+        let options = spec(&[]).unwrap().options;
+        let at = |port| Endpoint::Tcp(([127, 0, 0, 1], port).into());
+        assert_eq!((options.listen, options.http), (at(5500), Some(at(8080))));
+        assert_eq!((options.user.as_str(), options.password.as_str()), ("admin", "admin123"));
+        assert_eq!((options.caches, options.max_bytes), (vec!["perf_test".to_owned()], 512 << 20));
+        assert_eq!(options.time_to_live, Nanos::from_secs(1800));
+        assert_eq!((options.not_found, options.lie), (false, None));
+    }
+
+    #[test]
+    fn what_is_given_is_taken() {
+        let options = spec(&[
+            "--cache=a",
+            "--cache",
+            "b",
+            "--max-memory=2MiB",
+            "--ttl=5s",
+            "--not-found",
+            "--http=off",
+            "--lie=stale:2.5%",
+            "--seed=9",
+            "--user=me:a:b",
+            "-t2",
+            "-d",
+            "3s",
+            "--listen=:7",
+        ])
+        .unwrap()
+        .options;
+        assert_eq!((options.caches, options.max_bytes), (vec!["a".to_owned(), "b".to_owned()], 2 << 20));
+        assert_eq!(
+            (options.time_to_live, options.duration),
+            (Nanos::from_secs(5), Some(Nanos::from_secs(3)))
+        );
+        assert_eq!((options.not_found, options.http, options.threads, options.seed), (true, None, 2, 9));
+        assert_eq!(options.lie, Some(Lie { kind: LieKind::Stale, share: 0.025 }));
+        assert_eq!((options.user.as_str(), options.password.as_str()), ("me", "a:b"));
+        assert_eq!(parse_lie("swapped"), Ok(Lie { kind: LieKind::Swapped, share: 0.01 }));
+    }
+
+    #[test]
+    fn problems_are_told_at_once() {
+        let problems = spec(&[
+            "--listen=x",
+            "--http=y",
+            "--user=z",
+            "--max-memory=?",
+            "--ttl=0",
+            "--lie=white",
+            "--seed=s",
+            "--backend=b",
+        ])
+        .unwrap_err();
+        assert_eq!(problems.iter().count(), 8, "{problems}");
+        for bad in ["--cache=a b", "--max-memory=1KiB", "--lie=wrong:101%"] {
+            assert_eq!(spec(&[bad]).unwrap_err().iter().count(), 1, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Access to the environment of the command. No other module reads it.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use plimsoll_driver::clock;
+use plimsoll_plan::Problem;
+use plimsoll_report::Style;
+
+use crate::base::color::{ColorChoice, Theme};
+
+/// Width of a report that does not go to a terminal, in columns.
+const DEFAULT_WIDTH: usize = 100;
+/// Beyond this a line is too long to read.
+const LARGEST_WIDTH: usize = 120;
+
+/// Returns `true` if output to a stream is to be coloured. `terminal` says whether that stream is a terminal.
+pub(crate) fn color(choice: ColorChoice, terminal: bool) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => terminal && !no_color && !dumb,
+    }
+}
+
+/// Returns the style of the report on stdout.
+pub(crate) fn style(choice: ColorChoice) -> Style {
+    let terminal = std::io::stdout().is_terminal();
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    Style {
+        color: color(choice, terminal),
+        unicode: unicode(),
+        width: columns.unwrap_or(DEFAULT_WIDTH).clamp(60, LARGEST_WIDTH),
+    }
+}
+
+/// Returns the theme of the live screen on stderr.
+pub(crate) fn look(choice: ColorChoice) -> Theme {
+    Theme { color: color(choice, std::io::stderr().is_terminal()), unicode: unicode() }
+}
+
+/// Returns `true` unless the environment rules out a live screen: by a terminal that can only write lines, a
+/// build machine, or the user's own setting.
+pub(crate) fn allows_screen() -> bool {
+    let given = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "false");
+    let dumb = std::env::var_os("TERM").is_none_or(|value| value.is_empty() || value == "dumb");
+    !dumb && !given("PLIMSOLL_NO_TUI") && !given("CI")
+}
+
+/// Returns `true` if the locale says that bytes beyond ASCII are UTF-8. Without a locale, as in containers,
+/// they are.
+fn unicode() -> bool {
+    is_unicode(|name| std::env::var(name).ok())
+}
+
+/// Does the same for the given variables. `C` and `POSIX` mean ASCII.
+fn is_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = names.iter().filter_map(|name| variable(name)).find(|value| !value.is_empty());
+    locale.is_none_or(|value| {
+        let value = value.to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
+}
+
+/// The user's folder for data of this program (XDG Base Directory Specification); `None` without a home.
+pub(crate) fn data_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))?;
+    Some(data.join("plimsoll"))
+}
+
+/// OpenTelemetry's variables for the export of figures.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OtlpEnvironment {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`: the base of the receiver.
+    pub(crate) endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_METRICS_ENDPOINT`: the receiver of metrics alone.
+    pub(crate) metrics_endpoint: Option<String>,
+    /// `OTEL_EXPORTER_OTLP_METRICS_HEADERS`, or `OTEL_EXPORTER_OTLP_HEADERS`.
+    pub(crate) headers: Option<String>,
+    /// `OTEL_RESOURCE_ATTRIBUTES`.
+    pub(crate) resource: Option<String>,
+    /// `OTEL_SERVICE_NAME`.
+    pub(crate) service_name: Option<String>,
+}
+
+/// The variables; empty ones count as not set (OpenTelemetry's specification of environment variables).
+pub(crate) fn otlp() -> OtlpEnvironment {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    OtlpEnvironment {
+        endpoint: variable("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        metrics_endpoint: variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
+        headers: variable("OTEL_EXPORTER_OTLP_METRICS_HEADERS")
+            .or_else(|| variable("OTEL_EXPORTER_OTLP_HEADERS")),
+        resource: variable("OTEL_RESOURCE_ATTRIBUTES"),
+        service_name: variable("OTEL_SERVICE_NAME"),
+    }
+}
+
+/// The variable in which the runner of GitHub Actions names the file of a step's summary.
+pub(crate) const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+
+/// The file that [`STEP_SUMMARY`] names.
+pub(crate) fn step_summary() -> Option<PathBuf> {
+    std::env::var_os(STEP_SUMMARY).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The file of the history that the user wants where no flag says another: `PLIMSOLL_STORE`.
+pub(crate) fn store() -> Option<PathBuf> {
+    std::env::var_os("PLIMSOLL_STORE").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Returns `true` if every run is to be saved, by `PLIMSOLL_SAVE`.
+///
+/// # Errors
+/// It is neither true nor false.
+pub(crate) fn save() -> Result<bool, Problem> {
+    let value = std::env::var_os("PLIMSOLL_SAVE").unwrap_or_default();
+    match &*value.to_string_lossy() {
+        "true" => Ok(true),
+        "" | "false" => Ok(false),
+        other => Err(Problem::new(format!("PLIMSOLL_SAVE: `{}` is not true or false", other.escape_debug()))),
+    }
+}
+
+/// Returns the environment of a plan: a seed that differs from run to run, `SSLKEYLOGFILE`, `LUA_PATH`, and
+/// the variables. Variables that begin with `PLIMSOLL_` are settings; plan files can refer to the others.
+pub(crate) fn surroundings() -> RunEnvironment {
+    let key_log = std::env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let lua_path = std::env::var("LUA_PATH").ok().filter(|patterns| !patterns.is_empty());
+    // 53 bits, so that the seed survives readers of JSON that know only doubles.
+    let seed = clock::unix().0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11;
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    let mut settings: Vec<(String, String)> =
+        std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    settings.sort_unstable();
+    RunEnvironment { seed, key_log, settings, lua_path, quiet: false }
+}
+
+/// The file of this program.
+pub(crate) fn program() -> PathBuf {
+    // Linux names it even where the file was replaced or removed.
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
+}
+
+/// Values that a run takes from its environment, besides its flags.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunEnvironment {
+    /// The seed of a run without `--seed`.
+    pub(crate) seed: u64,
+    /// `SSLKEYLOGFILE`.
+    pub(crate) key_log: Option<PathBuf>,
+    /// Settings in variables, by the names of the variables.
+    pub(crate) settings: Vec<(String, String)>,
+    /// `LUA_PATH`.
+    pub(crate) lua_path: Option<String>,
+    /// `true` if the output of scripts is not shown.
+    pub(crate) quiet: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_locale_that_is_set_says_what_letters_there_are() {
+        let unicode = |set: &[(&str, &str)]| {
+            let value = |name: &str| set.iter().find(|(known, _)| *known == name);
+            is_unicode(|name| value(name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(unicode(&[]), "nothing is said in a container");
+        assert!(unicode(&[("LANG", "en_GB.UTF-8")]) && unicode(&[("LC_ALL", "C.utf8")]));
+        assert!(unicode(&[("LC_ALL", ""), ("LANG", "C.UTF-8")]));
+        assert!(!unicode(&[("LC_ALL", "C"), ("LANG", "en_GB.UTF-8")]), "who asks for C gets ASCII");
+        assert!(!unicode(&[("LANG", "POSIX")]) && !unicode(&[("LC_CTYPE", "de_DE.ISO-8859-1")]));
+    }
+}

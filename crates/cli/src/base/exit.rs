@@ -1,0 +1,107 @@
+//! Exit codes.
+
+use std::process::ExitCode;
+
+/// Reason for the end of the process, which sets its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Ran, and the numbers can be believed.
+    Success,
+    /// The target could not be reached, or the system did not play along.
+    Environment,
+    /// No request succeeded, and there was no threshold.
+    NothingSucceeded,
+    /// Bad usage.
+    Usage,
+    /// The measurement is invalid.
+    Invalid,
+    /// A comparison found a change for the worse.
+    Regression,
+    /// A comparison decided nothing, and was asked to.
+    Undecided,
+    /// The system under test does not have what it should have.
+    Inconsistent,
+    /// A threshold does not hold.
+    Thresholds,
+    /// Ended by this signal, after the partial result was written.
+    Interrupted(i32),
+}
+
+impl Exit {
+    /// All codes, each by one that has it, with the signals that are heeded.
+    pub(crate) const KINDS: [Self; 11] = [
+        Self::Success,
+        Self::Environment,
+        Self::Usage,
+        Self::Invalid,
+        Self::Regression,
+        Self::Undecided,
+        Self::Inconsistent,
+        Self::Thresholds,
+        Self::Interrupted(signal_hook::consts::SIGHUP),
+        Self::Interrupted(signal_hook::consts::SIGINT),
+        Self::Interrupted(signal_hook::consts::SIGTERM),
+    ];
+
+    /// The code that the process ends with.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Environment | Self::NothingSucceeded => 1,
+            Self::Usage => 2,
+            Self::Invalid => 3,
+            Self::Regression => 4,
+            Self::Undecided => 5,
+            Self::Inconsistent => 6,
+            Self::Thresholds => 99,
+            Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
+        }
+    }
+
+    /// Returns its meaning, for the reference.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "ran: thresholds hold, or there are none and requests succeeded",
+            Self::Environment | Self::NothingSucceeded => {
+                "no request succeeded (without a threshold), the target cannot be reached, or an unexpected error"
+            }
+            Self::Usage => "bad usage, a plan with errors, or an error in a script",
+            Self::Invalid => {
+                "no verdict: the measurement is invalid, not by the target's doing; `find`: the generator, or the time, was the limit"
+            }
+            Self::Regression => "`compare`: worse",
+            Self::Undecided => "`compare --strict`: undecided",
+            Self::Inconsistent => {
+                "a check failed: the server does not have what it acknowledged, or takes no writes any more"
+            }
+            Self::Thresholds => {
+                "a threshold does not hold, and that is proven; `find`: no rate that was tried holds"
+            }
+            Self::Interrupted(signal_hook::consts::SIGINT) => "interrupted by SIGINT (`^C`)",
+            Self::Interrupted(signal_hook::consts::SIGHUP) => "the terminal has gone (SIGHUP)",
+            Self::Interrupted(_) => "ended by SIGTERM",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// The exit of two runs together. What one of them has shown is not undone by another that shows nothing: a
+/// failure goes before an invalid measurement.
+pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
+    let rank = |exit: Exit| match exit {
+        Exit::Interrupted(_) => 7,
+        Exit::Environment => 6,
+        Exit::Usage => 5,
+        Exit::Inconsistent => 4,
+        Exit::Thresholds => 3,
+        Exit::NothingSucceeded => 2,
+        Exit::Invalid => 1,
+        Exit::Success | Exit::Regression | Exit::Undecided => 0,
+    };
+    if rank(other) > rank(one) { other } else { one }
+}

@@ -1,0 +1,37 @@
+//! Problems that end a command.
+
+use plimsoll_plan::{Problem, Problems, Refused, Source};
+
+use super::exit::Exit;
+
+/// Problems that end a command, and how the process ends for them.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) problems: Problems,
+    /// The plan file that their places are in.
+    pub(crate) source: Option<Box<Source>>,
+    pub(crate) exit: Exit,
+}
+
+impl Failure {
+    /// The command makes no sense as it was given.
+    pub(crate) fn usage(problems: impl Into<Problems>) -> Self {
+        Self { problems: problems.into(), source: None, exit: Exit::Usage }
+    }
+
+    /// The system under test does not have what it should have.
+    pub(crate) fn inconsistent(problem: Problem) -> Self {
+        Self { problems: problem.into(), source: None, exit: Exit::Inconsistent }
+    }
+
+    /// The command makes sense, but could not be carried out here and now.
+    pub(crate) fn environment(problem: Problem) -> Self {
+        Self { problems: problem.into(), source: None, exit: Exit::Environment }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(Refused { problems, source }: Refused) -> Self {
+        Self { problems, source: source.map(Box::new), exit: Exit::Usage }
+    }
+}

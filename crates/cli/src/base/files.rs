@@ -1,0 +1,160 @@
+//! Results in files, beside the one on stdout.
+//!
+//! A file is tried before the load begins, as far as that leaves no trace: an hour of load is not to end with
+//! a folder that does not exist. What still goes wrong is told after the result was written to stdout.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use plimsoll_plan::Problem;
+use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::stdout::to_stdout;
+
+/// A file that is to be written when the result is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EndFile {
+    pub(crate) path: PathBuf,
+    /// `true` if the file's content is kept: the summary of a job belongs to all its steps.
+    pub(crate) append: bool,
+}
+
+impl EndFile {
+    /// A file that a flag names, tried.
+    ///
+    /// # Errors
+    /// It cannot be written, or is none.
+    pub(crate) fn new(flag: &str, path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            let problem = Problem::new(format!("{flag}: stdout has the report, and nothing else"));
+            let hint = "choose the format of stdout by --output, and name a file here";
+            return Err(Failure::usage(problem.with_hint(hint)));
+        }
+        attempt(path).map_err(|error| {
+            let problem = Problem::new(format!("{flag}: cannot write {}: {error}", path.display()));
+            let hint = "name a file in a folder that exists and may be written";
+            Failure::environment(problem.with_hint(hint))
+        })?;
+        Ok(Self { path: path.to_owned(), append: false })
+    }
+
+    /// Writes it in one go.
+    pub(crate) fn write(&self, content: &[u8]) -> Result<(), Problem> {
+        // Errors of a disk that is full may come with the last part only.
+        open(&self.path, self.append)
+            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular()))
+            .map_err(|error| {
+                let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));
+                problem.with_hint("the result is on stdout all the same")
+            })
+    }
+}
+
+/// Errors of a disk that come late.
+trait SyncIfRegular {
+    fn sync_data_if_regular(&self) -> io::Result<()>;
+}
+
+impl SyncIfRegular for File {
+    fn sync_data_if_regular(&self) -> io::Result<()> {
+        if self.metadata()?.is_file() { self.sync_data() } else { Ok(()) }
+    }
+}
+
+/// Opens a file to be written, from its beginning or behind what is in it.
+///
+/// # Errors
+/// It cannot be opened, or is a pipe that nobody reads: that would be waited for, and no signal ends it.
+fn open(path: &Path, append: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(append).write(!append).truncate(!append).create(true);
+    if !std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        return options.open(path);
+    }
+    match options.truncate(false).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path) {
+        Ok(pipe) => {
+            // Whoever reads it may be slow.
+            fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
+            Ok(pipe)
+        }
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            Err(io::Error::other("nobody reads the pipe"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Finds out whether a file can be written, without writing it.
+fn attempt(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Ok(access(path, Access::WRITE_OK)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            if !std::fs::metadata(folder)?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+            Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes what has a table: to stdout, and as JSON to a file if one was named.
+///
+/// # Errors
+/// Everything that could not be written.
+pub(crate) fn write_table(
+    json: Option<&EndFile>,
+    to: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    as_json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let stdout = to_stdout(to);
+    let written = json.map(|file| {
+        let mut content = Vec::new();
+        as_json(&mut content).map_err(|error| Problem::new(error.to_string()))?;
+        file.write(&content)
+    });
+    together(stdout, written.into_iter())
+}
+
+/// Writes a file in one go.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut content = Vec::new();
+    let written = write(&mut content).and_then(|()| open(path, false)?.write_all(&content));
+    written.map_err(|error| {
+        Failure::environment(Problem::new(format!("cannot write {}: {error}", path.display())))
+    })
+}
+
+/// The file of `--json`, tried.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn json_file(path: Option<&PathBuf>) -> Result<Option<EndFile>, Failure> {
+    path.map(|path| EndFile::new("--json", path)).transpose()
+}
+
+pub(crate) fn together(
+    stdout: Result<(), Failure>,
+    files: impl Iterator<Item = Result<(), Problem>>,
+) -> Result<(), Failure> {
+    let mut problems = stdout.err().map(|failure| failure.problems).unwrap_or_default();
+    files.filter_map(Result::err).for_each(|problem| problems.push(problem));
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure { problems, source: None, exit: Exit::Environment })
+}

@@ -1,0 +1,53 @@
+//! Messages for the user on stderr, which a live screen shows and keeps while it is there.
+
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::base::foreign_text::visible;
+use crate::base::streams;
+
+/// A live screen, which shows messages in the place of stderr.
+pub(crate) trait MessageScreen: Send + Sync {
+    /// Takes a message; `false` if the screen is not shown.
+    fn take(&self, text: &str) -> bool;
+}
+
+/// The screen that is shown.
+static SHOWN: Mutex<Option<Arc<dyn MessageScreen>>> = Mutex::new(None);
+
+/// Says something on stderr.
+pub(crate) type Notify = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Lets a screen take messages from now on.
+pub(crate) fn show_on(screen: Arc<dyn MessageScreen>) {
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(screen);
+}
+
+/// Says something on stderr. On a terminal the live line makes room; a live screen shows it, and keeps it for
+/// stderr until it closes.
+pub(crate) fn tell(text: &str) {
+    let text = &*visible(text);
+    if keep(text) {
+        return;
+    }
+    if std::io::stderr().is_terminal() {
+        streams::renew_line(&format!("{text}\n"));
+    } else {
+        streams::to_stderr(&format!("{text}\n"));
+    }
+}
+
+/// Gives a message to the live screen; false if there is none.
+pub(crate) fn keep(text: &str) -> bool {
+    let screen = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    screen.is_some_and(|screen| screen.take(text.trim_end()))
+}
+
+/// Says something on stderr, unless nobody wants to hear it: see [`tell`].
+pub(crate) fn say(quiet: bool) -> Notify {
+    Arc::new(move |text| {
+        if !quiet {
+            tell(text);
+        }
+    })
+}

@@ -1,0 +1,295 @@
+//! Rendering of problems: `error: …`, then `hint: …`.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use plimsoll_plan::{Problem, Problems, Source};
+use plimsoll_scenario::{Redaction, suggest};
+
+use crate::base::diagnostics::Excerpts;
+use crate::base::foreign_text::visible_beginning;
+
+/// All problems as text, each with its place in the plan file and its advice below it.
+pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) -> String {
+    let mut text = String::new();
+    let excerpts = source.map(|source| Excerpts::new(source, &Redaction::default(), color));
+    for problem in problems {
+        // Colour stands beside the words, never for them.
+        let (red, cyan, reset) = if color { ("\x1b[1;31m", "\x1b[1;36m", "\x1b[0m") } else { ("", "", "") };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{red}error:{reset} {}", visible_beginning(&problem.message));
+        if let (Some(excerpts), Some(place)) = (&excerpts, problem.place) {
+            text.push_str(&excerpts.show(place));
+            if let Some(others) = excerpts.others(&problem.also) {
+                text.push_str(&others);
+            }
+        }
+        if let Some(hint) = &problem.hint {
+            let _ = writeln!(text, "{cyan}hint:{reset} {}", visible_beginning(hint));
+        }
+    }
+    text
+}
+
+/// A mistake that the command line's parser found, in our words; `None` if it is no mistake but a page of
+/// help or the version. `args` is that command line, the name of the command second.
+pub(crate) fn from_clap(error: &clap::Error, args: &[OsString]) -> Option<Problem> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        Some(ContextValue::StyledStr(text)) => Some(text.to_string()),
+        _ => None,
+    };
+    let argument = || text(ContextKind::InvalidArg).unwrap_or_default();
+    // `--rate <RATE>` is how the parser names a flag with a value.
+    let flag = || argument().split([' ', '=']).next().unwrap_or_default().to_owned();
+    let problem = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return None,
+        ErrorKind::UnknownArgument if !flag().starts_with('-') => {
+            Problem::new(format!("`{}` is too much", flag()))
+        }
+        ErrorKind::UnknownArgument if is_number(&flag()) => below_zero(&flag(), args),
+        ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref()),
+        ErrorKind::InvalidValue => {
+            let value = text(ContextKind::InvalidValue).unwrap_or_default();
+            let known = text(ContextKind::ValidValue).unwrap_or_default();
+            if value.is_empty() {
+                Problem::new(format!("{} needs a value", flag()))
+            } else {
+                let name = flag().replace(['<', '>', '[', ']'], "");
+                let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
+                match (&*name, &*value) {
+                    ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
+                    ("--output", _) => problem.with_hint(output_hint(&value, &known, args)),
+                    _ => problem,
+                }
+            }
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = text(ContextKind::PriorArg).unwrap_or_default();
+            if other == argument() {
+                Problem::new(format!("{} is given twice", flag()))
+            } else {
+                let other = other.split(' ').next().unwrap_or_default();
+                Problem::new(format!("{} and {other} exclude each other", flag()))
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = argument().replace(['<', '>'], "").replace("...", "");
+            let problem = Problem::new(format!("{missing} is missing"));
+            if missing == "PLAN|URL" { problem.with_hint(EXAMPLE) } else { problem }
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if is_import(error) =>
+        {
+            Problem::new("no format is given").with_hint(FORMATS)
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
+        }
+        // Commands themselves are looked at before the parser sees them: this is what stands below one.
+        ErrorKind::InvalidSubcommand => {
+            let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+            let noun = if is_import(error) { "format" } else { "target" };
+            let problem = Problem::new(format!("unknown {noun} `{name}`"));
+            match text(ContextKind::SuggestedSubcommand) {
+                Some(near) => {
+                    // The parser names all that are similar, the most similar one last.
+                    let nearest = near.rsplit(", ").next().unwrap_or(&near);
+                    problem.with_hint(format!("did you mean `{nearest}`?"))
+                }
+                None if is_import(error) => problem.with_hint(FORMATS),
+                None => problem,
+            }
+        }
+        ErrorKind::TooManyValues => Problem::new(format!("{} takes no value", flag())),
+        _ => {
+            let rendered = error.to_string();
+            let first = rendered.lines().next().unwrap_or_default();
+            Problem::new(first.trim_start_matches("error: "))
+        }
+    };
+    Some(if problem.hint.is_some() { problem } else { problem.with_hint("`--help` lists the flags") })
+}
+
+/// Returns true for negative numbers, such as the start of `-5s`, which the parser takes for flags.
+fn is_number(flag: &str) -> bool {
+    flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// `-d -5s`: the parser takes a value that begins with `-` for a flag.
+fn below_zero(flag: &str, args: &[OsString]) -> Problem {
+    let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+    let at = args.iter().position(|arg| arg.starts_with(flag));
+    let value = at.map_or(flag, |at| &args[at]);
+    let before = at.and_then(|at| args.get(at.checked_sub(1)?)).filter(|before| before.starts_with('-'));
+    let problem = match before {
+        Some(before) => Problem::new(format!("{before}: `{value}` is negative")),
+        None => Problem::new(format!("unknown flag `{value}`")),
+    };
+    problem.with_hint("times, rates and numbers are 0 or more")
+}
+
+/// The hint for an unknown value of `--output`: a file name, or a format that only other commands have.
+fn output_hint(value: &str, known: &str, args: &[OsString]) -> String {
+    let known: Vec<&str> = known.split(", ").collect();
+    let runs = args.get(1).is_some_and(|word| RUNS.iter().any(|command| word == command));
+    let ending = Path::new(value).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_file = !ending.is_empty() || value.contains('/');
+    let meant = match if is_file { ending } else { value } {
+        "md" => "markdown",
+        "xml" => "junit",
+        "jsonl" => "ndjson",
+        "txt" => "text",
+        other => other,
+    };
+    match (is_file, runs) {
+        (true, true) if meant == "html" => format!("the page of HTML is --report {value}"),
+        (true, true) if meant == "json" => format!("a file is written with --json {value}"),
+        (true, true) if known.contains(&meant) => format!("a file is written with --out {meant}={value}"),
+        (true, true) => format!("a file is written with --json {value}, or --out FORMAT={value}"),
+        (true, false) => {
+            let format = known.iter().find(|format| **format == meant).unwrap_or(&known[0]);
+            format!("-o is the format on stdout: write `-o {format} > {value}`")
+        }
+        (false, true) if meant == "html" => "a page of HTML is a file: --report FILE".to_owned(),
+        (false, _) if meant == "html" => "`plimsoll report RUN` writes a page of HTML".to_owned(),
+        (false, _) if known.contains(&meant) => format!("write -o {meant}"),
+        (false, _) => match suggest::closest(value, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                format!("write -o {}; a file is named with --json or --out, where there is one", known[0])
+            }
+        },
+    }
+}
+
+/// The commands that make a run, whose result has many formats.
+const RUNS: [&str; 5] = ["run", "cache", "crud", "canister", "ingest"];
+
+const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta";
+
+/// Returns `true` if a mistake was made below `plimsoll import`.
+fn is_import(error: &clap::Error) -> bool {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => error.to_string(),
+    };
+    usage.contains("plimsoll import")
+}
+
+const EXAMPLE: &str = "write `plimsoll run http://127.0.0.1:8080/`";
+
+fn unknown_flag(flag: &str, suggested: Option<&str>) -> Problem {
+    let problem = Problem::new(format!("unknown flag `{flag}`"));
+    match (foreign(flag), suggested) {
+        (Some(hint), _) => problem.with_hint(hint),
+        // The parser's idea of similar is generous: `--nonsense` would be `--connections`.
+        (None, Some(near)) if suggest::closest(flag, [near]).is_some() => {
+            problem.with_hint(format!("did you mean `{near}`?"))
+        }
+        (None, _) => problem,
+    }
+}
+
+/// Returns a hint on a flag of another tool: its name here.
+fn foreign(flag: &str) -> Option<&'static str> {
+    Some(match flag {
+        "-T" => "hey's `-T` is -H 'Content-Type: …' here, wrk's --timeout, h2load's --connection-lifetime",
+        "-L" => "percentiles are always shown (wrk's `-L`); curl's `-L` is --follow-redirects",
+        "-l" | "--latency" | "--histogram" => "percentiles and a histogram are always shown",
+        "--latency-correction" => "response times always count from the intended start",
+        "-p" => "oha's `-p` is -m here (HTTP/2) or --pipeline; h2load's `-p h2c` is --http2",
+        "--no-tls-proto" => "write --http2 for h2c, --http1.1 for http/1.1",
+        "-u" => "the number of users (Locust's, JMeter's) is --users; curl's `-u` is --basic user:password",
+        "--user" | "-a" => "user and password are --basic user:password",
+        "-m" => "`-m` is the number of streams of `run`; the figure of `compare` and `history` is --metric",
+        "--host" => "Locust's `--host` is the URL, without a flag",
+        "--headless" | "--no-web" | "--only-summary" => {
+            "nothing is to be clicked: it runs at once (--no-tui leaves the live screen out)"
+        }
+        "--run-time" => "the length of the run is -d",
+        "--spawn-rate" | "--hatch-rate" | "--ramp-up" | "--rampup" | "--ramp" => {
+            "users or rates that rise are stages: --user-stages 1ms@0,30s@100 starts 100 users within 30s, \
+             --stages 1ms@0,30s@100 rises to 100/s"
+        }
+        "--summary-trend-stats" => {
+            "p50 to p99.99, mean, min and max are always shown; --out k6=FILE writes k6's summary"
+        }
+        "--summary-mode" => "the report has --output FORMAT, --out FORMAT=FILE and --quiet",
+        "-A" | "--user-agent" => "write -H 'User-Agent: …'",
+        "-x" | "--proxy" => "proxies are not supported",
+        "-w" => "oha's `-w` is --drain here, h2load's --window-bits",
+        "-W" => "h2load's `-W` is --connection-window-bits here",
+        "-f" => "h2load's `-f` is --max-frame-size here",
+        "-N" | "--connection-inactivity-timeout" => "the time without use is --connection-inactivity",
+        "--connection-active-timeout" => "the age of a connection is --connection-lifetime",
+        "--config-file" => {
+            "h2loadrunner's configuration is --h2loadrunner FILE; a plan is named without a flag"
+        }
+        "--rps-input-file" | "--request-per-second-feed-file" => "the file with the rate is --rate-file",
+        "--log-file" => "the file with a line for every request is --log",
+        "--ciphers" => "ciphers cannot be chosen: the usual safe ones are offered",
+        "--rate-period" => "connections per second are --connection-rate, requests per second --rate",
+        "--warm-up-time" => "the time before measuring is --warmup",
+        "--interval-between-ping-frames" => "the time between PINGs is --ping-interval",
+        "--alpn-list" | "--npn-list" => "the protocols to offer are --alpn h2,http/1.1",
+        "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
+        "-i" | "--requests" => "the number of iterations is -n",
+        "-r" => "requests per second are --rate, for the whole run; new connections --connection-rate",
+        "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
+        "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
+        "-F" | "--form" => "forms are not supported: prepare the body in a file and send it with -b @file",
+        "--request" => "the method is -X",
+        "--clients" | "--workers" => "the number of connections is -c",
+        "--vus" => "the number of users is --users",
+        "--stage" => {
+            "k6 rises to the target of a stage, and the first one here holds: k6's `10s:50` is \
+             --user-stages 1ms@0,10s@50 (users), or --stages 1ms@0,10s@50 (a rate)"
+        }
+        "--cpus" | "--gomaxprocs" => "the number of threads is -t",
+        "--location" => "redirects are followed with --follow-redirects",
+        "--max-redirs" => "write --follow-redirects=N",
+        "--evaluate-max-rps" => {
+            "the highest rate that holds is what `plimsoll find` looks for: it takes a plan, which \
+             --print-plan writes"
+        }
+        "--columnar" => "batches are columnar unless --format says something else",
+        "--throttle" => "a rate is always kept: --rate",
+        "--http2-only" => "write --http2",
+        "--h1" => "write --http1.1, or nothing",
+        "--h2" | "--h2c" => "write --http2",
+        "--http3" | "--h3" => "HTTP/3 is not supported yet",
+        "--output-format" | "--format" => "write --output text, json or csv",
+        "--output-file" => "write --json FILE",
+        "--summary-export" => "write --out k6=FILE",
+        "--max-time" => "the limit for a response is --timeout, the length of the run --duration",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_problem_is_one_block_and_colour_adds_nothing_to_read() {
+        let mut problems = Problems::from(Problem::new("a").with_hint("b"));
+        problems.push(Problem::new("c"));
+        assert_eq!(render(&problems, None, false), "error: a\nhint: b\nerror: c\n");
+        let coloured = render(&problems, None, true);
+        let plain = coloured.replace("\x1b[1;31m", "").replace("\x1b[1;36m", "").replace("\x1b[0m", "");
+        assert_eq!(plain, render(&problems, None, false));
+        assert_ne!(coloured, plain);
+    }
+
+    /// Symptom: the error text of a cache server set the terminal's colours and title.
+    #[test]
+    fn what_a_server_said_has_no_effect_on_the_terminal() {
+        let said = Problem::new("no answer: \x1b[31m\x1b]0;pwned\x07").with_hint("\x1b[2J");
+        let text = render(&Problems::from(said), None, false);
+        assert_eq!(text, "error: no answer: \u{fffd}[31m\u{fffd}]0;pwned\u{fffd}\nhint: \u{fffd}[2J\n");
+    }
+}

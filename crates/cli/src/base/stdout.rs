@@ -1,0 +1,26 @@
+//! Results on stdout.
+
+use std::io::Write;
+
+use plimsoll_plan::Problem;
+
+use crate::base::failure::Failure;
+use crate::base::streams::{self, Content};
+
+/// Writes text to stdout. A reader that has seen enough (`| head`) is no failure.
+pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
+    content_to_stdout(Content::Text, write)
+}
+
+/// The same for bytes that may be no text.
+pub(crate) fn content_to_stdout(
+    content: Content,
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    match streams::to_stdout(content, write) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::environment(Problem::new(format!("cannot write to stdout: {error}"))))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,15 @@
+//! The other commands.
+
+pub(crate) mod check;
+pub(crate) mod cluster;
+pub(crate) mod cluster_run;
+pub(crate) mod compare;
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod guard;
+pub(crate) mod history;
+pub(crate) mod import;
+pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod runs;
+pub(crate) mod serve;

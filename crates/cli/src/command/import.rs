@@ -1,0 +1,49 @@
+//! `plimsoll import`: descriptions of other tools, printed as plan files.
+
+use std::path::Path;
+
+use plimsoll_import::{curl, h2loadrunner, har, openapi, vegeta};
+use plimsoll_plan::Disk;
+
+use crate::args::import::{ImportArgs, ImportFormat};
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::stdout;
+use crate::session::import::{folder, read, tell};
+
+/// The command.
+pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
+    let (imported, strict) = match &args.format {
+        ImportFormat::H2loadrunner(from) => {
+            (h2loadrunner::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        }
+        ImportFormat::Curl(from) => {
+            let imported = match from.words.as_slice() {
+                // One argument is a command as a shell reads it, or but a URL.
+                [command] => curl::import(command, Path::new(""), &Disk),
+                words => curl::import_words(words, Path::new(""), &Disk),
+            };
+            (imported, from.strictness.strict)
+        }
+        ImportFormat::Har(args) => {
+            let options = har::Options {
+                think: !args.no_think,
+                only: args.only.clone(),
+                expect_status: args.expect_status,
+            };
+            (har::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+        ImportFormat::Openapi(args) => {
+            let options = openapi::Options { server: args.server.clone() };
+            (openapi::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+        ImportFormat::Vegeta(args) => {
+            let options = vegeta::Options { steps: args.steps };
+            (vegeta::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+    };
+    let imported = imported.map_err(Failure::usage)?;
+    tell(&imported, strict, false)?;
+    stdout::to_stdout(|out| out.write_all(imported.document.to_yaml().as_bytes()))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,40 @@
+//! `plimsoll report`: runs as one page of HTML.
+
+use std::path::PathBuf;
+
+use plimsoll_plan::Problem;
+
+use crate::args::report::ReportArgs;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::session::page::{self, Runs, admit};
+use crate::session::result_files;
+use crate::session::saved_runs::{History, NamedRun};
+
+/// The command.
+pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
+    if let Some(file) = &args.output {
+        let problem = Problem::new("-o is the format on stdout in all commands, and a report has only one");
+        return Err(Failure::usage(problem.with_hint(format!("the file is --file {}", file.display()))));
+    }
+    let names: Vec<&str> = args.runs.iter().map(String::as_str).collect();
+    let mut history = History::at(&args.place)?;
+    let read = result_files::read_runs(&names, &mut history).map_err(Failure::usage)?;
+    let group = |(name, runs): (&&str, Vec<NamedRun>)| Runs { name: page::short(name), runs };
+    let groups: Vec<Runs> = names.iter().zip(read).map(group).collect();
+    admit(groups.iter().map(|group| group.runs.len()).sum()).map_err(Failure::usage)?;
+    let html = page::page(&groups)?;
+    let output = args.file.clone().unwrap_or_else(|| default_file(&groups));
+    page::write(&html, &output, args.quiet)?;
+    Ok(Exit::Success)
+}
+
+/// `report-ID.html`, or `report-ID-ID.html` from the first run to the last.
+fn default_file(groups: &[Runs]) -> PathBuf {
+    let runs = groups.iter().flat_map(|group| &group.runs);
+    let mut ids: Vec<&str> = runs.map(|run| run.run.result.run.id.as_str()).collect();
+    if ids.len() > 2 {
+        ids.drain(1..ids.len() - 1);
+    }
+    PathBuf::from(format!("report-{}.html", ids.join("-")))
+}

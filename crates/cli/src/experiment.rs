@@ -1,0 +1,13 @@
+//! One run or several, and what they come to.
+
+pub(crate) mod calibrate;
+pub(crate) mod calibrate_canister;
+pub(crate) mod campaign;
+pub(crate) mod comparison;
+pub(crate) mod find;
+pub(crate) mod full_speed;
+pub(crate) mod paired;
+pub(crate) mod repeat;
+pub(crate) mod run;
+pub(crate) mod search;
+pub(crate) mod sweep;

@@ -1,0 +1,36 @@
+//! Comparisons of groups of runs, written in each format.
+
+use std::io::{self, Write};
+
+use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::Style;
+use plimsoll_report::comparison::{Comparison, Incomparable};
+
+use crate::args::compare::ComparisonFormat;
+use crate::base::failure::Failure;
+
+/// Writes a comparison in a format.
+pub(crate) fn write(
+    comparison: &Comparison,
+    format: ComparisonFormat,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        ComparisonFormat::Text => out.write_all(comparison.text(style).as_bytes()),
+        ComparisonFormat::Markdown => out.write_all(comparison.markdown().as_bytes()),
+        ComparisonFormat::Json => comparison.write_json(out),
+    }
+}
+
+/// Why two groups are not compared.
+pub(crate) fn incomparable(incomparable: Incomparable) -> Failure {
+    let mut problems = Problems::default();
+    for reason in incomparable.0 {
+        problems.push(
+            Problem::new(format!("these runs cannot be compared: {reason}"))
+                .with_hint("make the runs alike; --force compares them all the same"),
+        );
+    }
+    Failure::usage(problems)
+}

@@ -1,0 +1,455 @@
+//! `plimsoll find`: the search for a server's capacity.
+
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_engine::Progress;
+use plimsoll_metrics::{Objective, RunRecord, figure};
+use plimsoll_plan::{Load, Overload, Plan, Problem};
+use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_capacity};
+use plimsoll_statistics::{
+    Answer, End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
+};
+
+use crate::args::find::{FindArgs, SearchSpec};
+use crate::args::watch::WatchArgs;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::{files, messages};
+use crate::experiment::campaign::{self, Campaign};
+use crate::experiment::search::{Begun, finding_name, is_served, objectives, was_applied};
+use crate::experiment::sweep;
+use crate::session::request::PlanRequest;
+use crate::session::{backend, describe};
+
+/// Shortest lead-in of a trial: time to open connections and to fill caches.
+const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
+/// Longest wait for owed responses after a trial: what an overload has left is not worth more.
+const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
+/// Confidence at which a trial whose outcome is clear is ended before its time. Strict, since this question
+/// is asked after every interval.
+const EARLY_CONFIDENCE: f64 = 0.999;
+/// Limit of the connections, as a multiple of those that Little's law asks for within the SLO. With more, a
+/// server that is overloaded would only have longer queues.
+const SPARE_CONNECTIONS: f64 = 4.0;
+/// Connections that are always allowed.
+const FEWEST_CONNECTIONS: u32 = 64;
+/// The command.
+pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
+    if let Some(sweep) = args.sweep() {
+        return sweep::command(args, &sweep.map_err(Failure::usage)?, style);
+    }
+    let spec = args.to_spec();
+    let resolved =
+        PlanRequest::named(&args.plan, args.output.quiet).resolve_amended(|flags| args.amend(flags));
+    let (spec, plan) = match (spec, resolved) {
+        (Ok(spec), Ok(resolved)) => (spec, resolved.plan),
+        (Err(problems), Ok(_)) => return Err(Failure::usage(problems)),
+        (spec, Err(mut failure)) => {
+            spec.err().unwrap_or_default().iter().for_each(|problem| failure.problems.push(problem.clone()));
+            return Err(failure);
+        }
+    };
+    let objectives = objectives(&plan).map_err(Failure::usage)?;
+    let json = files::json_file(args.output.json.as_ref())?;
+    let options = BackendOptions::default();
+    let (result, exit) = if backend::uses_uring(plan.backend)? {
+        Finder::begin(plan, &OpenUring(options), objectives, &spec, &args.watch, args.output.quiet)?.find()?
+    } else {
+        Finder::begin(plan, &OpenEpoll(options), objectives, &spec, &args.watch, args.output.quiet)?.find()?
+    };
+    files::write_table(
+        json.as_ref(),
+        |out| render_capacity(&result, args.output.output.into(), style, out),
+        |out| render_capacity(&result, TableFormat::Json, style, out),
+    )?;
+    Ok(exit)
+}
+
+/// A search under way.
+struct Finder<'a, O> {
+    plan: Plan,
+    campaign: Campaign<'a, O>,
+    objectives: Vec<Objective>,
+    search: Search,
+    spec: &'a SearchSpec,
+    /// Length of the shortest trial.
+    unit: Nanos,
+    lead: Nanos,
+    trials: Vec<TrialResult>,
+    begun: Begun,
+    quiet: bool,
+}
+
+/// Measurements of one trial.
+struct Measured {
+    record: RunRecord,
+    /// Slices of each objective.
+    portions: Vec<Vec<SliceCount>>,
+}
+
+impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
+    fn begin(
+        mut plan: Plan,
+        open: &'a O,
+        objectives: Vec<Objective>,
+        spec: &'a SearchSpec,
+        watch: &WatchArgs,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
+        let campaign = campaign::watching(watch, &mut plan, open, quiet)?;
+        let unit = plan.end.duration.unwrap_or(SHORTEST_LEAD);
+        let lead = if plan.warmup > Nanos::ZERO { plan.warmup } else { Nanos(unit.0 / 5).max(SHORTEST_LEAD) };
+        plan.drain = plan.drain.min(LONGEST_DRAIN);
+        let limits = objectives.iter().map(|objective| objective.limit).collect();
+        let settings = Settings {
+            to: spec.to,
+            precision: spec.precision,
+            unit: unit.as_secs_f64(),
+            ..Settings::new(spec.from, limits)
+        };
+        Ok(Self {
+            plan,
+            campaign,
+            objectives,
+            search: Search::new(settings),
+            spec,
+            unit,
+            lead,
+            trials: Vec::new(),
+            begun: Begun::now(),
+            quiet,
+        })
+    }
+
+    /// Carries the search out, to its end or as far as it may go.
+    fn find(mut self) -> Result<(CapacityResult, Exit), Failure> {
+        while let Some(trial) = self.search.next() {
+            let begun = clock::monotonic();
+            let length = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
+            let passed = begun - self.begun.at;
+            if !trial.purpose.is_closing() && passed + length + self.closing_time() > self.spec.max_time {
+                self.search.conclude();
+                continue;
+            }
+            if passed + length > self.spec.max_time {
+                self.search.end();
+                break;
+            }
+            let measured = self.carry_out(&trial)?;
+            if self.campaign.interrupted().is_some() {
+                break;
+            }
+            let outcome = self.outcome(&measured);
+            // One whose outcome was clear has ended before its time.
+            let carried_out = measured.record.duration.as_secs_f64() / length.as_secs_f64();
+            let finding = self.search.note(&trial, carried_out, outcome);
+            self.add_trial(&trial, begun, &measured, finding);
+        }
+        let result = self.result(self.campaign.interrupted().is_some());
+        let exit = match self.campaign.interrupted() {
+            Some(signal) => Exit::Interrupted(signal),
+            None => exit_of(&self.search.answer(false)),
+        };
+        Ok((result, exit))
+    }
+
+    /// Time reserved for the confirmation and its lead-ins: at most a third of `--max-time`.
+    fn closing_time(&self) -> Nanos {
+        let trials = Nanos(self.unit.0.saturating_mul(u64::from(self.search.closing_length())));
+        (trials + self.lead * 3).min(Nanos(self.spec.max_time.0 / 3))
+    }
+
+    fn carry_out(&self, trial: &Trial) -> Result<Measured, Failure> {
+        let mut plan = self.plan_of(trial)?;
+        plan.seed = plan.seed.wrapping_add(self.trials.len() as u64);
+        let mut portions: Vec<Vec<SliceCount>> = vec![Vec::new(); self.objectives.len()];
+        let mut go_on = |progress: &Progress<'_>| {
+            let interval = progress.interval;
+            if interval.warmup {
+                return true;
+            }
+            for (portions, objective) in portions.iter_mut().zip(&self.objectives) {
+                let portion = objective.portion(&interval.steps);
+                match portions.last_mut() {
+                    // What ends after the load belongs to its last arrivals.
+                    Some(last) if interval.drain => last.merge(portion),
+                    _ => portions.push(portion),
+                }
+            }
+            !self.search.is_clear(trial, &portions, EARLY_CONFIDENCE)
+        };
+        let record = self.campaign.run(&plan, &mut go_on)?;
+        // What did not end in time is bad by any measure.
+        let lost = record.accounting.in_flight_at_stop + record.accounting.never_started;
+        for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
+            last.merge(SliceCount { count: lost, marked: lost });
+        }
+        Ok(Measured { record, portions })
+    }
+
+    fn plan_of(&self, trial: &Trial) -> Result<Plan, Failure> {
+        let rate = exact(trial.rate);
+        let scaled = |length: Nanos| Nanos(length.0.saturating_mul(u64::from(trial.scale)));
+        let before = trial.after.map(|before| (exact(before), scaled(self.unit)));
+        let lead: Vec<_> = before.into_iter().chain([(rate, scaled(self.lead))]).collect();
+        let duration = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
+        let mut plan = self
+            .plan
+            .at_rate(&lead, rate, duration, self.unit)
+            .map_err(|error| Failure::usage(Problem::new(format!("at {}/s: {error}", trial.rate))))?;
+        let longest = self.objectives.iter().filter_map(Objective::time_limit).max();
+        if let (Load::Open { overload: Overload::Grow, .. }, Some(longest)) = (&plan.load, longest) {
+            let needed =
+                trial.rate.max(trial.after.unwrap_or(0.0)) * longest as f64 / 1e9 * SPARE_CONNECTIONS;
+            let connections = &mut plan.connections;
+            connections.max = connections.max.min((needed.ceil() as u32).max(FEWEST_CONNECTIONS));
+            connections.initial = connections.initial.min(connections.max);
+        }
+        Ok(plan)
+    }
+
+    /// Returns what a trial shows about the server.
+    fn outcome(&self, measured: &Measured) -> Outcome {
+        if !was_applied(&measured.record) {
+            return Outcome::NotApplied;
+        }
+        // Connections that bind, with a generator that has time: responses come too slowly for this rate.
+        if measured.record.verdict.reasons.iter().any(|reason| is_served(reason.code)) {
+            return Outcome::Overloaded;
+        }
+        Outcome::Measured(measured.portions.clone())
+    }
+
+    fn add_trial(&mut self, trial: &Trial, begun: Nanos, measured: &Measured, finding: Finding) {
+        self.trials.push(TrialResult {
+            purpose: match trial.purpose {
+                Purpose::Ramp => "ramp",
+                Purpose::Bisection => "bisection",
+                Purpose::Estimation => "estimation",
+                Purpose::Confirmation => "confirmation",
+                Purpose::FromAbove => "from_above",
+            }
+            .to_owned(),
+            rate_per_s: trial.rate,
+            after_per_s: trial.after,
+            at_s: (begun - self.begun.at).as_secs_f64(),
+            figures: TrialFigures::new(&measured.record),
+            finding: finding_name(finding).to_owned(),
+        });
+        self.tell();
+    }
+
+    /// A line on stderr for the last trial.
+    fn tell(&self) {
+        let Some(trial) = self.trials.last() else { return };
+        let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+        let mut line = format!(
+            "{:>4.0} s  {:<12} {:>12}  {:>4.0} s  p50 {}  p99 {}  errors {}  {}",
+            trial.at_s,
+            trial.purpose.replace('_', " "),
+            figure::per_second(trial.rate_per_s),
+            trial.figures.measured_s,
+            time(trial.figures.p50),
+            time(trial.figures.p99),
+            figure::share(trial.figures.error_rate),
+            trial.finding.replace('_', " "),
+        );
+        if trial.finding == finding_name(Finding::NotApplied)
+            && let Some(found) = trial.figures.findings.first()
+        {
+            line.push_str(&format!(": {}", found.evidence));
+        }
+        messages::say(self.quiet)(&line);
+    }
+
+    fn result(&self, stopped: bool) -> CapacityResult {
+        let settings = self.search.settings();
+        let search = self.begun.result(
+            &self.plan,
+            &self.objectives,
+            settings.confidence,
+            self.spec.precision,
+            self.unit,
+        );
+        CapacityResult {
+            schema_version: CAPACITY_SCHEMA_VERSION,
+            tool: describe::tool(),
+            search,
+            capacity: self.capacity(stopped),
+            levels: self.search.levels().iter().map(|level| self.level(level)).collect(),
+            trials: self.trials.clone(),
+        }
+    }
+
+    /// The trials that a level rests on.
+    fn trials_at(&self, rate: f64) -> impl Iterator<Item = &TrialResult> {
+        let not_applied = finding_name(Finding::NotApplied);
+        self.trials.iter().filter(move |trial| {
+            trial.rate_per_s == rate && trial.after_per_s.is_none() && trial.finding != not_applied
+        })
+    }
+
+    fn level(&self, level: &plimsoll_statistics::Level) -> LevelResult {
+        let share = |(objective, portions): (&Objective, &Vec<SliceCount>)| {
+            let interval = share_interval(portions, self.search.settings().confidence);
+            let all = SliceCount::sum(portions);
+            ShareResult {
+                slo: objective.spec.to_string(),
+                limit: objective.limit,
+                share: if all.count == 0 { 0.0 } else { all.marked as f64 / all.count as f64 },
+                low: interval.map(|interval| interval.low),
+                high: interval.map(|interval| interval.high),
+                variance_inflation: interval.map(|interval| interval.variance_inflation),
+            }
+        };
+        LevelResult {
+            rate_per_s: level.rate,
+            finding: finding_name(level.finding).to_owned(),
+            measured_s: self
+                .trials_at(level.rate)
+                .map(|trial| trial.figures.measured_s)
+                .fold(0.0, |sum, length| sum + length),
+            shares: self.objectives.iter().zip(level.portions()).map(share).collect(),
+        }
+    }
+
+    /// The lowest rate above another one that the generator could not apply.
+    fn lowest_not_applied(&self, above: Option<f64>) -> Option<f64> {
+        let not_applied = finding_name(Finding::NotApplied);
+        let spoiled = self.trials.iter().filter(|trial| trial.finding == not_applied);
+        let rates = spoiled.map(|trial| trial.rate_per_s).filter(|rate| above.is_none_or(|low| *rate > low));
+        rates.reduce(f64::min)
+    }
+
+    /// The answer in figures and words.
+    fn capacity(&self, stopped: bool) -> Capacity {
+        let answer = self.search.answer(stopped);
+        let mut notes = Vec::new();
+        let steps = self.plan.requests_per_arrival();
+        let tried_from_above = self.trials.iter().any(|trial| trial.after_per_s.is_some());
+        match (answer.low, answer.from_above) {
+            (Some(low), Some(from_above)) if from_above < low => notes.push(format!(
+                "right after an overload it holds {} only: it recovers slowly",
+                figure::per_second(from_above)
+            )),
+            (Some(_), None) if tried_from_above && matches!(answer.end, End::Narrow | End::Unclear) => {
+                notes.push("right after an overload all of the rates near it break".to_owned());
+            }
+            _ => {}
+        }
+        if answer.low.is_some() && !answer.confirmed {
+            notes.push("the lower end was not confirmed by another trial".to_owned());
+        }
+        let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
+        if let (End::Generator, Some(found)) =
+            (answer.end, limit.and_then(|trial| trial.figures.findings.first()))
+        {
+            notes.push(format!("{}; {}", found.evidence, found.hint));
+        }
+        let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
+        let statement = match answer.end {
+            End::Narrow => "the lower rate holds what was asked for, the upper one does not".to_owned(),
+            End::Unclear => match width {
+                Some(width) => format!(
+                    "the capacity lies between them, {} wide: so much can be told in {}, and more with a longer \
+                     --max-time",
+                    figure::share(width),
+                    figure::nanos(self.spec.max_time),
+                ),
+                None => format!(
+                    "rates beside it were tried for {} and stayed unclear: give a longer --max-time",
+                    figure::nanos(self.spec.max_time),
+                ),
+            },
+            End::Highest => "the highest rate that may be tried does not break it".to_owned(),
+            End::Generator if answer.high.is_some() => {
+                "this generator could not apply the last trials, so that the search ended early".to_owned()
+            }
+            End::Generator => match (answer.low, self.lowest_not_applied(answer.low)) {
+                (Some(_), Some(rate)) => format!(
+                    "the highest rate that was shown to hold; this generator could not put {} on the server, \
+                     whose limit was not found",
+                    figure::per_second(rate)
+                ),
+                (None, Some(rate)) => format!(
+                    "this generator could not put even {} on the server, whose limit was not found",
+                    figure::per_second(rate)
+                ),
+                (_, None) => "this generator ended the search before the server's limit was found".to_owned(),
+            },
+            End::Lowest => "no rate that was tried holds what was asked for".to_owned(),
+            End::Stopped => "the search was ended before it was done".to_owned(),
+        };
+        Capacity {
+            low_per_s: answer.low,
+            high_per_s: answer.high,
+            requests_per_iteration: steps,
+            confirmed: answer.confirmed,
+            after_overload_per_s: answer.from_above,
+            end: name_of(answer.end).to_owned(),
+            statement,
+            notes,
+        }
+    }
+}
+
+/// A rate to the thousandth of an iteration per second.
+fn exact(rate: f64) -> Rate {
+    let count = (rate * 1_000.0).round().max(1.0) as u64;
+    Rate::new(count, Nanos::from_secs(1_000)).unwrap_or_else(|| Rate::per_second(rate.ceil() as u64))
+}
+
+const fn name_of(end: End) -> &'static str {
+    match end {
+        End::Narrow => "narrow",
+        End::Unclear => "unclear",
+        End::Highest => "highest",
+        End::Generator => "generator",
+        End::Lowest => "lowest",
+        End::Stopped => "stopped",
+    }
+}
+
+/// The exit code of an answer: that no rate holds is an outcome where all of them were tried, and none where
+/// the search ended before.
+const fn exit_of(answer: &Answer) -> Exit {
+    match answer.end {
+        End::Generator => Exit::Invalid,
+        End::Lowest => Exit::Thresholds,
+        End::Narrow | End::Unclear | End::Stopped if answer.low.is_some() && answer.high.is_some() => {
+            Exit::Success
+        }
+        End::Highest if answer.low.is_some() => Exit::Success,
+        End::Narrow | End::Unclear | End::Stopped | End::Highest => Exit::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Symptom: a search whose time was over before any rate was shown to hold ended with 99, "no rate
+    /// holds".
+    #[test]
+    fn a_search_that_ran_out_of_time_has_not_shown_that_no_rate_holds() {
+        let answer = |end, low, high| Answer { low, high, end, confirmed: false, from_above: None };
+        let exit = |end, low, high| exit_of(&answer(end, low, high)).code();
+        let some = Some(1_000.0);
+        assert_eq!(exit(End::Lowest, None, some), Exit::Thresholds.code());
+        for (end, low, high) in [
+            (End::Unclear, None, some),
+            (End::Stopped, None, some),
+            (End::Stopped, some, None),
+            (End::Generator, None, some),
+            (End::Generator, some, some),
+        ] {
+            assert_eq!(exit(end, low, high), Exit::Invalid.code(), "{end:?} {low:?} {high:?}");
+        }
+        for (end, low, high) in
+            [(End::Narrow, some, some), (End::Unclear, some, some), (End::Highest, some, None)]
+        {
+            assert_eq!(exit(end, low, high), Exit::Success.code(), "{end:?} {low:?} {high:?}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! `plimsoll run --repeat N`: several runs of one plan, each with new connections and its own seed. Several
+//! plans take turns.
+
+use std::path::Path;
+
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_engine::Watched;
+use plimsoll_plan::{Plan, Problem, Problems};
+use plimsoll_report::{RepeatedResult, RunResult, SavedRun, Style, TableFormat, render_repeated};
+
+use crate::args::control::ControlSpec;
+use crate::args::live::LiveArgs;
+use crate::args::output::OutputArgs;
+use crate::base::exit::{Exit, worse};
+use crate::base::failure::Failure;
+use crate::base::files::{self, EndFile};
+use crate::base::messages;
+use crate::experiment::campaign::Campaign;
+use crate::session::run::{self, RunPreparation};
+use crate::session::saving::RunSaver;
+use crate::session::{backend, describe, page};
+
+/// Says what cannot go together with several runs, which `flag` asks for.
+///
+/// # Errors
+/// All of it.
+pub(crate) fn admit(flag: &str, plan: &Plan, live: &LiveArgs, control: &ControlSpec) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let mut refuse = |other: &str, why: &str, hint: &str| {
+        let message = format!("{flag} and {other} exclude each other: {why}");
+        problems.push(Problem::new(message).with_hint(hint));
+    };
+    let singly = "make the runs one by one, or leave one of them away";
+    let files = [("--stats", live.stats()), ("--log", live.log()), ("--failed", live.failed())];
+    for (other, _) in files.iter().filter(|(_, file)| file.is_some()) {
+        refuse(other, "each run would overwrite the file", singly);
+    }
+    let steering = [("--rate-file", control.rate_file.is_some()), ("--control", control.listen.is_some())];
+    for (other, _) in steering.iter().filter(|(_, given)| *given) {
+        let hint = "steer a single run, or repeat one that is not steered";
+        refuse(other, "runs that are steered are not alike", hint);
+    }
+    for other in live.exports.given() {
+        refuse(other, "exports are of a single run", singly);
+    }
+    if plan.wrk.is_some() {
+        let hint = "make the runs one by one, and `compare` their results";
+        refuse("--script", "the script has one beginning and one end", hint);
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Carries out the plan `runs` times, and writes what came of it. The first run has the plan's seed, each of
+/// the others the next one.
+pub(crate) fn command(
+    plan: Plan,
+    runs: u32,
+    live: &LiveArgs,
+    output: &OutputArgs,
+    before: &RunPreparation,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let (format, json) = outputs(output)?;
+    let mut sides = [Contender { plan, before }];
+    let RepeatedRuns { results: [results], exit, unsaved, shown: [shown] } =
+        carry_out(&mut sides, runs, live, output.quiet)?;
+    let result = RepeatedResult::new(describe::tool(), u64::from(runs), results);
+    files::write_table(
+        json.as_ref(),
+        |out| render_repeated(&result, format, style, out),
+        |out| render_repeated(&result, TableFormat::Json, style, out),
+    )?;
+    conclude(vec![(String::new(), shown)], unsaved, exit, before.report.as_deref(), output.quiet)
+}
+
+/// Writes the page of all runs, in groups with names, if one is wanted, and tells how to end.
+pub(crate) fn conclude(
+    shown: Vec<(String, Vec<SavedRun>)>,
+    unsaved: Option<Failure>,
+    exit: Exit,
+    page: Option<&Path>,
+    quiet: bool,
+) -> Result<Exit, Failure> {
+    let unwritten = page.and_then(|file| page::write_runs(shown, file, quiet).err());
+    match unsaved.or(unwritten) {
+        None => Ok(exit),
+        Some(failure) => Err(Failure { exit: worse(exit, failure.exit), ..failure }),
+    }
+}
+
+/// Returns the outputs of several runs: the format of the table on stdout, and the JSON file.
+fn outputs(output: &OutputArgs) -> Result<(TableFormat, Option<EndFile>), Failure> {
+    let mut problems = Problems::default();
+    let hint = "write --json FILE, and use `compare`, or make the runs one by one";
+    let files = [("--out", !output.out.is_empty()), ("--step-summary", output.step_summary)];
+    for (flag, _) in files.iter().filter(|(_, given)| *given) {
+        let message = format!("--repeat and {flag} exclude each other: that is of a single run");
+        problems.push(Problem::new(message).with_hint(hint));
+    }
+    let format = output.format().for_table().unwrap_or_else(|| {
+        let message = "--repeat: several runs are written as text, json or csv only";
+        problems.push(Problem::new(message).with_hint(hint));
+        TableFormat::Text
+    });
+    if !problems.is_empty() {
+        return Err(Failure::usage(problems));
+    }
+    Ok((format, files::json_file(output.json.as_ref())?))
+}
+
+/// A plan that takes turns with others.
+pub(crate) struct Contender<'a> {
+    pub(crate) plan: Plan,
+    pub(crate) before: &'a RunPreparation,
+}
+
+/// Results of all runs.
+pub(crate) struct RepeatedRuns<const SIDES: usize> {
+    /// Results of each plan.
+    pub(crate) results: [Vec<RunResult>; SIDES],
+    /// Exit of the process for these runs.
+    pub(crate) exit: Exit,
+    /// Failure of the first run that could not be saved.
+    pub(crate) unsaved: Option<Failure>,
+    /// The runs of each for a page of HTML; empty if none is wanted.
+    pub(crate) shown: [Vec<SavedRun>; SIDES],
+}
+
+/// Carries out each plan `runs` times. In every other round the last one is first, so that what drifts while
+/// they go on is no difference between them.
+///
+/// All plans are carried out on the backend of the first.
+pub(crate) fn carry_out<const SIDES: usize>(
+    sides: &mut [Contender<'_>; SIDES],
+    runs: u32,
+    live: &LiveArgs,
+    quiet: bool,
+) -> Result<RepeatedRuns<SIDES>, Failure> {
+    let options = BackendOptions::default();
+    if backend::uses_uring(sides[0].plan.backend)? {
+        carry_out_on(sides, &OpenUring(options), runs, live, quiet)
+    } else {
+        carry_out_on(sides, &OpenEpoll(options), runs, live, quiet)
+    }
+}
+
+fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
+    sides: &mut [Contender<'_>; SIDES],
+    open: &O,
+    runs: u32,
+    live: &LiveArgs,
+    quiet: bool,
+) -> Result<RepeatedRuns<SIDES>, Failure> {
+    let named = live.watch.named()?;
+    let beside = live.watch.descriptors();
+    let [first, others @ ..] = sides.as_mut_slice() else { unreachable!("there is a plan") };
+    let mut campaign = Campaign::begin(&mut first.plan, open, quiet, beside)?;
+    for other in others {
+        campaign.add(&mut other.plan, beside)?;
+    }
+    let mut campaign = campaign.watching(Watched::Machine(named));
+    let say = messages::say(quiet);
+    let (results, shown) = ([const { Vec::new() }; SIDES], [const { Vec::new() }; SIDES]);
+    let mut made = RepeatedRuns { results, exit: Exit::Success, unsaved: None, shown };
+    let turns = (0..runs).flat_map(|round| {
+        let turn = move |place| (round, if round % 2 == 0 { place } else { SIDES - 1 - place });
+        (0..SIDES).map(turn)
+    });
+    let all = runs as usize * SIDES;
+    for (number, (round, side)) in turns.enumerate() {
+        let Contender { plan, before } = &sides[side];
+        let mut plan = plan.clone();
+        plan.seed = plan.seed.wrapping_add(u64::from(round));
+        let whose = if SIDES > 1 { format!(" ({})", ["A", "B"][side.min(1)]) } else { String::new() };
+        say(&format!("run {} of {all}{whose}, seed {}", number + 1, plan.seed));
+        let first = campaign.take_first(side);
+        let context = run::context(&plan, &first, before, all > 1);
+        let mut saver = before.keep(&plan, &context)?;
+        let record = campaign.run_at(side, &plan, &mut |progress| {
+            saver.iter_mut().for_each(|saver| saver.note(progress));
+            true
+        });
+        let mut record = match record {
+            Ok(record) => record,
+            Err(failure) => {
+                saver.into_iter().for_each(RunSaver::abandon);
+                return match campaign.interrupted() {
+                    Some(signal) if number == 0 => {
+                        Err(Failure { exit: Exit::Interrupted(signal), ..failure })
+                    }
+                    Some(signal) => Ok(RepeatedRuns { exit: Exit::Interrupted(signal), ..made }),
+                    None => Err(failure),
+                };
+            }
+        };
+        record.interrupted = campaign.interrupted();
+        let first = first.iter().flat_map(|contact| &contact.records);
+        let unmeasured: Vec<_> = first.map(|record| record.accounting).collect();
+        let (result, of_run) = run::conclude(&mut record, &plan, &unmeasured, context, before, &say);
+        let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
+        if before.report.is_some() {
+            made.shown[side].push(saved());
+        }
+        if let Some(saver) = saver {
+            made.unsaved = made.unsaved.or(saver.finish(Box::new(saved())).err());
+        }
+        made.exit = worse(made.exit, of_run);
+        made.results[side].push(result);
+        if campaign.interrupted().is_some() {
+            break;
+        }
+    }
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_run_decides_how_the_process_ends() {
+        let order = [
+            Exit::Success,
+            Exit::Invalid,
+            Exit::NothingSucceeded,
+            Exit::Thresholds,
+            Exit::Inconsistent,
+            Exit::Usage,
+            Exit::Environment,
+            Exit::Interrupted(2),
+        ];
+        for pair in order.windows(2) {
+            assert_eq!(worse(pair[0], pair[1]), pair[1]);
+            assert_eq!(worse(pair[1], pair[0]), pair[1]);
+        }
+    }
+}

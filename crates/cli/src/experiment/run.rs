@@ -1,0 +1,190 @@
+//! `plimsoll run`: one run, or several of the same plan.
+
+use plimsoll_plan::{Plan, PlanPatch, Problem, Source};
+use plimsoll_report::{SavedRun, Style};
+
+use crate::args::control::ControlSpec;
+use crate::args::live::LiveArgs;
+use crate::args::run::RunArgs;
+use crate::base::color::Theme;
+use crate::base::exit::{self, Exit};
+use crate::base::failure::Failure;
+use crate::base::stdout::to_stdout;
+use crate::base::streams;
+use crate::experiment::{calibrate, repeat};
+use crate::session::outputs::Outputs;
+use crate::session::request::PlanRequest;
+use crate::session::run::{Outcome, RunPreparation, execute, write};
+use crate::session::side_runs::{SideRuns, SlowClients, probe_rate};
+use crate::session::{describe, page};
+
+/// Extensions that the command of a workload adds to a run.
+pub(crate) trait Workload {
+    /// Adds flags of its own to those of the run.
+    fn amend(&mut self, _: &mut PlanPatch) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// Prepares the load, with the plan that is about to be run.
+    fn prepare(&mut self, _: &mut Plan) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Returns the activities beside the load.
+    fn beside(&mut self) -> SideRuns {
+        SideRuns::default()
+    }
+
+    /// Finishes the workload after the load and before the result is written. Returns how the process ends
+    /// for it.
+    fn conclude(&mut self, _: &mut SavedRun) -> Result<Exit, Failure> {
+        Ok(Exit::Success)
+    }
+}
+
+/// No workload of a command: a run as it is asked for.
+impl Workload for () {}
+
+/// A run that is asked for: a plan, the flags above it and beside it.
+#[derive(Clone, Debug)]
+pub(crate) struct RunRequest<'a> {
+    pub(crate) args: &'a RunArgs,
+    /// The text of a plan that the flags of a workload come to; without one, the flags name the plan.
+    pub(crate) text: Option<Source>,
+}
+
+impl<'a> RunRequest<'a> {
+    /// A run of the plan that a command line names.
+    pub(crate) const fn named(args: &'a RunArgs) -> Self {
+        Self { args, text: None }
+    }
+
+    /// A run of a plan that was made from flags; `name` stands for it in messages.
+    pub(crate) fn made(args: &'a RunArgs, name: &str, text: String) -> Self {
+        Self { args, text: Some(Source { name: name.to_owned(), text }) }
+    }
+
+    /// Its plan, without notes if it is quiet.
+    pub(crate) fn plan(&self, quiet: bool) -> PlanRequest<'a> {
+        PlanRequest { args: &self.args.plan, text: self.text.clone(), quiet }
+    }
+}
+
+/// The command.
+pub(crate) fn command(args: &RunArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
+    carry_out(&RunRequest::named(args), &mut (), look, style)
+}
+
+/// A run that can begin.
+pub(crate) struct Ready {
+    pub(crate) plan: Plan,
+    pub(crate) live: LiveArgs,
+    pub(crate) control: ControlSpec,
+    pub(crate) before: RunPreparation,
+}
+
+/// Reads everything that a run needs.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(crate) fn ready(
+    request: &RunRequest<'_>,
+    workload: &mut impl Workload,
+    look: Theme,
+) -> Result<Ready, Failure> {
+    let args = request.args;
+    let resolved = request.plan(args.output.quiet).resolve_amended(|flags| workload.amend(flags));
+    let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
+    let (live, control) = (args.live.or(patch), args.control.to_spec(patch));
+    let plan_file = patch.and_then(|patch| patch.document.clone());
+    let saving = args.save.to_saving(args.output.quiet);
+    let (mut plan, control, saving) = match (resolved, control, saving) {
+        (Ok(resolved), Ok(control), Ok(saving)) => (resolved.plan, control, saving),
+        (Err(mut failure), control, saving) => {
+            // All problems at once.
+            let more = [control.err(), saving.err()].into_iter().flatten();
+            more.for_each(|more| more.iter().for_each(|problem| failure.problems.push(problem.clone())));
+            return Err(failure);
+        }
+        (Ok(_), control, saving) => {
+            let mut problems = control.err().unwrap_or_default();
+            problems.extend(saving.err().unwrap_or_default());
+            return Err(Failure::usage(problems));
+        }
+    };
+    let command_line = describe::redacted(std::env::args(), &plan.redaction);
+    workload.prepare(&mut plan)?;
+    let own = match args.calibrate {
+        true => Some(calibrate::of_plan(&request.plan(true), &plan, args.output.quiet)?),
+        false => None,
+    };
+    let probe = args.probe.as_deref().map(|rate| probe_rate(rate, &plan, args.repeat)).transpose();
+    let probe = probe.map_err(Failure::usage)?;
+    let slow = SlowClients::of(args, &plan).map_err(Failure::usage)?;
+    let of_plan = plan_file.as_deref().and_then(describe::plan_name);
+    let name = args.save.name().map(str::to_owned).or(of_plan);
+    let text = plan_file.map(|file| describe::without_secrets(&file.source, &plan.redaction));
+    let before = RunPreparation {
+        name,
+        command_line,
+        calibration: own,
+        slices: args.slices,
+        saving,
+        plan: text,
+        probe,
+        slow,
+        look: Some(look),
+        report: args.report.clone(),
+        beside: workload.beside(),
+    };
+    Ok(Ready { plan, live, control, before })
+}
+
+/// Carries a run out, and writes its result.
+///
+/// # Errors
+/// It cannot be carried out, or something could not be written.
+pub(crate) fn carry_out(
+    request: &RunRequest<'_>,
+    workload: &mut impl Workload,
+    look: Theme,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let args = request.args;
+    let Ready { plan, live, control, before } = ready(request, workload, look)?;
+    if let Some(runs) = args.repeat {
+        repeat::admit("--repeat", &plan, &live, &control).map_err(Failure::usage)?;
+        if before.report.is_some() {
+            page::admit(runs as usize).map_err(Failure::usage)?;
+        }
+        return repeat::command(plan, runs, &live, &args.output, &before, style);
+    }
+    let outputs = Outputs::of(&args.output)?;
+    let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
+    let concluded = workload.conclude(&mut outcome.run);
+    // What cannot be written to one place is all the more wanted in the other.
+    let written = write(&outcome, &outputs, style);
+    let Outcome { run, exit, said, kept } = outcome;
+    let page = args.report.as_deref();
+    let page = page.map_or(Ok(()), |file| {
+        page::write_runs(vec![(String::new(), vec![(*run).clone()])], file, args.output.quiet)
+    });
+    let saved = kept.map_or(Ok(()), |saver| saver.finish(run));
+    written?;
+    let (said, undone) = match said.transpose() {
+        Ok(said) => (said, Ok(Exit::Success)),
+        Err(failure) => (None, Err(failure)),
+    };
+    match said {
+        // Beside a report for programs, it would be in their way.
+        Some(said) if !args.output.format().is_for_people() => {
+            streams::to_stderr(&said);
+        }
+        Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
+        None => {}
+    }
+    match saved.and(page).and(undone).and(concluded) {
+        Ok(more) => Ok(exit::worse(exit, more)),
+        Err(failure) => Err(Failure { exit: exit::worse(exit, failure.exit), ..failure }),
+    }
+}

@@ -1,0 +1,115 @@
+//! Common parts of searches and sweeps: their objectives, and how their results describe them.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_metrics::threshold::Metric;
+use plimsoll_metrics::{Objective, ReasonCode, RunRecord, Threshold, ThresholdSpec};
+use plimsoll_plan::{Plan, Problem, Problems};
+use plimsoll_report::capacity::SearchResult;
+use plimsoll_report::rfc3339;
+use plimsoll_statistics::Finding;
+
+use crate::session::describe;
+
+/// Objective for errors that is added if the plan has none.
+const ERRORS: &str = "error_rate<1%";
+
+/// When a search began.
+pub(crate) struct Begun {
+    /// On the monotonic clock.
+    pub(crate) at: Nanos,
+    /// The time of day: RFC 3339, UTC.
+    text: String,
+}
+
+impl Begun {
+    pub(crate) fn now() -> Self {
+        Self { at: clock::monotonic(), text: rfc3339(clock::unix()) }
+    }
+
+    /// Identity and circumstances of a search that is over. `plan` is that of its first trial, of which the
+    /// shortest takes `trial`; `precision` is the width that was aimed at, 0 if none was.
+    pub(crate) fn result(
+        &self,
+        plan: &Plan,
+        objectives: &[Objective],
+        confidence: f64,
+        precision: f64,
+        trial: Nanos,
+    ) -> SearchResult {
+        SearchResult {
+            id: format!("{:x}", clock::unix().0),
+            seed: plan.seed,
+            started_at: self.text.clone(),
+            duration_s: (clock::monotonic() - self.at).as_secs_f64(),
+            args: describe::redacted(std::env::args(), &plan.redaction),
+            plan_hash: plan.fingerprint().to_string(),
+            host: describe::host(),
+            load: describe::model(plan).description.first().cloned().unwrap_or_default(),
+            slo: objectives.iter().map(|objective| objective.spec.to_string()).collect(),
+            confidence,
+            precision,
+            trial_s: trial.as_secs_f64(),
+        }
+    }
+}
+
+/// Returns the objectives for the server, from the thresholds of the plan.
+pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
+    let mut problems = Problems::default();
+    if plan.thresholds.is_empty() {
+        let hint = "say what has to hold, such as --slo 'p99<10ms'";
+        problems.push(Problem::new("there is nothing to search for: no --slo is given").with_hint(hint));
+        return Err(problems);
+    }
+    let outline = plan.outline();
+    let mut objectives = Vec::new();
+    let errors = Threshold::parse(ERRORS).map(ThresholdSpec::new).ok();
+    let about_errors = |spec: &ThresholdSpec| spec.threshold.metric == Metric::ErrorRate;
+    let added = errors.filter(|_| !plan.thresholds.iter().any(about_errors));
+    for spec in plan.thresholds.iter().chain(&added) {
+        match Objective::new(spec, &outline) {
+            Ok(objective) => {
+                if objective.time_limit().is_some_and(|limit| limit >= plan.timeout.0) {
+                    let message = format!("a request times out before it could break {spec}");
+                    problems.push(Problem::new(message).with_hint("give --timeout a longer time"));
+                }
+                objectives.push(objective);
+            }
+            Err(hint) => {
+                let message = format!("{spec} cannot be searched for");
+                problems.push(Problem::new(message).with_hint(hint));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(objectives) } else { Err(problems) }
+}
+
+/// A server that keeps all connections of the warm-up lets nothing start.
+const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
+
+/// Returns `true` if the generator put the requested load on the server, as far as the server let it.
+pub(crate) fn was_applied(record: &RunRecord) -> bool {
+    // In the open model response times begin with the schedule, whenever the request was sent.
+    let is_open = record.target_per_second.is_some();
+    record.verdict.reasons.iter().all(|reason| match reason.code {
+        NOTHING_STARTED => true,
+        ReasonCode::SendTimeUncertain => is_open,
+        code => is_served(code),
+    })
+}
+
+/// Returns `true` if a reason only says that the server was too slow for the rate and the connections.
+pub(crate) const fn is_served(code: ReasonCode) -> bool {
+    matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
+}
+
+/// Returns the finding on a rate or a level, in one word.
+pub(crate) const fn finding_name(finding: Finding) -> &'static str {
+    match finding {
+        Finding::Holds => "holds",
+        Finding::Breaks => "breaks",
+        Finding::Unclear => "unclear",
+        Finding::NotApplied => "not_applied",
+    }
+}

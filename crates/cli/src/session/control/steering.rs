@@ -1,0 +1,66 @@
+//! Steering a run while it goes on: what is common to the file, the port and the keys.
+
+use std::sync::Arc;
+
+use plimsoll_engine::{Control, Progress};
+use plimsoll_plan::{Plan, Problem};
+
+use crate::args::control::ControlSpec;
+use crate::base::messages::Notify;
+use crate::session::control::keys::Keys;
+use crate::session::control::live_stats::LiveStats;
+use crate::session::control::port::ControlPort;
+use crate::session::control::rate::{PerConnection, RateController};
+use crate::session::control::rate_file::RateFile;
+use crate::session::live::screen::ScreenHandle;
+
+/// Everything that steers a run beside signals, as long as it lives.
+pub(crate) struct Steerers {
+    _file: Option<RateFile>,
+    _port: Option<ControlPort>,
+    _keys: Option<Keys>,
+    live_stats: Arc<LiveStats>,
+}
+
+impl Steerers {
+    /// Starts what the flags ask for. Until the run has begun they can only read.
+    ///
+    /// # Errors
+    /// The address of the control port cannot be listened on, or there is no thread.
+    pub(crate) fn start(
+        spec: &ControlSpec,
+        quiet: bool,
+        plan: &Plan,
+        control: &Control,
+        say: &Notify,
+        stage: Option<&ScreenHandle>,
+    ) -> Result<Self, Problem> {
+        let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
+        let live_stats = Arc::new(LiveStats::default());
+        if let Some(most) = spec.max_rate {
+            control.limit_rate(most);
+        }
+        let controller = RateController { control: control.clone(), per_connection: PerConnection::of(plan) };
+        let port = spec
+            .listen
+            .map(|listen| ControlPort::start(listen, spec, controller.clone(), Arc::clone(&live_stats), say));
+        let port = port.transpose()?;
+        let file = spec.rate_file.clone();
+        let per_connection = spec.per_connection;
+        let file =
+            file.map(|path| RateFile::watch(path, controller.clone(), per_connection, Arc::clone(say)));
+        // Whoever wants no messages does not want to be told what a key did.
+        let keys = (spec.keys && !quiet).then(|| Keys::listen(controller, Arc::clone(say), stage.cloned()));
+        Ok(Self {
+            _port: port,
+            _file: file.transpose().map_err(no_thread)?,
+            _keys: keys.transpose().map_err(no_thread)?.flatten(),
+            live_stats,
+        })
+    }
+
+    /// Takes up the latest figures.
+    pub(crate) fn note(&self, progress: &Progress<'_>) {
+        self.live_stats.note(progress);
+    }
+}

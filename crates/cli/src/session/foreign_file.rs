@@ -1,0 +1,150 @@
+//! Files of other tools, and files of this one that another command takes: recognised when they are not
+//! understood as plans, so that the answer is what to do, and not what is unknown in them.
+
+use std::path::Path;
+
+use plimsoll_plan::{Disk, Files as _, Problem};
+
+use crate::base::failure::Failure;
+
+/// A file larger than this is no description that people wrote, but for recordings, which begin alike.
+const LOOKED_AT: usize = 1 << 20;
+
+/// A kind of file: its name in messages, and what to do with it.
+struct Kind {
+    what: &'static str,
+    /// With `{}` for the name of the file.
+    advice: &'static str,
+}
+
+const OPENAPI: Kind =
+    Kind { what: "an OpenAPI description", advice: "plimsoll import openapi {} > plan.yaml" };
+const SWAGGER: Kind = Kind {
+    what: "a Swagger 2 description",
+    advice: "convert {} to OpenAPI 3 (https://converter.swagger.io), then: plimsoll import openapi FILE > plan.yaml",
+};
+const HAR: Kind = Kind { what: "a HAR recording", advice: "plimsoll import har {} > plan.yaml" };
+const POSTMAN: Kind = Kind {
+    what: "a Postman collection",
+    advice: "there is no import of {} yet: Postman's or postman-to-openapi's export to OpenAPI can be imported \
+             (plimsoll import openapi), and its code snippets for cURL, too (plimsoll import curl)",
+};
+const ARTILLERY: Kind = Kind {
+    what: "an Artillery script",
+    advice: "there is no import of {} yet: `phases`, `flow` and `capture` are `phases`, `steps` and `extract` of a plan \
+             (docs/plans.md)",
+};
+const JMETER: Kind = Kind {
+    what: "a JMeter test plan",
+    advice: "there is no import of {} yet: record the traffic as HAR (plimsoll import har), or write a plan \
+             (docs/plans.md)",
+};
+const K6: Kind = Kind {
+    what: "a k6 script",
+    advice: "there is no import of {} yet: its options, checks and thresholds have their places in a plan \
+             (docs/plans.md), and a HAR can be imported (plimsoll import har)",
+};
+const LOCUST: Kind = Kind {
+    what: "a Locust file",
+    advice: "there is no import of {} yet: tasks are scenarios with a `weight`, wait times `think` (docs/plans.md)",
+};
+const GATLING: Kind = Kind {
+    what: "a Gatling simulation",
+    advice: "there is no import of {} yet: its recorder takes HAR, and so does plimsoll import har",
+};
+const LUA: Kind =
+    Kind { what: "a script in Lua", advice: "a script of wrk runs with plimsoll run -s {} URL" };
+const H2LOADRUNNER: Kind = Kind {
+    what: "a configuration of h2loadrunner",
+    advice: "plimsoll run --h2loadrunner {}, or plimsoll import h2loadrunner {} > plan.yaml",
+};
+const CLUSTER: Kind = Kind {
+    what: "a description of a cluster",
+    advice: "plimsoll cluster check {}, then plimsoll cluster run {}",
+};
+
+/// Replaces the failure to read a plan by the kind of the file, if it belongs to another tool.
+///
+/// `names` are the arguments in the place of plans and URLs.
+pub(crate) fn explained<'a>(names: impl IntoIterator<Item = &'a str>, failure: Failure) -> Failure {
+    let known = names.into_iter().find_map(|name| Some((name, recognized(name)?)));
+    let Some((name, kind)) = known else { return failure };
+    let problem = Problem::new(format!("`{}` is {}, and no plan", name.escape_debug(), kind.what));
+    Failure::usage(problem.with_hint(kind.advice.replace("{}", name)))
+}
+
+/// The kind of a file of another tool; `None` for plans and unknown files.
+fn recognized(name: &str) -> Option<Kind> {
+    if name == "-" || name.contains("://") {
+        return None;
+    }
+    let content = Disk.read(Path::new(name)).ok()?;
+    let text = String::from_utf8_lossy(&content[..content.len().min(LOOKED_AT)]);
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending.to_ascii_lowercase().as_str() {
+        "har" => Some(HAR),
+        "jmx" => Some(JMETER),
+        "lua" => Some(LUA),
+        "js" | "mjs" | "ts" if text.contains("k6") => Some(K6),
+        "py" if text.contains("locust") => Some(LOCUST),
+        "scala" | "java" | "kt" if text.contains("gatling") => Some(GATLING),
+        _ if text.contains("<jmeterTestPlan") => Some(JMETER),
+        "json" => of_keys(&keys(&text)?, &text),
+        "yaml" | "yml" => of_keys(&keys_of_yaml(&text), &text),
+        _ => None,
+    }
+}
+
+/// The members of a JSON object; nothing of one that is not whole.
+fn keys(text: &str) -> Option<Vec<String>> {
+    match serde_json::from_str(text) {
+        Ok(serde_json::Value::Object(members)) => Some(members.keys().cloned().collect()),
+        // A recording may be longer than what is looked at, and flow style is YAML.
+        _ => Some(begun(text)),
+    }
+}
+
+/// The first names of a text that begins like a JSON object.
+fn begun(text: &str) -> Vec<String> {
+    text.split('"').skip(1).step_by(2).take(2).map(str::to_owned).collect()
+}
+
+/// The keys that begin lines of a YAML file.
+fn keys_of_yaml(text: &str) -> Vec<String> {
+    let key = |line: &str| {
+        let (key, rest) = line.split_once(':')?;
+        let is_key = rest.is_empty() || rest.starts_with([' ', '\r']);
+        (is_key && !key.starts_with([' ', '#', '-'])).then(|| key.trim_matches(['"', '\'']).to_owned())
+    };
+    text.lines().filter_map(key).collect()
+}
+
+fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
+    let has = |key: &str| keys.iter().any(|known| known == key);
+    match () {
+        () if has("openapi") => Some(OPENAPI),
+        () if has("swagger") => Some(SWAGGER),
+        () if has("log") && text.contains("\"entries\"") => Some(HAR),
+        () if has("info") && has("item") || text.contains("schema.getpostman.com") => Some(POSTMAN),
+        // With `run` it is a plan that somebody is about to make of one.
+        () if has("config") && has("scenarios") && !has("run") => Some(ARTILLERY),
+        () if has("nodes") => Some(CLUSTER),
+        () if has("schema") && has("host") || has("max-concurrent-streams") => Some(H2LOADRUNNER),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_those_of_the_outermost_level() {
+        assert_eq!(
+            keys_of_yaml("# a: b\nopenapi: 3.0.0\n'info':\n  item: x\n- c: d\nurl:x\n"),
+            ["openapi", "info"]
+        );
+        assert_eq!(keys("{\"log\": {\"entries\": []}}").unwrap(), ["log"]);
+        assert_eq!(keys("{\"log\": {\"entries\": [").unwrap(), ["log", "entries"]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Files of other tools: how they are read, and what differs in the plan.
+
+use std::path::Path;
+
+use plimsoll_import::Imported;
+use plimsoll_plan::{Disk, Files as _, Problem, Problems};
+
+use crate::base::failure::Failure;
+use crate::base::foreign_text::visible;
+use crate::base::streams;
+
+/// Largest file that is imported, in bytes. It is read as a whole.
+const LARGEST_IMPORT: usize = 256 << 20;
+
+/// Says what differs, on stderr; where it is strict, that is an error.
+pub(crate) fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(), Failure> {
+    if strict && !imported.notes.is_empty() {
+        let mut problems = Problems::default();
+        for note in &imported.notes {
+            problems.push(Problem::new(note.to_string()));
+        }
+        return Err(Failure::usage(problems));
+    }
+    if !quiet {
+        let mut text = String::new();
+        for note in &imported.notes {
+            text.push_str(&format!("note: {}\n", visible(&note.to_string())));
+        }
+        streams::to_stderr(&text);
+    }
+    Ok(())
+}
+
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    // One byte more tells a file that is too large.
+    let read = Disk.read_head(file, LARGEST_IMPORT + 1).map_err(|error| {
+        Failure::usage(
+            Problem::new(format!("cannot read {}: {error}", file.display()))
+                .with_hint("name a file, or - for stdin"),
+        )
+    })?;
+    if read.len() > LARGEST_IMPORT {
+        let problem = Problem::new(format!("{} has more than {} MiB", file.display(), LARGEST_IMPORT >> 20));
+        return Err(Failure::usage(problem.with_hint("import a part of it, of fewer requests")));
+    }
+    Ok(read)
+}
+
+/// The folder that file names are relative to.
+pub(crate) fn folder(file: &Path) -> &Path {
+    if file == Path::new("-") { Path::new("") } else { file.parent().unwrap_or(Path::new("")) }
+}

@@ -1,0 +1,9 @@
+//! Output while a run goes on.
+
+pub(crate) mod exports;
+pub(crate) mod progress;
+pub(crate) mod request_log;
+pub(crate) mod rotation;
+pub(crate) mod screen;
+pub(crate) mod stats;
+pub(crate) mod watched_ends;

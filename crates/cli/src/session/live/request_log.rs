@@ -1,0 +1,390 @@
+//! The files of single requests: a log of all or a sample, and failed ones with their messages.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+
+use plimsoll_core::Outcome;
+use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, Outline};
+use plimsoll_plan::{Plan, Problem};
+use plimsoll_scenario::Redaction;
+use serde_json::json;
+
+use crate::args::live::LiveArgs;
+use crate::args::share::parse_percent;
+use crate::base::failure::Failure;
+use crate::base::foreign_text::csv_cell;
+use crate::base::messages;
+use crate::session::live::rotation::RecordFile;
+use crate::session::live::stats::is_csv;
+
+/// Failed requests that are written unless a flag says more.
+const FAILED_LIMIT: u64 = 1_000;
+
+/// The columns of the log.
+const COLUMNS: &str =
+    "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
+
+/// Receiver of requests that may have changed something. It is called on the thread of the log.
+pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
+
+/// Number of entries that were handed over and did not reach their file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LostEntries {
+    pub(crate) entries: u64,
+    pub(crate) failed: u64,
+}
+
+/// The log of a run, and the thread that writes it.
+pub(crate) struct RequestLog {
+    log: Log,
+    thread: Option<JoinHandle<LostEntries>>,
+}
+
+impl RequestLog {
+    /// Opens what was asked for, and starts the thread if there is something.
+    pub(crate) fn open(
+        plan: &Plan,
+        live: &LiveArgs,
+        listener: Option<WriteListener>,
+    ) -> Result<Self, Failure> {
+        let share = match &live.log_sample {
+            Some(text) => parse_share(text).map_err(Failure::usage)?,
+            None => 1.0,
+        };
+        let limit = match &live.failed_limit {
+            Some(text) => parse_limit(text).map_err(Failure::usage)?,
+            None => FAILED_LIMIT,
+        };
+        let rotation = live.rotation().map_err(Failure::usage)?;
+        let open = |path: Option<&Path>, header: &str| {
+            let file = path.map(|path| RecordFile::create(path, header, rotation));
+            file.transpose().map(|file| file.map(Sink::new))
+        };
+        let header = match live.log() {
+            Some(path) if is_csv(path) => format!("{COLUMNS}\n"),
+            _ => String::new(),
+        };
+        let (entries, failed) = (open(live.log(), &header)?, open(live.failed(), "")?);
+        if entries.is_none() && failed.is_none() && listener.is_none() {
+            return Ok(Self { log: Log::default(), thread: None });
+        }
+        let options = LogOptions {
+            share: if entries.is_some() { share } else { 0.0 },
+            failed: if failed.is_some() { limit } else { 0 },
+            good_too: false,
+            writes: listener.is_some(),
+            longest: if listener.is_some() { usize::MAX } else { FailedExchange::LONGEST },
+            seed: plan.seed,
+        };
+        let (outline, redaction) = (plan.outline(), plan.redaction.clone());
+        let writer = Writer { outline, redaction, entries, failed, listener };
+        let (log, receive) = Log::new(options);
+        let thread = std::thread::Builder::new().name("request-log".to_owned());
+        let thread = thread.spawn(move || writer.run(&receive)).map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot start the thread of the log: {error}")))
+        })?;
+        Ok(Self { log, thread: Some(thread) })
+    }
+
+    /// Returns the handle that makes the workers' sinks.
+    pub(crate) const fn handle(&self) -> &Log {
+        &self.log
+    }
+
+    /// Waits until everything is written, as far as that is possible. Returns the entries that are lost.
+    pub(crate) fn finish(self) -> LostEntries {
+        let Self { log, thread } = self;
+        log.end();
+        // A panic has been shown.
+        thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+/// A share above 0, at most all: `1%`, `1/100`, `0.01`.
+fn parse_share(text: &str) -> Result<f64, Problem> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let share = match text.split_once('/') {
+        Some((part, whole)) => number(part).zip(number(whole)).map(|(part, whole)| part / whole),
+        None => parse_percent(text).or_else(|| number(text)),
+    };
+    share.filter(|share| *share > 0.0 && *share <= 1.0).ok_or_else(|| {
+        Problem::new(format!("--log-sample: `{text}` is not a share above 0 and at most 1"))
+            .with_hint("write 1%, 1/100 or 0.01")
+    })
+}
+
+fn parse_limit(text: &str) -> Result<u64, Problem> {
+    plimsoll_schedule::parse_count(text)
+        .ok()
+        .filter(|limit| *limit > 0)
+        .ok_or_else(|| Problem::new(format!("--failed-limit: `{text}` is not a number above 0")))
+}
+
+/// One file. When it cannot be written any more, that is said once.
+struct Sink {
+    file: Option<RecordFile>,
+    path: PathBuf,
+    is_csv: bool,
+    /// Records that did not reach the file.
+    lost: u64,
+}
+
+impl Sink {
+    fn new(file: RecordFile) -> Self {
+        let path = file.path().to_owned();
+        Self { is_csv: is_csv(&path), path, file: Some(file), lost: 0 }
+    }
+
+    /// Writes so many records by `write`.
+    fn write(&mut self, records: u64, write: impl FnOnce(&mut RecordFile) -> std::io::Result<()>) {
+        let Some(mut file) = self.file.take() else {
+            self.lost += records;
+            return;
+        };
+        let before = file.taken();
+        match write(&mut file) {
+            Ok(()) => self.file = Some(file),
+            Err(error) => {
+                let path = self.path.display();
+                let message =
+                    format!("warning: cannot write to {path}: {error}; nothing more is written to it");
+                messages::tell(&message);
+                self.lost += records - (file.taken() - before).min(records) + file.give_up();
+            }
+        }
+    }
+
+    /// Hands everything to the system: how many records were lost.
+    fn end(mut self) -> u64 {
+        self.write(0, RecordFile::flush);
+        self.lost
+    }
+}
+
+struct Writer {
+    outline: Outline,
+    redaction: Redaction,
+    entries: Option<Sink>,
+    failed: Option<Sink>,
+    listener: Option<WriteListener>,
+}
+
+impl Writer {
+    fn run(mut self, batches: &Receiver<LogBatch>) -> LostEntries {
+        let mut record = Vec::new();
+        for batch in batches {
+            match batch {
+                LogBatch::Entries(entries) => {
+                    if let Some(sink) = &mut self.entries {
+                        let (outline, csv) = (&self.outline, sink.is_csv);
+                        sink.write(entries.len() as u64, |file| {
+                            entries.iter().try_for_each(|entry| {
+                                record.clear();
+                                write_entry(&mut record, outline, entry, csv)?;
+                                file.write(&record)
+                            })
+                        });
+                    }
+                }
+                LogBatch::Writes(writes) => {
+                    if let Some(listener) = &mut self.listener {
+                        listener(&writes);
+                    }
+                }
+                LogBatch::End => break,
+                LogBatch::Failed(exchange) => {
+                    if let Some(sink) = &mut self.failed {
+                        sink.write(1, |file| {
+                            record.clear();
+                            write_exchange(&mut record, &self.outline, &self.redaction, &exchange)?;
+                            file.write(&record)?;
+                            file.flush()
+                        });
+                    }
+                }
+            }
+        }
+        LostEntries { entries: self.entries.map_or(0, Sink::end), failed: self.failed.map_or(0, Sink::end) }
+    }
+}
+
+/// Names of scenario and step.
+fn names<'a>(outline: &'a Outline, entry: &LogEntry) -> (&'a str, &'a str) {
+    let scenario = outline.scenario_of(entry.step).and_then(|index| outline.scenarios.get(index));
+    let step = outline.steps.get(entry.step as usize);
+    (scenario.map_or("", |scenario| &scenario.name), step.map_or("", String::as_str))
+}
+
+const fn outcome(entry: &LogEntry) -> &'static str {
+    match entry.outcome {
+        Outcome::Ok => "ok",
+        Outcome::Failed(class) => class.name(),
+        Outcome::TimedOut => "timed_out",
+    }
+}
+
+fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, csv: bool) -> std::io::Result<()> {
+    let (scenario, step) = names(outline, entry);
+    if csv {
+        let service = entry.service_time.map_or(String::new(), |time| time.0.to_string());
+        return writeln!(
+            out,
+            "{},{},{},{},{},{},{service},{},{}",
+            entry.unix.0,
+            csv_cell(scenario),
+            csv_cell(step),
+            entry.status,
+            outcome(entry),
+            entry.response_time.0,
+            entry.bytes_received,
+            entry.warmup,
+        );
+    }
+    let line = json!({
+        "unix_ns": entry.unix.0,
+        "scenario": scenario,
+        "step": step,
+        "status": entry.status,
+        "outcome": outcome(entry),
+        "response_time_ns": entry.response_time.0,
+        "service_time_ns": entry.service_time.map(|time| time.0),
+        "bytes_received": entry.bytes_received,
+        "warmup": entry.warmup,
+    });
+    writeln!(out, "{line}")
+}
+
+/// Bodies of responses are written as they are.
+fn write_exchange(
+    out: &mut impl Write,
+    outline: &Outline,
+    redaction: &Redaction,
+    exchange: &FailedExchange,
+) -> std::io::Result<()> {
+    let entry = &exchange.entry;
+    let (scenario, step) = names(outline, entry);
+    let status = if entry.status == 0 { String::new() } else { format!(", status {}", entry.status) };
+    write!(out, "==== {} ns, {scenario}, {step}: {}{status}", entry.unix.0, outcome(entry))?;
+    if !exchange.reason.is_empty() {
+        write!(out, ": {}", redaction.in_text(&exchange.reason))?;
+    }
+    writeln!(out, ", after {} ns", entry.response_time.0)?;
+    for (name, message) in [("request", &exchange.request), ("response", &exchange.response)] {
+        if message.head.is_empty() && message.body.is_empty() {
+            writeln!(out, "---- no {name} was kept")?;
+            continue;
+        }
+        writeln!(out, "---- {name}")?;
+        write_head(out, redaction, &message.head)?;
+        if name == "request" {
+            write_shown(out, &message.body, |body| redaction.in_body(body))?;
+        } else {
+            out.write_all(&message.body)?;
+        }
+        if message.cut > 0 {
+            write!(out, "\n---- {} more bytes", message.cut)?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out)
+}
+
+fn write_head(out: &mut impl Write, redaction: &Redaction, head: &[u8]) -> std::io::Result<()> {
+    for line in head.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        write_shown(out, line, |line| redaction.in_header(line))?;
+        writeln!(out)?;
+    }
+    writeln!(out)
+}
+
+/// Writes bytes as they are where there is nothing to hide, else as text.
+fn write_shown(
+    out: &mut impl Write,
+    bytes: &[u8],
+    show: impl Fn(&str) -> Cow<'_, str>,
+) -> std::io::Result<()> {
+    match show(&String::from_utf8_lossy(bytes)) {
+        Cow::Borrowed(_) => out.write_all(bytes),
+        Cow::Owned(shown) => out.write_all(shown.as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{ErrorClass, Nanos};
+    use plimsoll_metrics::ScenarioOutline;
+    use plimsoll_metrics::log::Message;
+
+    use super::*;
+
+    fn entry() -> LogEntry {
+        LogEntry {
+            unix: Nanos(1_772_366_401_250_000_000),
+            step: 1,
+            status: 503,
+            outcome: Outcome::Failed(ErrorClass::Status5xx),
+            response_time: Nanos(1_234_567),
+            service_time: Some(Nanos(1_234_000)),
+            bytes_received: 161,
+            warmup: false,
+        }
+    }
+
+    fn outline() -> Outline {
+        let scenario = ScenarioOutline { name: "buy, now".to_owned(), steps: 0..2 };
+        Outline {
+            scenarios: vec![scenario],
+            steps: vec!["login".to_owned(), "pay".to_owned()],
+            phases: Vec::new(),
+            paces_requests: false,
+        }
+    }
+
+    #[test]
+    fn entries_and_failed_requests_are_written() {
+        let mut out = Vec::new();
+        let unsent =
+            LogEntry { outcome: Outcome::TimedOut, status: 0, service_time: None, step: 0, ..entry() };
+        for entry in [entry(), unsent] {
+            write_entry(&mut out, &outline(), &entry, true).unwrap();
+            write_entry(&mut out, &outline(), &entry, false).unwrap();
+        }
+        let mut response = Message::new(b"HTTP/1.1 503 Busy\r\nSet-Cookie: topsecret", b"later", 99);
+        response.cut = 7;
+        let exchange = FailedExchange {
+            entry: entry(),
+            reason: "busy".to_owned(),
+            request: Message::new(
+                b"POST /x HTTP/1.1\r\nAuthorization: topsecret\r\nHost: a.test:80",
+                b"{}",
+                99,
+            ),
+            response,
+        };
+        write_exchange(&mut out, &outline(), &Redaction::default(), &exchange).unwrap();
+        let lines =
+            b":method: GET\n:path: /?sig=topsecret&a=1\ncookie: topsecret\npin: topsecret\naccept: */*";
+        let request = Message::new(lines, br#"{"password":"topsecret","a":1}"#, 99);
+        let bare = FailedExchange { request, ..FailedExchange::bare(entry()) };
+        write_exchange(&mut out, &outline(), &Redaction::new(["pin"]), &bare).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.contains("topsecret"));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn shares_and_limits() {
+        for (text, share) in [("1%", 0.01), ("1/100", 0.01), ("0.01", 0.01), ("100%", 1.0), ("1/4", 0.25)] {
+            assert_eq!(parse_share(text).unwrap(), share, "{text}");
+        }
+        for text in ["0", "0%", "101%", "2/1", "1/0", "-1%", "many", ""] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_limit("1k").unwrap(), 1_000);
+        assert!(parse_limit("0").is_err() && parse_limit("-1").is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! Loads that a server refuses from the first request on: nothing is measured by going on.
+
+use plimsoll_engine::{Control, Progress, Stop};
+use plimsoll_metrics::{Interval, figure};
+
+use crate::base::messages::Notify;
+
+/// Requests that are refused before a load counts as refused altogether.
+const ENOUGH: u64 = 20;
+
+/// Watches whether anything but a status from 400 to 499 is answered.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    refused: u64,
+    /// `true` once it is decided what becomes of the load.
+    is_decided: bool,
+}
+
+impl Refusals {
+    /// Takes up the latest figures, and ends a load of which everything is refused.
+    pub(crate) fn note(&mut self, progress: &Progress<'_>, control: &Control, say: &Notify) {
+        if let Some(refused) = self.decide(progress.interval) {
+            let refused = figure::count(refused);
+            say(&format!("the run ends: all of the first {refused} requests were refused"));
+            control.stop(Stop::Drain);
+        }
+    }
+
+    /// Returns the number of refused requests, once there are enough and nothing else came.
+    fn decide(&mut self, interval: &Interval) -> Option<u64> {
+        if self.is_decided {
+            return None;
+        }
+        let refused: u64 = interval.steps.iter().map(|step| step.statuses[1]).sum();
+        self.refused += refused;
+        let ended = interval.ok + interval.failed + interval.timed_out;
+        self.is_decided = ended > refused || self.refused >= ENOUGH;
+        (self.is_decided && ended == refused).then_some(self.refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::Tally;
+
+    use super::*;
+
+    /// Returns the decision after intervals with the given numbers of refusals and other ends.
+    fn decided(intervals: &[(u64, u64)]) -> Option<u64> {
+        let mut refusals = Refusals::default();
+        let decided = intervals.iter().map(|&(refused, ok)| {
+            let step = Tally { statuses: [0, refused, 0], ..Tally::default() };
+            refusals.decide(&Interval { ok, failed: refused, steps: vec![step], ..Interval::default() })
+        });
+        decided.collect::<Vec<_>>().into_iter().flatten().next()
+    }
+
+    #[test]
+    fn only_a_load_that_is_refused_from_the_beginning_ends() {
+        assert_eq!(decided(&[(ENOUGH, 0)]), Some(ENOUGH));
+        assert_eq!(decided(&[(0, 0), (ENOUGH - 1, 0), (3, 0)]), Some(ENOUGH + 2));
+        assert_eq!(decided(&[(ENOUGH - 1, 0)]), None);
+        assert_eq!(decided(&[(ENOUGH, 1)]), None);
+        // A store that has taken something may well be full.
+        assert_eq!(decided(&[(0, 1), (ENOUGH, 0)]), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! A plan that is asked for: by a file, URLs or a text, with the flags above it.
+
+use plimsoll_import::h2loadrunner;
+use plimsoll_plan::document::Source;
+use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems, Resolved};
+
+use crate::args::plan::PlanArgs;
+use crate::base::environment::{self, RunEnvironment};
+use crate::base::failure::Failure;
+use crate::session::import::{folder, read, tell};
+use crate::session::{foreign_file, made_plan};
+
+/// A plan and the flags above it.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanRequest<'a> {
+    /// The flags. Without a text, they name a plan file or URLs.
+    pub(crate) args: &'a PlanArgs,
+    /// The text of a plan that the flags of a workload come to, with its name in messages.
+    pub(crate) text: Option<Source>,
+    /// `true` if notes and the output of scripts are not shown.
+    pub(crate) quiet: bool,
+}
+
+impl<'a> PlanRequest<'a> {
+    /// The plan that a command line names.
+    pub(crate) const fn named(args: &'a PlanArgs, quiet: bool) -> Self {
+        Self { args, text: None, quiet }
+    }
+
+    /// The plan of a text that was made from flags; `name` stands for it in messages.
+    pub(crate) fn made(args: &'a PlanArgs, name: &str, text: String, quiet: bool) -> Self {
+        Self { args, text: Some(Source { name: name.to_owned(), text }), quiet }
+    }
+
+    /// Resolves it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn resolve(&self) -> Result<Resolved, Failure> {
+        self.resolve_amended(|_| Ok(()))
+    }
+
+    /// Resolves it with flags that the command itself adds.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn resolve_amended(
+        &self,
+        amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
+    ) -> Result<Resolved, Failure> {
+        let environment = RunEnvironment { quiet: self.quiet, ..environment::surroundings() };
+        let mut command = match &self.text {
+            None => self.args.to_command(environment),
+            Some(text) => self.args.to_command_of(text.clone(), environment),
+        };
+        amend(&mut command.flags).map_err(Failure::usage)?;
+        match (&self.text, &self.args.h2loadrunner) {
+            (Some(text), _) => command.resolve(&Disk).map_err(|refused| by_flags(refused.into(), &text.text)),
+            (None, Some(file)) => {
+                let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk);
+                let imported = imported.map_err(Failure::usage)?;
+                tell(&imported, false, self.quiet)?;
+                // What is wrong then is shown in the plan, not in the file as it was typed: it needs another
+                // name.
+                let name = format!("{} (as a plan)", file.display());
+                let text = imported.document.to_yaml();
+                command.plan = Some(PlanSource::Text(Source { name, text }));
+                Ok(command.resolve(&Disk)?)
+            }
+            (None, None) => command.resolve(&Disk).map_err(|refused| {
+                let urls = self.args.urls().iter().map(String::as_str);
+                foreign_file::explained(urls, refused.into())
+            }),
+        }
+    }
+}
+
+/// Resolves a text that is called `name` in messages, with these flags and without an environment.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
+    let plan = PlanSource::Text(Source { name: name.to_owned(), text });
+    Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
+}
+
+/// The same problems of a plan that was made from flags, whose text nobody has seen: they name the flags.
+fn by_flags(failure: Failure, text: &str) -> Failure {
+    let mut problems = Problems::default();
+    failure.problems.iter().for_each(|problem| problems.push(made_plan::by_flag(problem, text)));
+    Failure { problems, ..failure }
+}

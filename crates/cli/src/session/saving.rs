@@ -1,0 +1,261 @@
+//! Saving runs in the history, while they go on and when they are over.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_engine::Progress;
+use plimsoll_metrics::interval::PERCENTILES;
+use plimsoll_metrics::{Interval, IntervalDownsampler};
+use plimsoll_plan::Problem;
+use plimsoll_report::SavedRun;
+use plimsoll_report::saved::{Beginning, PartKind};
+use plimsoll_store::{Ongoing, Store, StoreError};
+
+use crate::args::save::Saving;
+use crate::base::failure::Failure;
+use crate::base::{messages, process, streams};
+
+/// Intervals that may wait for the disk; what comes while there are so many is joined.
+const WAITING: usize = 16;
+/// Digits of an id that are said to people: enough for thousands of runs.
+pub(crate) const DIGITS: usize = 8;
+
+impl Saving {
+    /// Begins to save a run. Where the place does not permit it, that is said at once, and the run can go on
+    /// all the same: [`RunSaver::finish`] will fail.
+    ///
+    /// # Errors
+    /// The file is something else, or of a later version.
+    pub(crate) fn begin(
+        &self,
+        beginning: Beginning,
+        saver: IntervalDownsampler,
+    ) -> Result<RunSaver, Failure> {
+        let say = messages::say(self.quiet);
+        let opened = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000).and_then(
+            |(store, aside)| {
+                if let Some(aside) = aside {
+                    // Said also where it should be quiet: runs are missing now.
+                    streams::to_stderr(&format!(
+                        "warning: the history {} was damaged; it is {} now, and a new one was begun\n",
+                        self.path.display(),
+                        aside.display()
+                    ));
+                }
+                store.begin(&beginning, saver, &self.labels, &process::this_process())
+            },
+        );
+        let ongoing = match opened {
+            Ok(ongoing) => Ok(ongoing),
+            Err(error) if error.is_of_place() => {
+                say(&format!("warning: {error}; the run goes on, and will not be saved"));
+                Err(error)
+            }
+            Err(error) => return Err(failure(&error)),
+        };
+        let shown = format!("saved as run {}", short(&beginning.context.run_id));
+        let (send, receive) = sync_channel(WAITING);
+        let thread = Builder::new().name("history".to_owned()).spawn(move || write(ongoing, &receive));
+        let thread = thread.map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot start the thread of the history: {error}")))
+        })?;
+        Ok(RunSaver { send, waiting: VecDeque::new(), thread, shown, quiet: self.quiet })
+    }
+}
+
+/// The first digits of a run's id.
+pub(crate) fn short(id: &str) -> &str {
+    id.get(..DIGITS).unwrap_or(id)
+}
+
+/// An error of the store as a message.
+pub(crate) fn failure(error: &StoreError) -> Failure {
+    Failure::environment(Problem::new(error.to_string()).with_hint(error.hint()))
+}
+
+enum Message {
+    /// An interval, and the time of its end.
+    Interval(Box<Interval>, Nanos),
+    Finish(Box<SavedRun>),
+    /// A run that did not come to its end.
+    Cut(Box<SavedRun>),
+    Abandon,
+}
+
+/// A run under way that is saved. A thread of its own writes; the run control never waits for it.
+pub(crate) struct RunSaver {
+    send: SyncSender<Message>,
+    /// Intervals that found no room in the channel: at most one for each part of the run.
+    waiting: VecDeque<(Interval, Nanos)>,
+    thread: JoinHandle<Result<(), StoreError>>,
+    /// Message to show once the run is saved.
+    shown: String,
+    quiet: bool,
+}
+
+impl RunSaver {
+    /// Hands over the latest interval.
+    pub(crate) fn note(&mut self, progress: &Progress<'_>) {
+        let (interval, unix) = (progress.interval.clone(), progress.started_unix + progress.elapsed);
+        match self.waiting.back_mut() {
+            Some((last, heard)) if PartKind::of(last) == PartKind::of(&interval) => {
+                (*last, *heard) = (joined(std::mem::take(last), interval), unix);
+            }
+            _ => self.waiting.push_back((interval, unix)),
+        }
+        while let Some((interval, unix)) = self.waiting.pop_front() {
+            match self.send.try_send(Message::Interval(Box::new(interval), unix)) {
+                Ok(()) => {}
+                Err(TrySendError::Full(Message::Interval(interval, unix))) => {
+                    return self.waiting.push_front((*interval, unix));
+                }
+                // The thread has gone; its end says why.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Saves the run that this has come to, and waits until it is written.
+    ///
+    /// # Errors
+    /// It could not be written.
+    pub(crate) fn finish(self, run: Box<SavedRun>) -> Result<(), Failure> {
+        let (say, shown) = (messages::say(self.quiet), self.shown.clone());
+        self.end(Message::Finish(run)).map_err(|error| {
+            let problem = Problem::new(format!("the run is not saved: {error}"));
+            Failure::environment(problem.with_hint(error.hint()))
+        })?;
+        say(&shown);
+        Ok(())
+    }
+
+    /// Saves a run that did not come to its end, as a killed one.
+    pub(crate) fn cut(self, run: Box<SavedRun>) {
+        let (say, shown) = (messages::say(self.quiet), self.shown.clone());
+        match self.end(Message::Cut(run)) {
+            Ok(()) => say(&format!("{shown}, as far as it was told")),
+            Err(error) => say(&format!("warning: the run is not saved: {error}")),
+        }
+    }
+
+    /// Takes back a run that ended with an error.
+    pub(crate) fn abandon(self) {
+        // That error is what counts; a run that is left in the history is a killed one.
+        let _ = self.end(Message::Abandon);
+    }
+
+    /// Sends the last message, and waits for the thread. Intervals that still wait are dropped, because the
+    /// last message replaces them.
+    fn end(self, last: Message) -> Result<(), StoreError> {
+        let gone =
+            || Err(StoreError::Unusable { path: PathBuf::new(), reason: "its thread ended".to_owned() });
+        // If the thread has gone, its end says why.
+        let _ = self.send.send(last);
+        drop(self.send);
+        self.thread.join().unwrap_or_else(|_| gone())
+    }
+}
+
+/// The body of the thread. An interval that cannot be written is no harm if the end can be.
+fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> Result<(), StoreError> {
+    let mut ongoing = ongoing?;
+    let mut warned = false;
+    for message in messages {
+        match message {
+            Message::Interval(interval, unix) => {
+                if let Err(error) = ongoing.note(&interval, unix)
+                    && !std::mem::replace(&mut warned, true)
+                {
+                    streams::to_stderr(&format!("warning: {error}; trying again at the end of the run\n"));
+                }
+            }
+            Message::Finish(run) => return ongoing.finish(&run),
+            Message::Cut(run) => return ongoing.cut(&run),
+            Message::Abandon => return ongoing.abandon(),
+        }
+    }
+    Ok(())
+}
+
+/// Two intervals that follow each other as one. Scenarios are not told apart any more: their percentiles
+/// cannot be put together.
+fn joined(mut earlier: Interval, later: Interval) -> Interval {
+    for (mine, theirs) in earlier.steps.iter_mut().zip(&later.steps) {
+        mine.merge(theirs);
+    }
+    earlier.join(&later);
+    let total = earlier.total();
+    let times = PERCENTILES.map(|p| total.percentile(p).unwrap_or(0));
+    earlier.response_time = (!total.response_time.is_empty()).then_some(times);
+    earlier.scenarios = Vec::new();
+    earlier
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::{Gauges, Histogram, Recorder, Tally};
+
+    use super::*;
+
+    fn interval(second: u64, ok: u64) -> Interval {
+        let mut histogram = Histogram::new();
+        (0..ok).for_each(|i| histogram.record(1_000 * i));
+        let mut delta = Default::default();
+        plimsoll_metrics::histogram::Cursor::new().advance(&histogram, &mut delta);
+        let steps = Recorder::new(&["only".to_owned()]).snapshot(Gauges::default()).steps;
+        let steps =
+            steps.into_iter().map(|step| Tally { ok, response_time: delta.clone(), ..step }).collect();
+        let (at, length) = (Nanos::from_secs(second), Nanos::from_secs(1));
+        Interval { at, length, ok, in_flight: second, steps, ..Interval::default() }
+    }
+
+    #[test]
+    fn what_waits_is_joined_and_nothing_is_lost() {
+        let both = joined(interval(1, 10), interval(2, 90));
+        assert_eq!(
+            (both.at.as_secs_f64(), both.length.as_secs_f64(), both.ok, both.in_flight),
+            (2.0, 2.0, 100, 2)
+        );
+        assert_eq!((both.steps[0].ok, both.steps[0].response_time.count()), (100, 100));
+        let [p50, .., max] = both.response_time.unwrap();
+        assert!((38_000..42_000).contains(&p50) && (89_000..90_000).contains(&max), "{p50} {max}");
+    }
+
+    #[test]
+    fn the_run_control_does_not_wait_for_the_disk() {
+        let (send, receive) = sync_channel(1);
+        let (open, gate) = sync_channel(1);
+        let thread = Builder::new().spawn(move || {
+            gate.recv().unwrap();
+            let heard: Vec<Message> = receive.iter().collect();
+            assert!(matches!(heard[..], [Message::Interval(..), Message::Abandon]), "{}", heard.len());
+            Ok(())
+        });
+        let waiting = VecDeque::new();
+        let mut saver =
+            RunSaver { send, waiting, thread: thread.unwrap(), shown: String::new(), quiet: true };
+        for second in 1..=5 {
+            let interval = interval(second, second);
+            saver.note(&Progress {
+                elapsed: interval.at,
+                started_unix: Nanos::ZERO,
+                end: None,
+                target_per_second: None,
+                pace: plimsoll_metrics::Pace::default(),
+                paused: false,
+                interval: &interval,
+                machine: None,
+                facts: &plimsoll_metrics::MachineFacts::default(),
+            });
+        }
+        let waiting: Vec<_> =
+            saver.waiting.iter().map(|(interval, unix)| (interval.ok, unix.as_secs_f64())).collect();
+        assert_eq!(waiting, [(2 + 3 + 4 + 5, 5.0)]);
+        open.send(()).unwrap();
+        assert!(saver.end(Message::Abandon).is_ok());
+    }
+}

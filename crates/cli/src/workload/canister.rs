@@ -1,0 +1,509 @@
+//! `plimsoll canister`: calls of a canister, as a plan that a few flags come to.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::clock;
+use plimsoll_ic::answer::ReplicaStatus;
+use plimsoll_ic::{RootKey, Verifier};
+use plimsoll_metrics::{Histogram, figure};
+use plimsoll_plan::{CanisterNotes, CertificateSample, Plan, PlanPatch, Problem};
+use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
+use plimsoll_report::result::StepResult;
+use plimsoll_report::{RunResult, SavedRun, Style};
+use plimsoll_scenario::{Bodies, BodySupply, SuppliedBody};
+use plimsoll_workloads::canister::{Api, CanisterLoad, QUERY, SUBMIT, WAIT};
+use serde_json::json;
+
+use crate::args::workload::canister::{CanisterArgs, VerifySpec};
+use crate::args::workload::crud::problem;
+use crate::base::color::Theme;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::{messages, stdout};
+use crate::experiment::run::{self, RunRequest, Workload};
+use crate::session::side_runs::SideRuns;
+use crate::workload::canister_charts;
+use crate::workload::errand::{answers_with, transport};
+use crate::workload::printed_plan::PrintedPlan;
+
+/// Name of the plan in messages.
+const NAME: &str = "the plan of `plimsoll canister`";
+/// Pause between two looks at a replica that is not healthy yet.
+const LOOK: Nanos = Nanos::from_millis(500);
+/// Bytes of the answer to a question for the status, at most.
+const LONGEST_STATUS: usize = 1 << 20;
+/// Certificates that wait to be verified, at most: each has some kilobytes.
+const MOST_WAITING: usize = 4_096;
+/// The number of the first message that is made before the load.
+const STOCK: u64 = 1 << 63;
+/// Certificates that are shown of those that prove nothing.
+const EXAMPLES: usize = 5;
+
+/// The plan that the flags come to.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
+    let load = args.to_load().map_err(Failure::usage)?;
+    let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
+    let beside = [
+        ("--presign", args.presign() > 0),
+        ("--verify", args.verify().map_err(Failure::usage)?.is_some()),
+        ("--summary-file", args.summary.summary_file.is_some()),
+        ("--periodic-output", args.summary.periodic_output),
+        ("--chart-size", args.summary.chart_size.is_some()),
+    ];
+    PrintedPlan::new(&args.run, (NAME, document.to_string()), |_| Ok(()), &beside)
+}
+
+/// The command.
+pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
+    if args.print_plan {
+        return printed(args)?.show(args.run.output.quiet);
+    }
+    let load = args.to_load().map_err(Failure::usage)?;
+    let verify = args.verify().map_err(Failure::usage)?;
+    if verify.is_some() && !load.updates {
+        let problem = Problem::new("--verify has no effect: answers to queries have no certificate");
+        return Err(Failure::usage(problem.with_hint("verify updates (-m Update), or leave it out")));
+    }
+    let patience = args.status_timeout().map_err(Failure::usage)?;
+    let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
+    let text = document.to_string();
+    let request = RunRequest::made(&args.run, NAME, text);
+    // What is wrong with the plan is said before anybody is asked for anything.
+    let resolved = request.plan(true).resolve()?;
+    let flags = transport(&resolved.layered.patch);
+    if let Some(patience) = patience {
+        // Also with --quiet: a command that says nothing for a minute looks as if it hung.
+        let say = messages::say(false);
+        load.urls.iter().try_for_each(|url| until_healthy(url, &flags, patience, &*say))?;
+    }
+    let verifier = verify.map(|spec| verifier(&spec, &load, &flags)).transpose()?;
+    let mut workload = Calls { args, load: &load, verifier, notes: Arc::default(), checks: None };
+    run::carry_out(&request, &mut workload, look, style)
+}
+
+struct Calls<'a> {
+    args: &'a CanisterArgs,
+    load: &'a CanisterLoad,
+    /// Verifier of certificates, and which share of them to verify; `None` if none are.
+    verifier: Option<(Verifier, VerifySpec)>,
+    /// Notes of the plan that is run.
+    notes: Arc<CanisterNotes>,
+    checks: Option<Checks>,
+}
+
+impl Workload for Calls<'_> {
+    fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
+        self.notes = Arc::clone(&plan.canisters);
+        presign(plan, self.args.presign(), self.args.run.output.quiet);
+        if let Some((verifier, spec)) = self.verifier.take() {
+            let (send, receive) = sync_channel(MOST_WAITING);
+            self.notes.sample(spec.share, send);
+            self.checks = Some(Checks::begin(verifier, spec, receive)?);
+        }
+        Ok(())
+    }
+
+    fn beside(&mut self) -> SideRuns {
+        SideRuns { periodic: self.args.summary.periodic_output, ..SideRuns::default() }
+    }
+
+    fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
+        let output = &self.args.run.output;
+        let mut text = summary(self.load, &run.result, &self.notes);
+        if let Some(size) = self.args.summary.chart_size {
+            let mut times = Histogram::new();
+            let is_main = |step: &&StepResult| step.step == QUERY || step.step == WAIT || step.step == SUBMIT;
+            for (step, saved) in run.result.by_step.iter().zip(&run.steps) {
+                if is_main(&step) {
+                    times.merge(&saved.response_time);
+                }
+            }
+            text.push_str(&canister_charts::charts(&times, size.cells()));
+        }
+        match output.format() {
+            format if format.is_for_people() => stdout::to_stdout(|out| out.write_all(text.as_bytes()))?,
+            _ => messages::say(output.quiet)(text.trim_end()),
+        }
+        if let Some(file) = &self.args.summary.summary_file {
+            std::fs::write(file, &text).map_err(|error| {
+                let problem = Problem::new(format!("cannot write {}: {error}", file.display()));
+                Failure::environment(
+                    problem.with_hint("--summary-file names a file in a directory that exists"),
+                )
+            })?;
+        }
+        let Some(checks) = self.checks.take() else { return Ok(Exit::Success) };
+        let finding = checks.end(self.notes.skipped());
+        let server = self.load.urls.first().map(String::as_str).unwrap_or_default();
+        let checks = Reconciliation::new(server, Vec::new()).with_findings(vec![finding]);
+        let exit = if checks.consistent { Exit::Success } else { Exit::Inconsistent };
+        run.result.reconcile(checks);
+        Ok(exit)
+    }
+}
+
+/// Makes messages that are sent before any other, on all cores.
+fn presign(plan: &mut Plan, count: u64, quiet: bool) {
+    let Some(seed) = (count > 0).then(|| plan.supply_seed(0)) else { return };
+    let Some(BodySupply { bodies: Bodies::Fresh(source), stock, .. }) = plan.supplies.first_mut() else {
+        return;
+    };
+    let start = clock::monotonic();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    let part = &|thread: u64| {
+        let (mut maker, mut out) = (source.open(seed), Vec::new());
+        let numbers = count * thread / threads..count * (thread + 1) / threads;
+        // Those that are made while the load goes on have other numbers.
+        numbers
+            .map(|number| maker.made(STOCK + number, clock::unix().0, &mut out))
+            .collect::<Vec<SuppliedBody>>()
+    };
+    let made: Vec<SuppliedBody> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || part(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let seconds = clock::monotonic().since(start).as_secs_f64();
+    let per_s = made.len() as f64 / seconds.max(1e-9);
+    *stock = made.into();
+    messages::say(quiet)(&format!("made {count} messages in {seconds:.1} s, {}", figure::per_second(per_s)));
+}
+
+/// Asks a replica how it is.
+fn status(url: &str, flags: &PlanPatch) -> Result<(u16, Vec<u8>), Failure> {
+    let steps = [json!({ "get": "/api/v2/status" })];
+    let mut answers = answers_with(url, &steps, flags.clone(), LONGEST_STATUS, |_| {})?;
+    let answer =
+        answers.pop().ok_or_else(|| Failure::environment(Problem::new(format!("no answer from {url}"))))?;
+    Ok((answer.status, answer.body))
+}
+
+/// Waits until a replica says that it is healthy.
+fn until_healthy(url: &str, flags: &PlanPatch, patience: Nanos, say: &dyn Fn(&str)) -> Result<(), Failure> {
+    let start = clock::monotonic();
+    let mut told = false;
+    loop {
+        let asked = status(url, flags);
+        let problem = match &asked {
+            Ok((200, body)) => match ReplicaStatus::read(body) {
+                Ok(status) if status.is_healthy() => return Ok(()),
+                Ok(status) => Problem::new(format!(
+                    "{url} says of its health: {}",
+                    status.health.unwrap_or("nothing").escape_debug()
+                )),
+                Err(error) => {
+                    // It will not become a replica by waiting.
+                    let problem =
+                        Problem::new(format!("what {url}/api/v2/status answers is no status: {error}"));
+                    let hint =
+                        "is it a replica? `plimsoll sink --canister` is one; --no-status-check asks nobody";
+                    return Err(Failure::environment(problem.with_hint(hint)));
+                }
+            },
+            Ok((status, _)) => Problem::new(format!("{url}/api/v2/status answers with status {status}")),
+            Err(failure) => {
+                failure.problems.iter().next().cloned().unwrap_or_else(|| Problem::new("no answer"))
+            }
+        };
+        let now = clock::monotonic();
+        if now.since(start) >= patience {
+            let hint =
+                "start the replica, give it longer (--status-timeout), or begin at once (--no-status-check)";
+            return Err(Failure::environment(problem.with_hint(hint)));
+        }
+        if !std::mem::replace(&mut told, true) {
+            let seconds = patience.as_secs_f64();
+            say(&format!("waiting up to {seconds} s until {url} is healthy"));
+        }
+        clock::sleep_until(now + LOOK);
+    }
+}
+
+/// Creates the verifier of certificates, with the given root key or else the one that the first replica
+/// tells.
+fn verifier(
+    spec: &VerifySpec,
+    load: &CanisterLoad,
+    flags: &PlanPatch,
+) -> Result<(Verifier, VerifySpec), Failure> {
+    let der = match &spec.root_key {
+        Some(key) => key.clone(),
+        None => {
+            let url = load.urls.first().map(String::as_str).unwrap_or_default();
+            let (_, body) = status(url, flags)?;
+            let status = ReplicaStatus::read(&body).ok();
+            status.and_then(|status| status.root_key).map(<[u8]>::to_vec).ok_or_else(|| {
+                let problem = Problem::new(format!("{url} tells no root key to verify certificates with"));
+                Failure::environment(problem.with_hint("name it with --root-key"))
+            })?
+        }
+    };
+    let root = RootKey::from_der(&der).ok_or_else(|| {
+        let problem = Problem::new("the root key is no BLS12-381 key in DER");
+        Failure::usage(problem.with_hint("--root-key is what /api/v2/status has as root_key, 133 bytes"))
+    })?;
+    Ok((Verifier::new(root), spec.clone()))
+}
+
+/// Verifies certificates beside the load.
+struct Checks {
+    thread: JoinHandle<Checked>,
+    over: Arc<AtomicBool>,
+    begun: Nanos,
+    share: f64,
+}
+
+/// Results of the verification.
+#[derive(Default)]
+struct Checked {
+    verified: u64,
+    failed: u64,
+    examples: Vec<String>,
+}
+
+impl Checks {
+    fn begin(
+        verifier: Verifier,
+        spec: VerifySpec,
+        receive: Receiver<CertificateSample>,
+    ) -> Result<Self, Failure> {
+        let over = Arc::new(AtomicBool::new(false));
+        let (is_over, share) = (Arc::clone(&over), spec.share);
+        let thread = std::thread::Builder::new()
+            .name("verifier".to_owned())
+            .spawn(move || check_all(&verifier, &spec, &receive, &is_over))
+            .map_err(|error| Failure::environment(Problem::new(format!("cannot start a thread: {error}"))))?;
+        Ok(Self { thread, over, begun: clock::monotonic(), share })
+    }
+
+    /// Waits for what is still to be verified.
+    fn end(self, skipped: u64) -> ConsistencyFinding {
+        self.over.store(true, Ordering::Relaxed);
+        let checked = self.thread.join().unwrap_or_default();
+        let Checked { verified, failed, mut examples } = checked;
+        let share = figure::share(self.share);
+        let mut said = format!("{} certificates verified, a sample of {share}", figure::count(verified));
+        if failed > 0 {
+            let _ = write!(said, ", {} prove nothing", figure::count(failed));
+            let more = failed.saturating_sub(examples.len() as u64);
+            if more > 0 {
+                examples.push(format!("and {more} more"));
+            }
+        }
+        if skipped > 0 {
+            let _ =
+                write!(said, "; {} more of the sample were not, for want of time", figure::count(skipped));
+        }
+        let took = clock::monotonic().since(self.begun);
+        // Where nothing was verified nothing was shown.
+        let passed = failed == 0 && verified > 0;
+        if verified == 0 && failed == 0 {
+            said = "no certificate came that could have been verified".to_owned();
+        }
+        ConsistencyFinding::new("certificates", passed, took, said, examples)
+    }
+}
+
+fn check_all(
+    verifier: &Verifier,
+    spec: &VerifySpec,
+    receive: &Receiver<CertificateSample>,
+    is_over: &AtomicBool,
+) -> Checked {
+    let mut checked = Checked::default();
+    loop {
+        let sample = match receive.recv_timeout(Duration::from_millis(50)) {
+            Ok(sample) => sample,
+            Err(RecvTimeoutError::Timeout) if !is_over.load(Ordering::Relaxed) => continue,
+            Err(_) => return checked,
+        };
+        let verified = verifier.verify(&sample.certificate, &spec.canister, clock::unix().0);
+        match verified.and_then(|verified| verified.request_status(&sample.id)) {
+            Ok(status) if status.is_final() => checked.verified += 1,
+            Ok(_) => checked.note(&sample, "it does not show an outcome"),
+            Err(error) => checked.note(&sample, &error.to_string()),
+        }
+    }
+}
+
+impl Checked {
+    fn note(&mut self, sample: &CertificateSample, why: &str) {
+        self.failed += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(format!("call {}: {why}", sample.id));
+        }
+    }
+}
+
+/// Codes for what has no status of HTTP, as the Internet Computer's generator has them (22 is ours), and a
+/// status that says less than it seems.
+const CODES: [(u16, &str); 6] = [
+    (0, "not submitted: it was due, and never sent"),
+    (11, "sending failed: no connection, or it was lost"),
+    (22, "an answer that is none: it cannot be read, or is to something else"),
+    (33, "rejected by the replica or the canister"),
+    (44, "timed out before an answer"),
+    (202, "taken in, and its outcome was not known at the end"),
+];
+
+/// Number of calls by code: HTTP statuses, and [`CODES`].
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Outcomes(BTreeMap<u16, u64>);
+
+impl Outcomes {
+    fn add(&mut self, code: u16, count: u64) {
+        if count > 0 {
+            *self.0.entry(code).or_default() += count;
+        }
+    }
+
+    /// Takes requests away that were counted under a status, and were something else after all.
+    fn take(&mut self, statuses: [u16; 2], mut count: u64) {
+        for status in statuses {
+            if let Some(counted) = self.0.get_mut(&status) {
+                let taken = count.min(*counted);
+                (*counted, count) = (*counted - taken, count - taken);
+            }
+        }
+        self.0.retain(|_, count| *count > 0);
+    }
+
+    fn of(step: &StepResult) -> Self {
+        let mut outcomes = Self::default();
+        for (status, count) in &step.statuses {
+            outcomes.add(status.parse().unwrap_or_default(), *count);
+        }
+        let error = |class: ErrorClass| step.errors.get(class.name()).copied().unwrap_or_default();
+        let (rejected, garbage) = (error(ErrorClass::Rejected), error(ErrorClass::Check));
+        outcomes.take([200, 202], rejected + garbage);
+        let with_status = error(ErrorClass::Status4xx) + error(ErrorClass::Status5xx);
+        outcomes.add(11, step.failed.saturating_sub(rejected + garbage + with_status));
+        outcomes.add(22, garbage);
+        outcomes.add(33, rejected);
+        outcomes.add(44, step.timed_out);
+        outcomes
+    }
+}
+
+/// Figures of a load in the form of the Internet Computer's generator.
+#[derive(Debug, Default)]
+struct Tally {
+    outcomes: Outcomes,
+    submit_failures: u64,
+    wait_failures: u64,
+    /// Calls that were answered.
+    answered: u64,
+    /// Calls that were begun.
+    calls: u64,
+}
+
+impl Tally {
+    fn of(result: &RunResult, api: Api) -> Self {
+        let step = |name: &str| result.by_step.iter().find(|step| step.step == name);
+        let mut tally = Self::default();
+        let error =
+            |step: &StepResult, class: ErrorClass| step.errors.get(class.name()).copied().unwrap_or_default();
+        let ended = |step: &StepResult| step.ok + step.failed + step.timed_out;
+        let unsent = result.accounting.dropped + result.accounting.never_started;
+        if let Some(first) = step(QUERY).or_else(|| step(SUBMIT)) {
+            tally.outcomes = Outcomes::of(first);
+            tally.calls = ended(first);
+            tally.answered = first.ok;
+            // It was submitted, and the answer was a bad one, or none. In version 2 the answer says no more
+            // than whether the call was taken in.
+            let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
+            let waited = match (first.step == QUERY, api) {
+                (true, _) => answers + first.timed_out,
+                (false, Api::V2) => 0,
+                (false, Api::V3 | Api::V4) => answers,
+            };
+            tally.submit_failures = (first.failed + first.timed_out).saturating_sub(waited);
+            tally.wait_failures = waited;
+        }
+        if let Some(wait) = step(WAIT) {
+            // That a call was taken in is not what became of it.
+            let submitted = tally.outcomes.0.remove(&202).unwrap_or_default();
+            for (code, count) in Outcomes::of(wait).0 {
+                tally.outcomes.add(code, count);
+            }
+            // The load may have ended before it was asked for.
+            tally.outcomes.add(202, submitted.saturating_sub(ended(wait)));
+            tally.wait_failures += wait.failed + wait.timed_out;
+            tally.answered = tally.answered.saturating_sub(submitted) + wait.ok;
+        }
+        tally.submit_failures += unsent;
+        tally.outcomes.add(0, unsent);
+        tally
+    }
+}
+
+/// The lines that the Internet Computer's generator prints.
+fn summary(load: &CanisterLoad, result: &RunResult, notes: &CanisterNotes) -> String {
+    let tally = Tally::of(result, load.api);
+    let seconds = result.duration_s;
+    let achieved = if seconds > 0.0 { tally.answered as f64 / seconds } else { 0.0 };
+    let plain = |rate: f64| format!("{}", (rate * 100.0).round() / 100.0);
+    let requested = match result.rate.target_per_s {
+        Some(rate) => plain(rate),
+        None => "as many as are answered".to_owned(),
+    };
+    let mut text = format!("requested: {requested} - achieved: {}", plain(achieved));
+    // A string takes everything.
+    if let Some(highest) = notes.highest() {
+        let _ = write!(text, ", Max counter value seen: {highest}");
+    }
+    let _ = write!(
+        text,
+        " - submit failures: {} - wait failures: {}\nSummary\n",
+        tally.submit_failures, tally.wait_failures
+    );
+    let parts: &[(&str, &str)] = match load.updates {
+        false => &[(QUERY, "")],
+        true => &[(SUBMIT, " (submit)"), (WAIT, " (wait)")],
+    };
+    for (name, label) in parts {
+        let Some(step) = result.by_step.iter().find(|step| step.step == *name) else { continue };
+        if step.ok + step.failed + step.timed_out == 0 {
+            continue;
+        }
+        let times = &step.response_time;
+        let ms = |time: Option<u64>| match time {
+            Some(ns) => format!("{:.6} ms", ns as f64 / 1e6),
+            None => "-".to_owned(),
+        };
+        let _ = write!(
+            text,
+            "  Average{label}:   {} (std: {})\n  Median{label}:    {}\n  Longest{label}:   {}\n  Shortest{label}:  {}\n",
+            ms(times.mean),
+            ms(times.stdev),
+            ms(times.p.p50),
+            ms(times.max),
+            ms(times.min),
+        );
+    }
+    let _ = write!(
+        text,
+        "  Requests:  {}\n  Data:      {} of replies, {} on the wire\n\nStatus codes:\n",
+        tally.calls,
+        figure::bytes(notes.payload()),
+        figure::bytes(result.bytes.received),
+    );
+    for (code, count) in &tally.outcomes.0 {
+        let meaning = CODES.iter().find(|(known, _)| known == code).map(|(_, meaning)| *meaning);
+        let _ = match meaning {
+            Some(meaning) => writeln!(text, "  {code}: {count} ({meaning})"),
+            None => writeln!(text, "  {code}: {count}"),
+        };
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,187 @@
+//! Requests beside the load: whether there is anybody to put it on, and what became of it.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, OpenEpoll};
+use plimsoll_engine::{Control, resolve, run_logged};
+use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions, RunRecord};
+use plimsoll_plan::{Plan, PlanPatch, Problem};
+use serde_json::{Value, json};
+
+use crate::base::failure::Failure;
+use crate::session::request::resolve_text;
+use crate::session::{backend, run};
+
+/// Time limit of a request before the load.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+/// Time limit of a request for the effect of a load: a store may have to write or to count before it answers.
+const LONG_PATIENCE: Nanos = Nanos::from_secs(60);
+/// Name of the plan in messages.
+const NAME: &str = "the plan of a request beside the load";
+
+/// Carries one iteration of a plan out, and nothing else.
+pub(crate) fn once(document: Value, flags: PlanPatch) -> Result<RunRecord, Failure> {
+    carry_out(document, flags, |_| {}, PATIENCE, &Log::default())
+}
+
+fn carry_out(
+    mut document: Value,
+    flags: PlanPatch,
+    prepare: impl FnOnce(&mut Plan),
+    patience: Nanos,
+    log: &Log,
+) -> Result<RunRecord, Failure> {
+    document["run"] = json!({ "iterations": 1, "connections": 1, "no_preflight": true });
+    let mut plan = resolve_text(NAME, document.to_string(), flags)?.plan;
+    prepare(&mut plan);
+    (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
+    // So that all of them come in turn.
+    plan.threads = 1;
+    run_beside(&plan, log)
+}
+
+/// Carries a plan out without anything that is told of it.
+fn run_beside(plan: &Plan, log: &Log) -> Result<RunRecord, Failure> {
+    let addresses = resolve(plan).map_err(run::failure)?;
+    let open = OpenEpoll(BackendOptions::default());
+    run_logged(plan, &open, &addresses, &Control::default(), log, &mut |_| {}).map_err(run::failure)
+}
+
+/// Carries a plan of any size out without a report.
+pub(crate) fn load_of(name: &str, text: String, flags: PlanPatch) -> Result<RunRecord, Failure> {
+    let mut plan = resolve_text(name, text, flags)?.plan;
+    backend::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
+    run_beside(&plan, &Log::default())
+}
+
+/// Carries a plan out beside the load, and gives every request of it that may have changed something, whole.
+pub(crate) fn writes_of(
+    document: &Value,
+    flags: PlanPatch,
+) -> Result<(RunRecord, Vec<FailedExchange>), Failure> {
+    let mut plan = resolve_text(NAME, document.to_string(), flags)?.plan;
+    backend::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
+    let options = LogOptions {
+        share: 0.0,
+        failed: 0,
+        good_too: false,
+        writes: true,
+        longest: usize::MAX,
+        seed: plan.seed,
+    };
+    let (log, receive) = Log::new(options);
+    let (record, writes) = std::thread::scope(|scope| {
+        // Workers wait for whoever takes them.
+        let reader = scope.spawn(|| {
+            let mut all = Vec::new();
+            for batch in receive {
+                match batch {
+                    LogBatch::Writes(writes) => all.extend(writes),
+                    LogBatch::Entries(_) | LogBatch::Failed(_) => {}
+                    LogBatch::End => break,
+                }
+            }
+            all
+        });
+        let record = run_beside(&plan, &log);
+        log.end();
+        (record, reader.join().unwrap_or_default())
+    });
+    Ok((record?, writes))
+}
+
+/// Why a request failed, in words.
+pub(crate) fn reason(record: &RunRecord) -> String {
+    let example = record.error_examples.values().next().cloned();
+    example.unwrap_or_else(|| "nothing came in time".to_owned())
+}
+
+/// A server's answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+    /// Number of bytes beyond those that were kept.
+    pub(crate) cut: u64,
+}
+
+/// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their
+/// status. One that fails in another way is an error with the reason. A step of `think` alone is a pause.
+pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
+    answers_with(origin, steps, flags, FailedExchange::LONGEST, |_| {})
+}
+
+/// The same with so many bytes of each answer at most, and with what is done with the plan before it is
+/// carried out: bodies can be put into it that JSON cannot have.
+pub(crate) fn answers_with(
+    origin: &str,
+    steps: &[Value],
+    flags: PlanPatch,
+    longest: usize,
+    prepare: impl FnOnce(&mut Plan),
+) -> Result<Vec<Answer>, Failure> {
+    let expected = json!({ "status": ["200-599"] });
+    let steps: Vec<Value> = steps
+        .iter()
+        .map(|step| {
+            let mut step = step.clone();
+            if !is_pause(&step) {
+                step["expect"] = expected.clone();
+            }
+            step
+        })
+        .collect();
+    let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
+    let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
+    let (log, receive) =
+        Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, longest, seed: 0 });
+    let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
+    // The workers have ended: this was the last one who could add to it.
+    drop(log);
+    let exchanges = receive.into_iter().filter_map(|batch| match batch {
+        LogBatch::Failed(exchange) => Some(*exchange),
+        LogBatch::Entries(_) | LogBatch::Writes(_) | LogBatch::End => None,
+    });
+    let answers: Vec<Answer> = exchanges
+        .filter(|exchange| exchange.entry.status > 0)
+        .map(|FailedExchange { entry, response, .. }| Answer {
+            status: entry.status,
+            body: response.body,
+            cut: response.cut,
+        })
+        .collect();
+    if record.accounting.ok == most && answers.len() as u64 == most {
+        return Ok(answers);
+    }
+    let problem = Problem::new(format!("no answer from {origin}: {}", reason(&record)));
+    Err(Failure::environment(
+        problem.with_hint("is it still running? its log may say what became of the request"),
+    ))
+}
+
+/// Returns the flags that say how connections are made, and no others.
+pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
+    let flags = flags.clone();
+    PlanPatch {
+        resolve: flags.resolve,
+        connect_to: flags.connect_to,
+        unix_socket: flags.unix_socket,
+        ipv4: flags.ipv4,
+        ipv6: flags.ipv6,
+        insecure: flags.insecure,
+        cacert: flags.cacert,
+        cert: flags.cert,
+        key: flags.key,
+        tls: flags.tls,
+        sni: flags.sni,
+        http1: flags.http1,
+        http2: flags.http2,
+        http2_prior_knowledge: flags.http2_prior_knowledge,
+        alpn: flags.alpn,
+        ..PlanPatch::default()
+    }
+}
+
+/// Returns `true` if a step is a pause and no request.
+fn is_pause(step: &Value) -> bool {
+    step.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("think"))
+}
