@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use plimsoll_testkit::verdict;
 use serde_json::Value;
 
 /// A folder of a test's own, with a history in it and a sink beside it. All go with this.
@@ -44,7 +45,7 @@ impl Place {
     /// be busy.
     fn ok(&self, line: &str) -> String {
         let output = self.output(line);
-        assert!(matches!(output.status.code(), Some(0 | 3)), "{line}: {}", stderr(&output));
+        assert!(verdict::ran(output.status.code()), "{line}: {}", stderr(&output));
         String::from_utf8(output.stdout).expect("it prints text")
     }
 
@@ -269,7 +270,7 @@ fn a_damaged_store_is_set_aside_and_other_files_are_left_alone() {
     let reading = place.refused("runs", 1);
     assert!(reading.contains("is damaged") && reading.contains("hint: "), "{reading}");
     let made = place.output("run URL -n 100 --name after");
-    assert!(matches!(made.status.code(), Some(0 | 3)), "{}", stderr(&made));
+    assert!(verdict::ran(made.status.code()), "{}", stderr(&made));
     assert!(stderr(&made).contains("was damaged; it is "), "{}", stderr(&made));
     assert_eq!(place.runs("name", ""), ["after"]);
     let aside =
@@ -300,7 +301,7 @@ fn several_at_once_all_land() {
     let all = names.map(start);
     for (name, child) in names.into_iter().zip(all) {
         let output = child.wait_with_output().unwrap();
-        assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+        assert!(verdict::ran(output.status.code()), "{}", stderr(&output));
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(place.json(&format!("show {name} -o json")), shown);
     }
@@ -363,7 +364,7 @@ fn a_run_whose_disk_is_full_does_not_stay_running() {
     );
     let output = Command::new("unshare").args(["-m", "sh", "-c", &line]).current_dir(&place.folder).output();
     let Some(output) = output.ok().filter(|output| output.status.code() != Some(77)) else {
-        return println!("skipped: no file system can be mounted here");
+        return plimsoll_testkit::skip::on_this_machine("no file system can be mounted here");
     };
     let code = std::fs::read_to_string(place.folder.join("code")).expect("it is written");
     assert_eq!(code.trim(), "1", "{}", stderr(&output));
@@ -398,7 +399,7 @@ fn the_environment_says_whether_and_where() {
     let place = Place::new("environment");
     let mut run = place.command("run URL -n 100 --quiet");
     let made = run.env("PLIMSOLL_SAVE", "true").env("PLIMSOLL_STORE", "mine.db").output().unwrap();
-    assert!(matches!(made.status.code(), Some(0 | 3)), "{}", stderr(&made));
+    assert!(verdict::ran(made.status.code()), "{}", stderr(&made));
     assert!(!place.store().exists());
     assert_eq!(place.runs("state", "--store mine.db"), ["finished"]);
     let list = place.command("runs -o json").env("PLIMSOLL_STORE", "mine.db").output().unwrap();

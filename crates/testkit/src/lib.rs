@@ -17,7 +17,7 @@
 //! It must not use the crates that it tests: requests are recognised by parsers of its own
 //! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock, but for
 //! [`mod@hostile`]: servers that attack the program as a whole. Of the environment it reads which [`seeds`]
-//! are asked for.
+//! are asked for, and if a test may be [skipped](mod@skip).
 //!
 //! Each backend owns its world: with several workers every worker has its own copy of every server, with its
 //! own queue and its own clock. A test of one shared queue uses one worker.
@@ -32,7 +32,9 @@ pub mod options;
 pub mod oracle;
 pub mod request;
 pub mod seeds;
+pub mod skip;
 pub mod truth;
+pub mod verdict;
 
 mod hpack;
 mod http2;

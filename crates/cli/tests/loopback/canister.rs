@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_testkit::verdict;
 use serde_json::Value;
 
 use crate::process::{Finished, Folder, Process, run};
@@ -86,7 +87,7 @@ fn queries_of_the_plain_sink_are_counted_with_its_counter() {
     let sink = Sink::start("");
     for flags in ["", "--http2", "--nonce --payload-size 2KB", "--random-query-payload -t 2"] {
         let finished = sink.load(&format!("-n 1 -r 400 {flags}"));
-        assert!(matches!(finished.code, Some(0 | 3)), "{flags}: {}", finished.stderr);
+        assert!(verdict::ran(finished.code), "{flags}: {}", finished.stderr);
         let result = finished.result();
         assert_eq!(result["accounting"]["ok"], 400, "{flags}");
         assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 400)]), "{flags}");
@@ -107,7 +108,7 @@ fn what_becomes_of_queries_is_told_as_the_sink_has_it() {
     let flags = "--drop 3% --reset 4% --fail 5%:503 --fail 2%:429 --seed 11";
     let sink = Sink::start(&format!("{flags} --truth-log {log}"));
     let finished = sink.load("-n 2 -r 500 --no-status-check --query-timeout-secs 0.3 --drain 1s");
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     let summary = finished.stderr.clone();
     let (code, of) = outcomes(&summary, sink, &log);
     let told_codes = [200, 503, 429, 11, 44].map(&code);
@@ -165,7 +166,7 @@ fn updates_are_submitted_and_waited_for_at_every_version_of_the_endpoints() {
     ] {
         let flags = flags.replace("KEY", &key);
         let finished = sink.load(&format!("-u --iterations 60 -c 4 --verify 100% --poll-every 5ms {flags}"));
-        assert!(matches!(finished.code, Some(0 | 3)), "{flags}: {:?} {}", finished.code, finished.stderr);
+        assert!(verdict::ran(finished.code), "{flags}: {:?} {}", finished.code, finished.stderr);
         let result = finished.result();
         calls += 60;
         assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 60)]), "{flags}: {}", finished.stderr);
@@ -199,7 +200,7 @@ fn failures_of_updates_are_those_that_the_sink_has_in_its_log() {
     // Every call is answered at once: what the log has of a call is what became of it.
     let flags = "-u --no-status-check -n 2 -r 500 --query-timeout-secs 0.4 --drain 2s";
     let finished = sink.load(flags);
-    assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
+    assert!(verdict::ran(finished.code), "{:?} {}", finished.code, finished.stderr);
     let summary = finished.stderr.clone();
     let (code, of) = outcomes(&summary, sink, &log);
     let told_codes = [200, 503, 33, 22, 11, 44].map(&code);
@@ -227,7 +228,7 @@ fn a_p256_key_signs_and_data_are_replies_beside_what_was_on_the_wire() {
     let key = folder.write("p256.pem", P256);
     let sink = Sink::start("--canister --check-signatures");
     let finished = sink.load(&format!("-u --iterations 40 -c 2 --pem-file {key}"));
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 40)]), "{}", finished.stderr);
     // A counter has four bytes.
     assert!(finished.stderr.contains("Data:      160 B of replies, "), "{}", finished.stderr);
@@ -271,7 +272,7 @@ fn replicas_share_the_load_evenly() {
     let urls = replicas.iter().map(|sink| sink.url.as_str()).collect::<Vec<_>>().join(",");
     // Two connections to each, and each replica counts by itself.
     let finished = run(&format!("canister {urls} -u --iterations 80 -c 4 --verify 50% -o json"));
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     assert_eq!(codes(&finished.stderr), BTreeMap::from([(200, 80)]), "{}", finished.stderr);
     let highest = told(&finished.stderr, "Max counter value seen");
     assert!((20..=60).contains(&highest), "one of them had {highest} of 80");
@@ -308,7 +309,7 @@ fn a_replica_that_is_not_healthy_yet_is_waited_for_and_one_that_never_is_is_told
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert!(finished.stderr.contains("says of its health"), "{}", finished.stderr);
     let finished = sink.load("--iterations 5 -c 1");
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     assert!(finished.stderr.contains("waiting up to 60 s until"), "{}", finished.stderr);
     assert_eq!(finished.result()["accounting"]["ok"], 5);
 }

@@ -1,5 +1,6 @@
 //! Certificates as `openssl req -x509` makes them, and what is said of each fault of TLS.
 
+use plimsoll_testkit::skip;
 use std::process::Command;
 
 use crate::backends::on_each;
@@ -48,7 +49,7 @@ fn server(files: &Certificate) -> (Sink, String) {
 fn the_certificate_that_openssl_makes_is_trusted_when_it_is_given() {
     let folder = Folder::new();
     let Some(made) = of_openssl(&folder, "own", &NAMES) else {
-        eprintln!("skipped: there is no openssl");
+        skip::without_program("openssl");
         return;
     };
     let (sink, url) = server(&made);
@@ -65,7 +66,7 @@ fn the_certificate_that_openssl_makes_is_trusted_when_it_is_given() {
 fn each_fault_of_tls_has_a_hint_of_its_own() {
     let folder = Folder::new();
     let Some(made) = of_openssl(&folder, "own", &NAMES) else {
-        eprintln!("skipped: there is no openssl");
+        skip::without_program("openssl");
         return;
     };
     let (sink, url) = server(&made);
@@ -102,7 +103,7 @@ fn each_fault_of_tls_has_a_hint_of_its_own() {
 fn a_body_that_ends_with_the_connection_is_whole_only_after_close_notify() {
     let folder = Folder::new();
     let Some(made) = of_openssl(&folder, "own", &NAMES) else {
-        eprintln!("skipped: there is no openssl");
+        skip::without_program("openssl");
         return;
     };
     on_each(|backend| {

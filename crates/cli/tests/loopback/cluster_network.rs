@@ -10,7 +10,6 @@ use crate::cluster::{LOOKS, SINKS, Stage};
 use crate::process::{Finished, Process};
 
 /// Returns `true` if networks can be made here; otherwise prints why the test is skipped.
-#[expect(clippy::print_stderr, reason = "it is a test's only way to say that it was skipped")]
 fn has_networks() -> bool {
     let script = "unshare --net sh -c 'ip link set lo up && nft list tables && tc qdisc show && \
         ip link add one type veth peer name two && tc qdisc add dev one root htb'";
@@ -19,7 +18,8 @@ fn has_networks() -> bool {
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let works = status.is_ok_and(|status| status.success());
     if !works {
-        eprintln!("skipped: network namespaces cannot be made here (not root, or no iproute2 or nftables)");
+        let reason = "network namespaces cannot be made here (not root, or no iproute2 or nftables)";
+        plimsoll_testkit::skip::on_this_machine(reason);
     }
     works
 }

@@ -5,13 +5,13 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::cluster::{SINKS, Stage};
-use crate::foreign::{python, skip};
+use crate::foreign::python;
 use crate::process::{Finished, run};
 
 /// A node whose writes one bad write ends, with a load of these steps.
 fn poisoned(steps: &str, more: &str) -> Option<Stage> {
     if Command::new("python3").arg("--version").output().is_err() {
-        skip("python3");
+        plimsoll_testkit::skip::without_program("python3");
         return None;
     }
     let stage = Stage::new(

@@ -1,5 +1,6 @@
 //! `plimsoll crud` against the reference cluster: its modes, its counts, and what it finds of lies.
 
+use plimsoll_testkit::verdict;
 use serde_json::Value;
 
 use crate::crud_cluster::Cluster;
@@ -51,7 +52,7 @@ fn every_mode_counts_what_the_server_has() {
         ("--total 40 --concurrency 4 --create-pct 100 --mode random --bulk-size 5", 200, 40),
     ] {
         let finished = load(&cluster, &format!("{args} --verify"));
-        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {}", finished.stderr);
+        assert!(verdict::ran(finished.code), "{args}: {}", finished.stderr);
         let result = finished.result();
         there += items;
         assert_eq!((ok(&result, "CREATE"), cluster.count(0)), (requests, there), "{args}");
@@ -83,7 +84,7 @@ fn a_mix_has_its_shares_and_what_it_did_is_there_on_every_node() {
              --read-path {read} --verify"
         );
         let finished = load(&cluster, &args);
-        assert!(matches!(finished.code, Some(0 | 3)), "{update}: {}", finished.stderr);
+        assert!(verdict::ran(finished.code), "{update}: {}", finished.stderr);
         let result = finished.result();
         let by_chance = ok(&result, "RANDOM-ID");
         if update != "patch" {
@@ -118,7 +119,7 @@ fn what_is_there_before_is_read_changed_and_deleted() {
             "--mode random --read-pct 40 --read-path /api/products/${id} --update-pct 40 --delete-pct 20";
         let finished =
             load(&cluster, &format!("--preseed 300 --total 250 {mix} {args} --concurrency 5 --verify"));
-        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {}", finished.stderr);
+        assert!(verdict::ran(finished.code), "{args}: {}", finished.stderr);
         let result = finished.result();
         let done = ["READ", "UPDATE", "DELETE", "RANDOM-ID"].map(|name| ok(&result, name));
         assert_eq!((done, result["accounting"]["failed"].as_u64()), ([100, 100, 50, 0], Some(0)), "{args}");
@@ -132,7 +133,7 @@ fn a_mix_that_creates_nothing_finds_what_is_there() {
     let cluster = Cluster::start(1, "");
     let seeded =
         load(&cluster, "--preseed 60 --total 40 --mode random --delete-pct 100 --concurrency 4 --verify");
-    assert!(matches!(seeded.code, Some(0 | 3)), "{}", seeded.stderr);
+    assert!(verdict::ran(seeded.code), "{}", seeded.stderr);
     assert_eq!(
         (ok(&seeded.result(), "DELETE"), ok(&seeded.result(), "RANDOM-ID"), cluster.count(0)),
         (40, 0, 20)
@@ -140,7 +141,7 @@ fn a_mix_that_creates_nothing_finds_what_is_there() {
     // Of what the server names.
     let named = "--total 30 --mode random --read-pct 50 --delete-pct 50 --read-path /api/products/${id}";
     let finished = load(&cluster, &format!("{named} --concurrency 1 --verify"));
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     let result = finished.result();
     assert_eq!((ok(&result, "RANDOM-ID"), ok(&result, "READ of"), ok(&result, "DELETE of")), (30, 15, 15));
     assert_eq!((cluster.count(0), audits(&result)[0].0), (5, true));
@@ -159,7 +160,7 @@ fn a_resource_of_ones_own_is_written_by_its_own_payload() {
              --concurrency 4 --verify --http1.1"
         ),
     );
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     let result = finished.result();
     assert_eq!((ok(&result, "CREATE"), result["accounting"]["failed"].as_u64()), (120, Some(0)));
     assert!(audits(&result)[0].0, "{:?}", audits(&result));
@@ -260,7 +261,7 @@ fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_
         ("--mode random", &["a share of 150 counts as 100"], "mode=random bulk_size=20 concurrency=8"),
     ] {
         let finished = run(&format!("crud --leader {leader} {common} {args} --verify=30s"));
-        assert!(matches!(finished.code, Some(0 | 3)), "{args}: {finished:?}");
+        assert!(verdict::ran(finished.code), "{args}: {finished:?}");
         for note in notes {
             assert!(finished.stderr.contains(&format!("note: {note}")), "{args}: {}", finished.stderr);
         }
@@ -287,7 +288,7 @@ fn lists_of_any_length_are_read_in_pages_that_can_be_kept() {
     let args = format!("--payload @{} --mode bulk --bulk-size 500", folder.write("item.json", payload));
     let finished =
         load(&cluster, &format!("{args} --total 12000 --concurrency 2 --timeout 60s --verify=60s"));
-    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    assert!(verdict::ran(finished.code), "{}", finished.stderr);
     let audits = audits(&finished.result());
     assert!(audits.len() == 1 && audits[0].0 && audits[0].1.contains("has 12000 items"), "{audits:?}");
 }
@@ -297,7 +298,7 @@ fn operations_without_an_item_are_counted() {
     let cluster = Cluster::start(1, "");
     let args = "--mode random --create-pct 10 --update-pct 30 --delete-pct 60 --total 300 --concurrency 4";
     let finished = run(&format!("crud --leader {} {args}", url(&cluster, 0)));
-    assert!(matches!(finished.code, Some(0 | 3)), "{finished:?}");
+    assert!(verdict::ran(finished.code), "{finished:?}");
     let count = |name: &str| -> u64 {
         let rest = finished.stdout.split_once(&format!(" {name}=")).map_or("0", |(_, rest)| rest);
         rest.split([' ', '\n']).next().and_then(|text| text.parse().ok()).expect("a number")
@@ -392,7 +393,7 @@ fn a_cluster_that_is_broken_under_load_loses_nothing_that_it_acknowledged() {
     let faults = "faults: [{fault: kill, target: leader, at: 1s, for: 500ms}, {fault: isolate, target: leader, at: 3s, for: 1s}]";
     let finished = run_cluster(&cluster_spec("", faults, "6s"));
     assert_eq!(failed_checks(&finished), [], "{}", finished.stderr);
-    assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
+    assert!(verdict::ran(finished.code), "{:?} {}", finished.code, finished.stderr);
 }
 
 #[test]
@@ -422,7 +423,7 @@ fn aborted_writes_are_uncertain_and_no_failures() {
     {
         let mix = "--create-pct 50 --read-pct 20 --update-pct 20 --delete-pct 10";
         let finished = load(&cluster, &format!("--total 1500 --concurrency 8 {mix} {faults} --verify"));
-        assert!(matches!(finished.code, Some(0 | 3)), "{faults}: {}", finished.stderr);
+        assert!(verdict::ran(finished.code), "{faults}: {}", finished.stderr);
         let result = finished.result();
         let of = |name: &str| result["accounting"][name].as_u64().expect("a count");
         assert!(of("aborted") > 0 && of("cut_short") <= of("aborted"), "{faults}");

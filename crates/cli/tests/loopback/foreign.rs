@@ -1,8 +1,8 @@
 //! Other people's servers (nginx, Python's http.server), and our own over TLS, unix sockets and IPv6.
 
-use std::io::Write as _;
 use std::process::Command;
 
+use plimsoll_testkit::skip;
 use serde_json::Value;
 
 use crate::backends::on_each;
@@ -10,17 +10,11 @@ use crate::process::{Folder, Process, run};
 use crate::sink::Sink;
 use crate::truth::{account, assert_balance, count, delivered, errors};
 
-/// Says that something is not tested here. Past the test harness, which hides the output of tests that pass.
-pub(crate) fn skip(program: &str) {
-    // Where there is no stderr there is no one to tell.
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {program} is not installed, so nothing is tested with it");
-}
-
 /// Starts Python; `None`, and a word on stderr, if there is none.
 pub(crate) fn python(args: &[&str]) -> Option<Process> {
     let started = Process::try_start(Command::new("python3").args(args).env("PYTHONUNBUFFERED", "1"));
     if started.is_none() {
-        skip("python3");
+        skip::without_program("python3");
     }
     started
 }
@@ -82,7 +76,7 @@ impl Nginx {
             let mut command = Command::new("nginx");
             command.args(["-p", &prefix, "-c", &configuration, "-e", "stderr"]);
             let Some(mut process) = Process::try_start(&mut command) else {
-                skip("nginx");
+                skip::without_program("nginx");
                 return None;
             };
             // It listens before it says where it runs, or else ends.
@@ -265,7 +259,7 @@ fn python_redirects() {
         let warm = "--rate 50 --warmup 300ms -d 300ms --follow-redirects";
         let warmed = balanced(&format!("{url}folder {warm} --backend {backend}"));
         assert_eq!(account(&warmed, "redirects_followed"), account(&warmed, "ok"));
-        server.signal("INT");
+        server.signal("TERM");
         let log = server.finish().stderr;
         let logged = log.matches("\"GET /folder").count() as u64;
         assert_eq!(logged, delivered(&result) + delivered(&warmed), "{}", warmed["accounting"]);

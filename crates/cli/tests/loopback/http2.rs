@@ -13,9 +13,10 @@ mod scripted;
 
 use std::process::Command;
 
+use plimsoll_testkit::skip;
 use serde_json::{Value, json};
 
-use crate::foreign::{Certificate, balanced, free_address, skip};
+use crate::foreign::{Certificate, balanced, free_address};
 use crate::process::{Finished, Folder, Process};
 use crate::truth::{account, count};
 
@@ -74,7 +75,7 @@ impl Server {
             let (plain, tls) = (free_address(), free_address());
             let arguments = prepare(&folder, &plain, &tls, &certificate);
             let Some(mut process) = Process::try_start(Command::new(program).args(arguments)) else {
-                skip(program);
+                skip::without_program(program);
                 return None;
             };
             if ready(&mut process).is_some() {

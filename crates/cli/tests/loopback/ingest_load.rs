@@ -1,5 +1,6 @@
 //! `plimsoll ingest` against the store: every record that is acknowledged is there, and no other.
 
+use plimsoll_testkit::verdict;
 use serde_json::{Value, json};
 
 use crate::ingest_target::IngestTarget;
@@ -44,7 +45,7 @@ fn what_is_acknowledged_is_what_the_store_has_in_every_kind_and_format() {
         for kind in kinds.split(' ') {
             let sent = ingest(&target, &format!("{kind} -n 10 -c 2 --batch-size 100 {args}"));
             // A busy machine may make the run invalid.
-            assert!(matches!(sent.code, Some(0 | 3)), "{kind} {args}: {}", sent.stderr);
+            assert!(verdict::ran(sent.code), "{kind} {args}: {}", sent.stderr);
             let result = json(&sent);
             assert_eq!(count(&result, "/accounting/ok"), 10, "{kind} {args}: {result:#}");
             assert_eq!(count(&result, "/accounting/unmeasured"), 0, "{kind} {args}");
@@ -168,7 +169,7 @@ fn what_is_acknowledged_is_verified_in_every_format() {
         for kind in kinds.split(' ') {
             let load = if kind == "unified" { "" } else { "-n 12" };
             let (code, found) = verified(&target, &format!("{kind} --token secret {load} -c 2 {args}"));
-            assert!(matches!(code, Some(0 | 3)), "{kind} {args}: {found:#}");
+            assert!(verdict::ran(code), "{kind} {args}: {found:#}");
             assert_eq!(found["consistent"], true, "{kind} {args}: {found:#}");
             let checks = found["checks"].as_array().expect("checks");
             assert_eq!(checks.len(), if kind == "unified" { 4 } else { 1 }, "{found:#}");
@@ -205,13 +206,13 @@ fn what_may_be_there_or_not_is_no_inconsistency() {
     // A reset after a write was stored, and refusals of which nothing was stored.
     let target = IngestTarget::start("--lie unacknowledged:10% --fail 10%:503 --seed 5");
     let (code, found) = verified(&target, "traces -n 200 -c 4 --batch-size 10");
-    assert!(matches!(code, Some(0 | 3)), "{found:#}");
+    assert!(verdict::ran(code), "{found:#}");
     let figure = |name: &str| count(&found, &format!("/checks/0/{name}"));
     assert!(figure("uncertain") > 0 && figure("stored") > figure("acknowledged"), "{found:#}");
     assert!(figure("stored") < figure("acknowledged") + figure("uncertain"), "{found:#}");
     // What was there before is not of this run, and the warm-up is.
     let (code, found) = verified(&target, "traces --rate 2k -d 500ms --warmup 300ms --batch-size 10");
-    assert!(matches!(code, Some(0 | 3)) && found["consistent"] == true, "{found:#}");
+    assert!(verdict::ran(code) && found["consistent"] == true, "{found:#}");
 }
 
 #[test]
@@ -323,7 +324,7 @@ fn times_may_begin_elsewhere_and_are_the_same_again() {
     for database in ["one", "two"] {
         let args = format!("logs -n 20 -c 1 -t 1 --batch-size 50 --rate 1k --seed 7 --database {database}");
         let sent = ingest(&target, &format!("{args} --start-time 2026-01-01T00:00:00Z --verify"));
-        assert!(matches!(sent.code, Some(0 | 3)), "{}", sent.stderr);
+        assert!(verdict::ran(sent.code), "{}", sent.stderr);
         assert_eq!(json(&sent)["reconciliation"]["checks"][0]["duplicates"], 0);
         let rows = target.query(&format!(
             "SELECT MIN(epoch_ms(time)), MAX(epoch_ms(time)), MIN(request_id), MAX(request_id) \

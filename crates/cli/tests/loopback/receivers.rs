@@ -3,9 +3,9 @@
 
 use std::process::Command;
 
+use plimsoll_testkit::skip;
 use serde_json::Value;
 
-use crate::foreign::skip;
 use crate::ingest_target::exchange;
 use crate::ports::{await_free, lasting_addresses};
 use crate::process::{Finished, Folder, Process, run};
@@ -85,7 +85,7 @@ impl Store {
         let [address] = lasting_addresses();
         product.configure(&folder, &address, more);
         let Some(process) = product.start(&folder, &address) else {
-            skip(product.program());
+            skip::without_program(product.program());
             return None;
         };
         let store = Self { product, process, folder, address };

@@ -33,15 +33,27 @@ const SOCKETS: &[&str] =
     &["crates/driver/", "crates/cluster/src/proxy", "crates/testkit/src/hostile/", "bench/"];
 /// A build script is told by its environment what to do, and answers cargo by printing.
 const CLI: &[&str] = &["crates/cli/", "bench/", "crates/report/build.rs"];
-/// The seeds of simulations are asked for from outside of a test.
-const ENVIRONMENT: &[&str] =
-    &["crates/cli/", "bench/", "crates/report/build.rs", "crates/testkit/src/seeds.rs"];
+/// The seeds of simulations are asked for from outside of a test, whether a test may be skipped, and where
+/// exit codes are noted.
+const ENVIRONMENT: &[&str] = &[
+    "crates/cli/",
+    "bench/",
+    "crates/report/build.rs",
+    "crates/testkit/src/seeds.rs",
+    "crates/testkit/src/skip.rs",
+    "crates/testkit/src/verdict.rs",
+];
 /// Where text is printed without a look at it: tests, benchmarks, and what answers cargo.
 const PRINTS: &[&str] = &["crates/cli/tests/", "bench/", "crates/report/build.rs"];
 /// Where stdout and stderr are written to: one module, in which text of others is made harmless, and the one
 /// that draws the screen cell by cell.
-const STREAMS: &[&str] =
-    &["crates/cli/src/base/streams.rs", "crates/cli/src/base/terminal.rs", "crates/cli/tests/", "bench/"];
+const STREAMS: &[&str] = &[
+    "crates/cli/src/base/streams.rs",
+    "crates/cli/src/base/terminal.rs",
+    "crates/cli/tests/",
+    "crates/testkit/src/skip.rs",
+    "bench/",
+];
 const NEVER: &[&str] = &[];
 /// Where a foreign server runs within a test, and the node of the reference cluster.
 const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/"];

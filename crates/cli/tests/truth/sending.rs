@@ -6,10 +6,11 @@ use plimsoll_schedule::{Arrivals, Process, Profile};
 use plimsoll_testkit::oracle::{
     Mm1, counts_per_window, index_of_dispersion, ks_critical, ks_statistic, nearest_rank, pause_truth,
 };
+use plimsoll_testkit::skip::on_this_machine;
 use plimsoll_testkit::{Law, Pause, SimOptions};
 use serde_json::Value;
 
-use crate::stage::{Needs, play, skip};
+use crate::stage::{Needs, play};
 use crate::world::{
     MS, SECOND, assert_close, infinite, ms, near, one_queue, plan, plan_of_steps, reasons, simulate,
 };
@@ -186,7 +187,9 @@ fn r04_the_start_lag_is_small_and_else_it_is_said() {
         assert!(said, "{lag_us} µs: {}", result["verdict"]);
         lags.push(lag_us);
     }
-    skip(&format!("this machine holds processes up: start lag p99 of {lags:?} µs, which the results say"));
+    on_this_machine(&format!(
+        "this machine holds processes up: start lag p99 of {lags:?} µs, which the results say"
+    ));
 }
 
 /// R4: other work takes the CPU from the generator in the middle of its sends. No response is quicker than

@@ -7,6 +7,7 @@
 use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
+use plimsoll_testkit::skip::on_this_machine;
 use serde_json::Value;
 
 /// Held by everything here that takes a processor for itself: what is set up to starve one process must not
@@ -112,7 +113,7 @@ pub(crate) enum Needs {
 /// cannot.
 pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
     if let Err(reason) = possible(needs) {
-        skip(&reason);
+        on_this_machine(&reason);
         return None;
     }
     let alone = matches!(needs, Needs::Processors | Needs::Group);
@@ -138,12 +139,6 @@ pub(crate) fn play(needs: Needs, script: &str) -> Option<Value> {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{:?}: {stdout}\n{stderr}", output.status);
     Some(serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}\n{stderr}")))
-}
-
-/// Says why a test shows nothing here.
-#[expect(clippy::print_stderr, reason = "it is a test's only way to say that it was skipped")]
-pub(crate) fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
 }
 
 /// Programs for the system are in folders that are not on everyone's path.

@@ -1,9 +1,10 @@
 //! Our sink under the load of other people's clients: h2load, nghttp and curl.
 
+use plimsoll_testkit::skip;
 use std::process::Command;
 
 use crate::backends::on_each;
-use crate::foreign::{Certificate, skip};
+use crate::foreign::Certificate;
 use crate::process::{Folder, Process};
 use crate::sink::{Saw, Sink};
 
@@ -11,7 +12,7 @@ use crate::sink::{Saw, Sink};
 /// installed.
 pub(super) fn output(program: &str, args: &str) -> Option<String> {
     let Some(process) = Process::try_start(Command::new(program).args(args.split_whitespace())) else {
-        skip(program);
+        skip::without_program(program);
         return None;
     };
     let finished = process.finish();
