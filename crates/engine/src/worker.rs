@@ -5,83 +5,84 @@
 //! instants come from the kernel's receive stamps and from the clock around each flush.
 
 mod answering;
+mod buffers;
+mod clock;
 mod connecting;
+mod content;
+mod counts;
+mod dialing;
+mod draft;
 mod ending;
+mod event_batch;
+mod exchanges;
 mod failing;
+mod failures;
+mod iterations;
 mod judging;
 mod making;
 mod misbehaving;
+mod outgoing;
+mod poll_queue;
 mod polling;
 mod proceeding;
 mod quoting;
 mod receiving;
+mod records;
+mod routes;
 mod routing;
 mod sending;
+mod stalls;
 mod starting;
+mod step_table;
 mod tokens;
 mod users;
 mod watching;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
+use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, RateUnit, Recorder, Snapshot,
-    StepRecord, WorkerRecord, WorkerStatus,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Snapshot, StepRecord,
+    WorkerRecord,
 };
-use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
-use plimsoll_scenario::{
-    DynamicRequest, Feeds, FieldList, Needs, Program, ResponseHandler, Scripts, SentRequest, Session,
-};
-use plimsoll_wire::http1::HeadMemo;
-use plimsoll_wire::http2;
+use plimsoll_plan::{Load, Plan};
+use plimsoll_scenario::{Feeds, Scripts};
 
 use crate::addresses::TargetAddress;
-use crate::capture::{Captures, whole, with_location};
-use crate::connection::{Completed, Conn, PROTOCOLS};
+use crate::connection::Conn;
 use crate::control::{Control, Stop};
-use crate::demand::Demand;
 use crate::directory::Directory;
 use crate::pacing::Pacer;
-use crate::ramp::Ramp;
-use crate::send_times::SendTimes;
-use crate::session::Sessions;
 use crate::supply::BodyQueues;
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
+use buffers::Buffers;
+use clock::Clock;
+use content::Content;
+use counts::Counts;
+use dialing::Dialing;
+use draft::Draft;
+use event_batch::EventBatch;
+use exchanges::Exchanges;
+use failures::Failures;
+use iterations::Iterations;
 use misbehaving::Misbehaviour;
-use polling::Parked;
-use proceeding::Turn;
-use quoting::Examples;
-use sending::{Facts, Unsent};
-use tokens::TokenCache;
+use outgoing::Outgoing;
+use poll_queue::PollQueue;
+use records::Records;
+use routes::Routes;
+use stalls::Stalls;
+use step_table::StepTable;
+use users::Users;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
 pub const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
-/// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a
-/// stop signal held it, and what it measured meanwhile is not the target's doing.
-const STALL: Nanos = Nanos::from_millis(50);
-/// A pass that begins so soon after a stall, or after another such pass, still works off what the stall has
-/// left: without a backlog a worker would wait.
-const CATCHING_UP: Nanos = Nanos::from_micros(20);
-/// Stalls kept in detail.
-const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
-/// Connections written to before it is all handed to the kernel in the middle of a pass. It keeps the target
-/// busy during long passes, and bounds the error of the send times, which are interpolated over one flush: 16
-/// sends take about 60 µs. The price is one more system call per so many sends, 0.02 µs each.
-const FLUSH_EVERY: usize = 16;
-/// Requests that are handed over at once, where connections carry many: an idle target costs more than the
-/// system call, 0.01 µs each.
-const FLUSH_REQUESTS: usize = 64;
-/// Bytes of requests that are handed over at once, for the same reasons: about 50 µs of copying.
-const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
 /// The name of the backend whose time is virtual.
@@ -143,54 +144,6 @@ impl std::fmt::Debug for Resources {
     }
 }
 
-/// When the parts of a run begin and end, on the driver's clock.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    start: Nanos,
-    measure: Nanos,
-    /// End of the load; [`Nanos::MAX`] while it is not known (a counted run).
-    end: Nanos,
-    /// After this nothing is waited for any more.
-    drained: Nanos,
-}
-
-/// Counters beside the recorder.
-#[derive(Debug, Default)]
-struct Counts {
-    accounting: Accounting,
-    /// Requests started and not ended, warm-up included.
-    in_flight: u64,
-    completed_in_window: u64,
-    last_done: Nanos,
-    /// Iterations that the closed model may still start in the measured part; `None` without a count.
-    remaining: Option<u64>,
-    /// Scheduled since the last snapshot, warm-up included.
-    new_scheduled: u64,
-    /// Iterations started since then.
-    new_iterations: u64,
-    /// When the last snapshot was taken.
-    last_edge: Nanos,
-    /// Iterations begun by this worker, the source of their global index in the closed model.
-    begun: u64,
-    iterations: IterationRecord,
-    /// Requests of the warm-up that ended well.
-    warmup_ok: u64,
-    /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
-    script_failures: u64,
-    ok_at_failure: u64,
-    /// Measured responses by protocol, in the order of [`PROTOCOLS`].
-    answered: [u64; PROTOCOLS.len()],
-}
-
-impl Counts {
-    /// Arrivals of the measured part fell due and are never started, some of them for want of data.
-    fn never_start(&mut self, measured: u64, without_data: u64) {
-        self.accounting.scheduled += measured;
-        self.accounting.never_started += measured;
-        self.accounting.without_data += without_data;
-    }
-}
-
 /// One worker. Call [`prepare`](Self::prepare), then [`run`](Self::run).
 pub struct Worker<'p, B> {
     io: B,
@@ -201,157 +154,28 @@ pub struct Worker<'p, B> {
     heeded: u64,
     /// Pools of the plan's targets, in their order, followed by those of servers that came up during the run.
     pools: Vec<TargetPool>,
-    directory: Arc<Directory>,
-    /// Number of pools whose server is being looked for.
-    asked: u32,
-    /// Other ways to write the authority of a server: whether it is https, the text, and its pool.
-    spellings: Vec<(bool, Vec<u8>, u32)>,
+    routes: Routes,
     conns: Vec<Conn>,
-    memos: Vec<HeadMemo>,
     timers: Timers,
-    /// Users of the closed model that wait to try again, by time and pool.
-    retries: BinaryHeap<Reverse<(Nanos, u32)>>,
-    ramp: Ramp,
-    /// Closed model with a ramp: when to open a connection of which pool, in order.
-    openers: VecDeque<(Nanos, u32)>,
-    /// Closed model with a number of users: the pool that they all belong to.
-    users_home: u32,
-    sessions: Sessions,
-    /// Iterations that think, by the end of that.
-    sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Requests whose answer is still to come, and that are to be sent again.
-    parked: Parked,
-    /// By scenario. They are the worker's own: what a regular expression remembers between uses is not
-    /// shared.
-    programs: Vec<Program>,
-    /// By step, for the same reason.
-    handlers: Vec<ResponseHandler>,
-    /// The only step of each scenario that is nothing but a request; such iterations need no session.
-    singles: Vec<Option<u32>>,
-    /// Open model: whether arrivals are requests, and not iterations.
-    paces_requests: bool,
-    /// By scenario: requests of iterations under way that wait for an arrival, in the order in which they
-    /// became ready.
-    turns: Vec<VecDeque<Turn>>,
-    /// Scenarios whose data has ended.
-    exhausted: Vec<bool>,
-    /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
-    /// and what would fall due is not owed.
-    complete: bool,
-    feeds: Feeds,
-    body_queues: BodyQueues,
-    scripts: Option<Box<dyn Scripts>>,
-    tokens: TokenCache,
+    dialing: Dialing,
+    users: Users,
+    iterations: Iterations,
+    polls: PollQueue,
+    steps: StepTable,
+    content: Content,
     /// Faults that clients make on purpose, if the plan has any.
     misbehaviour: Option<Box<Misbehaviour>>,
-    /// Parts of responses that are kept, by step.
-    needs: Vec<Needs>,
-    /// Set if any bodies are kept.
-    keeps_bodies: bool,
-    captures: Captures,
-    recorder: Recorder,
-    /// Records the warm-up, for its intervals only.
-    warmup: Recorder,
-    /// The log of single requests.
-    log: LogSink,
-    /// Set if the log wants failed requests with both messages, or all requests that may have changed
-    /// something: every exchange is kept until it has ended.
-    keeps: bool,
-    /// Set if exchanges that end well are kept, too.
-    keeps_good: bool,
-    /// The last error in words, until the next event.
-    reason: Option<(ErrorClass, String)>,
-    /// The connection on which a request is about to fail.
-    blamed: Option<u32>,
-    /// The first failures, by step.
-    examples: Vec<Examples>,
+    exchanges: Exchanges,
+    failures: Failures,
     pacer: Pacer,
-    random: Random,
-    times: Times,
+    clock: Clock,
+    stalls: Stalls,
     counts: Counts,
-    record: WorkerRecord,
-    /// The status of the worker as it was last reported.
-    told: Option<Box<WorkerStatus>>,
-    peers: Vec<Peer>,
-    tls_versions: BTreeMap<String, u64>,
-    error_examples: BTreeMap<String, String>,
-    /// Connections written to since the last flush, in that order.
-    written: Vec<u32>,
-    /// Requests that wait for the flush, in the order of writing.
-    unsent: Vec<Unsent>,
-    /// Bytes of the unsent requests.
-    unsent_bytes: usize,
-    /// The number of the next flush, from 1.
-    flush_number: u64,
-    send_times: SendTimes,
-    completed: Vec<Completed>,
-    events: Vec<http2::Event>,
-    overdue: Vec<u32>,
-    plain: Vec<u8>,
-    /// Bytes that a protocol wants to send by itself.
-    control_bytes: Vec<u8>,
-    scratch: Vec<u8>,
-    /// The request that is being written, as far as its step needs it.
-    sent: SentRequest,
-    /// Failed requests are logged: an HTTP/2 request that is being written.
-    kept: SentRequest,
-    /// Scratch space for the cookies of the request that is being written.
-    cookies: Vec<u8>,
-    /// Properties of the steps' exchanges, by step.
-    facts: Vec<Facts>,
-    /// The request that a script makes.
-    dynamic: DynamicRequest,
-    /// The smallest limit for a response.
-    shortest_timeout: Nanos,
-    http2: http2::ClientOptions,
-    /// Set if there are steps whose responses are judged by their bodies alone.
-    judges_bodies: bool,
-    /// For reactions that read and take nothing of a session; nothing is in it but working memory.
-    no_session: Session,
-    /// For responses of which only the body is looked at.
-    no_fields: FieldList,
-    /// For targets without a book of header blocks; nothing is in it.
-    no_book: http2::HeaderBlockCache,
-    open_now: u64,
-    /// Limit of open connections to all servers together.
-    most_open: u64,
-    /// Open model whose connections grow: how many are needed.
-    demand: Option<Demand>,
-    /// Set while an arrival waits because no further connection is needed for it.
-    held: bool,
-    /// Connections that may still be opened for arrivals in this pass.
-    openings: u32,
-    /// Connections that are being established.
-    connecting: u32,
-    sources: usize,
-    unix_offset: u64,
-    /// The time that serves all decisions of this pass; read again after each flush.
-    now: Nanos,
-    /// When the number of users changes next, on the driver's clock; never, where they are those of the
-    /// connections.
-    users_change: Nanos,
-    /// End of the phase that is under way, on the driver's clock; never, without phases.
-    border: Nanos,
-    /// Set once arrivals are over.
-    ended: bool,
-    /// Set once the pacer was told of a response of this pass: one is enough for its means.
-    observed: bool,
-    /// Responses in what is being handled.
-    responses: u64,
-    /// Set if the event being handled was stamped by the kernel.
-    stamped: bool,
-    /// Set if something is sent because of a response, and not by the schedule alone.
-    follows: bool,
-    /// Set if the last pass left events for the next.
-    more: bool,
-    /// Begin and end of the last stall, and how far its end may still move. What was due before its end, and
-    /// ended after its begin, met it: that is one comparison per request, and false for all of them while
-    /// there was no stall.
-    stalled: [Nanos; 3],
-    /// Start of the time for which an arrival has been due without finding a connection.
-    blocked_since: Option<Nanos>,
-    /// Set if the limit of connections is what blocks it.
-    blocked_at_limit: bool,
+    records: Records,
+    batch: EventBatch,
+    outgoing: Outgoing,
+    draft: Draft,
+    buffers: Buffers,
 }
 
 impl<B> std::fmt::Debug for Worker<'_, B> {
@@ -376,155 +200,42 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, body_queues, scripts, log, directory } = resources;
-        let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
-        let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
         let unix_now = io.now().0.wrapping_add(unix_offset);
-        let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
+        let steps = StepTable::new(plan, &log);
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
         };
         let pools = TargetPool::all(plan, addresses, shard);
-        let most_open = match plan.load {
-            // Each user has a connection to every server that it is led to, one of them in use: if those of
-            // the others were closed each time, handshakes that nobody asked for would be measured.
-            Load::Closed => u64::MAX,
-            Load::Open { .. } => pools.iter().map(|pool| u64::from(pool.max)).sum(),
-        };
-        let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
-        let peers = plan
-            .targets
-            .iter()
-            .zip(addresses)
-            .map(|(target, list)| Peer {
-                authority: target.authority.clone(),
-                addresses: list.iter().map(|target_address| target_address.endpoint.to_string()).collect(),
-                ..Peer::default()
-            })
-            .collect();
-        let send_times = SendTimes::new(FLUSH_EVERY, io.preemptions());
+        let outgoing = Outgoing::new(io.preemptions());
         Self {
             io,
             plan,
             shard,
             control,
             heeded: 0,
-            users_home: pools.iter().position(TargetPool::has_scenarios).unwrap_or(0) as u32,
+            dialing: Dialing::new(plan, shard, &pools, peak),
+            users: Users::new(&pools),
             pools,
-            directory,
-            asked: 0,
-            spellings: Vec::new(),
+            routes: Routes::new(directory),
             conns: Vec::new(),
-            memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             timers: Timers::default(),
-            retries: BinaryHeap::new(),
-            ramp: Ramp::new(
-                plan.connections.rate,
-                shard,
-                shard.share_of(u64::from(plan.connections.initial)),
-            ),
-            openers: VecDeque::new(),
-            sessions: Sessions::new(plan.variables),
-            sleepers: BinaryHeap::new(),
-            parked: Parked::default(),
-            programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
-            handlers: plan.steps.iter().map(|step| step.handler.clone()).collect(),
-            singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
-            paces_requests: matches!(plan.load, Load::Open { rate_of: RateUnit::Requests, .. }),
-            turns: vec![VecDeque::new(); plan.scenarios.len()],
-            exhausted: vec![false; plan.scenarios.len()],
-            complete: false,
-            feeds,
-            body_queues,
-            scripts,
-            tokens: TokenCache::new(plan, shard, unix_now),
+            iterations: Iterations::new(plan),
+            polls: PollQueue::default(),
+            content: Content::new(plan, shard, unix_now, feeds, body_queues, scripts),
+            steps,
             misbehaviour: Misbehaviour::of(plan, shard),
-            needs: plan
-                .steps
-                .iter()
-                .zip(&facts)
-                .map(|(step, facts)| match keeps_failed || (keeps_writes && facts.writes) {
-                    true => whole(&step.needs),
-                    false => with_location(&step.needs, plan.redirects),
-                })
-                .collect(),
-            captures: Captures::new(log.longest()),
-            recorder: Recorder::new(&names),
-            warmup: Recorder::new(&names),
-            log,
-            keeps,
-            keeps_good,
-            reason: None,
-            blamed: None,
-            examples: plan.steps.iter().map(|_| Examples::default()).collect(),
+            exchanges: Exchanges::new(plan, log),
+            failures: Failures::new(plan.steps.len()),
             pacer: Pacer::new(plan.pacing, peak),
-            random: random_of(plan.seed, shard),
-            times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
-            counts: Counts {
-                // In the open model the schedule itself counts.
-                remaining: match plan.load {
-                    Load::Closed => plan.end.iterations.map(|total| shard.share_of(total)),
-                    Load::Open { .. } => None,
-                },
-                ..Counts::default()
-            },
-            record: WorkerRecord::default(),
-            told: None,
-            peers,
-            tls_versions: BTreeMap::new(),
-            error_examples: BTreeMap::new(),
-            written: Vec::with_capacity(FLUSH_EVERY),
-            unsent: Vec::with_capacity(FLUSH_EVERY),
-            unsent_bytes: 0,
-            flush_number: 1,
-            send_times,
-            completed: Vec::new(),
-            events: Vec::new(),
-            overdue: Vec::new(),
-            plain: Vec::new(),
-            control_bytes: Vec::new(),
-            scratch: Vec::new(),
-            sent: SentRequest::default(),
-            kept: SentRequest::default(),
-            cookies: Vec::new(),
-            judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
-            facts,
-            keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
-            dynamic: DynamicRequest::default(),
-            shortest_timeout: (0..plan.steps.len() as u32)
-                .map(|step| plan.timeout_of(step))
-                .min()
-                .unwrap_or(plan.timeout)
-                .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
-            no_session: Session::new(plan.variables),
-            no_fields: FieldList::default(),
-            no_book: http2::HeaderBlockCache::new(),
-            http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
-            open_now: 0,
-            most_open,
-            demand: match plan.load {
-                Load::Open { overload: Overload::Grow, .. } => {
-                    Some(Demand::new(plan, peak.unwrap_or_default()))
-                }
-                _ => None,
-            },
-            held: false,
-            openings: u32::MAX,
-            connecting: 0,
-            sources: shard.index as usize,
-            unix_offset,
-            now: Nanos::ZERO,
-            users_change: Nanos::MAX,
-            border: Nanos::MAX,
-            ended: false,
-            observed: false,
-            responses: 0,
-            stamped: false,
-            follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
-            more: false,
-            stalled: [Nanos::ZERO; 3],
-            blocked_since: None,
-            blocked_at_limit: false,
+            clock: Clock::new(unix_offset),
+            stalls: Stalls::default(),
+            counts: Counts::new(plan, shard),
+            records: Records::new(plan, addresses),
+            batch: EventBatch::default(),
+            outgoing,
+            draft: Draft::default(),
+            buffers: Buffers::default(),
         }
     }
 
@@ -542,24 +253,24 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
         let mut missing: Vec<u32> = self.pools.iter().map(|pool| pool.initial).collect();
-        if self.plan.connections.keep_alive && !self.ramp.is_paced() {
+        if self.plan.connections.keep_alive && !self.dialing.ramp.is_paced() {
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
-                    while *left > 0 && self.connecting < CONNECTING_AT_ONCE {
+                    while *left > 0 && self.dialing.connecting() < CONNECTING_AT_ONCE {
                         *left -= 1;
                         let now = self.io.now();
                         // What failed is counted, and tried again under load.
                         let _ = self.open_connection(index as u32, now);
                     }
                 }
-                if self.connecting == 0 || self.control.requested_stop() == Stop::Now {
+                if self.dialing.connecting() == 0 || self.control.requested_stop() == Stop::Now {
                     break;
                 }
                 self.flush();
                 let now = self.io.now();
                 let until = self.timers.next_due().min(now + LONGEST_WAIT);
                 // Handshakes of many connections share wake-ups; one alone is not kept waiting.
-                let want = self.connecting / 2;
+                let want = self.dialing.connecting() / 2;
                 self.io.wait(Wait { until, want, floor: Nanos::from_millis(1), spin: Nanos::ZERO });
                 self.handle_events();
                 let now = self.io.now();
@@ -573,36 +284,32 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// Carries out the load from `start` on, and waits for what is in flight at its end. Gives a snapshot to
     /// `send` about once per second.
     pub fn run(mut self, start: Nanos, mut send: impl FnMut(Snapshot)) -> WorkerReport {
-        self.times.start = start;
-        self.times.measure = start + self.plan.warmup;
-        self.times.end = self.plan.end.duration.map_or(Nanos::MAX, |length| self.times.measure + length);
-        self.times.drained = self.times.end + self.plan.drain;
+        self.clock.begin(start, self.plan);
         while self.io.now() < start {
             self.io.wait(wait_for_one(start));
             self.handle_events();
         }
         let mut cpu = usage::thread_cpu();
-        let mut helpers = self.body_queues.cpu();
+        let mut helpers = self.content.bodies.cpu();
         let mut run_delay = usage::thread_run_delay();
         let mut measuring = self.plan.warmup == Nanos::ZERO;
-        let mut next_edge = self.edge_after(start);
+        let mut next_edge = self.clock.edge_after(start, self.plan);
         let mut cpu_end = None;
-        self.border = self.border_after(start);
         // What was prepared may have ended long ago.
-        self.now = self.io.now();
+        self.clock.now = self.io.now();
         if self.users_have_connections() {
             self.start_users(start);
         } else if self.plan.users.is_some() {
-            self.users_change = start;
+            self.users.change_at(start);
         }
         let mut now = self.io.now();
         loop {
-            self.now = self.now.max(now);
+            self.clock.advance(now);
             // A load that ended in its warm-up has no measured part.
-            if !measuring && now >= self.times.measure && cpu_end.is_none() {
+            if !measuring && now >= self.clock.measure && cpu_end.is_none() {
                 measuring = true;
                 cpu = usage::thread_cpu();
-                helpers = self.body_queues.cpu();
+                helpers = self.content.bodies.cpu();
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
@@ -610,10 +317,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_openers(now);
             self.adjust_users(now);
             self.probe_lost(now);
-            if self.asked > 0 {
+            if self.routes.is_asking() {
                 self.ask_directory(now);
             }
-            self.start_parked(now);
+            self.start_polls(now);
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);
@@ -623,37 +330,37 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.misbehaviour.is_some() {
                 self.cut_off();
             }
-            if now < self.times.end && self.is_through() {
-                self.times.end = self.counts.last_done.max(self.times.measure).max(self.counts.last_edge);
-                self.times.drained = self.times.end;
+            if now < self.clock.end && self.is_through() {
+                self.clock.complete(self.counts.last_done.max(self.clock.measure).max(self.counts.last_edge));
             }
-            let over = now >= self.times.end;
+            let over = now >= self.clock.end;
             if over && cpu_end.is_none() {
-                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.body_queues.cpu()));
+                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
-                let at = next_edge.min(self.times.end);
+                let at = next_edge.min(self.clock.end);
                 if at > self.counts.last_edge {
                     send(self.snapshot(at, false));
                 }
                 self.close_spare(now);
                 self.counts.last_edge = at;
-                next_edge = if at >= self.times.end { Nanos::MAX } else { self.edge_after(at) };
-                self.border = self.border_after(at);
+                next_edge =
+                    if at >= self.clock.end { Nanos::MAX } else { self.clock.edge_after(at, self.plan) };
+                self.clock.begin_phase(at, self.plan);
                 continue;
             }
-            if over && (self.counts.in_flight == 0 || now >= self.times.drained) {
+            if over && (self.counts.in_flight() == 0 || now >= self.clock.drained) {
                 break;
             }
             let mut busy_until = self.io.now();
             self.note_pass(now, busy_until);
             self.pacer.worked(busy_until.since(now));
-            if busy_until >= self.tokens.due {
+            if busy_until >= self.content.tokens.due {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();
             }
-            if self.send_times.is_due() {
-                self.send_times.adjust_limit(busy_until, self.cpu_time());
+            if self.outgoing.send_times.is_due() {
+                self.outgoing.send_times.adjust_limit(busy_until, self.cpu_time());
             }
             if self.pacer.is_due(busy_until) {
                 self.pacer.adjust(busy_until, self.cpu_time());
@@ -661,7 +368,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             let outlook = self.outlook(busy_until, next_edge);
             let wait = self.pacer.wait(outlook);
             if wait.want > 1 {
-                self.record.gather_time = self.record.gather_time.max(wait.floor);
+                self.records.worker.gather_time = self.records.worker.gather_time.max(wait.floor);
             }
             let late = self.io.wait(wait);
             now = self.io.now();
@@ -674,16 +381,16 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
         }
         let (end, delay_end, helpers_end) = cpu_end
-            .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.body_queues.cpu()));
+            .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
         // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
         // nothing.
         if self.io.name() != SIMULATED {
-            self.record.cpu_user = end.user - cpu.user;
-            self.record.cpu_system = end.system - cpu.system;
-            self.record.bodies_cpu = helpers_end.bodies.since(helpers.bodies);
-            self.record.signing_cpu = helpers_end.signing.since(helpers.signing);
-            self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
-            self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+            self.records.worker.cpu_user = end.user - cpu.user;
+            self.records.worker.cpu_system = end.system - cpu.system;
+            self.records.worker.bodies_cpu = helpers_end.bodies.since(helpers.bodies);
+            self.records.worker.signing_cpu = helpers_end.signing.since(helpers.signing);
+            self.records.worker.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
+            self.records.worker.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
         }
         let drain = self.snapshot(now, true);
         if !drain.is_empty() {
@@ -707,14 +414,6 @@ impl<B: Backend> Worker<'_, B> {
 /// The stream of random numbers of one worker. Stream 0 is the schedule's.
 pub(crate) fn random_of(seed: u64, worker: Shard) -> Random {
     Random::new(seed, u64::from(worker.index) + 1)
-}
-
-/// The step of a scenario whose iterations are one request that remembers nothing.
-fn single(plan: &Plan, scenario: &Scenario) -> Option<u32> {
-    let step = scenario.program.single()?;
-    let Step { request, handler, make_script, check_script, .. } = &plan.steps[step as usize];
-    let forgets = handler.reads_response_alone() && make_script.is_none() && check_script.is_none();
-    (forgets && !request.uses_variables()).then_some(step)
 }
 
 fn wait_for_one(until: Nanos) -> Wait {

@@ -43,19 +43,17 @@ impl<B: Backend> Worker<'_, B> {
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
-        if !self.observed && request.sent != AT_SEND {
-            self.observed = true;
-            if let Some(demand) = &mut self.demand {
-                demand.heard(self.now);
+        if request.sent != AT_SEND && self.batch.observe() {
+            if let Some(demand) = self.dialing.demand_mut() {
+                demand.heard(self.clock.now);
                 // What met a stall of this thread says nothing of the target.
-                let [begin, end, _] = self.stalled;
-                if request.sent >= end || at < begin {
+                if !self.stalls.met(request.sent, at) {
                     demand.observe(at.since(request.sent));
                 }
             }
-            self.pacer.observe(self.now.since(request.sent), self.stamped, reply.wire_bytes);
+            self.pacer.observe(self.clock.now.since(request.sent), self.batch.stamped, reply.wire_bytes);
         }
-        self.responses += 1;
+        self.batch.responses += 1;
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
         let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);
@@ -83,9 +81,9 @@ impl<B: Backend> Worker<'_, B> {
         if self.plan.redirects > 0 && matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
             // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
             let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
-            self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+            self.records.of(&request).note_received(request.step, reply.wire_bytes);
             self.keep_cookies(&request, (pool, target_address));
-            let location = self.location(&request);
+            let location = self.exchanges.location(&request);
             let redirect = Redirect { slot, pool, target_address, here, status: reply.status, location, at };
             self.on_redirect(redirect, request);
             if usable {
@@ -96,7 +94,7 @@ impl<B: Backend> Worker<'_, B> {
         let outcome = match self.judge(&request, (pool, target_address), reply) {
             Judged::Ended(outcome) => outcome,
             Judged::Pending(pause) => {
-                self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+                self.records.of(&request).note_received(request.step, reply.wire_bytes);
                 self.park(pool, request, at + pause);
                 if usable {
                     self.list(slot);
@@ -104,10 +102,10 @@ impl<B: Backend> Worker<'_, B> {
                 return;
             }
         };
-        self.counts.answered[protocol] += u64::from(request.measured);
+        self.counts.answer(protocol, request.measured);
         let home = self.home_of(&request, pool);
         if outcome.is_bad() {
-            self.blamed = Some(slot);
+            self.failures.blamed = Some(slot);
         }
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);
         let slot_if_usable = usable.then_some(slot);
@@ -121,7 +119,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         if over && matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.now);
+            self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.clock.now);
         }
         // What follows may think first, go to another target, or not be at all.
         if usable {
@@ -131,11 +129,11 @@ impl<B: Backend> Worker<'_, B> {
 
     /// The pool to which the user of a request belongs, which is on `pool`.
     pub(super) fn home_of(&self, request: &InFlight, pool: u32) -> u32 {
-        match self.sessions.get(request.session) {
+        match self.iterations.sessions.get(request.session) {
             Some(session) => session.home,
             // It may have been led away from the target of its step; the plan's pools are in the order of its
             // targets.
-            None if self.plan.users.is_some() => self.users_home,
+            None if self.plan.users.is_some() => self.users.home(),
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
             None => pool,
         }
@@ -155,7 +153,7 @@ impl<B: Backend> Worker<'_, B> {
             Ok(next) => next,
             Err(NoWay { class, reason }) => {
                 self.note_error(class, &reason);
-                self.blamed = Some(slot);
+                self.failures.blamed = Some(slot);
                 let status = if class == ErrorClass::Redirect { status } else { 0 };
                 self.fail(pool, &request, class, status, at);
                 return;
@@ -164,12 +162,12 @@ impl<B: Backend> Worker<'_, B> {
         request.redirects += 1;
         // What is measured and extracted is the last response.
         request.first_byte = Nanos::MAX;
-        self.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
+        self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
         // The server may have gone away, or have lowered its limit, together with this answer.
         if there == pool && here && self.has_room(slot) {
             self.transmit(slot, &mut request, Nanos::MAX);
         } else {
-            self.seat_dynamic_origins(there, &mut request, Nanos::MAX, self.now);
+            self.seat_dynamic_origins(there, &mut request, Nanos::MAX, self.clock.now);
         }
     }
 
@@ -202,7 +200,7 @@ impl<B: Backend> Worker<'_, B> {
             return Err(unfollowed(format!("a redirect to what is no URL: {}", shown())));
         };
         // What it was redirected from may itself be such a request.
-        let detour = match self.captures.detour(request.capture) {
+        let detour = match self.exchanges.captures.detour(request.capture) {
             Some(Detour::Template(template)) => Some(Arc::clone(template)),
             _ => None,
         };

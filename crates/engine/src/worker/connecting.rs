@@ -1,7 +1,7 @@
 //! Connections: from the connect call to the first request, and their end.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_driver::{Backend, Close, ConnId, Endpoint, SocketOptions};
+use plimsoll_driver::{Backend, Close, ConnId, Endpoint};
 use plimsoll_plan::Protocol;
 use plimsoll_wire::cache::ReplyClient;
 use plimsoll_wire::http1::ResponseClient;
@@ -21,7 +21,7 @@ impl<B: Backend> Worker<'_, B> {
     /// # Errors
     /// If not even a socket could be made. That is counted here.
     pub(super) fn open_connection(&mut self, pool: u32, now: Nanos) -> Result<u32, ErrorClass> {
-        if self.open_now >= self.most_open
+        if self.dialing.is_full()
             && let Some(idle) = self.idle_dynamic_origins(pool)
         {
             self.mark_draining(idle);
@@ -38,14 +38,7 @@ impl<B: Backend> Worker<'_, B> {
         now: Nanos,
     ) -> Result<u32, ErrorClass> {
         let pool = &mut self.pools[pool_index as usize];
-        let sources = &self.plan.connections.sources;
-        let source = (!sources.is_empty()).then(|| {
-            self.sources += 1;
-            sources[(self.sources - 1) % sources.len()]
-        });
-        let options = SocketOptions { source, ..SocketOptions::default() };
-        self.ramp.note_opened();
-        self.openings = self.openings.saturating_sub(1);
+        let options = self.dialing.begin(self.plan);
         match self.io.connect(endpoint, &options) {
             Ok(id) => {
                 let slot = id.slot();
@@ -53,10 +46,9 @@ impl<B: Backend> Worker<'_, B> {
                     self.conns.resize_with(slot + 1, Conn::free);
                 }
                 pool.open += 1;
-                self.open_now += 1;
-                self.connecting += 1;
-                let connections = &mut self.recorder.connections;
-                connections.peak_open = connections.peak_open.max(self.open_now);
+                self.dialing.note_connecting();
+                let connections = &mut self.records.measured.connections;
+                connections.peak_open = connections.peak_open.max(self.dialing.open());
                 let conn = &mut self.conns[slot];
                 let requests = std::mem::take(&mut conn.requests);
                 debug_assert!(requests.is_empty(), "the slot was freed with requests");
@@ -66,7 +58,7 @@ impl<B: Backend> Worker<'_, B> {
                     target_address,
                     state: State::Connecting,
                     since: now,
-                    number: self.ramp.opened(),
+                    number: self.dialing.ramp.opened(),
                     ..Conn::free()
                 };
                 conn.fills = pool.unfilled > 0;
@@ -84,7 +76,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn connect_failed(&mut self, class: ErrorClass, reason: &str) {
-        self.recorder.connections.failed[class as usize] += 1;
+        self.records.measured.connections.failed[class as usize] += 1;
         self.note_error(class, reason);
     }
 
@@ -94,7 +86,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut deadline = conn.deadline(self.plan);
         if !conn.requests.is_empty() {
             // One that waits for the flush has no deadline yet, and nothing arms it when it gets one.
-            deadline = deadline.min(self.now + self.shortest_timeout);
+            deadline = deadline.min(self.clock.now + self.steps.shortest_timeout);
         }
         if deadline < conn.armed {
             conn.armed = deadline;
@@ -114,10 +106,10 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(how) = close {
             self.io.close(conn.id, how);
         }
-        self.connecting -= u32::from(conn.state.is_early());
         // It never was open: the next one has its users.
         self.pools[conn.pool as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
         let was_open = conn.state.is_established();
+        self.dialing.note_released(was_open);
         conn.state = State::Free;
         conn.requests = Requests::default();
         conn.client = Client::Undecided;
@@ -127,9 +119,8 @@ impl<B: Backend> Worker<'_, B> {
         pool.open -= 1;
         pool.target_addresses.release(conn.target_address);
         if was_open {
-            pool.target_addresses.miss(conn.target_address, self.now);
+            pool.target_addresses.miss(conn.target_address, self.clock.now);
         }
-        self.open_now -= 1;
     }
 
     /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
@@ -156,11 +147,11 @@ impl<B: Backend> Worker<'_, B> {
             if (established && answered || fails_over) && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
                 let mut again = InFlight { bytes_sent: 0, ..request };
-                self.captures.renew(&mut again.capture);
+                self.exchanges.captures.renew(&mut again.capture);
                 self.assign(pool, None, &mut again, Nanos::MAX, now);
                 continue;
             }
-            self.blamed = Some(slot);
+            self.failures.blamed = Some(slot);
             self.fail(pool, &request, class, 0, now);
             // What we close fails for no other reason.
             if established && in_turn && first != ErrorClass::AbortedByUs {
@@ -172,7 +163,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Notes how many connections were free after what was due has been started, where they grow with need.
     #[inline]
     pub(super) fn note_spare(&mut self) {
-        if self.demand.is_some() {
+        if self.dialing.grows() {
             for pool in &mut self.pools {
                 pool.spare.note(pool.available.len());
             }
@@ -182,7 +173,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Closes some of the connections that have grown with need and were not needed for a while: never below
     /// the planned number, and the longest idle first.
     pub(super) fn close_spare(&mut self, now: Nanos) {
-        let Some(demand) = self.demand else { return };
+        let Some(&demand) = self.dialing.demand() else { return };
         for number in 0..self.pools.len() as u32 {
             let pool = &mut self.pools[number as usize];
             let surplus =
@@ -208,7 +199,7 @@ impl<B: Backend> Worker<'_, B> {
     /// TCP is established.
     pub(super) fn on_connected(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        self.recorder.connections.connect_time.record(at.since(conn.since).0);
+        self.records.measured.connections.connect_time.record(at.since(conn.since).0);
         conn.since = at;
         let target = &self.pools[conn.pool as usize].server;
         let Some(tls) = &target.tls else {
@@ -225,7 +216,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             Err(error) => {
                 self.note_error(ErrorClass::Tls, &error.to_string());
-                self.recorder.connections.failed[ErrorClass::Tls as usize] += 1;
+                self.records.measured.connections.failed[ErrorClass::Tls as usize] += 1;
                 self.break_off(slot, ErrorClass::Tls, Some(Close::Now), at);
             }
         }
@@ -235,14 +226,10 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn on_secured(&mut self, slot: u32, at: Nanos) {
         let conn = &self.conns[slot as usize];
         if let Some(tls) = &conn.tls {
-            self.recorder.connections.tls_time.record(at.since(conn.since).0);
-            self.recorder.connections.tls_resumed += u64::from(tls.session.resumed());
+            self.records.measured.connections.tls_time.record(at.since(conn.since).0);
+            self.records.measured.connections.tls_resumed += u64::from(tls.session.resumed());
             let version = tls.session.version();
-            if let Some(count) = self.tls_versions.get_mut(version) {
-                *count += 1;
-            } else {
-                self.tls_versions.insert(version.to_owned(), 1);
-            }
+            self.records.count_tls(version);
         }
         self.agree(slot, at);
     }
@@ -274,9 +261,9 @@ impl<B: Backend> Worker<'_, B> {
             self.on_open(slot, at);
             return;
         }
-        let mut client = http2::Client::new(&self.http2);
-        self.control_bytes.clear();
-        client.start(&mut self.control_bytes);
+        let mut client = http2::Client::new(&self.dialing.http2);
+        self.buffers.control.clear();
+        client.start(&mut self.buffers.control);
         conn.client = Client::Http2(Box::new(client));
         conn.state = State::Greeting;
         self.write_control(slot);
@@ -289,8 +276,8 @@ impl<B: Backend> Worker<'_, B> {
         conn.state = State::Open;
         conn.heard = at;
         conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| at + lifetime);
-        self.connecting -= 1;
-        self.recorder.connections.opened += 1;
+        self.dialing.note_open();
+        self.records.measured.connections.opened += 1;
         let pool = &mut self.pools[conn.pool as usize];
         pool.connected();
         let found = pool.target_addresses.find(conn.target_address);
@@ -298,13 +285,13 @@ impl<B: Backend> Worker<'_, B> {
         let protocol = conn.client.protocol();
         if let Client::Http2(client) = &conn.client {
             conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
-            let record = &mut self.recorder.connections.http2;
+            let record = &mut self.records.measured.connections.http2;
             record.connections += 1;
             if let Some(limit) = client.server_limit() {
                 record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
             }
         }
-        let peer = &mut self.peers[pool.target];
+        let peer = &mut self.records.peers[pool.target];
         if peer.protocol.is_empty() {
             protocol.clone_into(&mut peer.protocol);
             if let Some(tls) = &conn.tls {
@@ -325,7 +312,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Asks lost servers of pools whether they are there again, by a connection that is used if they are.
     pub(super) fn probe_lost(&mut self, now: Nanos) {
         for pool in 0..self.pools.len() as u32 {
-            if self.pools[pool as usize].target_addresses.next_probe() > now || now >= self.times.end {
+            if self.pools[pool as usize].target_addresses.next_probe() > now || now >= self.clock.end {
                 continue;
             }
             while let Some(target_address) = self.pools[pool as usize].target_addresses.probe(now) {
@@ -357,17 +344,6 @@ impl<B: Backend> Worker<'_, B> {
             conn.pool == pool && conn.target_address == target_address && conn.state == State::Draining
         };
         self.conns.iter().filter(leaves).count() as u32
-    }
-
-    /// Not earlier than when it is sent: a connection that has to be opened for it may fail, and then the
-    /// target does not get it.
-    pub(super) fn count_redirect(&mut self, request: &InFlight) {
-        let accounting = &mut self.counts.accounting;
-        if request.measured {
-            accounting.redirects_followed += 1;
-        } else {
-            accounting.unmeasured += 1;
-        }
     }
 }
 

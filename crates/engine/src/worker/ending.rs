@@ -1,30 +1,23 @@
 //! Ending: the one place where a request's end is recorded, deadlines, and the final accounts.
 
-use std::cmp::Reverse;
-
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
-use plimsoll_metrics::{LogEntry, Recorder, Sample};
+use plimsoll_metrics::{LogEntry, Sample};
 use plimsoll_plan::Load;
 
 use super::proceeding::Fate;
 use super::{Worker, WorkerReport};
 use crate::capture::NO_CAPTURE;
-use crate::connection::{Client, PROTOCOLS, State};
+use crate::connection::{Client, State};
 use crate::control::Stop;
 use crate::request::{AT_SEND, InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
-    /// The recorder that a request belongs to.
-    pub(super) fn recorder_of(&mut self, request: &InFlight) -> &mut Recorder {
-        if request.measured { &mut self.recorder } else { &mut self.warmup }
-    }
-
     /// Records the end of a request; `response` is the status and the bytes of its response, zeros if there
     /// was none. What it means for its iteration says [`conclude`](Self::conclude).
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
         let (status, bytes_received) = response;
-        self.counts.in_flight -= 1;
+        self.counts.end();
         let (mut request, mut at) = (*request, at);
         if request.sent != AT_SEND {
             at = self.resolve_send(&mut request, at, status != 0);
@@ -43,50 +36,34 @@ impl<B: Backend> Worker<'_, B> {
             bytes_sent: request.bytes_sent,
             bytes_received,
         };
-        let unix_offset = self.unix_offset;
-        let entry = || {
-            let unix = Nanos(intended.0.wrapping_add(unix_offset));
-            LogEntry::new(&sample, unix, !request.measured)
-        };
-        if self.log.wants() {
-            self.log.push(entry());
+        let unix = self.clock.unix(intended);
+        let entry = || LogEntry::new(&sample, unix, !request.measured);
+        if self.exchanges.log.wants() {
+            self.exchanges.log.push(entry());
         }
         if outcome.is_bad() {
             self.quote(request, outcome, status, at);
         }
-        if self.log.wants_exchange(outcome.is_bad()) {
+        if self.exchanges.log.wants_exchange(outcome.is_bad()) {
             let entry = entry();
             self.hand_over(request, entry);
         }
-        if self.facts[request.step as usize].writes && self.log.keeps_writes() {
+        if self.steps.facts[request.step as usize].writes && self.exchanges.log.keeps_writes() {
             let entry = entry();
             self.hand_over_write(request, entry);
         }
-        self.captures.end(request.capture);
+        self.exchanges.captures.end(request.capture);
         if !request.measured {
-            self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
-            self.counts.warmup_ok += u64::from(outcome == Outcome::Ok);
-            self.warmup.record(&sample);
+            self.counts.end_unmeasured(request, outcome);
+            self.records.warmup.record(&sample);
             return;
         }
-        self.recorder.record(&sample);
-        let [begin, end, _] = self.stalled;
-        if intended < end && at >= begin {
-            self.recorder.record_in_stall(&sample);
+        self.records.measured.record(&sample);
+        if self.stalls.met(intended, at) {
+            self.records.measured.record_in_stall(&sample);
         }
-        let accounting = &mut self.counts.accounting;
-        match outcome {
-            Outcome::Ok => accounting.ok += 1,
-            Outcome::Failed(ErrorClass::AbortedByUs) => {
-                accounting.aborted += 1;
-                accounting.cut_short += u64::from(request.intent == Intent::CutRequest);
-            }
-            Outcome::Failed(_) => accounting.failed += 1,
-            Outcome::TimedOut => accounting.timed_out += 1,
-        }
-        accounting.undelivered += u64::from(request.sent == AT_SEND);
-        self.counts.completed_in_window += u64::from(sample.is_complete() && at <= self.times.end);
-        self.counts.last_done = self.counts.last_done.max(at);
+        let in_window = sample.is_complete() && at <= self.clock.end;
+        self.counts.end_measured(request, outcome, at, in_window);
     }
 
     /// Settles when a request was sent whose end came `at`, and returns when that was. Only one that was
@@ -102,7 +79,7 @@ impl<B: Backend> Worker<'_, B> {
             request.sent = share.min(at);
             return at;
         }
-        let resolved = self.send_times.resolve(share, request.first_byte, at);
+        let resolved = self.outgoing.send_times.resolve(share, request.first_byte, at);
         request.sent = resolved.at;
         if request.started == share {
             request.started = resolved.at;
@@ -111,8 +88,8 @@ impl<B: Backend> Worker<'_, B> {
         if request.intended == share && matches!(self.plan.load, Load::Closed) {
             request.intended = resolved.at;
         }
-        self.record.send_time_uncertain += u64::from(resolved.uncertain && request.measured);
-        if at > resolved.at { at } else { self.now.max(resolved.at) }
+        self.records.worker.send_time_uncertain += u64::from(resolved.uncertain && request.measured);
+        if at > resolved.at { at } else { self.clock.now.max(resolved.at) }
     }
 
     /// A request that failed; `status` is that of its response, 0 if there was none. Its iteration goes on if
@@ -126,7 +103,7 @@ impl<B: Backend> Worker<'_, B> {
         if fate == Fate::Pending || fate == Fate::Over && !matches!(self.plan.load, Load::Closed) {
             return;
         }
-        let now = self.now;
+        let now = self.clock.now;
         // One that had no connection, be it to where it was redirected to, would be tried again at once.
         let pause = if matches!(class, ErrorClass::Script | ErrorClass::TooManyServers) {
             // It says nothing about the target.
@@ -137,8 +114,8 @@ impl<B: Backend> Worker<'_, B> {
             Nanos::ZERO
         };
         match fate {
-            Fate::GoesOn => self.sleep(request.session, now + pause),
-            _ => self.retries.push(Reverse((now + pause, home))),
+            Fate::GoesOn => self.iterations.sleep(request.session, now + pause),
+            _ => self.users.retry(now + pause, home),
         }
     }
 
@@ -171,14 +148,14 @@ impl<B: Backend> Worker<'_, B> {
         self.do_without_response(request, pool);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
         match self.conclude(request, false) {
-            Fate::GoesOn => self.sleep(request.session, now),
-            Fate::Over if matches!(self.plan.load, Load::Closed) => self.retries.push(Reverse((now, home))),
+            Fate::GoesOn => self.iterations.sleep(request.session, now),
+            Fate::Over if matches!(self.plan.load, Load::Closed) => self.users.retry(now, home),
             Fate::Over | Fate::Pending => {}
         }
     }
 
     fn expire_connection(&mut self, slot: u32, now: Nanos) {
-        self.reason = None;
+        self.failures.forget_reason();
         let conn = &mut self.conns[slot as usize];
         let (id, early, pool) = (conn.id, conn.state.is_early(), conn.pool);
         if early && conn.since + self.plan.connect_timeout <= now {
@@ -213,16 +190,16 @@ impl<B: Backend> Worker<'_, B> {
             && conn.ping <= now
         {
             conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| now + interval);
-            self.control_bytes.clear();
-            client.ping(now.0, &mut self.control_bytes);
+            self.buffers.control.clear();
+            client.ping(now.0, &mut self.buffers.control);
             self.write_control(slot);
         }
         let conn = &mut self.conns[slot as usize];
         if conn.retires <= now {
             conn.retires = Nanos::MAX;
             if let Client::Http2(client) = &mut conn.client {
-                self.control_bytes.clear();
-                client.go_away(&mut self.control_bytes);
+                self.buffers.control.clear();
+                client.go_away(&mut self.buffers.control);
                 self.write_control(slot);
             }
             self.mark_draining(slot);
@@ -231,15 +208,15 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Gives up the requests on a connection whose time is over.
     fn expire_requests(&mut self, slot: u32, pool: u32, now: Nanos) {
-        if !self.unsent.is_empty() {
+        if self.outgoing.has_requests() {
             // What is written leaves in any case.
             self.flush();
         }
-        let mut overdue = std::mem::take(&mut self.overdue);
+        let mut overdue = std::mem::take(&mut self.buffers.overdue);
         overdue.clear();
         let conn = &mut self.conns[slot as usize];
         conn.requests.overdue(self.plan, now, &mut overdue);
-        self.control_bytes.clear();
+        self.buffers.control.clear();
         let (mut in_turn, mut aborts) = (false, false);
         for &ticket in &overdue {
             let conn = &mut self.conns[slot as usize];
@@ -253,8 +230,8 @@ impl<B: Backend> Worker<'_, B> {
             let request = match &mut conn.client {
                 Client::Http2(client) if conn.state.is_established() => {
                     // Its slot is free again; a late response finds nobody.
-                    client.cancel(ticket, &mut self.control_bytes);
-                    self.recorder.connections.http2.cancelled += 1;
+                    client.cancel(ticket, &mut self.buffers.control);
+                    self.records.measured.connections.http2.cancelled += 1;
                     conn.requests.take(ticket)
                 }
                 _ => {
@@ -267,7 +244,7 @@ impl<B: Backend> Worker<'_, B> {
                     })
                 }
             };
-            self.blamed = Some(slot);
+            self.failures.blamed = Some(slot);
             match request {
                 Some(request) if request.intent == Intent::Abandon => {
                     self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);
@@ -276,8 +253,8 @@ impl<B: Backend> Worker<'_, B> {
                 None => {}
             }
         }
-        self.blamed = None;
-        self.overdue = overdue;
+        self.failures.blamed = None;
+        self.buffers.overdue = overdue;
         self.write_control(slot);
         if aborts {
             self.break_off(slot, ErrorClass::AbortedByUs, Some(Close::Now), now);
@@ -301,21 +278,11 @@ impl<B: Backend> Worker<'_, B> {
         self.is_stopped_by_script(now);
         match self.control.requested_stop() {
             Stop::No => {}
-            Stop::Drain if self.times.end > now => self.end_load(now),
+            Stop::Drain if self.clock.end > now => self.clock.end_load(now, self.plan),
             Stop::Drain => {}
             Stop::Now => {
-                self.times.end = self.times.end.min(now);
-                self.times.drained = now;
-                self.ended = true;
+                self.clock.stop(now);
             }
-        }
-    }
-
-    /// Nothing more is begun; what is in flight is waited for.
-    pub(super) fn end_load(&mut self, now: Nanos) {
-        if self.times.end > now {
-            self.times.end = now;
-            self.times.drained = now + self.plan.drain;
         }
     }
 
@@ -323,10 +290,10 @@ impl<B: Backend> Worker<'_, B> {
     /// the run. The load ends then; steps to come are not begun, either.
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
-        let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
-        if stops && self.times.end > now {
-            self.complete = true;
-            self.end_load(now);
+        let stops = self.content.wants_to_stop();
+        if stops && self.clock.end > now {
+            self.iterations.complete();
+            self.clock.end_load(now, self.plan);
         }
         stops
     }
@@ -337,8 +304,8 @@ impl<B: Backend> Worker<'_, B> {
         for pool in &mut self.pools {
             pool.change(&profile);
         }
-        let peak = profile.peak_from(now.since(self.times.start));
-        if let Some(demand) = &mut self.demand {
+        let peak = profile.peak_from(now.since(self.clock.start));
+        if let Some(demand) = self.dialing.demand_mut() {
             demand.change_rate(self.plan, peak / f64::from(self.shard.of));
         }
         self.pacer.change_rate(peak / f64::from(self.shard.of));
@@ -347,12 +314,15 @@ impl<B: Backend> Worker<'_, B> {
     /// Logs a request that may have changed something, was sent and has not ended: it is reported with the
     /// other writes.
     fn hand_over_unfinished(&mut self, request: &InFlight, now: Nanos) {
-        if !self.facts[request.step as usize].writes || !self.log.keeps_writes() || request.sent == AT_SEND {
+        if !self.steps.facts[request.step as usize].writes
+            || !self.exchanges.log.keeps_writes()
+            || request.sent == AT_SEND
+        {
             return;
         }
         let intended = if request.intended == AT_SEND { request.sent } else { request.intended };
         let entry = LogEntry {
-            unix: Nanos(intended.0.wrapping_add(self.unix_offset)),
+            unix: self.clock.unix(intended),
             step: request.step,
             status: 0,
             outcome: Outcome::TimedOut,
@@ -377,60 +347,60 @@ impl<B: Backend> Worker<'_, B> {
         for pool in &self.pools {
             unfinished.extend(pool.waiting.iter().map(|(_, request)| request));
         }
-        unfinished.extend(self.parked.requests());
+        unfinished.extend(self.polls.requests());
         for request in unfinished {
             self.hand_over_unfinished(&request, now);
+            self.counts.leave_unfinished(&request);
             if !request.measured {
-                self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
                 continue;
             }
-            self.counts.accounting.in_flight_at_stop += 1;
-            self.counts.accounting.undelivered += u64::from(request.sent == AT_SEND);
             let started = if request.started == AT_SEND { now } else { request.started };
             let intended = if request.intended == AT_SEND { started } else { request.intended };
-            self.recorder.record_unfinished(request.step, started.since(intended));
+            self.records.measured.record_unfinished(request.step, started.since(intended));
         }
-        for pool in self.pools.iter().filter(|_| !self.complete) {
-            let passed = pool.give_up_before(self.times.end.since(self.times.start), &self.exhausted);
+        for pool in self.pools.iter().filter(|_| !self.iterations.is_complete()) {
+            let passed =
+                pool.give_up_before(self.clock.end.since(self.clock.start), self.iterations.exhausted());
             self.counts.never_start(passed.measured, passed.without_data);
         }
-        self.note_blocked(false, false, self.times.end.min(now));
-        let window = self.times.end.since(self.times.measure);
-        self.record.wall = window;
+        self.note_blocked(false, false, self.clock.end.min(now));
+        let window = self.clock.end.since(self.clock.measure);
+        self.records.worker.wall = window;
         let pacing_budget = self.pacer.budget();
-        let mut connections = std::mem::take(&mut self.recorder.connections);
+        let mut connections = std::mem::take(&mut self.records.measured.connections);
         self.state_limits(&mut connections);
-        self.log.flush();
-        let mut steps = self.recorder.finish();
-        for (step, examples) in steps.iter_mut().zip(self.examples) {
-            step.error_examples = examples.all;
+        self.exchanges.log.flush();
+        let mut steps = self.records.measured.finish();
+        let (examples, error_examples) = self.failures.finish();
+        for (step, examples) in steps.iter_mut().zip(examples) {
+            step.error_examples = examples;
         }
-        let mut iterations = self.counts.iterations;
+        let mut iterations = self.counts.iterations();
         let ended = iterations.completed + iterations.failed;
         iterations.unfinished = iterations.started.saturating_sub(ended);
-        if let Some(scripts) = self.scripts.take() {
+        if let Some(scripts) = self.content.scripts.take() {
             self.control.leave(scripts.finish());
         }
-        let bodies = self.body_queues.count();
-        (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
-        (self.record.bodies_unsigned, self.record.bodies_expired) = (bodies.unsigned, bodies.expired);
-        let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
+        let bodies = self.content.bodies.count();
+        (self.records.worker.bodies, self.records.worker.bodies_late) = (bodies.taken, bodies.late);
+        (self.records.worker.bodies_unsigned, self.records.worker.bodies_expired) =
+            (bodies.unsigned, bodies.expired);
         WorkerReport {
             shard: self.shard,
             steps,
             connections,
-            accounting: self.counts.accounting,
-            worker: self.record,
-            peers: self.peers,
-            tls_versions: self.tls_versions,
-            protocols: protocols.filter(|(_, responses)| *responses > 0).collect(),
+            accounting: self.counts.accounting(),
+            worker: self.records.worker,
+            peers: self.records.peers,
+            tls_versions: self.records.tls_versions,
+            protocols: self.counts.protocols(),
             iterations,
-            error_examples: self.error_examples,
-            completed_in_window: self.counts.completed_in_window,
+            error_examples,
+            completed_in_window: self.counts.completed_in_window(),
             window,
-            drain: now.since(self.times.end),
+            drain: now.since(self.clock.end),
             pacing_budget,
-            log: self.log.record(),
+            log: self.exchanges.log.record(),
         }
     }
 }

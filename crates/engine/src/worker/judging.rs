@@ -30,11 +30,11 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         if request.capture == NO_CAPTURE {
-            request.capture = self.captures.begin();
+            request.capture = self.exchanges.captures.begin();
         }
         let Client::Http2(client) = &conn.client else { return };
-        let captured = self.captures.get_mut(request.capture);
-        let needs = &self.needs[request.step as usize];
+        let captured = self.exchanges.captures.get_mut(request.capture);
+        let needs = &self.steps.needs[request.step as usize];
         for (name, value) in client.captured(&fields) {
             captured.keep(&needs.fields, name, value);
         }
@@ -43,20 +43,20 @@ impl<B: Backend> Worker<'_, B> {
     /// HTTP/2: the whole response came; keeps its body if that is needed, or says what is wrong.
     #[inline]
     pub(super) fn keep_body(&mut self, slot: u32, ticket: u32, status: u16) {
-        if !self.keeps_bodies && status < QUOTED_FROM {
+        if !self.steps.keeps_bodies && status < QUOTED_FROM {
             return;
         }
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let body = client.body(ticket);
-        if !self.needs[request.step as usize].body && body.is_empty() {
+        if !self.steps.needs[request.step as usize].body && body.is_empty() {
             return;
         }
         if request.capture == NO_CAPTURE {
-            request.capture = self.captures.begin();
+            request.capture = self.exchanges.captures.begin();
         }
-        self.captures.get_mut(request.capture).body.extend_from_slice(body);
+        self.exchanges.captures.get_mut(request.capture).body.extend_from_slice(body);
     }
 
     /// HTTP/1.1: keeps the head of a response that ended with its connection.
@@ -64,11 +64,11 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let Client::InTurn(InTurn::Http1(client)) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
-        let needs = &self.needs[request.step as usize];
+        let needs = &self.steps.needs[request.step as usize];
         if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.is_given_up() {
-            request.capture = self.captures.begin();
+            request.capture = self.exchanges.captures.begin();
         }
-        let captured = self.captures.get_mut(request.capture);
+        let captured = self.exchanges.captures.get_mut(request.capture);
         client.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
     }
 
@@ -78,13 +78,13 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.recall_sent(request);
-        let Some(session) = self.sessions.get_mut(request.session) else { return };
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else { return };
         let pool = &self.pools[pool as usize];
         let host = &pool.name_of(target_address).host;
         let secure = pool.https;
-        let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
+        let unix_s = self.clock.unix_s();
         let Session { cookies, sent, .. } = &mut session.state;
-        for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
+        for cookie in self.exchanges.captures.get_mut(request.capture).fields.all("set-cookie") {
             cookies.store(cookie, host, &sent.path, secure, unix_s);
         }
     }
@@ -95,15 +95,13 @@ impl<B: Backend> Worker<'_, B> {
         let needs = &self.plan.steps[request.step as usize].needs;
         if (needs.path || needs.request)
             && request.capture != NO_CAPTURE
-            && let Some(session) = self.sessions.get_mut(request.session)
+            && let Some(session) = self.iterations.sessions.get_mut(request.session)
         {
-            std::mem::swap(&mut session.state.sent, &mut self.captures.get_mut(request.capture).sent);
+            std::mem::swap(
+                &mut session.state.sent,
+                &mut self.exchanges.captures.get_mut(request.capture).sent,
+            );
         }
-    }
-
-    /// The location that the response to a request named.
-    pub(super) fn location(&mut self, request: &InFlight) -> Option<Vec<u8>> {
-        self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
     /// Judges this whole response, from this pool and site, by what the step of its request expects. Takes
@@ -114,11 +112,12 @@ impl<B: Backend> Worker<'_, B> {
             return Judged::Ended(Outcome::Ok);
         }
         let status = reply.status;
-        if self.facts[request.step as usize].status_alone {
-            match self.handlers[request.step as usize].accepts(status) {
+        if self.steps.facts[request.step as usize].status_alone {
+            match self.steps.handlers[request.step as usize].accepts(status) {
                 Ok(()) => return Judged::Ended(Outcome::Ok),
                 // The reason in words is wanted, too.
-                Err(failure) if self.keeps || self.lacks_example(request, failure.class) => {}
+                Err(failure)
+                    if self.exchanges.keeps || self.failures.lacks_example(request, failure.class) => {}
                 Err(failure) => return Judged::Ended(Outcome::Failed(failure.class)),
             }
         }
@@ -132,40 +131,40 @@ impl<B: Backend> Worker<'_, B> {
         (pool, target_address): (u32, u32),
         status: u16,
     ) -> Judged {
-        self.reason = None;
+        self.failures.forget_reason();
         self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
-        let captured = self.captures.get_mut(request.capture);
+        let captured = self.exchanges.captures.get_mut(request.capture);
         let pool = &self.pools[pool as usize];
-        let session = self.sessions.get(request.session);
+        let session = self.iterations.sessions.get(request.session);
         let received = Received {
             id: session.and_then(|session| session.state.follow_up.as_ref()).map(|follow_up| follow_up.id),
             host: &pool.name_of(target_address).host,
             authority: &pool.name_of(target_address).authority,
             secure: pool.https,
-            unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
+            unix_s: self.clock.unix_s(),
             ..Received::new(status, &captured.fields, &captured.body)
         };
-        let handler = &self.handlers[request.step as usize];
-        let lacks = |class| request.measured && self.examples[request.step as usize].lacks(class);
+        let handler = &self.steps.handlers[request.step as usize];
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
-        let session = match self.sessions.get_mut(request.session) {
+        let session = match self.iterations.sessions.get_mut(request.session) {
             Some(session) => &mut session.state,
-            None => &mut self.no_session,
+            None => &mut self.exchanges.no_session,
         };
         let accepted = handler.apply(&received, session);
         if let (Ok(Verdict::Pending), Some(poll)) = (accepted, handler.poll()) {
-            return Judged::Pending(poll.pause(self.now.since(request.sent)));
+            return Judged::Pending(poll.pause(self.clock.now.since(request.sent)));
         }
         // What a failed request was to take, its iteration needs to go on.
         let lacks_values = accepted.is_err() && step.goes_on && !handler.salvage(&received, session);
-        let accepted = accepted.and_then(|_| handler.collect(&received, &mut self.feeds, &mut self.random));
+        let accepted = accepted
+            .and_then(|_| handler.collect(&received, &mut self.content.feeds, &mut self.content.random));
         if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
         } else if let Some(script) = step.check_script
-            && let Some(scripts) = &mut self.scripts
+            && let Some(scripts) = &mut self.content.scripts
         {
             // Its word stands for the step's own checks.
             match scripts.validate_response(script, &received) {
@@ -176,13 +175,13 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Err(error) => {
                     outcome = Outcome::Failed(ErrorClass::Script);
-                    self.record.script_errors += 1;
+                    self.records.worker.script_errors += 1;
                     fault = Some(error);
                 }
             }
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
-            if self.keeps || lacks(failure.class) {
+            if self.exchanges.keeps || self.failures.lacks_example(request, failure.class) {
                 reason = Some(handler.describe(failure, &received));
             }
         }
@@ -190,14 +189,14 @@ impl<B: Backend> Worker<'_, B> {
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
             // Those who read it know the step.
-            self.reason = Some((class, reason));
+            self.failures.set_reason(class, reason);
         }
         if lacks_values {
-            self.stop_session(request.session);
+            self.iterations.stop(request.session);
         }
         if plan.scripts.is_some() {
             let is_quoted = match outcome {
-                Outcome::Failed(class) => self.lacks_example(request, class),
+                Outcome::Failed(class) => self.failures.lacks_example(request, class),
                 _ => false,
             };
             self.remember(request, status, is_quoted);
@@ -208,7 +207,9 @@ impl<B: Backend> Worker<'_, B> {
     /// There is no response to a request that has failed: takes what belongs to the request itself into its
     /// session, if that may go on. Its capture is still there.
     pub(super) fn do_without_response(&mut self, request: &InFlight, pool: u32) {
-        if !self.plan.steps[request.step as usize].goes_on || self.sessions.get(request.session).is_none() {
+        if !self.plan.steps[request.step as usize].goes_on
+            || self.iterations.sessions.get(request.session).is_none()
+        {
             return;
         }
         self.recall_sent(request);
@@ -216,10 +217,10 @@ impl<B: Backend> Worker<'_, B> {
         let received = Received {
             authority: pool.authority(),
             secure: pool.https,
-            ..Received::new(0, &self.no_fields, &[])
+            ..Received::new(0, &self.exchanges.no_fields, &[])
         };
-        let handler = &self.handlers[request.step as usize];
-        let Some(session) = self.sessions.get_mut(request.session) else { return };
+        let handler = &self.steps.handlers[request.step as usize];
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else { return };
         session.state.last_status = 0;
         session.state.last_fields.clear();
         session.state.last_body.clear();
@@ -231,23 +232,15 @@ impl<B: Backend> Worker<'_, B> {
         session.stops |= !is_whole;
     }
 
-    /// Nothing comes after the requests of a session that are under way.
-    #[cold]
-    fn stop_session(&mut self, number: u32) {
-        if let Some(session) = self.sessions.get_mut(number) {
-            session.stops = true;
-        }
-    }
-
     /// The response becomes the last one of its session: a script may make the next request of it. It stays
     /// in its capture, too, if it is about to be quoted.
     fn remember(&mut self, request: &InFlight, status: u16, is_quoted: bool) {
-        if let Some(session) = self.sessions.get_mut(request.session)
+        if let Some(session) = self.iterations.sessions.get_mut(request.session)
             && request.capture != NO_CAPTURE
         {
-            let captured = self.captures.get_mut(request.capture);
+            let captured = self.exchanges.captures.get_mut(request.capture);
             session.state.last_status = status;
-            if self.keeps || is_quoted {
+            if self.exchanges.keeps || is_quoted {
                 // It may have failed, and is to be shown then.
                 session.state.last_fields.clone_from(&captured.fields);
                 session.state.last_body.clone_from(&captured.body);
@@ -260,7 +253,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Returns the time that a script wants its user to wait.
     pub(super) fn script_pause(&mut self, script: u32) -> Result<Nanos, String> {
-        let Some(scripts) = &mut self.scripts else { return Ok(Nanos::ZERO) };
+        let Some(scripts) = &mut self.content.scripts else { return Ok(Nanos::ZERO) };
         scripts.delay(script).map_err(|error| self.script_failed(error))
     }
 
@@ -269,23 +262,17 @@ impl<B: Backend> Worker<'_, B> {
     #[cold]
     pub(super) fn script_failed(&mut self, error: ScriptError) -> String {
         // It may have taken long, and a pass in which nothing is sent would not notice.
-        self.now = self.now.max(self.io.now());
+        self.clock.advance(self.io.now());
         self.control.note_script_error(&error.message);
-        let ok = self.counts.accounting.ok + self.counts.warmup_ok;
-        self.counts.script_failures = match self.counts.ok_at_failure == ok {
-            true => self.counts.script_failures + 1,
-            false => 1,
-        };
-        self.counts.ok_at_failure = ok;
-        if self.counts.script_failures == SCRIPT_FAILURES {
+        if self.counts.script_failure() == SCRIPT_FAILURES {
             self.control.stop(Stop::Drain);
             // What is due by now would fail as well.
-            self.complete = true;
-            self.end_load(self.now);
+            self.iterations.complete();
+            self.clock.end_load(self.clock.now, self.plan);
         }
         if error.ends_run {
             self.control.stop(Stop::Now);
-            self.end_load(self.now);
+            self.clock.end_load(self.clock.now, self.plan);
         }
         error.message
     }

@@ -9,7 +9,7 @@ use plimsoll_driver::{Backend, Close, ConnId};
 use plimsoll_plan::{ClientFaults, Parts, Plan};
 
 use super::Worker;
-use super::sending::Facts;
+use super::step_table::Facts;
 use crate::connection::{Client, State};
 use crate::request::{InFlight, Intent};
 
@@ -102,7 +102,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         for (id, ticket) in std::mem::take(&mut faults.pending) {
             if self.lives(id) {
-                self.abort(id.slot() as u32, ticket, self.now);
+                self.abort(id.slot() as u32, ticket, self.clock.now);
             }
         }
         self.flush();
@@ -138,9 +138,9 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let Some(request) = conn.requests.take(ticket) else { return };
-        self.control_bytes.clear();
-        client.cancel(ticket, &mut self.control_bytes);
-        self.recorder.connections.http2.cancelled += 1;
+        self.buffers.control.clear();
+        client.cancel(ticket, &mut self.buffers.control);
+        self.records.measured.connections.http2.cancelled += 1;
         self.write_control(slot);
         self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);
         self.finish_request(slot);

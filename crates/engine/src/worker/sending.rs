@@ -1,75 +1,19 @@
 //! Sending: requests are written into the outbox of their connection, and all outboxes are flushed together.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, ConnId};
-use plimsoll_plan::{Plan, Protocol, Step};
+use plimsoll_driver::Backend;
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
-use super::{FLUSH_BYTES, FLUSH_REQUESTS, Worker};
+use super::Worker;
+use super::step_table::Facts;
 use crate::capture::{Detour, NO_CAPTURE};
-use crate::connection::{Client, InTurn, State};
+use crate::connection::{Client, InTurn};
 use crate::request::{AT_SEND, InFlight, Intent, Requests};
 use crate::supply;
 
 /// Bytes of the head of an HTTP/2 frame.
 const FRAME_HEAD: usize = 9;
-
-/// A request that is written and not yet handed to the kernel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unsent {
-    conn: ConnId,
-    ticket: u32,
-    /// Place of its connection among those written to since the last flush.
-    place: u32,
-    /// When the response arrived that made its user ready; never, if that is unknown.
-    ready: Nanos,
-}
-
-/// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Facts {
-    /// Cookies are sent.
-    pub(super) cookies: bool,
-    /// The authority is that of the connection's server.
-    authority: bool,
-    /// The request is wanted later.
-    request: bool,
-    /// Its responses are judged by their status, and by nothing else.
-    pub(super) status_alone: bool,
-    /// Its responses are judged by their status and body, and nothing of them is taken.
-    pub(super) body_alone: bool,
-    /// Each of its requests is written with the same bytes: what failed of them can be written once more.
-    pub(super) repeated: bool,
-    /// It may change something at the target.
-    pub(super) writes: bool,
-}
-
-impl Facts {
-    /// Returns the properties of a step of the plan.
-    pub(super) fn of(plan: &Plan, step: &Step) -> Self {
-        let scripted = step.check_script.is_some() || plan.scripts.is_some();
-        Self {
-            status_alone: step.handler.is_plain() && !scripted,
-            body_alone: step.handler.reads_response_alone()
-                && !step.handler.collects()
-                && step.needs.fields == FieldNeeds::Nothing
-                && !scripted,
-            cookies: step.request.uses_cookies(),
-            authority: step.request.uses_authority(),
-            request: step.needs.path || step.needs.request,
-            // Nobody knows what a script makes of a request.
-            writes: !step.request.is_safe() || step.make_script.is_some(),
-            repeated: step.request.is_static()
-                && step.make_script.is_none()
-                && plan.targets[step.target].protocol != Protocol::Negotiated,
-        }
-    }
-
-    const fn is_plain(self) -> bool {
-        !self.cookies && !self.authority && !self.request
-    }
-}
 
 /// Opens a stream, for a HEAD request or another, whole or cut behind its head: its ticket, and the bytes of
 /// the request on the wire.
@@ -108,13 +52,13 @@ impl<B: Backend> Worker<'_, B> {
             return self.transmit_detour(slot, request, ready);
         }
         if request.sent != AT_SEND {
-            self.count_poll(request);
+            self.counts.poll(request);
         }
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         match step.make_script {
             None => {
-                let facts = self.facts[request.step as usize];
+                let facts = self.steps.facts[request.step as usize];
                 if self.misbehaviour.is_some() {
                     return self.transmit_badly(slot, request, facts, ready);
                 }
@@ -128,15 +72,15 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn transmit_detour(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         if request.redirects > 0 {
-            self.count_redirect(request);
+            self.counts.redirect(request);
         }
-        let facts = Facts { authority: true, repeated: false, ..self.facts[request.step as usize] };
-        match self.captures.detour(request.capture).cloned() {
+        let facts = Facts { authority: true, repeated: false, ..self.steps.facts[request.step as usize] };
+        match self.exchanges.captures.detour(request.capture).cloned() {
             Some(Detour::Template(template)) => {
                 let _ = self.transmit_as(slot, request, &template, facts, ready);
             }
             Some(Detour::Made(made)) => {
-                self.dynamic.clone_from(&made);
+                self.draft.dynamic.clone_from(&made);
                 self.transmit_made(slot, request, ready);
             }
             None => debug_assert!(false, "nothing was kept of what was not sent"),
@@ -155,21 +99,27 @@ impl<B: Backend> Worker<'_, B> {
         let place = self.mark_written(slot);
         let logic = self.ready(slot, request, template, facts);
         let conn = &mut self.conns[slot as usize];
-        let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
+        let unix_ns = if template.needs_clock() { self.clock.unix_ns() } else { 0 };
         let pool = &self.pools[conn.pool as usize];
         let body = template.supply().map(|supplied| {
-            let unix_ns = self.now.0.wrapping_add(self.unix_offset);
-            supply::body_of(supplied, &mut self.body_queues, &mut self.sessions, request.session, unix_ns)
+            let unix_ns = self.clock.unix_ns();
+            supply::body_of(
+                supplied,
+                &mut self.content.bodies,
+                &mut self.iterations.sessions,
+                request.session,
+                unix_ns,
+            )
         });
         let context = Context {
             index: request.index,
             worker: self.shard.index,
             unix_ns,
-            variables: self.sessions.variables(request.session),
-            cookies: &self.cookies,
+            variables: self.iterations.sessions.variables(request.session),
+            cookies: &self.draft.cookies,
             authority: if logic { &pool.name_of(conn.target_address).authority } else { &[] },
             body: body.as_ref(),
-            tokens: Some(&self.tokens.all),
+            tokens: Some(&self.content.tokens.all),
         };
         request.head_request = template.head_request();
         let id = conn.id;
@@ -178,20 +128,24 @@ impl<B: Backend> Worker<'_, B> {
             Some(tls) => &mut tls.plain,
         };
         let before = out.len();
-        let keeps = self.keeps && !facts.repeated;
+        let keeps = self.exchanges.keeps && !facts.repeated;
         let keeps_text = keeps && matches!(conn.client, Client::InTurn(InTurn::Http1(_)));
         if keeps && !keeps_text {
             // What the rendering below is going to draw, too.
-            template.render_request(&context, &mut self.random.clone(), &mut self.kept);
-            self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.kept);
+            template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.logged);
+            self.exchanges.captures.keep_lines(
+                &mut request.capture,
+                pool.server.scheme(),
+                &self.draft.logged,
+            );
         }
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
-            let body = template.render_body(&context, &self.random, &mut self.scratch);
-            let needs = &self.needs[request.step as usize];
-            let book = pool.server.book.as_ref().unwrap_or(&self.no_book);
-            let random = &mut self.random;
+            let body = template.render_body(&context, &self.content.random, &mut self.draft.scratch);
+            let needs = &self.steps.needs[request.step as usize];
+            let book = pool.server.book.as_ref().unwrap_or(&self.draft.no_book);
+            let random = &mut self.content.random;
             let body_bytes = body.len();
             let kind = (template.head_request(), request.intent == Intent::CutRequest);
             (ticket, length) = submit(client, kind, needs, body, out, |indexing, out| {
@@ -200,10 +154,10 @@ impl<B: Backend> Worker<'_, B> {
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
         } else {
-            template.render(&context, &mut self.random, &mut self.scratch, out);
+            template.render(&context, &mut self.content.random, &mut self.draft.scratch, out);
             if keeps_text {
                 let more = template.separate_body(&context).map_or(&[][..], |body| &body[..]);
-                self.captures.keep_bytes(&mut request.capture, &out[before..], more);
+                self.exchanges.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }
             let mut bytes = out.len() - before;
             if request.intent == Intent::CutRequest {
@@ -252,36 +206,36 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &self.conns[slot as usize];
         let pool = &self.pools[conn.pool as usize];
         let name = pool.name_of(conn.target_address);
-        let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+        let unix_ns = self.clock.unix_ns();
         let needs = &self.plan.steps[request.step as usize].needs;
         let context = Context {
             index: request.index,
             worker: self.shard.index,
             unix_ns,
-            variables: self.sessions.variables(request.session),
+            variables: self.iterations.sessions.variables(request.session),
             cookies: &[],
             authority: &name.authority,
             body: None,
-            tokens: Some(&self.tokens.all),
+            tokens: Some(&self.content.tokens.all),
         };
         // What the rendering of the request is going to draw, too.
-        self.sent.path.clear();
-        template.render_path(&context, &mut self.random.clone(), &mut self.sent.path);
-        self.cookies.clear();
+        self.draft.sent.path.clear();
+        template.render_path(&context, &mut self.content.random.clone(), &mut self.draft.sent.path);
+        self.draft.cookies.clear();
         if facts.cookies
-            && let Some(session) = self.sessions.get(request.session)
+            && let Some(session) = self.iterations.sessions.get(request.session)
         {
             let secure = pool.https;
             let unix_s = unix_ns / 1_000_000_000;
-            let path = &self.sent.path;
-            session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.cookies);
+            let path = &self.draft.sent.path;
+            session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.draft.cookies);
         }
         if needs.request {
-            let context = Context { cookies: &self.cookies, ..context };
-            template.render_request(&context, &mut self.random.clone(), &mut self.sent);
+            let context = Context { cookies: &self.draft.cookies, ..context };
+            template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.sent);
         }
         if facts.request {
-            self.captures.keep_sent(&mut request.capture, &mut self.sent);
+            self.exchanges.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
         }
     }
 
@@ -298,15 +252,11 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         if conn.requests.len() == 1 {
             // Until now nothing was owed on it: its silence begins here.
-            conn.heard = conn.heard.max(self.now);
+            conn.heard = conn.heard.max(self.clock.now);
         }
         conn.served += 1;
-        self.unsent_bytes += length;
-        self.unsent.push(Unsent { conn: conn.id, ticket, place, ready });
-        if self.written.len() >= self.send_times.limit().min(self.pacer.flush_limit())
-            || self.unsent.len() >= FLUSH_REQUESTS
-            || self.unsent_bytes >= FLUSH_BYTES
-        {
+        self.outgoing.push(conn.id, ticket, place, length, ready);
+        if self.outgoing.is_full(self.pacer.flush_limit()) {
             self.flush();
         }
     }
@@ -326,70 +276,21 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Writes what its protocol wants to say by itself, which is in `control_bytes`.
     pub(super) fn write_control(&mut self, slot: u32) {
-        let bytes = std::mem::take(&mut self.control_bytes);
+        let bytes = std::mem::take(&mut self.buffers.control);
         self.write(slot, &bytes);
-        self.control_bytes = bytes;
+        self.buffers.control = bytes;
     }
 
     /// Notes that the connection is written to: its place among those of the next flush.
     #[inline]
     pub(super) fn mark_written(&mut self, slot: u32) -> u32 {
-        let conn = &mut self.conns[slot as usize];
-        if conn.mark.0 != self.flush_number {
-            conn.mark = (self.flush_number, self.written.len() as u32);
-            self.written.push(slot);
-        }
-        conn.mark.1
+        self.outgoing.mark(slot, &mut self.conns[slot as usize])
     }
 
     /// Hands everything written to the kernel, and notes when.
-    ///
-    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
-    /// its share: see [`Flush`](plimsoll_driver::Flush). How far the share may be wrong is known when the
-    /// response is there: see [`SendTimes`](crate::send_times::SendTimes).
     pub(super) fn flush(&mut self) {
-        let sends = self.written.len() as u64;
-        for slot in self.written.drain(..) {
-            let conn = &mut self.conns[slot as usize];
-            if let Some(tls) = &mut conn.tls
-                && !tls.plain.is_empty()
-                && conn.state != State::Free
-            {
-                tls.session.send(&tls.plain, self.io.outbox(conn.id));
-                tls.plain.clear();
-            }
-        }
-        self.flush_number += 1;
-        self.unsent_bytes = 0;
-        let flush = self.io.flush();
-        self.now = self.now.max(flush.last);
-        self.send_times.note(&flush, sends, || self.io.preemptions());
-        // One division for all: spans are far below the 2^53 ns that this is exact for.
-        let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;
-        for Unsent { conn: id, ticket, place, ready } in self.unsent.drain(..) {
-            let at = flush.first + Nanos((share * f64::from(place)) as u64);
-            let conn = &mut self.conns[id.slot()];
-            if conn.id != id {
-                // It is gone, and its slot has a new one.
-                continue;
-            }
-            let Some(request) = conn.requests.get_mut(ticket) else { continue };
-            if request.sent != AT_SEND {
-                continue;
-            }
-            request.sent = at;
-            // Without a connection to open, taking up and sending are one: the start lag holds both.
-            if request.started == AT_SEND {
-                request.started = at;
-            }
-            if request.intended == AT_SEND {
-                request.intended = at;
-                if request.measured && ready != Nanos::MAX {
-                    self.record.turnaround += at.since(ready);
-                    self.record.turnarounds += 1;
-                }
-            }
-        }
+        let last = self.outgoing.flush(&mut self.io, &mut self.conns, &mut self.records.worker);
+        self.clock.advance(last);
     }
 
     /// Writes the requests that waited for the connection to be established.
@@ -409,7 +310,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.transmit(slot, &mut request, Nanos::MAX);
             } else {
                 // The server allows fewer than was expected.
-                self.wait_for_room(pool, &mut request, self.now);
+                self.wait_for_room(pool, &mut request, self.clock.now);
             }
         }
     }

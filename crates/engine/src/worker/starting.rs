@@ -1,8 +1,5 @@
 //! Starting: who begins an iteration, on which connection, and how its request is written.
 
-use std::cmp::Reverse;
-use std::collections::VecDeque;
-
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
@@ -11,11 +8,7 @@ use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
 use crate::request::{AT_SEND, InFlight, new_request};
-use crate::target_pool::{Passed, TargetPool};
-
-/// Connections that are opened in one pass for arrivals that find none, at some ten microseconds each: then
-/// what has arrived meanwhile gets its turn, and may have made others free.
-const OPENINGS_PER_PASS: u32 = 64;
+use crate::target_pool::TargetPool;
 
 /// An iteration that is to be begun.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +40,10 @@ impl<B: Backend> Worker<'_, B> {
                 }
             }
             for _ in 0..missing {
-                if self.ramp.is_paced() {
+                if self.dialing.ramp.is_paced() {
                     // One user opens the connection; those that share it come when it is open.
-                    let at = self.times.start + self.ramp.at(self.openers.len() as u64);
-                    self.openers.push_back((at, pool));
+                    let at = self.clock.start + self.dialing.ramp.at(self.users.openers());
+                    self.users.open_at(at, pool);
                     continue;
                 }
                 for _ in 0..depth {
@@ -62,11 +55,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model with a ramp: opens the connections whose time has come, each with its first user.
     pub(super) fn start_openers(&mut self, now: Nanos) {
-        while let Some(&(at, pool)) = self.openers.front()
-            && at <= now
-        {
-            self.openers.pop_front();
-            if now >= self.times.end {
+        while let Some(pool) = self.users.pop_opener(now) {
+            if now >= self.clock.end {
                 continue;
             }
             self.pools[pool as usize].unfilled += 1;
@@ -77,7 +67,7 @@ impl<B: Backend> Worker<'_, B> {
                 // It was counted. The user tries again as any other does.
                 Err(_) => {
                     let pause = self.pools[pool as usize].backoff(now);
-                    self.retries.push(Reverse((now + pause, pool)));
+                    self.users.retry(now + pause, pool);
                 }
             }
         }
@@ -91,7 +81,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let (pool, users) = (conn.pool, conn.depth(self.plan.connections.depth));
         for _ in 1..users {
-            self.next_iteration(pool, Some(slot), Nanos::MAX, self.now);
+            self.next_iteration(pool, Some(slot), Nanos::MAX, self.clock.now);
         }
     }
 
@@ -100,36 +90,34 @@ impl<B: Backend> Worker<'_, B> {
     /// unknown. Whether it was begun.
     pub(super) fn next_iteration(&mut self, pool: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
-            let over = now.max(self.now) >= self.times.end;
-            if over || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+            let over = now.max(self.clock.now) >= self.clock.end;
+            if over || self.counts.remaining() == Some(0) || self.is_stopped_by_script(now) {
                 return false;
             }
             if self.is_long_over(now) {
-                self.retries.push(Reverse((self.now, pool)));
+                self.users.retry(self.clock.now, pool);
                 return false;
             }
-            if self.user_goes(pool) {
+            if self.pools[pool as usize].dismiss_user() {
                 return false;
             }
             if self.control.is_paused() {
-                self.retries.push(Reverse((now + LONGEST_WAIT, pool)));
+                self.users.retry(now + LONGEST_WAIT, pool);
                 return false;
             }
-            let at = now.since(self.times.start);
-            let Some(scenario) = self.pools[pool as usize].next_scenario(&self.exhausted, at) else {
+            let at = now.since(self.clock.start);
+            let Some(scenario) = self.pools[pool as usize].next_scenario(self.iterations.exhausted(), at)
+            else {
                 if let Some(joins) = self.pools[pool as usize].next_joining(at) {
-                    self.retries.push(Reverse((self.times.start + joins, pool)));
+                    self.users.retry(self.clock.start + joins, pool);
                 }
                 return false;
             };
-            let measured = now >= self.times.measure;
-            let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
+            let measured = now >= self.clock.measure;
+            let index = self.counts.next_index(self.shard);
             let begin = Begin { scenario, pool, index, intended: AT_SEND, ready, measured };
             if self.begin(begin, slot, now) {
-                self.counts.begun += 1;
-                if measured && let Some(remaining) = &mut self.counts.remaining {
-                    *remaining -= 1;
-                }
+                self.counts.take_index(measured);
                 return true;
             }
         }
@@ -139,11 +127,9 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(always)]
     fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
-        if let Some(step) = self.singles[scenario as usize] {
-            self.counts.accounting.scheduled += u64::from(measured);
-            self.counts.iterations.started += u64::from(measured);
-            self.counts.new_scheduled += 1;
-            self.counts.new_iterations += 1;
+        if let Some(step) = self.iterations.single(scenario) {
+            self.counts.schedule(measured);
+            self.counts.begin_iteration(measured);
             let mut request = new_request(intended, index, step, measured);
             // A user that is counted goes to whoever its scenario begins at.
             let there = self.pool_of(self.plan.steps[step as usize].target, pool);
@@ -157,16 +143,14 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn begin_session(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
-        let session = self.sessions.begin(scenario, pool, index, measured);
+        let session = self.iterations.sessions.begin(scenario, pool, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
-        self.counts.iterations.started += u64::from(measured);
-        self.counts.new_iterations += 1;
+        self.counts.begin_iteration(measured);
         match self.proceed(session, pool, slot, NextDue { intended, ready, since, begins: true }) {
             IterationState::UnderWay => {}
             IterationState::Over => self.user_goes_on(pool, now),
             IterationState::Exhausted => {
-                self.counts.iterations.started -= u64::from(measured);
-                self.counts.new_iterations -= 1;
+                self.counts.take_back_iteration(measured);
                 return false;
             }
         }
@@ -186,11 +170,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model: users whose back-off is over try again.
     pub(super) fn start_retries(&mut self, now: Nanos) {
-        while let Some(&Reverse((at, pool))) = self.retries.peek() {
-            if at > now {
-                return;
-            }
-            self.retries.pop();
+        while let Some(pool) = self.users.pop_retry(now) {
             self.next_iteration(pool, None, Nanos::MAX, now);
         }
     }
@@ -202,25 +182,24 @@ impl<B: Backend> Worker<'_, B> {
     /// taken keeps its place and its intended time in it.
     pub(super) fn start_arrivals(&mut self, now: Nanos) {
         let Load::Open { overload, .. } = self.plan.load else { return };
-        if self.ended || self.has_begun_all() {
+        if self.clock.arrivals_ended || self.iterations.has_begun_all() {
             return;
         }
         // What falls due in the next phase waits for the figures of this one; the first pass at or after the
         // end still starts what fell due before it.
-        let until = self.times.end.min(self.border);
-        let over = now >= self.times.end && until == self.times.end;
+        let until = self.clock.border();
+        let over = now >= self.clock.end && until == self.clock.end;
         // The last ones may share a wake-up, which comes late and owes more of them than there are free
         // connections. They are late by the generator's own doing, as at any other time, and may be so by as
         // much. Where every arrival has its own wake-up, one that finds no connection at the end waits for
         // the target or its limit of connections: that is never started, though the run was on time.
-        let latest = self.times.end + self.pacer.budget();
-        if over && now > latest && self.counts.last_edge >= self.times.end {
-            self.ended = true;
+        let latest = self.clock.end + self.pacer.budget();
+        if over && now > latest && self.counts.last_edge >= self.clock.end {
+            self.clock.arrivals_ended = true;
             return;
         }
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
-        self.held = false;
-        self.openings = OPENINGS_PER_PASS;
+        self.dialing.begin_arrivals();
         'pools: for pool in 0..self.pools.len() as u32 {
             let state = &mut self.pools[pool as usize];
             // While its server is looked for, no connection is what is missing.
@@ -229,19 +208,19 @@ impl<B: Backend> Worker<'_, B> {
             blocked |= waits;
             at_limit |= waits && self.is_at_limit(pool);
             while let Some((arrival, scenario)) = self.pools[pool as usize].peek() {
-                let intended = self.times.start + arrival.at;
+                let intended = self.clock.start + arrival.at;
                 if intended > now || intended >= until || self.is_long_over(now) {
                     break;
                 }
                 if self.is_stopped_by_script(now) {
                     break 'pools;
                 }
-                let measured = intended >= self.times.measure;
-                let turn = self.turns[scenario as usize].front().copied();
-                if turn.is_none() && self.exhausted[scenario as usize] {
+                let measured = intended >= self.clock.measure;
+                let turn = self.iterations.first_turn(scenario);
+                if turn.is_none() && self.iterations.exhausted()[scenario as usize] {
                     self.pools[pool as usize].take();
-                    if !self.complete {
-                        self.pass_by(measured);
+                    if !self.iterations.is_complete() {
+                        self.counts.pass_by(measured);
                     }
                     continue;
                 }
@@ -249,13 +228,9 @@ impl<B: Backend> Worker<'_, B> {
                 if !self.pools[there as usize].waiting.is_empty() || !self.can_place(there, now) {
                     if overload == Overload::Drop {
                         // In this pass no connection becomes free for those behind it, either.
-                        let due = until.min(now + Nanos(1)).since(self.times.start);
-                        let Passed { all, measured, without_data } =
-                            self.pools[pool as usize].take_before(due, &self.exhausted);
-                        self.counts.new_scheduled += all;
-                        self.counts.never_start(without_data, without_data);
-                        self.counts.accounting.scheduled += measured - without_data;
-                        self.counts.accounting.dropped += measured - without_data;
+                        let due = until.min(now + Nanos(1)).since(self.clock.start);
+                        let passed = self.pools[pool as usize].take_before(due, self.iterations.exhausted());
+                        self.counts.drop_passed(passed);
                         break;
                     }
                     blocked = true;
@@ -265,7 +240,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 self.pools[pool as usize].take();
                 if let Some(turn) = turn {
-                    self.turns[scenario as usize].pop_front();
+                    self.iterations.take_turn(scenario);
                     self.send_turn(turn, intended, measured);
                     started = true;
                     continue;
@@ -274,10 +249,10 @@ impl<B: Backend> Worker<'_, B> {
                 let begin = Begin { scenario, pool, index, intended, ready: Nanos::MAX, measured };
                 if self.begin(begin, None, now) {
                     started = true;
-                } else if !self.complete {
-                    self.pass_by(measured);
+                } else if !self.iterations.is_complete() {
+                    self.counts.pass_by(measured);
                 }
-                if self.has_begun_all() || self.is_stopped_by_script(now) {
+                if self.iterations.has_begun_all() || self.is_stopped_by_script(now) {
                     break 'pools;
                 }
             }
@@ -285,26 +260,15 @@ impl<B: Backend> Worker<'_, B> {
         if started {
             self.pacer.started(now);
         }
-        self.ended = over && !(blocked && now < latest);
-        self.note_blocked(blocked, at_limit, now.min(self.times.end));
-    }
-
-    /// Returns `true` if the load is complete before its end, and no request waits for an arrival.
-    pub(super) fn has_begun_all(&self) -> bool {
-        self.complete && self.turns.iter().all(VecDeque::is_empty)
-    }
-
-    /// An arrival whose scenario has no data any more, while others have.
-    fn pass_by(&mut self, measured: bool) {
-        self.counts.new_scheduled += 1;
-        self.counts.never_start(u64::from(measured), u64::from(measured));
+        self.clock.arrivals_ended = over && !(blocked && now < latest);
+        self.note_blocked(blocked, at_limit, now.min(self.clock.end));
     }
 
     /// Returns `true` if a pass that began at `now` has taken so long that the control and the deadlines come
     /// first: scripts may take their time.
     #[inline]
     pub(super) fn is_long_over(&self, now: Nanos) -> bool {
-        self.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
+        self.content.scripts.is_some() && self.clock.now.since(now) > LONGEST_WAIT
     }
 
     /// Returns `true` if [`place`](Self::place) would find or may open a connection.
@@ -318,7 +282,10 @@ impl<B: Backend> Worker<'_, B> {
             // They come at the pace of the ramp by themselves.
             return;
         }
-        while self.ramp.is_rising() && now >= self.times.start + self.ramp.next() && now < self.times.end {
+        while self.dialing.ramp.is_rising()
+            && now >= self.clock.start + self.dialing.ramp.next()
+            && now < self.clock.end
+        {
             let lacks = |pool: &TargetPool| pool.open < pool.initial;
             let Some(pool) = self.pools.iter().position(lacks) else { return };
             if self.is_at_limit(pool as u32) {
@@ -330,21 +297,16 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     fn may_open(&mut self, pool: u32, now: Nanos) -> bool {
-        let paced = self.ramp.is_paced() && !self.users_have_connections();
-        let may = !self.is_at_limit(pool) && (!paced || now >= self.times.start + self.ramp.next());
-        let Some(demand) = self.demand.filter(|_| may) else { return may };
-        let TargetPool { open, initial, depth, .. } = self.pools[pool as usize];
-        // By the time of this pass: opening connections takes time, too, in which nothing is heard.
-        let needed = open < initial || (self.openings > 0 && demand.warrants(open, depth, now));
-        self.held |= !needed;
-        needed
+        let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
+        let may = !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next());
+        may && self.dialing.needs(&self.pools[pool as usize], now)
     }
 
     /// Returns `true` if the limit of connections allows the pool no further one.
     #[inline]
     fn is_at_limit(&self, pool: u32) -> bool {
         let TargetPool { open, max, .. } = self.pools[pool as usize];
-        open >= max || (self.open_now >= self.most_open && self.idle_dynamic_origins(pool).is_none())
+        open >= max || (self.dialing.is_full() && self.idle_dynamic_origins(pool).is_none())
     }
 
     /// A connection of another pool on which nothing is in flight, of the pool with most of them that which
@@ -405,12 +367,11 @@ impl<B: Backend> Worker<'_, B> {
 
     #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
-        if let (0, Some(demand)) = (self.counts.in_flight, &mut self.demand) {
-            demand.heard(self.now);
+        if let (0, Some(demand)) = (self.counts.in_flight(), self.dialing.demand_mut()) {
+            demand.heard(self.clock.now);
         }
-        self.counts.in_flight += 1;
-        self.recorder_of(request).note_started(request.step);
-        self.counts.accounting.started += u64::from(request.measured);
+        self.counts.start(request.measured);
+        self.records.of(request).note_started(request.step);
     }
 
     /// The same for a request that was counted before. Without a connection it waits for one.
