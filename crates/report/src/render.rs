@@ -1,6 +1,7 @@
 //! Results in every format.
 
 pub(crate) mod csv;
+pub(crate) mod document;
 pub(crate) mod format;
 mod hgrm;
 mod hlog;

@@ -201,7 +201,7 @@ impl WatchedResult {
             .iter()
             .take(ENDS_TOLD)
             .map(|event| {
-                let at = crate::render::text::seconds(event.at_s);
+                let at = crate::render::document::seconds(event.at_s);
                 format!("the watched process {} ({}) ended at {at}", event.pid, event.name)
             })
             .collect();

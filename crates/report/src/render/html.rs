@@ -6,13 +6,10 @@
 
 mod chart;
 mod comparing;
-mod figures;
 mod heat;
-mod machine;
 mod markup;
+mod report;
 mod time_series;
-mod times;
-mod verdict;
 
 use std::io;
 
@@ -22,7 +19,7 @@ use plimsoll_metrics::Histogram;
 
 use crate::compare::comparison::{Comparison, Incomparable};
 use crate::contract::result::RunResult;
-use crate::render::text;
+use crate::render::document::Document;
 use crate::saved::{SavedRun, SavedStep};
 
 /// The page without its content: style sheet, and the script if it could be built.
@@ -56,6 +53,7 @@ struct ShownRun<'a> {
     name: String,
     result: &'a RunResult,
     saved: &'a SavedRun,
+    document: Document,
     /// All steps together; `None` if no histograms were kept.
     total: Option<SavedStep>,
 }
@@ -64,7 +62,13 @@ impl<'a> ShownRun<'a> {
     fn new(named: &NamedRun<'a>) -> Self {
         let saved = named.run;
         let total = saved.has_histograms().then(|| saved.total());
-        Self { name: visible(named.name), result: &saved.result, saved, total }
+        Self {
+            name: visible(named.name),
+            result: &saved.result,
+            document: Document::new(&saved.result),
+            saved,
+            total,
+        }
     }
 
     /// The histogram of a time, by its key in the result.
@@ -144,53 +148,22 @@ fn targets(result: &RunResult) -> String {
 /// The page of one run.
 fn one(page: &mut Markup, run: &ShownRun<'_>) {
     page.open("header", &[("class", "page")]);
-    page.element("p", "brand", &format!("{} {}", run.result.tool.name, run.result.tool.version));
+    page.element("p", "brand", &run.document.tool);
     page.element("h1", "", &heading(run.result));
-    for target in &run.result.run.targets {
-        page.element("p", "target", &text::target_line(target));
-    }
-    let begun = format!("{}, run {}", run.result.run.started_at, run.result.run.id);
+    run.document.targets.iter().for_each(|target| page.element("p", "target", target));
+    let begun = format!("{}, run {}", run.result.run.started_at, run.document.run_id);
     page.element("p", "target", &begun);
     page.close("header");
-    contents(
-        page,
-        &[
-            ("verdict", "Verdict"),
-            ("times", "Times"),
-            ("course", "Over time"),
-            ("accounting", "Accounting"),
-            ("answers", "Answers"),
-            ("steps", "Steps"),
-            ("machine", "Machine"),
-            ("origin", "Origin"),
-        ],
-    );
+    let links = report::PARTS.map(|part| (part.id, part.name));
+    contents(page, &links);
     page.open("main", &[("id", "main")]);
     page.open("div", &[("data-run", "0")]);
-    page.section("verdict", "Verdict", |page| verdict::verdict(page, run.result));
-    page.section("times", "Response and service time", |page| {
-        page.chart("spectrum");
-        times::percentiles(page, run.result);
-        page.chart("histogram");
-        times::distribution(page, run.result);
-        times::other_times(page, run.result);
-    });
-    page.section("course", "Over time", |page| {
-        figures::rate(page, run.result);
-        page.chart("course");
-        page.chart("heat");
-        figures::phases(page, run.result);
-    });
-    page.section("accounting", "Accounting", |page| verdict::accounting(page, run.result));
-    page.section("answers", "Answers, errors and connections", |page| figures::answers(page, run.result));
-    page.section("steps", "Steps", |page| figures::steps(page, run.result));
-    page.section("machine", "Generator and machine", |page| {
-        page.chart("machine");
-        machine::generator(page, run.result);
-    });
-    page.section("origin", "Methods, plan and origin", |page| {
-        machine::provenance(page, run.result, run.saved.plan.as_deref());
-    });
+    for part in report::PARTS {
+        page.section(part.id, part.title, |page| {
+            part.charts.iter().for_each(|chart| page.chart(chart));
+            (part.write)(page, run);
+        });
+    }
     page.close("div");
     page.close("main");
 }
@@ -198,8 +171,7 @@ fn one(page: &mut Markup, run: &ShownRun<'_>) {
 /// The page of several runs: what they have in common on top, then each of them.
 fn overlaid(page: &mut Markup, runs: &[ShownRun<'_>], comparisons: &[Result<Comparison, Incomparable>]) {
     page.open("header", &[("class", "page")]);
-    let tool = runs.first().map(|run| format!("{} {}", run.result.tool.name, run.result.tool.version));
-    page.element("p", "brand", &tool.unwrap_or_default());
+    page.element("p", "brand", runs.first().map_or("", |run| &run.document.tool));
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     page.element("h1", "", &names.join(", "));
     page.close("header");
@@ -215,33 +187,24 @@ fn overlaid(page: &mut Markup, runs: &[ShownRun<'_>], comparisons: &[Result<Comp
             comparisons.iter().for_each(|comparison| comparing::comparison(page, comparison));
         });
     }
-    page.section("times", "Response and service time", |page| {
-        comparing::side_by_side(page, runs);
-        page.chart("spectrum");
-        page.chart("histogram");
-    });
-    page.section("course", "Over time", |page| {
-        page.chart("course");
-        page.chart("heat");
-    });
-    page.section("machine", "Generator and machine", |page| page.chart("machine"));
+    for part in report::PARTS.iter().filter(|part| !part.charts.is_empty()) {
+        page.section(part.id, part.title, |page| {
+            if part.id == "times" {
+                comparing::side_by_side(page, runs);
+            }
+            part.charts.iter().for_each(|chart| page.chart(chart));
+        });
+    }
     page.section("runs", "Run by run", |page| {
         for (index, run) in runs.iter().enumerate() {
             page.open("details", &[("class", "run"), ("data-run", &index.to_string())]);
             page.element("summary", "", &format!("{}: {}", run.name, heading(run.result)));
-            verdict::verdict(page, run.result);
-            page.element("h3", "", "Accounting");
-            verdict::accounting(page, run.result);
-            times::percentiles(page, run.result);
-            times::distribution(page, run.result);
-            times::other_times(page, run.result);
-            figures::rate(page, run.result);
-            figures::phases(page, run.result);
-            figures::answers(page, run.result);
-            figures::steps(page, run.result);
-            page.element("h3", "", "Generator");
-            machine::generator(page, run.result);
-            machine::provenance(page, run.result, run.saved.plan.as_deref());
+            for part in report::PARTS {
+                if part.id != "verdict" {
+                    page.element("h3", "", part.title);
+                }
+                (part.write)(page, run);
+            }
             page.close("details");
         }
     });

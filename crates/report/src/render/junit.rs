@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use crate::Style;
 use crate::contract::reconciliation::{ConsistencyFinding, ReconciliationCheck};
 use crate::contract::result::{CauseResult, OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
+use crate::render::document::records::said;
 use crate::render::text;
 
 /// The class of all test cases, by which CI systems group them.
@@ -152,7 +153,7 @@ fn stored(out: &mut String, check: &ReconciliationCheck) {
     if check.is_consistent() {
         return line(out, 2, &empty("testcase", &attributes));
     }
-    let seen = text::records::said(check);
+    let seen = said(check);
     line(out, 2, &open("testcase", &attributes));
     let text = data(&format!("{}: {seen}", check.tables));
     let attributes = [("message", seen), ("type", "inconsistent".to_owned())];

@@ -15,7 +15,7 @@ const LONGEST_LABEL: usize = 40;
 const NARROWEST: usize = 60;
 
 /// Emphasis; always in addition to words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Emphasis {
     /// As it should be.
     Good,
@@ -25,6 +25,7 @@ pub(crate) enum Emphasis {
     Doubtful,
     Heading,
     /// None.
+    #[default]
     Plain,
 }
 

@@ -1,431 +1,228 @@
-//! The report for people in full, from what came of the run down to what it cost, and the [short
-//! one](brief()).
+//! The report for people in full, from what came of the run down to what it cost, and the [short one](brief()).
 
 mod brief;
 pub(crate) mod capacity;
 pub(crate) mod comparison;
-mod phases;
-mod probe;
-pub(crate) mod records;
-mod remarks;
 pub(crate) mod repeated;
-mod slow;
-mod wire;
-
-use std::iter;
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::{RateUnit, figure};
+use plimsoll_metrics::figure;
 
 use crate::Style;
-use crate::build::assembly;
-use crate::build::distribution::{self, Bar};
-use crate::contract::calibration::CalibrationUse;
-use crate::contract::interval::PercentileBounds;
-use crate::contract::result::{
-    CpuOfKind, Finding, IterationResult, ModelKind, RunResult, StepResult, Target, ThresholdOutcome,
-};
-use crate::contract::summary::{PERCENTILES, Summary};
+use crate::build::distribution::Bar;
+use crate::contract::result::{Finding, RunResult};
+use crate::render::document::times::Distribution;
+use crate::render::document::{Document, Fact, Line, Section, Table, Target};
 use crate::render::layout::{Emphasis, Page, Row};
 
-/// Rows of the drawn distribution at most: what keeps the report on one screen.
-const DISTRIBUTION_ROWS: usize = 12;
 /// Columns of the longest bar at most.
 const BAR: usize = 40;
-
-/// From this length of a run on it is said how the generator's own resources grew: in shorter ones its
-/// buffers and histograms fill up.
-const OWN_TRENDS_FROM_S: f64 = 600.0;
 /// Columns that the table of times takes with a column of intervals.
 const INTERVAL_WIDTH: usize = 76;
-/// Changes of the rate that are listed.
-const CHANGES_SHOWN: usize = 8;
 
 pub(crate) use brief::page as brief;
-pub(crate) use phases::cell as phase_cell;
-pub(crate) use remarks::on_times as remarks_on_times;
 
 /// The whole report.
 pub(crate) fn page(result: &RunResult, style: &Style) -> String {
+    let document = Document::new(result);
     let mut page = Page::new(style);
-    opening(&mut page, result);
+    opening(&mut page, &document);
     page.blank();
-    what_ran(&mut page, result);
-    verdict(&mut page, result);
+    what_ran(&mut page, &document);
+    verdict(&mut page, &document);
     page.blank();
-    figures(&mut page, result);
-    records::records(&mut page, result);
+    facts(&mut page, document.pace.iter().chain(&document.accounts).chain(&document.records));
     page.blank();
-    times(&mut page, result);
-    distribution(&mut page, result);
+    times(&mut page, &document);
+    distribution(&mut page, &document.distribution);
     page.blank();
-    other_times(&mut page, result);
-    steps(&mut page, result);
-    phases::phases(&mut page, result);
-    wire::answers(&mut page, result);
-    wire::connections(&mut page, result);
-    wire::http2(&mut page, result);
-    probe::probe(&mut page, result);
-    slow::slow_clients(&mut page, result);
-    generator(&mut page, result);
+    table(&mut page, &document.other_times);
+    if document.steps.rows.len() > 1 {
+        table(&mut page, &document.steps);
+    }
+    phases(&mut page, &document.phases);
+    answers(&mut page, &document);
+    facts(&mut page, &document.connections);
+    document.beside.iter().for_each(|beside| section(&mut page, beside));
+    document.generator.iter().for_each(|part| facts(&mut page, &part.facts));
     page.blank();
     // What is last stays in sight.
-    headline(&mut page, result);
+    headline(&mut page, &document);
     page.finish()
-}
-
-fn what_ran(page: &mut Page<'_>, result: &RunResult) {
-    let run = &result.run;
-    page.heading(&format!("{} {} · run {}", result.tool.name, result.tool.version, run.id));
-    for target in &run.targets {
-        page.field("target", &target_line(target));
-    }
-    let mut label = "model";
-    for line in &result.model.description {
-        page.field(label, line);
-        label = "";
-    }
-    let host = &run.host;
-    let mut circumstances = format!("{}, seed {}, plan {}", run.started_at, run.seed, run.plan_hash);
-    if !host.hostname.is_empty() {
-        circumstances.push_str(&format!(
-            ", on {} ({} CPUs, {}, governor {})",
-            host.hostname,
-            host.cpus,
-            host.kernel,
-            host.governor.as_deref().unwrap_or("unknown"),
-        ));
-    }
-    page.field("run", &circumstances);
-}
-
-/// `URLs at address, protocol, TLS`.
-pub(crate) fn target_line(target: &Target) -> String {
-    let urls = if target.urls.is_empty() { target.authority.clone() } else { target.urls.join(", ") };
-    let mut line = urls;
-    if !target.addresses.is_empty() {
-        line.push_str(&format!(" at {}", target.addresses.join(", ")));
-    }
-    let facts = [Some(&target.protocol), target.tls_version.as_ref(), target.tls_cipher.as_ref()];
-    for fact in facts.into_iter().flatten().filter(|fact| !fact.is_empty()) {
-        line.push_str(&format!(", {fact}"));
-    }
-    line
 }
 
 /// The first lines of every report: what came of the run, then whether the measurement is valid and what
 /// limited it.
-pub(crate) fn opening(page: &mut Page<'_>, result: &RunResult) {
-    headline(page, result);
-    if let Some(ended) = ended_early(result) {
-        page.statement(Emphasis::Doubtful, &ended, "");
+fn opening(page: &mut Page<'_>, document: &Document) {
+    headline(page, document);
+    let opening = &document.opening;
+    if !opening.ended.is_empty() {
+        page.statement(Emphasis::Doubtful, &opening.ended, "");
     }
-    let verdict = &result.verdict;
-    let limited = &verdict.limited_by;
-    // What a finding says in full is only named here.
-    let mut found = verdict.evidence.iter().chain(&verdict.warnings);
-    let evidence = if found.any(|finding| finding.evidence == limited.evidence) || limited.evidence.is_empty()
-    {
-        String::new()
-    } else {
-        format!(": {}", limited.evidence)
-    };
-    let emphasis = if verdict.valid { Emphasis::Plain } else { Emphasis::Bad };
-    page.statement(emphasis, &verdict.validity(), &evidence);
+    let emphasis = if opening.is_valid { Emphasis::Plain } else { Emphasis::Bad };
+    let evidence = &opening.validity_with_evidence()[opening.validity.len()..];
+    page.statement(emphasis, &opening.validity, evidence);
 }
 
 /// The first line alone.
-fn headline(page: &mut Page<'_>, result: &RunResult) {
-    let verdict = &result.verdict;
-    page.statement(verdict.outcome.emphasis(), verdict.outcome.word(), &format!("  {}", verdict.summary));
+fn headline(page: &mut Page<'_>, document: &Document) {
+    let opening = &document.opening;
+    page.statement(opening.outcome.emphasis(), &opening.word.text, &format!("  {}", opening.summary.text));
 }
 
-/// That the run came to its end before its time, if so.
-fn ended_early(result: &RunResult) -> Option<String> {
-    let run = &result.run;
-    let by = if let Some(threshold) = &run.ended_by_threshold {
-        format!("ended early by the threshold {threshold}")
-    } else if let Some(signal) = run.interrupted_by_signal {
-        format!("interrupted by signal {signal}")
-    } else {
-        format!("stopped by {}", run.stopped_by.as_ref()?)
-    };
-    Some(format!("{by}: the figures are of the part before it"))
+fn what_ran(page: &mut Page<'_>, document: &Document) {
+    page.heading(&format!("{} · run {}", document.tool, document.run_id));
+    document.targets.iter().for_each(|target| page.field("target", target));
+    let mut label = "model";
+    for line in &document.model {
+        page.field(label, line);
+        label = "";
+    }
+    page.field("run", &document.circumstances);
 }
 
 /// Writes the findings about the measurement with their hints, the hint about what limited the run, and the
 /// thresholds.
-fn verdict(page: &mut Page<'_>, result: &RunResult) {
-    let verdict = &result.verdict;
-    for (label, emphasis, findings) in
-        [("invalid", Emphasis::Bad, &verdict.evidence), ("warning", Emphasis::Doubtful, &verdict.warnings)]
-    {
-        findings.iter().for_each(|one| finding(page, label, emphasis, one));
+fn verdict(page: &mut Page<'_>, document: &Document) {
+    for (emphasis, kind, Finding { code, evidence, hint }) in document.findings() {
+        page.emphasised_field(kind, emphasis, code, &format!(": {evidence}"));
+        if !hint.is_empty() {
+            page.field("", &format!("hint: {hint}"));
+        }
     }
-    let limited = &verdict.limited_by;
-    let mut found = verdict.evidence.iter().chain(&verdict.warnings);
-    if !limited.hint.is_empty() && !found.any(|finding| finding.hint == limited.hint) {
-        page.field("hint", &limited.hint);
+    if !document.hint.is_empty() {
+        page.field("hint", &document.hint);
+    }
+    thresholds(page, document, usize::MAX);
+    document.notes.iter().for_each(|note| page.field("note", note));
+}
+
+/// One line for each of the first thresholds: whether it held, and what was seen. Those that do not hold come
+/// first if not all of them are shown.
+fn thresholds(page: &mut Page<'_>, document: &Document, most: usize) {
+    let mut all: Vec<_> = document.thresholds.iter().collect();
+    if most < usize::MAX {
+        all.sort_by_key(|threshold| threshold.passed);
     }
     let mut label = "thresholds";
-    for threshold in &result.thresholds {
-        self::threshold(page, label, threshold);
+    for threshold in all.into_iter().take(most) {
+        let (emphasis, word) = match threshold.holds {
+            Some(true) => (Emphasis::Good, "PASS"),
+            Some(false) => (Emphasis::Bad, "FAIL"),
+            None => (Emphasis::Doubtful, "NOT JUDGED"),
+        };
+        let rest = format!(" {}: {}", threshold.condition, threshold.seen.text());
+        page.emphasised_field(label, emphasis, word, &rest);
         label = "";
     }
-    result.notes.iter().for_each(|note| page.field("note", &note.text));
 }
 
-/// One line for a threshold: whether it held, and what was seen.
-fn threshold(page: &mut Page<'_>, label: &str, threshold: &ThresholdOutcome) {
-    let (emphasis, start) = match threshold.holds() {
-        Some(true) => (Emphasis::Good, "PASS"),
-        Some(false) => (Emphasis::Bad, "FAIL"),
-        None => (Emphasis::Doubtful, "NOT JUDGED"),
-    };
-    let mut rest = format!(" {}: ", threshold.heading());
-    let parts = [threshold.observed.as_ref().map(|observed| observed.text.clone()), threshold.reason.clone()];
-    rest.push_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "));
-    match (windows(threshold), threshold.windows.and_then(|windows| windows.first_failed_at_s)) {
-        (Some(windows), Some(_)) => rest.push_str(&format!("; {windows}")),
-        (Some(windows), None) => rest.push_str(&format!(" {windows}")),
-        (None, _) => {}
-    }
-    page.emphasised_field(label, emphasis, start, &rest);
+/// Facts, one below the other.
+fn facts<'a>(page: &mut Page<'_>, facts: impl IntoIterator<Item = &'a Fact>) {
+    facts.into_iter().for_each(|fact| self::fact(page, fact));
 }
 
-/// In which windows a threshold failed, or that its figure is that of the worst; `None` if none was judged.
-pub(crate) fn windows(threshold: &ThresholdOutcome) -> Option<String> {
-    let windows = threshold.windows.filter(|windows| windows.judged > 0)?;
-    let of = figure::count(windows.judged);
-    Some(match windows.first_failed_at_s {
-        Some(at) => format!(
-            "in {} of {of} windows, first in the one that ended at {}",
-            figure::count(windows.failed),
-            seconds(at),
-        ),
-        None => format!("at worst in {of} windows"),
-    })
-}
-
-fn finding(page: &mut Page<'_>, label: &str, emphasis: Emphasis, finding: &Finding) {
-    page.emphasised_field(label, emphasis, &finding.code, &format!(": {}", finding.evidence));
-    if !finding.hint.is_empty() {
-        page.field("", &format!("hint: {}", finding.hint));
+fn fact(page: &mut Page<'_>, fact: &Fact) {
+    if fact.shown.on(Target::Text) {
+        field(page, fact.label, &fact.line());
     }
 }
 
-/// Rate, time, accounting and bytes.
-fn figures(page: &mut Page<'_>, result: &RunResult) {
-    page.field("rate", &rate_line(result));
-    rate_changes(page, result);
-    let beside = |name: &str, value: f64| {
-        if value > 0.0 { format!("{} {name}", seconds(value)) } else { format!("no {name}") }
-    };
-    let (warmup, drain) = (beside("warm-up", result.warmup_s), beside("drain", result.drain_s));
-    page.field("time", &format!("{} measured, {warmup}, {drain}", seconds(result.duration_s)));
-    steady(page, result);
-    let accounting = &result.accounting;
-    page.field(
-        "accounting",
-        &format!(
-            "scheduled {} = started {} + dropped {} + never started {}",
-            figure::count(accounting.scheduled),
-            figure::count(accounting.started),
-            figure::count(accounting.dropped),
-            figure::count(accounting.never_started),
-        ),
-    );
-    if accounting.incomplete {
-        page.field("", "without what workers did that have not come back: see the verdict");
-    }
-    if accounting.without_data > 0 {
-        let without = figure::count(accounting.without_data);
-        page.field("", &format!("of the never started, {without} had no data any more"));
-    }
-    page.field(
-        "",
-        &format!(
-            "started {} = ok {} + failed {} + timed out {}{} + in flight at stop {}",
-            figure::count(accounting.started),
-            figure::count(accounting.ok),
-            figure::count(accounting.failed),
-            figure::count(accounting.timed_out),
-            aborted(accounting.aborted),
-            figure::count(accounting.in_flight_at_stop),
-        ),
-    );
-    page.field(
-        "",
-        &format!(
-            "of these undelivered {}; beside them unmeasured {}, redirects followed {}",
-            figure::count(accounting.undelivered),
-            figure::count(accounting.unmeasured),
-            figure::count(accounting.redirects_followed),
-        ),
-    );
-    if accounting.polls > 0 {
-        page.field(
-            "",
-            &format!("sent again, for their answer was still to come: {}", figure::count(accounting.polls)),
-        );
-    }
-    iterations(page, result);
-    let (sent, received) = (figure::bytes(result.bytes.sent), figure::bytes(result.bytes.received));
-    page.field("bytes", &format!("{sent} sent, {received} received"));
-}
-
-/// From when on the run was steady, if it has a beginning that differs. What never was is a warning.
-fn steady(page: &mut Page<'_>, result: &RunResult) {
-    let Some(from) = result.steady.from_s.filter(|from| *from > result.warmup_s) else { return };
-    let text = format!(
-        "steady from {} on: --warmup {}s would leave out what came before",
-        seconds(from),
-        from.ceil(),
-    );
-    page.field("", &text);
-}
-
-/// The changes of the rate, the first ones; the result in JSON has all of them.
-fn rate_changes(page: &mut Page<'_>, result: &RunResult) {
-    let changes = &result.rate.changes;
-    for change in changes.iter().take(CHANGES_SHOWN) {
-        let rates = match (change.from_per_s, change.to_per_s) {
-            (Some(from), Some(to)) => format!(": {} to {}", figure::per_second(from), figure::per_second(to)),
-            _ => String::new(),
-        };
-        page.field("", &format!("at {} {}{rates}, by {}", seconds(change.at_s), change.what, change.by));
-    }
-    if changes.len() > CHANGES_SHOWN {
-        page.field("", &format!("and {} more", changes.len() - CHANGES_SHOWN));
-    }
-}
-
-/// Describes the achieved rate and the rate that was asked for: in requests, and in iterations if these have
-/// several.
-pub(crate) fn rate_line(result: &RunResult) -> String {
-    let pace = result.pace();
-    let share = pace.share().map_or(String::new(), |share| format!(" ({})", figure::share(share)));
-    let asked = pace.asked.map(|asked| format!(" of {} asked for{share}", figure::per_second(asked)));
-    let asked = asked.unwrap_or_default();
-    match pace.unit {
-        RateUnit::Requests => format!("{} achieved{asked}", pace.achieved_text()),
-        RateUnit::Iterations => {
-            let requests = result.rate.achieved_per_s;
-            let requests =
-                requests.map_or("- requests/s".to_owned(), |rate| figure::per_second_of("requests", rate));
-            format!("{requests} achieved; {} started{asked}", pace.achieved_text())
+/// A line beside its label. Emphasis is on how it begins.
+fn field(page: &mut Page<'_>, label: &str, line: &Line) {
+    let text = line.text();
+    match line.spans.first() {
+        Some(first) if first.emphasis != Emphasis::Plain => {
+            page.emphasised_field(label, first.emphasis, &first.text, &text[first.text.len()..]);
         }
+        _ => page.field(label, &text),
     }
 }
 
-/// The part of the accounts about requests that were aborted, where there are any.
-pub(crate) fn aborted(count: u64) -> String {
-    if count > 0 { format!(" + aborted {}", figure::count(count)) } else { String::new() }
+/// A table, and an empty line; nothing without rows.
+fn table(page: &mut Page<'_>, table: &Table) {
+    if !table.is_empty() {
+        page.table(&table.titles(Target::Text)[1..], &rows(table));
+        page.blank();
+    }
 }
 
-/// Returns `true` if the accounts of iterations differ from those of requests.
-pub(crate) fn iterations_differ(result: &RunResult) -> bool {
-    let (iterations, accounting) = (&result.iterations, &result.accounting);
-    let as_requests = IterationResult {
-        started: accounting.started,
-        completed: accounting.ok,
-        failed: accounting.failed + accounting.timed_out + accounting.aborted,
-        unfinished: accounting.in_flight_at_stop,
+/// The rows of a table, labelled by their first cells.
+fn rows(table: &Table) -> Vec<Row> {
+    let row = |cells: Vec<&Line>| Row {
+        label: cells.first().map_or_else(String::new, |cell| cell.text()),
+        cells: cells.iter().skip(1).map(|cell| cell.text()).collect(),
+        note: String::new(),
     };
-    let of_several = result.rate.paces_requests || result.rate_unit() == RateUnit::Iterations;
-    iterations.started > 0 && (*iterations != as_requests || of_several)
+    table.rows(Target::Text).map(row).collect()
 }
 
-/// The accounts of iterations, unless each of them is one request.
-fn iterations(page: &mut Page<'_>, result: &RunResult) {
-    let iterations = &result.iterations;
-    if !iterations_differ(result) {
+/// The three times of the request, side by side: with the intervals of the first one where there is room.
+fn times(page: &mut Page<'_>, document: &Document) {
+    let (mut rows, mut titles) = (rows(&document.times), document.times.titles(Target::Text));
+    if page.width() < INTERVAL_WIDTH || rows.iter().all(|row| row.cells[1].is_empty()) {
+        rows.iter_mut().for_each(|row| drop(row.cells.remove(1)));
+        titles.remove(2);
+    }
+    page.table(&titles[1..], &rows);
+    document.remarks.iter().for_each(|remark| page.field("", remark));
+}
+
+/// One line per phase, whose name and length are behind its figures.
+fn phases(page: &mut Page<'_>, table: &Table) {
+    if table.is_empty() {
         return;
     }
-    page.field(
-        "iterations",
-        &format!(
-            "started {} = completed {} + failed {} + unfinished {}",
-            figure::count(iterations.started),
-            figure::count(iterations.completed),
-            figure::count(iterations.failed),
-            figure::count(iterations.unfinished),
-        ),
-    );
-}
-
-/// The three times of the request, side by side.
-fn times(page: &mut Page<'_>, result: &RunResult) {
-    // What says nothing about a user's wait has a star, and a remark below the table.
-    let stars = if result.model.kind == ModelKind::Open { [""; 3] } else { ["", "*", "*"] };
-    let (names, columns) =
-        (main_columns(result).map(|(name, _)| name), main_columns(result).map(|(_, of)| of));
-    let mut titles: Vec<String> =
-        names.iter().zip(stars).map(|(name, star)| format!("{name}{star}")).collect();
-    let has_intervals = page.width() >= INTERVAL_WIDTH
-        && PERCENTILES.iter().any(|(name, _)| columns[0].interval_of(name).is_some());
-    // Beside the time that the model is about.
-    let beside = |cells: Vec<String>, interval: String| {
-        let mut cells: Vec<String> = cells;
-        if has_intervals {
-            cells.insert(1, interval);
-        }
-        cells
-    };
-    let mut rows: Vec<Row> = PERCENTILES
-        .iter()
-        .enumerate()
-        .map(|(index, (name, _))| {
-            let cells =
-                columns.iter().map(|summary| cell(summary, name, summary.p.values()[index])).collect();
-            let interval = columns[0].interval_of(name).map_or_else(String::new, PercentileBounds::text);
-            Row { label: format!("p{name}"), cells: beside(cells, interval), note: String::new() }
-        })
-        .collect();
-    let mut exact = |label: &str, value: fn(&Summary) -> Option<u64>| {
-        let cells = columns.iter().map(|summary| cell(summary, label, value(summary))).collect();
-        let cells = beside(cells, String::new());
-        rows.push(Row { label: label.to_owned(), cells, note: String::new() });
-    };
-    exact("max", |summary| summary.max);
-    exact("mean", |summary| summary.mean);
-    exact("stdev", |summary| summary.stdev);
-    if has_intervals {
-        titles.insert(1, "95 % interval".to_owned());
+    let mut rows = rows(table);
+    for (number, row) in (1..).zip(&mut rows) {
+        row.note = std::mem::replace(&mut row.label, format!("phase {number}"));
     }
-    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    page.table(&titles, &rows);
-    remarks::on_times(result).iter().for_each(|remark| page.field("", remark));
+    page.table(&table.titles(Target::Text)[1..], &rows);
+    page.field("", "p50 and p99 are of the response time of what ended in the phase");
+    page.blank();
 }
 
-/// The three times of the request in the order of what they say about the model, with their names.
-pub(crate) fn main_columns(result: &RunResult) -> [(&'static str, &Summary); 3] {
-    let response = ("response time", &result.response_time);
-    let service = ("service time", &result.service_time);
-    let lag = ("start lag", &result.start_lag);
-    match result.model.kind {
-        ModelKind::Open => [response, service, lag],
-        ModelKind::Closed => [service, response, lag],
+/// Statuses, protocols and errors.
+fn answers(page: &mut Page<'_>, document: &Document) {
+    let list = |table: &Table| {
+        let all = table.rows.iter().map(|row| format!("{}: {}", row.cells[0].text(), row.cells[1].text()));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+    page.field("statuses", &or_none(list(&document.statuses)));
+    if !document.protocols.is_empty() {
+        page.field("protocols", &list(&document.protocols));
+    }
+    if document.errors.is_empty() {
+        page.field("errors", "none");
+    }
+    let mut label = "errors";
+    for cells in document.errors.rows(Target::Text) {
+        let [class, count, example] = [0, 1, 2].map(|column: usize| cells[column].text());
+        let example = if example.is_empty() { example } else { format!(" ({example})") };
+        page.emphasised_field(label, Emphasis::Bad, &class, &format!(": {count}{example}"));
+        label = "";
     }
 }
 
-/// One figure of a summary, by its name in the result.
-pub(crate) fn cell(summary: &Summary, name: &str, value: Option<u64>) -> String {
-    let Some(value) = value else { return "-".to_owned() };
-    let bound = if summary.is_at_least(name) { "≥ " } else { "" };
-    format!("{bound}{}", figure::nanos(Nanos(value)))
+/// A heading, a table and facts.
+fn section(page: &mut Page<'_>, section: &Section) {
+    page.heading(&section.heading);
+    if !section.table.columns.is_empty() {
+        page.table(&section.table.titles(Target::Text)[1..], &rows(&section.table));
+    }
+    facts(page, &section.facts);
+    page.blank();
 }
 
 /// The distribution of the time that the model is about.
-fn distribution(page: &mut Page<'_>, result: &RunResult) {
-    let (name, summary) = match result.model.kind {
-        ModelKind::Open => ("response time", &result.response_time),
-        ModelKind::Closed => ("service time", &result.service_time),
-    };
-    let rows = distribution::rows(&summary.distribution, DISTRIBUTION_ROWS);
-    let Some(largest) = rows.iter().map(|row| row.count).max() else { return };
+fn distribution(page: &mut Page<'_>, distribution: &Distribution) {
+    let Distribution { rows, largest, count, .. } = distribution;
+    if rows.is_empty() {
+        return;
+    }
     page.blank();
-    page.heading(&format!("{name} of {} requests", figure::count(summary.count)));
+    page.heading(&distribution.title());
     let labels: Vec<String> = rows.iter().map(range).collect();
     let width_of = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let label_width = width_of(&mut labels.iter().map(|label| label.chars().count()));
@@ -433,13 +230,12 @@ fn distribution(page: &mut Page<'_>, result: &RunResult) {
     let count_width = width_of(&mut counts.iter().map(String::len));
     // Around them: an indentation of 2, three gaps of 2, and a share of up to 8 columns.
     let bar_width = page.width().saturating_sub(label_width + count_width + 16).min(BAR);
-    for ((row, label), count) in rows.iter().zip(&labels).zip(&counts) {
-        let share = row.count as f64 / summary.count as f64;
-        let bar = bar(row.count as f64 / largest as f64, bar_width, page.unicode());
+    for ((row, label), text) in rows.iter().zip(&labels).zip(&counts) {
+        let bar = bar(row.count as f64 / *largest as f64, bar_width, page.unicode());
         let padding = bar_width - bar.chars().count();
-        let share = figure::share(share);
+        let share = figure::share(row.count as f64 / *count as f64);
         page.line(&format!(
-            "  {label:>label_width$}  {bar}{:padding$}  {count:>count_width$}  {share:>8}",
+            "  {label:>label_width$}  {bar}{:padding$}  {text:>count_width$}  {share:>8}",
             ""
         ));
     }
@@ -471,202 +267,4 @@ fn bar(share: f64, width: usize, unicode: bool) -> String {
         bar.push(EIGHTHS[eighths % 8]);
     }
     bar
-}
-
-/// Times that are not of every request.
-fn other_times(page: &mut Page<'_>, result: &RunResult) {
-    let rows: Vec<Row> = [
-        ("first byte", Some(&result.first_byte_time)),
-        ("connect", Some(&result.connect_time)),
-        ("TLS", Some(&result.tls_time)),
-        ("PING", result.http2.as_ref().map(|http2| &http2.ping_time)),
-        ("failed", Some(&result.failed_response_time)),
-    ]
-    .into_iter()
-    .filter_map(|(label, summary)| Some((label, summary?)))
-    .filter(|(_, summary)| summary.count > 0)
-    .map(|(label, summary)| Row {
-        label: label.to_owned(),
-        cells: vec![
-            figure::count(summary.count),
-            cell(summary, "50", summary.p.p50),
-            cell(summary, "90", summary.p.p90),
-            cell(summary, "99", summary.p.p99),
-            cell(summary, "max", summary.max),
-        ],
-        note: String::new(),
-    })
-    .collect();
-    if !rows.is_empty() {
-        page.table(&["count", "p50", "p90", "p99", "max"], &rows);
-        page.blank();
-    }
-}
-
-/// Step by step, if there is more than one.
-fn steps(page: &mut Page<'_>, result: &RunResult) {
-    if result.by_step.len() < 2 {
-        return;
-    }
-    let open = result.model.kind == ModelKind::Open;
-    let (p50, p99) = if open { ("response p50", "response p99") } else { ("service p50", "service p99") };
-    page.table(&["ok", "failed", "timed out", p50, p99], &step_rows(result));
-    page.blank();
-}
-
-/// A row for each step, with its name.
-fn step_rows(result: &RunResult) -> Vec<Row> {
-    let open = result.model.kind == ModelKind::Open;
-    let row = |step: &StepResult| {
-        let time = if open { &step.response_time } else { &step.service_time };
-        let named = step.scenario != assembly::DEFAULT_SCENARIO && step.scenario != step.step;
-        Row {
-            label: if named { format!("{} ▸ {}", step.scenario, step.step) } else { step.step.clone() },
-            cells: vec![
-                figure::count(step.ok),
-                figure::count(step.failed),
-                figure::count(step.timed_out),
-                cell(time, "50", time.p.p50),
-                cell(time, "99", time.p.p99),
-            ],
-            note: String::new(),
-        }
-    };
-    result.by_step.iter().map(row).collect()
-}
-
-/// Returns the share of the calibrated limit that the run used: `31.0 % of this machine's calibrated limit of
-/// 182,000/s for HTTP/1.1, 64 connections; at half of it, it adds 120 µs …`
-pub(crate) fn calibrated(calibration: &CalibrationUse) -> String {
-    let of = if calibration.of_this_plan {
-        "this plan's requests".to_owned()
-    } else {
-        calibration.load.describe()
-    };
-    let mut line = format!(
-        "{} of this machine's calibrated limit of {} for {of}",
-        figure::share(calibration.used_share),
-        figure::per_second(calibration.limit_per_s),
-    );
-    if let (Some(p50), Some(p99)) = (calibration.added_p50_ns, calibration.added_p99_ns) {
-        let (p50, p99) = (figure::nanos(Nanos(p50)), figure::nanos(Nanos(p99)));
-        line.push_str(&format!("; at half of it, it adds {p50} (p99 {p99})"));
-    }
-    line
-}
-
-/// Returns the CPU cost of each kind of thread, if there are others than the workers.
-fn by_kind(kinds: &[CpuOfKind]) -> Option<String> {
-    let part = |part: &CpuOfKind| {
-        let threads = if part.threads == 1 { "thread" } else { "threads" };
-        let cost = part.cpu_us_per_request.map_or_else(|| seconds(part.cpu_s), |cpu| format!("{cpu:.2} µs"));
-        format!("{} {cost} ({} {threads})", part.kind, part.threads)
-    };
-    (kinds.len() > 1).then(|| format!("of that {}", kinds.iter().map(part).collect::<Vec<_>>().join(", ")))
-}
-
-/// Writes the cost of the generator itself.
-fn generator(page: &mut Page<'_>, result: &RunResult) {
-    let generator = &result.generator;
-    let mut line = format!(
-        "{}, {} {}, ",
-        generator.backend,
-        generator.threads,
-        if generator.threads == 1 { "thread" } else { "threads" }
-    );
-    let total = generator.cpu_user_s + generator.cpu_sys_s;
-    match generator.cpu_us_per_request {
-        Some(cpu) if total > 0.0 => {
-            let user = cpu * generator.cpu_user_s / total;
-            line.push_str(&format!("{cpu:.2} µs CPU per request (user {user:.2}, system {:.2})", cpu - user));
-        }
-        _ => line.push_str(&format!("{} CPU", seconds(total))),
-    }
-    if let Some(busiest) = generator.workers.iter().filter_map(|worker| worker.cpu_share).reduce(f64::max) {
-        line.push_str(&format!(", busiest thread {} of its core", figure::share(busiest)));
-    }
-    if let Some(bytes) = generator.rss_peak_bytes {
-        line.push_str(&format!(", {} memory at most", figure::bytes(bytes)));
-    }
-    page.field("generator", &line);
-    if let Some(parts) = by_kind(&generator.cpu_by_kind) {
-        page.field("", &parts);
-    }
-    if let Some(trends) = generator.trends.line().filter(|_| result.duration_s >= OWN_TRENDS_FROM_S) {
-        page.field("", &trends);
-    }
-    if let Some(calibration) = &generator.calibration {
-        page.field("", &calibrated(calibration));
-    }
-    if let Some(turnaround) = generator.turnaround_mean_ns {
-        let share = result.service_time.mean.map_or_else(String::new, |service| {
-            let share = turnaround as f64 / (service + turnaround).max(1) as f64;
-            format!(", {} of a user's cycle", figure::share(share))
-        });
-        let span = figure::nanos(Nanos(turnaround));
-        page.field("", &format!("{span} from a response to the next request of its user{share}"));
-    }
-    if let Some(log) = &result.log {
-        let mut parts = Vec::new();
-        let mut part = |kept: u64, dropped: u64, what: &str, why: &str| {
-            if kept + dropped > 0 {
-                let lost =
-                    if dropped > 0 { format!(", {} {why}", figure::count(dropped)) } else { String::new() };
-                parts.push(format!("{} {what}{lost}", figure::count(kept)));
-            }
-        };
-        part(log.entries, log.dropped, "requests", "given up: the disk could not keep up");
-        part(log.failed, log.failed_dropped, "failed requests with their messages", "more are not kept");
-        page.field("log", &parts.join("; "));
-    }
-    exports(page, result);
-    if generator.bodies > 0 {
-        let mut line = format!(
-            "made {} bodies while the run went on, {} of them when they were due",
-            figure::count(generator.bodies),
-            figure::count(generator.bodies_late),
-        );
-        if generator.bodies_expired > 0 {
-            let expired = figure::count(generator.bodies_expired);
-            line.push_str(&format!("; {expired} more had expired and were never sent"));
-        }
-        page.field("", &line);
-    }
-    let responses = generator.stamped + generator.unstamped;
-    if responses > 0 {
-        let share = figure::share(generator.stamped as f64 / responses as f64);
-        let mut line = format!("arrival stamped by the kernel for {share} of the responses");
-        let lag = generator.receive_lag.as_ref().and_then(|lag| lag.p.p50.zip(lag.max));
-        if let Some((p50, max)) = lag.map(|(p50, max)| (figure::nanos(Nanos(p50)), figure::nanos(Nanos(max))))
-        {
-            line.push_str(&format!(", which were read {p50} later (at most {max})"));
-        }
-        page.field("", &line);
-    }
-    watched(page, result);
-}
-
-/// The servers whose processes were watched.
-fn watched(page: &mut Page<'_>, result: &RunResult) {
-    for server in &result.generator.watched {
-        let lines = server.lines();
-        let labels = iter::once("watched").chain(iter::repeat(""));
-        lines.iter().zip(labels).for_each(|(line, label)| page.field(label, line));
-    }
-}
-
-/// Writes the receivers of exports while the run went on, and the exports that failed.
-fn exports(page: &mut Page<'_>, result: &RunResult) {
-    for export in &result.exports {
-        let mut line = format!("{} {}: {} times", export.kind, export.to, figure::count(export.sent));
-        if let Some(error) = &export.last_error {
-            line.push_str(&format!(", {} failed, the last one: {error}", figure::count(export.failed)));
-        }
-        page.field("exports", &line);
-    }
-}
-
-/// Seconds as a duration for people.
-pub(crate) fn seconds(value: f64) -> String {
-    figure::nanos(Nanos::from_secs_f64(value))
 }

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::ShownRun;
 use super::heat::Heat;
 use super::time_series::{Annotation, Span, TimeSeries};
-use super::times::main_time;
 use crate::build::distribution::Bar;
 use crate::contract::result::ModelKind;
 use crate::contract::summary::{PERCENTILES, Summary};
+use crate::render::document::times::main_time;
 
 /// Points of the spectrum for each power of ten of the requests that are slower.
 const PER_DECADE: i32 = 20;
@@ -83,7 +83,7 @@ impl RunData {
         Self {
             name: run.name.clone(),
             is_open: result.model.kind == ModelKind::Open,
-            time: main_time(result).1,
+            time: main_time(result).1.trim_start_matches('/'),
             course: TimeSeries::new(result),
             spans: Span::of_run(result),
             marks: Annotation::of_run(result),

@@ -2,12 +2,13 @@
 
 use plimsoll_metrics::figure;
 
-use super::markup::{Cell, Markup, Unit};
-use super::times::{figure_of, main_time};
-use super::verdict::class;
+use super::markup::Markup;
 use super::{ShownRun, mark};
 use crate::compare::comparison::{Comparison, FigureRow, Incomparable, Word};
 use crate::compare::measure::Measure;
+use crate::render::document::times::main_time;
+use crate::render::document::{Line, Span, figure_of, per_second};
+use crate::render::layout::Emphasis;
 
 /// Writes a comparison: its verdict, its notes and its figures; or the reasons why there is none.
 pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Incomparable>) {
@@ -35,30 +36,22 @@ pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Inco
     if let Some(refused) = &comparison.refused {
         page.element("p", "notice", &format!("{refused}; nothing is concluded from such runs."));
     }
-    if !comparison.notes.is_empty() {
-        page.within("ul", "notes", |page| {
-            comparison.notes.iter().for_each(|note| page.element("li", "", &note.text));
-        });
-    }
-    let rows: Vec<Vec<Cell>> = comparison.rows().into_iter().map(row).collect();
+    page.notes(comparison.notes.iter().map(|note| &note.text));
+    let rows: Vec<Vec<Line>> = comparison.rows().into_iter().map(row).collect();
     let head =
         ["figure", comparison.a.name.as_str(), comparison.b.name.as_str(), "change", "interval", "p", ""];
-    page.table("Changes", &head, &rows);
-    page.within("ul", "notes", |page| {
-        for (names, reason) in comparison.reasons() {
-            page.element("li", "", &format!("{names}: {reason}"));
-        }
-        page.element("li", "", &comparison.question());
-        page.element("li", "", &comparison.methods());
-    });
+    page.rows("Changes", &head, &rows);
+    let reasons = comparison.reasons().into_iter().map(|(names, reason)| format!("{names}: {reason}"));
+    let notes: Vec<String> = reasons.chain([comparison.question(), comparison.methods()]).collect();
+    page.notes(&notes);
 }
 
-fn row(row: FigureRow) -> Vec<Cell> {
-    let class = match row.verdict {
-        Some(Word::Better | Word::Same) => "good",
-        Some(Word::Worse) => "bad",
-        Some(Word::Undecided) => "doubtful",
-        None => "",
+fn row(row: FigureRow) -> Vec<Line> {
+    let emphasis = match row.verdict {
+        Some(Word::Better | Word::Same) => Emphasis::Good,
+        Some(Word::Worse) => Emphasis::Bad,
+        Some(Word::Undecided) => Emphasis::Doubtful,
+        None => Emphasis::Plain,
     };
     let sign = match row.verdict {
         Some(Word::Better) => "▲ ",
@@ -67,45 +60,42 @@ fn row(row: FigureRow) -> Vec<Cell> {
         Some(Word::Undecided) => "? ",
         None => "",
     };
-    let [a, b, change, interval, p] = row.cells.map(Cell::text);
+    let [a, b, change, interval, p] = row.cells.map(Line::from);
     vec![
-        Cell::text(row.label),
+        row.label.into(),
         a,
         b,
         change,
-        interval.with_class("interval"),
+        interval.quiet(),
         p,
-        Cell::text(format!("{sign}{}", row.word)).with_class(class),
+        Span::emphasised(emphasis, format!("{sign}{}", row.word)).into(),
     ]
 }
 
 /// The figures that everyone asks for, run by run.
 pub(super) fn side_by_side(page: &mut Markup, runs: &[ShownRun<'_>]) {
-    let rows: Vec<Vec<Cell>> = runs.iter().enumerate().map(|(index, run)| of_run(index, run)).collect();
+    let rows: Vec<Vec<Line>> = runs.iter().enumerate().map(|(index, run)| of_run(index, run)).collect();
     let head =
         ["run", "verdict", "limited by", "achieved", "asked for", "p50", "p99", "max", "failed or timed out"];
-    page.table("Runs side by side", &head, &rows);
+    page.rows("Runs side by side", &head, &rows);
 }
 
-fn of_run(index: usize, run: &ShownRun<'_>) -> Vec<Cell> {
+fn of_run(index: usize, run: &ShownRun<'_>) -> Vec<Line> {
     let result = run.result;
-    let (name, key, summary) = main_time(result);
+    let (name, at, summary) = main_time(result);
     // Figures of the page point into the results of its runs, one after the other.
-    let at = |pointer: &str| format!("/{index}{pointer}");
-    let rate = |value: Option<f64>, pointer: &str| {
-        Cell::figure(value.map_or("-".to_owned(), figure::per_second), at(pointer), Unit::PerSecond)
-    };
+    let at = format!("/{index}{at}");
     let verdict = &result.verdict;
     let validity = if verdict.valid { "measurement valid" } else { "measurement INVALID" };
-    let key = format!("{index}/{key}");
+    let outcome = Span::emphasised(verdict.outcome.emphasis(), verdict.outcome.word());
     let mut cells = vec![
-        Cell::text(&run.name).with_note(name),
-        Cell::text(verdict.outcome.word()).with_class(class(verdict.outcome)).with_note(validity),
-        Cell::text(verdict.limited_by.what.replace('_', " ")),
-        rate(result.rate.achieved_per_s, "/rate/achieved_per_s"),
-        rate(result.rate.target_per_s, "/rate/target_per_s"),
+        Line::from(run.name.as_str()).with_note(name),
+        Line::from(outcome).with_note(validity),
+        verdict.limited_by.what.replace('_', " ").into(),
+        per_second(result.rate.achieved_per_s, format!("/{index}/rate/achieved_per_s")).into(),
+        per_second(result.rate.target_per_s, format!("/{index}/rate/target_per_s")).into(),
     ];
-    cells.extend(["50", "99", "max"].map(|figure| figure_of(summary, &key, figure)));
-    cells.push(Cell::text(Measure::Errors.of(result).map_or_else(|_| "-".to_owned(), figure::share)));
+    cells.extend(["50", "99", "max"].map(|figure| Line::from(figure_of(summary, &at, figure))));
+    cells.push(Measure::Errors.of(result).map_or_else(|_| "-".to_owned(), figure::share).into());
     cells
 }

@@ -1,74 +1,7 @@
-//! HTML that is being written: elements, escaping, tables and lists of facts.
+//! HTML that is being written: elements, escaping, and the parts of a document.
 
-/// The unit of a figure that stands on the page, by which a reader of the page's source can tell how its text
-/// was made of the value in the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Nanos,
-    Seconds,
-    /// A whole number.
-    Count,
-    /// A rate.
-    PerSecond,
-    /// A share of one.
-    Share,
-    Bytes,
-    /// A text as it is.
-    Text,
-}
-
-impl Unit {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Nanos => "ns",
-            Self::Seconds => "s",
-            Self::Count => "count",
-            Self::PerSecond => "per_s",
-            Self::Share => "share",
-            Self::Bytes => "bytes",
-            Self::Text => "text",
-        }
-    }
-}
-
-/// Text for people, and where in the result its value is: a JSON pointer (RFC 6901), so that every figure on
-/// the page can be held against the result.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cell {
-    text: String,
-    source: Option<(String, Unit)>,
-    note: Option<String>,
-    class: &'static str,
-}
-
-impl Cell {
-    /// A text that is no single figure.
-    pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
-    }
-
-    /// A figure, and the JSON pointer of its value.
-    pub(super) fn figure(text: impl Into<String>, pointer: impl Into<String>, unit: Unit) -> Self {
-        Self { text: text.into(), source: Some((pointer.into(), unit)), ..Self::default() }
-    }
-
-    /// The same with a remark behind it, in small print.
-    pub(super) fn with_note(mut self, note: impl Into<String>) -> Self {
-        self.note = Some(note.into());
-        self
-    }
-
-    /// The same in a class of the style sheet.
-    pub(super) fn with_class(mut self, class: &'static str) -> Self {
-        self.class = class;
-        self
-    }
-}
-
-/// A pointer to a key of a result, with what RFC 6901 escapes.
-pub(super) fn pointer(keys: &[&str]) -> String {
-    keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
-}
+use crate::render::document::{Count, Fact, Line, Section, Span, Table, Target, Value};
+use crate::render::layout::Emphasis;
 
 /// HTML that is being written.
 #[derive(Debug, Default)]
@@ -135,9 +68,20 @@ impl Markup {
         self.out.push('\n');
     }
 
+    /// A table of the document, with the remark below it; nothing without rows.
+    pub(super) fn table(&mut self, table: &Table) {
+        if !table.is_empty() {
+            let rows = table.rows(Target::Page).map(|row| row.into_iter().cloned().collect());
+            self.rows(&table.caption, &table.titles(Target::Page), &rows.collect::<Vec<_>>());
+        }
+        if !table.hint.is_empty() {
+            self.element("p", "hint", &table.hint);
+        }
+    }
+
     /// A table; the first cell of each row is its heading. It scrolls within itself where the screen is too
     /// narrow, and can be reached by keyboard for that.
-    pub(super) fn table(&mut self, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
+    pub(super) fn rows(&mut self, caption: &str, head: &[&str], rows: &[Vec<Line>]) {
         self.open(
             "div",
             &[("class", "table"), ("role", "group"), ("tabindex", "0"), ("aria-label", caption)],
@@ -149,10 +93,11 @@ impl Markup {
         self.out.push_str("</tr></thead>\n<tbody>");
         for row in rows {
             self.open("tr", &[]);
-            for (position, cell) in row.iter().enumerate() {
+            for (position, line) in row.iter().enumerate() {
                 let (tag, scope) = if position == 0 { ("th", "row") } else { ("td", "") };
-                self.open(tag, &[("scope", scope), ("class", cell.class)]);
-                self.cell(cell);
+                let class = if line.quiet { "interval" } else { class(line.emphasis()) };
+                self.open(tag, &[("scope", scope), ("class", class)]);
+                self.line(line);
                 self.close(tag);
             }
             self.close("tr");
@@ -171,34 +116,93 @@ impl Markup {
         self.close("th");
     }
 
-    /// A list of names and what is to be said of them.
-    pub(super) fn facts(&mut self, facts: &[(&str, Cell)]) {
-        self.within("dl", "facts", |page| {
-            for (name, value) in facts {
-                page.open("div", &[]);
-                page.element("dt", "", name);
-                page.open("dd", &[("class", value.class)]);
-                page.cell(value);
-                page.close("dd");
-                page.close("div");
-                page.out.push('\n');
+    /// Facts: short ones beside each other as a list of topics, sentences and sums below each other.
+    pub(super) fn facts<'a>(&mut self, facts: impl IntoIterator<Item = &'a Fact>) {
+        let facts: Vec<&Fact> = facts.into_iter().filter(|fact| fact.shown.on(Target::Page)).collect();
+        for group in facts.chunk_by(|one, next| is_short(one) && is_short(next)) {
+            match group {
+                [fact] if !is_short(fact) => self.sentence(fact),
+                short => self.within("dl", "facts", |page| short.iter().for_each(|fact| page.topic(fact))),
+            }
+        }
+    }
+
+    fn topic(&mut self, fact: &Fact) {
+        let line = fact.line();
+        self.open("div", &[]);
+        self.element("dt", "", fact.label);
+        self.open("dd", &[("class", class(line.emphasis()))]);
+        self.line(&line);
+        self.close("dd");
+        self.close("div");
+        self.out.push('\n');
+    }
+
+    fn sentence(&mut self, fact: &Fact) {
+        let class = match &fact.value {
+            Value::Line(line) => class(line.emphasis()),
+            Value::Identity(_) => "identity",
+        };
+        self.within("p", class, |page| {
+            if !fact.label.is_empty() {
+                page.element("strong", "", &format!("{}: ", fact.label));
+            }
+            match &fact.value {
+                Value::Line(line) => page.line(line),
+                Value::Identity(identity) => {
+                    page.counted(&identity.whole);
+                    for (position, part) in identity.parts.iter().enumerate() {
+                        page.element("span", "sign", if position == 0 { "=" } else { "+" });
+                        page.counted(part);
+                    }
+                }
             }
         });
     }
 
-    /// The content of a cell.
-    pub(super) fn cell(&mut self, cell: &Cell) {
-        match &cell.source {
+    /// A number with its name below it.
+    fn counted(&mut self, count: &Count) {
+        self.within("span", &format!("counted {}", class(count.figure.emphasis)), |page| {
+            page.span(&count.figure);
+            page.element("small", "", &count.name);
+        });
+    }
+
+    /// A heading, a table and facts.
+    pub(super) fn part(&mut self, section: &Section) {
+        if !section.heading.is_empty() {
+            self.element("h3", "", &section.heading);
+        }
+        self.facts(&section.facts);
+        self.table(&section.table);
+    }
+
+    /// A list of sentences; nothing without any.
+    pub(super) fn notes<'a>(&mut self, notes: impl IntoIterator<Item = &'a String>) {
+        let mut notes = notes.into_iter().peekable();
+        if notes.peek().is_some() {
+            self.within("ul", "notes", |page| notes.for_each(|note| page.element("li", "", note)));
+        }
+    }
+
+    /// A line with its remark.
+    pub(super) fn line(&mut self, line: &Line) {
+        line.spans.iter().for_each(|span| self.span(span));
+        if !line.note.is_empty() {
+            self.out.push(' ');
+            self.element("small", "", &line.note);
+        }
+    }
+
+    /// A piece of a line. A figure says where its value is.
+    pub(super) fn span(&mut self, span: &Span) {
+        match &span.source {
             Some((pointer, unit)) => {
                 self.open("span", &[("data-of", pointer), ("data-unit", unit.name())]);
-                self.text(&cell.text);
+                self.text(&span.text);
                 self.close("span");
             }
-            None => self.text(&cell.text),
-        }
-        if let Some(note) = &cell.note {
-            self.out.push(' ');
-            self.element("small", "", note);
+            None => self.text(&span.text),
         }
     }
 
@@ -209,6 +213,26 @@ impl Markup {
         self.open("rect", &[("width", &width), ("height", "100%"), ("rx", "2")]);
         self.close("rect");
         self.close("svg");
+    }
+}
+
+/// Characters of a fact that has room beside others.
+const SHORT: usize = 40;
+
+/// Returns `true` if a fact has room beside others.
+fn is_short(fact: &Fact) -> bool {
+    let is_line = matches!(fact.value, Value::Line(_));
+    is_line && !fact.label.is_empty() && fact.line().text().chars().count() <= SHORT
+}
+
+/// The class of the style sheet for an emphasis.
+pub(super) const fn class(emphasis: Emphasis) -> &'static str {
+    match emphasis {
+        Emphasis::Good => "good",
+        Emphasis::Bad => "bad",
+        Emphasis::Doubtful => "doubtful",
+        Emphasis::Heading => "done",
+        Emphasis::Plain => "",
     }
 }
 
@@ -263,6 +287,7 @@ pub(super) fn json_in_script(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::document::Unit;
 
     #[test]
     fn text_stays_text() {
@@ -270,7 +295,7 @@ mod tests {
         assert_eq!(escaped("a\u{1b}[2Jb\r\n\u{202e}c"), "a\u{fffd}[2Jb\u{fffd}\n\u{fffd}c");
         let mut page = Markup::default();
         page.open("a", &[("title", "\"><script>"), ("class", "")]);
-        page.cell(&Cell::figure("</td>", "/errors/a\"b", Unit::Count).with_note("<i>"));
+        page.line(&Line::from(Span::figure("</td>", "/errors/a\"b", Unit::Count)).with_note("<i>"));
         assert_eq!(
             page.finish(),
             "<a title=\"&quot;&gt;&lt;script&gt;\"><span data-of=\"/errors/a&quot;b\" data-unit=\"count\">\
@@ -284,11 +309,5 @@ mod tests {
         let text = json_in_script(&value.to_string());
         assert!(!text.contains('<') && !text.contains('\u{2028}'), "{text}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
-    }
-
-    #[test]
-    fn pointers_are_escaped() {
-        assert_eq!(pointer(&["protocols", "http/1.1", "~"]), "/protocols/http~11.1/~0");
-        assert_eq!(pointer(&["response_time", "p", "99.9"]), "/response_time/p/99.9");
     }
 }

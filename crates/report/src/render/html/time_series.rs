@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::contract::result::{IntervalResult, RunResult};
 use crate::contract::watched::ADDRESS;
-use crate::render::text;
+use crate::render::document::seconds;
 
 /// Points of each series at most: more than a chart has columns.
 const MOST_POINTS: usize = 1_200;
@@ -252,7 +252,7 @@ impl Annotation {
         if let Some(at) = result.thresholds.iter().find_map(|threshold| threshold.windows?.first_failed_at_s)
             && marks.iter().all(|mark| mark.kind != "threshold")
         {
-            let text = format!("a threshold did not hold in the window that ended at {}", text::seconds(at));
+            let text = format!("a threshold did not hold in the window that ended at {}", seconds(at));
             marks.push(Self { at_s: at, length_s: 0.0, kind: "threshold", text });
         }
         // The longest are what is to be seen.

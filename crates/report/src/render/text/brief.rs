@@ -2,10 +2,12 @@
 
 use plimsoll_metrics::figure;
 
-use super::{cell, opening, rate_line, records, seconds, slow, step_rows, target_line};
+use super::{facts, opening, rows, section, thresholds};
 use crate::Style;
-use crate::contract::result::{Finding, ModelKind, RunResult, ThresholdOutcome};
+use crate::contract::result::{Finding, ModelKind, RunResult};
 use crate::contract::summary::Summary;
+use crate::render::document::accounts::rate_line;
+use crate::render::document::{Document, Fact, Target, cell, seconds};
 use crate::render::layout::{Emphasis, Page, Row};
 
 /// Lines of the report of a normal run at most.
@@ -23,60 +25,59 @@ const SHOWN: [&str; 4] = ["50", "90", "99", "99.9"];
 
 /// The whole report.
 pub(crate) fn page(result: &RunResult, style: &Style) -> String {
+    let document = &Document::new(result);
     let mut top = Page::new(style);
-    opening(&mut top, result);
-    findings(&mut top, result);
-    what_ran(&mut top, result);
+    opening(&mut top, document);
+    findings(&mut top, document);
+    what_ran(&mut top, document);
     top.blank();
     let mut figures = Page::new(style);
     counts(&mut figures, result);
     times(&mut figures, result);
-    slow::slow_clients(&mut figures, result);
+    if result.slow_clients.is_some() {
+        document.beside.last().into_iter().for_each(|slow| section(&mut figures, slow));
+    }
     let mut end = Page::new(style);
     end.blank();
-    hint(&mut end, result);
-    last_line(&mut end, result);
+    if document.reasons.is_empty() && document.warnings.is_empty() && !document.hint.is_empty() {
+        end.statement(Emphasis::Heading, "hint", &format!(": {}", document.hint));
+    }
+    last_line(&mut end, document);
     let (top, figures, end) = (top.finish(), figures.finish(), end.finish());
     let taken = [&top, &figures, &end].iter().map(|part| part.lines().count()).sum::<usize>();
     // An empty line before them.
     let room = LINES.saturating_sub(taken + 1).max(FEWEST_DETAILS);
     let mut details = Page::new(style);
-    self::details(&mut details, result, room);
+    self::details(&mut details, result, document, room);
     [top, figures, details.finish(), end].concat()
 }
 
 /// Writes the reasons why the measurement is invalid, and the warnings.
-fn findings(page: &mut Page<'_>, result: &RunResult) {
-    let verdict = &result.verdict;
-    let bad = verdict.evidence.iter().map(|finding| (Emphasis::Bad, finding));
-    let doubtful = verdict.warnings.iter().map(|finding| (Emphasis::Doubtful, finding));
-    let all: Vec<(Emphasis, &Finding)> = bad.chain(doubtful).collect();
+fn findings(page: &mut Page<'_>, document: &Document) {
     let before = page.lines();
-    let shown = all.iter().take_while(|(emphasis, finding)| {
+    let all = document.findings().count();
+    let shown = document.findings().take_while(|(emphasis, _, Finding { code, evidence, hint })| {
         let room = page.lines() - before < FINDINGS;
         if room {
-            let (code, hint) = (finding.code.replace('_', " "), &finding.hint);
             let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
-            page.statement(*emphasis, &format!("! {code}"), &format!(": {}{hint}", finding.evidence));
+            let code = code.replace('_', " ");
+            page.statement(*emphasis, &format!("! {code}"), &format!(": {evidence}{hint}"));
         }
         room
     });
     let shown = shown.count();
-    if shown < all.len() {
-        page.line(&format!("  and {} more findings", all.len() - shown));
+    if shown < all {
+        page.line(&format!("  and {} more findings", all - shown));
     }
 }
 
-fn what_ran(page: &mut Page<'_>, result: &RunResult) {
-    let targets = &result.run.targets;
-    for target in targets.iter().take(NAMED) {
-        page.statement(Emphasis::Plain, &target_line(target), "");
-    }
+fn what_ran(page: &mut Page<'_>, document: &Document) {
+    let Document { targets, model, .. } = document;
+    targets.iter().take(NAMED).for_each(|target| page.statement(Emphasis::Plain, target, ""));
     if targets.len() > NAMED {
         page.line(&format!("and {} more targets", targets.len() - NAMED));
     }
-    let model: Vec<&str> = result.model.description.iter().take(NAMED).map(String::as_str).collect();
-    page.statement(Emphasis::Plain, &model.join("; "), "");
+    page.statement(Emphasis::Plain, &model[..model.len().min(NAMED)].join("; "), "");
 }
 
 /// Where the requests went, and how fast.
@@ -134,11 +135,7 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     }
     let row = |(label, summary, note): &(&str, &Summary, &str)| Row {
         label: (*label).to_owned(),
-        cells: SHOWN
-            .iter()
-            .map(|name| cell(summary, name, summary.percentile(name)))
-            .chain([cell(summary, "max", summary.max)])
-            .collect(),
+        cells: SHOWN.iter().chain(&["max"]).map(|name| cell(summary, name)).collect(),
         note: (*note).to_owned(),
     };
     let rows: Vec<Row> = all.iter().map(row).collect();
@@ -154,60 +151,44 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
 }
 
 /// Thresholds, records, steps and errors, as far as there is room.
-fn details(page: &mut Page<'_>, result: &RunResult, room: usize) {
-    let thresholds = if result.thresholds.len() > 1 { thresholds(page, result) } else { 0 };
-    let mut left = room.saturating_sub(thresholds);
-    let lines = records::lines(result);
-    if !lines.is_empty() {
+fn details(page: &mut Page<'_>, result: &RunResult, document: &Document, room: usize) {
+    let mut left = room;
+    let count = document.thresholds.len();
+    if count > 1 {
         page.blank();
-        let shown = lines.len().min(left.max(FEWEST_DETAILS));
-        records::write(page, &lines[..shown]);
+        thresholds(page, document, THRESHOLDS);
+        if count > THRESHOLDS {
+            page.field("", &format!("and {} more", count - THRESHOLDS));
+        }
+        left = left.saturating_sub(count.min(THRESHOLDS + 1) + 1);
+    }
+    let records: Vec<&Fact> = document.records.iter().collect();
+    if !records.is_empty() {
+        page.blank();
+        let shown = records.len().min(left.max(FEWEST_DETAILS));
+        facts(page, records.into_iter().take(shown));
         left = left.saturating_sub(shown + 1);
     }
-    let rows = step_rows(result);
-    if rows.len() > 1 {
+    let count = document.steps.rows.len();
+    if count > 1 {
         page.blank();
         // The head, and a line for those that are left out.
-        let shown = rows.len().min(left.saturating_sub(2).max(FEWEST_DETAILS));
-        steps(page, result, rows, shown);
+        let shown = count.min(left.saturating_sub(2).max(FEWEST_DETAILS));
+        steps(page, result, document, shown);
         left = left.saturating_sub(shown + 2);
     }
     errors(page, result, left.max(FEWEST_DETAILS - 1));
 }
 
-/// One line for each threshold, those that do not hold first; how many lines that were.
-fn thresholds(page: &mut Page<'_>, result: &RunResult) -> usize {
-    page.blank();
-    let mut all: Vec<&ThresholdOutcome> = result.thresholds.iter().collect();
-    all.sort_by_key(|threshold| threshold.passed);
-    let mut label = "thresholds";
-    for threshold in all.iter().take(THRESHOLDS) {
-        super::threshold(page, label, threshold);
-        label = "";
-    }
-    if all.len() > THRESHOLDS {
-        page.field("", &format!("and {} more", all.len() - THRESHOLDS));
-    }
-    all.len().min(THRESHOLDS + 1) + 1
-}
-
 /// The steps, the ones with most failures first if not all of them have room.
-fn steps(page: &mut Page<'_>, result: &RunResult, rows: Vec<Row>, shown: usize) {
-    let open = result.model.kind == ModelKind::Open;
-    let heads = if open {
-        ["ok", "failed", "timed out", "response p50", "response p99"]
-    } else {
-        ["ok", "failed", "timed out", "service p50", "service p99"]
-    };
+fn steps(page: &mut Page<'_>, result: &RunResult, document: &Document, shown: usize) {
+    let mut rows: Vec<_> = result.by_step.iter().zip(rows(&document.steps)).collect();
     let left_out = rows.len() - shown;
-    let rows = if left_out == 0 {
-        rows
-    } else {
-        let mut steps: Vec<_> = result.by_step.iter().zip(rows).collect();
-        steps.sort_by_key(|(step, _)| std::cmp::Reverse(step.failed + step.timed_out));
-        steps.into_iter().map(|(_, row)| row).take(shown).collect()
-    };
-    page.table(&heads, &rows);
+    if left_out > 0 {
+        rows.sort_by_key(|(step, _)| std::cmp::Reverse(step.failed + step.timed_out));
+    }
+    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).take(shown).collect();
+    page.table(&document.steps.titles(Target::Text)[1..], &rows);
     if left_out > 0 {
         page.line(&format!("and {left_out} more steps"));
     }
@@ -233,17 +214,9 @@ fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
     }
 }
 
-/// Writes the hint about what limited the run, unless a finding has a hint already.
-fn hint(page: &mut Page<'_>, result: &RunResult) {
-    let verdict = &result.verdict;
-    let limited = &verdict.limited_by;
-    if verdict.evidence.is_empty() && verdict.warnings.is_empty() && !limited.hint.is_empty() {
-        page.statement(Emphasis::Heading, "hint", &format!(": {}", limited.hint));
-    }
-}
-
 /// The outcome once more, for it is what stays in sight, and where there is more to read.
-fn last_line(page: &mut Page<'_>, result: &RunResult) {
-    let outcome = result.verdict.outcome;
-    page.statement(outcome.emphasis(), outcome.word(), " · the whole report: --long, or --report FILE");
+fn last_line(page: &mut Page<'_>, document: &Document) {
+    let opening = &document.opening;
+    let rest = " · the whole report: --long, or --report FILE";
+    page.statement(opening.outcome.emphasis(), &opening.word.text, rest);
 }

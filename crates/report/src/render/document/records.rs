@@ -1,107 +1,65 @@
-//! Records that were sent in batches, as text.
+//! Records that were sent in batches: their counts, and what the store has of them.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
+use super::{Fact, Span, line};
+use crate::build::fault::FaultResult;
 use crate::contract::reconciliation::ReconciliationCheck;
 use crate::contract::result::RunResult;
 use crate::contract::timestamp::rfc3339;
-use crate::render::layout::{Emphasis, Page};
+use crate::render::layout::Emphasis;
 
 /// From these shares of what was asked for on a store keeps up, or nearly: Arc's guide to load tests.
 const EXCELLENT: f64 = 0.95;
 const GOOD: f64 = 0.80;
 
-/// One line about records.
-pub(crate) struct Line {
-    /// Topic; empty for more about the same.
-    pub(crate) label: &'static str,
-    /// A word in front that should be seen.
-    pub(crate) word: Option<(Emphasis, String)>,
-    /// The rest of it.
-    pub(crate) rest: String,
-}
-
-impl Line {
-    fn plain(label: &'static str, rest: String) -> Self {
-        Self { label, word: None, rest }
-    }
-
-    /// The whole of it, without its label.
-    pub(crate) fn text(&self) -> String {
-        let word = self.word.as_ref().map_or("", |(_, word)| word);
-        format!("{word}{}", self.rest)
-    }
-}
-
-/// Returns lines on the records that were acknowledged, their share of those that were asked for, and whether
-/// the store has them. Empty where requests carry none.
-pub(crate) fn lines(result: &RunResult) -> Vec<Line> {
-    let mut lines = Vec::new();
+/// Returns the records that were acknowledged, their share of those that were asked for, checks of the store,
+/// and faults. Empty where requests carry no records and nothing was checked.
+pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
+    let mut facts = Vec::new();
     if let Some(records) = &result.records {
         let rate = records.acknowledged_per_s.map(|rate| format!(", {}", figure::per_second(rate)));
         let acknowledged = figure::count(records.acknowledged);
-        lines
-            .push(Line::plain("records", format!("{acknowledged} acknowledged{}", rate.unwrap_or_default())));
+        let rate = rate.unwrap_or_default();
+        facts.push(Fact::new("records", format!("{acknowledged} acknowledged{rate}")));
         if records.failed > 0 {
             let failed = figure::count(records.failed);
-            let line = format!("{failed} in batches that failed; the store may have them or not");
-            lines.push(Line::plain("", line));
+            let text = format!("{failed} in batches that failed; the store may have them or not");
+            facts.push(Fact::new("", text));
         }
         if let (Some(target), Some(achieved)) = (records.target_per_s, records.achievement()) {
             // What cannot be believed says nothing of the store.
             let (emphasis, meaning) = match result.verdict.valid {
                 true => meaning(achieved),
-                false => (None, "the run is invalid, which says nothing of the store"),
+                false => (Emphasis::Plain, "the run is invalid, which says nothing of the store"),
             };
-            let share = format!("{:.1} %", achieved * 100.0);
+            let share = Span::emphasised(emphasis, format!("{:.1} %", achieved * 100.0));
             let rest = format!(" of {} that were asked for: {meaning}", figure::per_second(target));
-            lines.push(match emphasis {
-                Some(emphasis) => Line { label: "", word: Some((emphasis, share)), rest },
-                None => Line::plain("", format!("{share}{rest}")),
-            });
+            facts.push(Fact::new("", line![share, rest]));
         }
     }
     for check in result.reconciliation.iter().flat_map(|reconciliation| &reconciliation.checks) {
         let stored = format!("{} in {}", figure::count(check.stored), check.tables);
         let said = said(check);
-        lines.push(match check.is_consistent() {
-            true => Line::plain("stored", format!("{stored}: {said}")),
-            false => Line {
-                label: "stored",
-                word: Some((Emphasis::Bad, "INCONSISTENT".to_owned())),
-                rest: format!(": {stored}, {said}"),
-            },
+        facts.push(match check.is_consistent() {
+            true => Fact::new("stored", format!("{stored}: {said}")),
+            false => {
+                let word = Span::emphasised(Emphasis::Bad, "INCONSISTENT");
+                Fact::new("stored", line![word, format!(": {stored}, {said}")])
+            }
         });
     }
     for finding in result.reconciliation.iter().flat_map(|reconciliation| &reconciliation.findings) {
-        let label = "checks";
-        let rest = format!(" {}: {}", finding.check, finding.said);
         let (emphasis, word) =
             if finding.passed { (Emphasis::Good, "PASS") } else { (Emphasis::Bad, "FAIL") };
-        lines.push(Line { label, word: Some((emphasis, word.to_owned())), rest });
-        lines.extend(finding.evidence.iter().map(|evidence| Line::plain("", evidence.clone())));
+        let rest = format!(" {}: {}", finding.check, finding.said);
+        facts.push(Fact::new("checks", line![Span::emphasised(emphasis, word), rest]));
+        facts.extend(finding.evidence.iter().map(|evidence| Fact::new("", evidence.as_str())));
     }
-    for fault in &result.faults {
-        let line = format!("{}: {}", fault.heading(), fault.said());
-        lines.push(Line::plain("fault", line));
-    }
-    lines
-}
-
-/// The same on a page.
-pub(super) fn records(page: &mut Page<'_>, result: &RunResult) {
-    write(page, &lines(result));
-}
-
-/// Writes such lines.
-pub(super) fn write(page: &mut Page<'_>, lines: &[Line]) {
-    for Line { label, word, rest } in lines {
-        match word {
-            Some((emphasis, word)) => page.emphasised_field(label, *emphasis, word, rest),
-            None => page.field(label, rest),
-        }
-    }
+    let fault = |fault: &FaultResult| Fact::new("fault", format!("{}: {}", fault.heading(), fault.said()));
+    facts.extend(result.faults.iter().map(fault));
+    facts
 }
 
 /// Describes the difference between the contents of a store and what it acknowledged.
@@ -137,12 +95,12 @@ pub(crate) fn said(check: &ReconciliationCheck) -> String {
     }
 }
 
-fn meaning(achieved: f64) -> (Option<Emphasis>, &'static str) {
+fn meaning(achieved: f64) -> (Emphasis, &'static str) {
     match achieved {
-        share if share > EXCELLENT => (None, "excellent, the store keeps up"),
-        share if share >= GOOD => (None, "good, with a small bottleneck"),
+        share if share > EXCELLENT => (Emphasis::Plain, "excellent, the store keeps up"),
+        share if share >= GOOD => (Emphasis::Plain, "good, with a small bottleneck"),
         _ => (
-            Some(Emphasis::Doubtful),
+            Emphasis::Doubtful,
             "look at the verdict, then at the store's CPU, disk and network (--watch-process NAME)",
         ),
     }
@@ -157,7 +115,7 @@ mod tests {
     fn shares_mean_what_the_guide_says() {
         assert!(meaning(0.96).1.starts_with("excellent"));
         assert!(meaning(0.95).1.starts_with("good") && meaning(0.80).1.starts_with("good"));
-        assert!(matches!(meaning(0.79).0, Some(Emphasis::Doubtful)));
+        assert_eq!(meaning(0.79).0, Emphasis::Doubtful);
     }
 
     #[test]
