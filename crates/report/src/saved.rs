@@ -3,6 +3,7 @@
 mod encoding;
 pub(crate) mod hdr;
 mod merging;
+pub(crate) mod reading;
 mod unfinished;
 
 use std::io;

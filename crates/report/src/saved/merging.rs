@@ -11,14 +11,14 @@ use plimsoll_metrics::{Histogram, PhaseRecord, Tally};
 use plimsoll_statistics::Join;
 
 use super::{SavedRun, SavedSlice, SavedStep};
-use crate::assembly::{by_class, per_second, statuses};
-use crate::phase::PhaseResult;
-use crate::result::{
+use crate::build::assembly::{by_class, per_second, statuses};
+use crate::contract::phase::PhaseResult;
+use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
     SteadyState, StepResult, ThresholdOutcome, Thresholds,
 };
-use crate::summary::Summary;
-use crate::watched::TrendsResult;
+use crate::contract::summary::Summary;
+use crate::contract::watched::TrendsResult;
 
 /// Why runs cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,7 +314,7 @@ fn of_step(step: &SavedStep, old: &StepResult) -> StepResult {
         failed: step.failed,
         timed_out: step.timed_out,
         last_ok_s: None,
-        bytes: crate::result::Bytes { sent: step.bytes_sent, received: step.bytes_received },
+        bytes: crate::contract::result::Bytes { sent: step.bytes_sent, received: step.bytes_received },
         response_time: summary(&step.response_time, step.censored_response),
         service_time: summary(&step.service_time, step.censored_service),
         start_lag: Summary::exact(&step.start_lag),

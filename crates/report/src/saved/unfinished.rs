@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SavedRun;
 use crate::RunContext;
-use crate::result::{IntervalResult, ModelKind, RunResult, SteadyResult, SteadyState};
+use crate::contract::result::{IntervalResult, ModelKind, RunResult, SteadyResult, SteadyState};
 
 /// Facts that are known of a run when it begins.
 #[derive(Clone, Debug, Serialize, Deserialize)]

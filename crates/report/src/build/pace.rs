@@ -1,0 +1,31 @@
+//! The rate of a run, or of a phase of it, beside the one that was asked for.
+
+use plimsoll_metrics::{Pace, RateUnit};
+
+use crate::build::assembly;
+use crate::contract::phase::PhaseResult;
+use crate::contract::result::RunResult;
+
+impl RunResult {
+    /// The rate beside the one that was asked for, in iterations where these have several requests.
+    pub fn pace(&self) -> Pace {
+        let rate = &self.rate;
+        Pace::new(self.rate_unit(), rate.achieved_per_s, rate.iterations_started_per_s, rate.target_per_s)
+    }
+
+    /// The same of one of its phases.
+    pub fn pace_of(&self, phase: &PhaseResult) -> Pace {
+        let PhaseResult { achieved_per_s, iterations_started_per_s, target_per_s, .. } = phase;
+        Pace::new(self.rate_unit(), *achieved_per_s, *iterations_started_per_s, *target_per_s)
+    }
+
+    /// Returns the unit of rates: iterations if there is a scenario of several steps and the plan asked for
+    /// iterations, else requests.
+    pub(crate) fn rate_unit(&self) -> RateUnit {
+        let of_one = |pair: &[crate::contract::result::StepResult]| {
+            pair[0].scenario == pair[1].scenario && pair[0].scenario != assembly::DEFAULT_SCENARIO
+        };
+        let of_several = self.by_step.windows(2).any(of_one);
+        if of_several && !self.rate.paces_requests { RateUnit::Iterations } else { RateUnit::Requests }
+    }
+}

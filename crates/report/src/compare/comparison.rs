@@ -1,0 +1,372 @@
+//! The comparison of two groups of runs: better, worse, same or undecided.
+//!
+//! The unit is the run: requests of one run depend on each other, and a test of theirs finds a difference
+//! between any two runs (R13 of the rules on measuring). The statistics are in `plimsoll-statistics`; here is
+//! decided what is compared, by what method, and whether it may be.
+
+mod grounds;
+mod judging;
+
+use std::io;
+
+use plimsoll_statistics::judgement::Judgement;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Style;
+use crate::compare::measure::Measure;
+use crate::contract::result::{RunResult, Tool};
+use crate::render::markdown::comparison as markdown;
+use crate::render::text::comparison as text;
+
+/// The version of the contract of comparisons: raised when a field changes its meaning or goes.
+pub const COMPARISON_VERSION: u32 = 1;
+
+/// A run to compare, and where its result was read.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The file.
+    pub file: String,
+    /// Its result.
+    pub result: RunResult,
+}
+
+/// Runs that were made in the same way.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The user's name for it.
+    pub name: String,
+    /// Its runs, at least one.
+    pub members: Vec<Member>,
+}
+
+/// Figures to compare, and how to judge them.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The figures to judge; empty: the usual ones.
+    pub measures: Vec<Measure>,
+    /// The smallest relative change that matters: 0.05 for 5 %.
+    pub effect: f64,
+    /// The same of the share of errors, as a difference: 0.001 for a tenth of a percentage point.
+    pub error_effect: f64,
+    /// Confidence of the intervals, and one minus the share of false alarms, in (0, 1).
+    pub confidence: f64,
+    /// Judge runs whose figures cannot be believed, too.
+    pub allow_invalid: bool,
+    /// Compare what cannot be compared, too.
+    pub force: bool,
+    /// Judge single runs by what they vary within themselves, although how runs vary is unknown.
+    pub single_runs: bool,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self {
+            measures: Vec::new(),
+            effect: 0.05,
+            error_effect: 0.001,
+            confidence: 0.95,
+            allow_invalid: false,
+            force: false,
+            single_runs: false,
+        }
+    }
+}
+
+/// Groups that say nothing about each other: every reason why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incomparable(pub Vec<String>);
+
+/// The result of comparing two groups of runs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that compared.
+    pub tool: Tool,
+    /// Worse if any judged figure is worse; else undecided if any is; else better if any is; else same.
+    pub verdict: Word,
+    /// Why nothing was judged: a group has invalid runs. Null if it was.
+    pub refused: Option<String>,
+    /// Limits and confidence of the comparison.
+    pub settings: Settings,
+    /// The baseline group.
+    pub a: GroupResult,
+    /// The group that is compared with the baseline.
+    pub b: GroupResult,
+    /// Remarks on differences between the groups beside their figures, and on missing figures.
+    pub notes: Vec<Note>,
+    /// The figures.
+    pub metrics: Vec<MetricResult>,
+}
+
+/// Judgement of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    /// There is a change for the better that may matter.
+    Better,
+    /// There is a change for the worse that may matter.
+    Worse,
+    /// If there is a change, it is too small to matter.
+    Same,
+    /// Both no change and one that matters agree with the runs.
+    Undecided,
+}
+
+impl Word {
+    /// It in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl From<Judgement> for Word {
+    fn from(judgement: Judgement) -> Self {
+        match judgement {
+            Judgement::Better => Self::Better,
+            Judgement::Worse => Self::Worse,
+            Judgement::Same => Self::Same,
+            Judgement::Undecided => Self::Undecided,
+        }
+    }
+}
+
+/// Limits and confidence of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Settings {
+    /// The smallest relative change that matters: 0.05 is 5 %.
+    pub effect: f64,
+    /// The smallest difference of shares of errors that matters.
+    pub error_effect: f64,
+    /// Confidence of the intervals; one minus the largest p_adjusted of a change.
+    pub confidence: f64,
+}
+
+/// One group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GroupResult {
+    /// The user's name for it.
+    pub name: String,
+    /// Its runs, as they were given.
+    pub runs: Vec<RunLabel>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunLabel {
+    /// The file of its result.
+    pub file: String,
+    /// Its identity.
+    pub id: String,
+    /// When it started: RFC 3339, UTC.
+    pub started_at: String,
+    /// Hash of its plan.
+    pub plan_hash: String,
+    /// True if its measurement is valid.
+    pub valid: bool,
+}
+
+impl RunLabel {
+    pub(crate) fn new(member: &Member) -> Self {
+        let Member { file, result } = member;
+        Self {
+            file: file.clone(),
+            id: result.run.id.clone(),
+            started_at: result.run.started_at.clone(),
+            plan_hash: result.run.plan_hash.clone(),
+            valid: result.verdict.valid,
+        }
+    }
+}
+
+/// Something that should be known about a comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Note {
+    /// Topic of the note.
+    pub code: String,
+    /// One sentence.
+    pub text: String,
+}
+
+impl Note {
+    pub(crate) fn new(code: &str, text: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), text: text.into() }
+    }
+}
+
+/// One figure in both groups.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MetricResult {
+    /// Its name: as in `--metric`, with the kind of time.
+    pub metric: String,
+    /// Unit of the values: "ns", "per_s", "share" (of one) or "us".
+    pub unit: String,
+    /// Which way it should go: "lower" or "higher".
+    pub better: String,
+    /// True if it counts for the verdict; others are shown only.
+    pub judged: bool,
+    /// Run by run, as in the group; null where a run has no value.
+    pub a: Vec<Option<f64>>,
+    /// The same of the other group.
+    pub b: Vec<Option<f64>>,
+    /// Median of the runs; null if one has no value.
+    pub a_median: Option<f64>,
+    /// The same of the other group.
+    pub b_median: Option<f64>,
+    /// From a to b; null if there is nothing to compare.
+    pub change: Option<ChangeResult>,
+    /// Judgement of the change; null if it was not judged.
+    pub verdict: Option<Word>,
+    /// Why it is undecided or was not judged; null if the interval says it.
+    pub reason: Option<String>,
+}
+
+/// A change from a to b.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ChangeResult {
+    /// "relative" (b / a − 1) or "absolute" (b − a, of shares).
+    pub kind: String,
+    /// The best estimate.
+    pub estimate: f64,
+    /// Lower end of its interval; null without a bound.
+    pub low: Option<f64>,
+    /// Upper end of its interval; null without a bound.
+    pub high: Option<f64>,
+    /// Probability of runs at least as different if there is no change; null if nothing can be said.
+    pub p: Option<f64>,
+    /// The same, raised for the other judged figures (Holm); null if it was not judged.
+    pub p_adjusted: Option<f64>,
+    /// "ranks" (Mann–Whitney and Hodges–Lehmann, from 5 runs a side), "means" (Welch, 2 to 4 runs), "equal"
+    /// (every run has the same value), "slices" (one run a side: bootstrap of its slices, which knows nothing
+    /// of how runs differ) or "none" (one run without slices).
+    pub method: String,
+}
+
+/// One figure in both groups, for people.
+#[derive(Clone, Debug)]
+pub(crate) struct FigureRow {
+    /// Its name.
+    pub(crate) label: String,
+    /// Its value in A and in B, the change, the interval of that, and the probability.
+    pub(crate) cells: [String; 5],
+    /// Judgement of the change; `None` if it was not judged.
+    pub(crate) verdict: Option<Word>,
+    /// The same in words.
+    pub(crate) word: &'static str,
+}
+
+impl Comparison {
+    /// Compares `b` with `a`.
+    ///
+    /// # Errors
+    /// If they cannot be compared and `question.force` is not set.
+    pub fn new(tool: Tool, a: &Group, b: &Group, question: &Question) -> Result<Self, Incomparable> {
+        let mut notes = grounds::notes(a, b);
+        let reasons = grounds::refusals(a, b);
+        if question.force {
+            notes.splice(0..0, reasons.into_iter().map(|reason| Note::new("forced", reason)));
+        } else if !reasons.is_empty() {
+            return Err(Incomparable(reasons));
+        }
+        let refused = grounds::doubt(a, b).filter(|_| !question.allow_invalid);
+        let mut metrics = judging::metrics(a, b, question, &mut notes);
+        let verdict = if refused.is_some() {
+            metrics.iter_mut().for_each(|metric| metric.verdict = None);
+            Word::Undecided
+        } else {
+            overall(metrics.iter().filter_map(|metric| metric.verdict))
+        };
+        let group = |group: &Group| GroupResult {
+            name: group.name.clone(),
+            runs: group.members.iter().map(RunLabel::new).collect(),
+        };
+        let Question { effect, error_effect, confidence, .. } = *question;
+        Ok(Self {
+            schema_version: COMPARISON_VERSION,
+            tool,
+            verdict,
+            refused,
+            settings: Settings { effect, error_effect, confidence },
+            a: group(a),
+            b: group(b),
+            notes,
+            metrics,
+        })
+    }
+
+    /// The page for people.
+    pub fn text(&self, style: &Style) -> String {
+        text::page(self, style)
+    }
+
+    /// A page in Markdown, for a pull request.
+    pub fn markdown(&self) -> String {
+        markdown::page(self)
+    }
+
+    /// Its figures for people, one after the other.
+    pub(crate) fn rows(&self) -> Vec<FigureRow> {
+        self.metrics.iter().map(text::row).collect()
+    }
+
+    /// Returns the question in words, with the smallest changes that matter and the confidence.
+    pub(crate) fn question(&self) -> String {
+        text::question(self)
+    }
+
+    /// Why figures are undecided or not judged: the figures, and the reason.
+    pub(crate) fn reasons(&self) -> Vec<(String, &str)> {
+        text::reasons(self)
+    }
+
+    /// By what methods it was judged.
+    pub(crate) fn methods(&self) -> String {
+        text::methods(self)
+    }
+
+    /// The contract, as one object.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
+}
+
+/// The JSON Schema of [`Comparison`].
+pub fn schema_comparison() -> serde_json::Value {
+    schemars::schema_for!(Comparison).to_value()
+}
+
+fn overall(words: impl Iterator<Item = Word>) -> Word {
+    let words: Vec<Word> = words.collect();
+    let order = [Word::Worse, Word::Undecided, Word::Better];
+    let none = if words.is_empty() { Word::Undecided } else { Word::Same };
+    order.into_iter().find(|word| words.contains(word)).unwrap_or(none)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_word_is_the_verdict() {
+        use Word::{Better, Same, Undecided, Worse};
+        for (words, expected) in [
+            (&[Same, Better, Undecided, Worse][..], Worse),
+            (&[Same, Better, Undecided], Undecided),
+            (&[Same, Better], Better),
+            (&[Same, Same], Same),
+            (&[], Undecided),
+        ] {
+            assert_eq!(overall(words.iter().copied()), expected, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The result of a capacity search: an interval, what it rests on, and every trial.
+
+use std::io;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::contract::context::Host;
+use crate::contract::result::Tool;
+use crate::contract::trial::TrialFigures;
+use crate::render::text::capacity as text;
+use crate::{Style, TableFormat};
+
+/// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
+pub const CAPACITY_SCHEMA_VERSION: u32 = 1;
+
+/// The result of a capacity search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityResult {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that searched.
+    pub tool: Tool,
+    /// Identity and circumstances of the search.
+    pub search: SearchResult,
+    /// The answer.
+    pub capacity: Capacity,
+    /// The rates that were tried, ascending: the curve of load against response time.
+    pub levels: Vec<LevelResult>,
+    /// Every trial in its order.
+    pub trials: Vec<TrialResult>,
+}
+
+/// Identity and circumstances of a search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    /// Identity of the search.
+    pub id: String,
+    /// Seed of every random choice; trials take the numbers that follow it.
+    pub seed: u64,
+    /// When it started: RFC 3339, UTC.
+    pub started_at: String,
+    /// Duration of the search in seconds.
+    pub duration_s: f64,
+    /// The command line, without secrets.
+    pub args: Vec<String>,
+    /// Hash of the plan at the first rate.
+    pub plan_hash: String,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// The load in words: connections, protocol, arrivals.
+    pub load: String,
+    /// The SLO, as thresholds.
+    pub slo: Vec<String>,
+    /// Two-sided confidence of the interval, and of what is known of one rate.
+    pub confidence: f64,
+    /// The width that was aimed at, as a share of the lower end.
+    pub precision: f64,
+    /// Length of the shortest trial in seconds.
+    pub trial_s: f64,
+}
+
+/// The capacity of the server, as an interval of rates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Capacity {
+    /// Lower end of the interval of the capacity, in iterations per second; null if no rate was shown to hold
+    /// what was asked for.
+    pub low_per_s: Option<f64>,
+    /// Its upper end; null if no rate was shown not to hold it.
+    pub high_per_s: Option<f64>,
+    /// Requests per iteration where it is known.
+    pub requests_per_iteration: Option<f64>,
+    /// True if the lower end was tried once more, three times as long as a shortest trial, and did not break.
+    pub confirmed: bool,
+    /// The highest rate, at most the lower end, that did not break right after an overload; null if none was
+    /// found.
+    pub after_overload_per_s: Option<f64>,
+    /// Why the search ended: narrow, unclear, highest, generator, lowest or stopped.
+    pub end: String,
+    /// The same in a sentence.
+    pub statement: String,
+    /// Remarks on the capacity, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Findings about one rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelResult {
+    /// The rate in iterations per second.
+    pub rate_per_s: f64,
+    /// holds, breaks, unclear, or not_applied if the generator could not put it on the server.
+    pub finding: String,
+    /// Measured seconds.
+    pub measured_s: f64,
+    /// The share of bad requests by each part of the SLO.
+    pub shares: Vec<ShareResult>,
+}
+
+/// A share of bad requests against its limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShareResult {
+    /// The part of the SLO.
+    pub slo: String,
+    /// The share of bad requests has to be below this.
+    pub limit: f64,
+    /// Share of requests that were bad.
+    pub share: f64,
+    /// Lower limit of the interval of the true share; null with too few slices.
+    pub low: Option<f64>,
+    /// Upper limit.
+    pub high: Option<f64>,
+    /// Factor by which its variance exceeds that of independent requests.
+    pub variance_inflation: Option<f64>,
+}
+
+/// One trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialResult {
+    /// ramp, bisection, estimation, confirmation or from_above.
+    pub purpose: String,
+    /// The rate in iterations per second.
+    pub rate_per_s: f64,
+    /// The rate that was put on the server right before; null if none was.
+    pub after_per_s: Option<f64>,
+    /// When it started, in seconds since the start of the search.
+    pub at_s: f64,
+    /// Its figures. The measured part is shorter than planned if its outcome was plain.
+    #[serde(flatten)]
+    pub figures: TrialFigures,
+    /// The finding of its level, from all trials at this rate.
+    pub finding: String,
+}
+
+/// Writes a result. There are intervals in no search: as CSV it is the table of its trials.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render_capacity(
+    result: &CapacityResult,
+    format: TableFormat,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        TableFormat::Text => out.write_all(text::page(result, style).as_bytes()),
+        TableFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, result)?;
+            out.write_all(b"\n")
+        }
+        TableFormat::Csv => out.write_all(table(result).as_bytes()),
+    }
+}
+
+/// The JSON Schema of [`CapacityResult`].
+pub fn schema_capacity() -> serde_json::Value {
+    crate::contract::schema_of_written::<CapacityResult>()
+}
+
+fn table(result: &CapacityResult) -> String {
+    let mut csv = format!("purpose,rate_per_s,after_per_s,at_s,{},finding\n", TrialFigures::CSV_HEADS);
+    for TrialResult { purpose, rate_per_s, after_per_s, at_s, figures, finding } in &result.trials {
+        let after = after_per_s.map(|rate| rate.to_string()).unwrap_or_default();
+        csv.push_str(&format!("{purpose},{rate_per_s},{after},{at_s},{},{finding}\n", figures.csv()));
+    }
+    csv
+}

@@ -1,0 +1,141 @@
+//! Facts about a run that its record does not have.
+
+use plimsoll_metrics::RunRecord;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::contract::calibration::CalibrationUse;
+use crate::contract::slow::SlowRecord;
+
+/// Facts about a run that its record does not have and that the caller knows.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunContext {
+    /// Name of the program.
+    pub tool_name: String,
+    /// Version of the program.
+    pub tool_version: String,
+    /// Name of the run: the user's, else the name of its plan, else that of the plan's file; `None` without
+    /// any.
+    pub name: Option<String>,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// The command line, with secrets already redacted.
+    pub args: Vec<String>,
+    /// Hash of the resolved plan.
+    pub plan_hash: String,
+    /// Checksum of the load that the plan makes of the seed.
+    pub load_checksum: String,
+    /// The targets, in the order of [`RunRecord::peers`](plimsoll_metrics::RunRecord::peers).
+    pub targets: Vec<TargetContext>,
+    /// The load, in words and figures.
+    pub model: ModelContext,
+    /// The machine that generated the load.
+    pub host: Host,
+    /// Findings of the first contact with the server, if it was made before the run.
+    pub preflight: Option<Preflight>,
+    /// Share of the machine's calibrated limit that the run has used, if that is known.
+    pub calibration: Option<CalibrationUse>,
+    /// `true` if the run is one of several of the same plan. The result of a run that is alone notes that it
+    /// is.
+    pub repeated: bool,
+    /// `true` if the result keeps the values of each slice of the run.
+    pub slices: bool,
+    /// Records that each request carries, by step of the plan; 0 or missing for one that carries none.
+    pub records: Vec<u32>,
+    /// The record of a probe beside the load, if there was one.
+    #[serde(skip)]
+    pub probe: Option<Box<RunRecord>>,
+    /// The record of clients that were slow on purpose, beside the load, if there were any.
+    #[serde(skip)]
+    pub slow: Option<SlowRecord>,
+}
+
+/// A server under load, as the plan has it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TargetContext {
+    /// The URLs that address it, without user and password.
+    pub urls: Vec<String>,
+    /// `host[:port]` as in these URLs.
+    pub authority: String,
+}
+
+/// The load of a run, in words and figures.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelContext {
+    /// One or more lines for people, the first naming the model: `open: 1,000/s uniform for 10 s, …`.
+    pub description: Vec<String>,
+    /// `uniform` or `poisson`, in the open model.
+    pub arrivals: Option<String>,
+    /// Connections opened at the start, over all workers and targets.
+    pub connections: u64,
+    /// Requests in flight at most on one connection.
+    pub depth: u64,
+}
+
+/// The machine that generated the load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Its name.
+    pub hostname: String,
+    /// Name and version of its kernel.
+    pub kernel: String,
+    /// Model of its CPU.
+    pub cpu_model: String,
+    /// CPUs that the generator may use.
+    pub cpus: u64,
+    /// CPU frequency governor, null if the system does not tell.
+    pub governor: Option<String>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+    /// Soft limit of open file descriptors.
+    pub soft_descriptors: u64,
+    /// Their hard limit; null if there is none.
+    #[serde(default)]
+    pub hard_descriptors: Option<u64>,
+    /// Hypervisor or container that it runs in, by the name that this gives itself; null where none was
+    /// noticed.
+    #[serde(default)]
+    pub virtualisation: Option<String>,
+    /// Clock source of its kernel, e.g. "tsc".
+    #[serde(default)]
+    pub clock_source: Option<String>,
+    /// Weaknesses of its CPU against which its kernel does something, at the cost of speed.
+    #[serde(default)]
+    pub mitigations: Vec<String>,
+    /// Processors' worth of time that the control groups of the generator allow; null: as much as there is.
+    #[serde(default)]
+    pub cpu_limit: Option<f64>,
+    /// Memory in bytes that the control groups of the generator allow; null: as much as there is.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<u64>,
+    /// Local ports that connections may get: the first and the last.
+    #[serde(default)]
+    pub port_range: Option<[u64; 2]>,
+    /// Connections that may wait to be accepted, at most (net.core.somaxconn).
+    #[serde(default)]
+    pub accept_queue: Option<u64>,
+}
+
+/// Findings of the first contact with the server, before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Preflight {
+    /// The step whose request was sent; null if the server was only connected to, because no request of the
+    /// plan is known to change nothing. Missing in older results.
+    #[serde(default)]
+    pub request: Option<String>,
+    /// Status of its response; null if none was sent, or none was answered in time.
+    pub status: Option<u16>,
+    /// Negotiated application protocol.
+    pub protocol: String,
+    /// TLS version, null without TLS.
+    pub tls_version: Option<String>,
+    /// TLS cipher suite, null without TLS.
+    pub cipher: Option<String>,
+    /// Address that answered.
+    pub address: String,
+}

@@ -1,0 +1,196 @@
+//! The result of a suite: runs against one cluster, or one started for each, over values of parameters.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use plimsoll_metrics::figure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::build::headline::together;
+use crate::contract::result::{ModelKind, OutcomeResult, RunResult, Tool};
+use crate::contract::summary::Summary;
+use crate::render::layout::{Page, Row};
+use crate::{Style, TableFormat};
+
+/// The version of this contract: raised when a field changes its meaning or goes, not when one is added. In
+/// version 1 every run had a result.
+pub const SUITE_SCHEMA_VERSION: u32 = 2;
+
+/// The result of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteResult {
+    /// Version of this contract.
+    pub schema_version: u32,
+    /// The program that made it.
+    pub tool: Tool,
+    /// Name of the cluster.
+    pub cluster: String,
+    /// Name of the suite.
+    pub suite: String,
+    /// The parameters, in the order of the matrix.
+    pub parameters: Vec<String>,
+    /// The runs, in the order in which they were made.
+    pub runs: Vec<SuiteRun>,
+    /// True if all runs that the matrix asks for were made.
+    pub complete: bool,
+}
+
+/// One run of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteRun {
+    /// The values of the parameters.
+    pub values: BTreeMap<String, String>,
+    /// With what code `cluster run` would have ended for it alone.
+    pub exit_code: u8,
+    /// Result, as `cluster run --output json` would have written it; null if the run could not be made.
+    pub result: Option<RunResult>,
+    /// Why it could not be made, line by line. Left away if it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error: Vec<String>,
+}
+
+/// Writes a suite; as text and CSV it is the table of its runs.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render_suite(
+    result: &SuiteResult,
+    format: TableFormat,
+    style: &Style,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    match format {
+        TableFormat::Text => out.write_all(page(result, style).as_bytes()),
+        TableFormat::Json => crate::render::write_json(result, out),
+        TableFormat::Csv => out.write_all(csv(result).as_bytes()),
+    }
+}
+
+/// The JSON Schema of [`SuiteResult`].
+pub fn schema_suite() -> serde_json::Value {
+    crate::contract::schema_of_written::<SuiteResult>()
+}
+
+/// Returns the times of a run: the response time in the open model, the service time in the closed one.
+fn times(result: &RunResult) -> &Summary {
+    match result.model.kind {
+        ModelKind::Open => &result.response_time,
+        ModelKind::Closed => &result.service_time,
+    }
+}
+
+/// Returns the result of the checks of a run: `pass`, `INCONSISTENT`, or `-` where nothing was checked.
+fn checked(result: &RunResult) -> &'static str {
+    match &result.reconciliation {
+        None => "-",
+        Some(reconciliation) if reconciliation.consistent => "pass",
+        Some(_) => "INCONSISTENT",
+    }
+}
+
+fn page(result: &SuiteResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let (outcome, summary) = of_runs(&result.runs);
+    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
+    let SuiteResult { tool, cluster, suite, parameters, runs, complete, .. } = result;
+    page.heading(&format!("{} {} · {cluster}, suite {suite}", tool.name, tool.version));
+    if let Some(first) = runs.iter().find_map(|run| run.result.as_ref()) {
+        for line in &first.model.description {
+            page.field("first run", line);
+        }
+    }
+    if !complete {
+        page.field("note", "interrupted: runs are missing");
+    }
+    page.blank();
+    let mut heads: Vec<&str> = parameters.iter().map(String::as_str).collect();
+    heads.extend(["answered/s", "p50", "p95", "p99", "failed", "checks", "outcome"]);
+    let rows: Vec<Row> = (1..).zip(runs).map(|(number, run)| row(number, parameters, run)).collect();
+    page.table(&heads, &rows);
+    for (number, run) in (1..).zip(runs) {
+        if let Some((first, more)) = run.error.split_first() {
+            page.field(&format!("run {number}"), &format!("could not be made: {first}"));
+            more.iter().for_each(|line| page.field("", line));
+        }
+        let found = run.result.iter().flat_map(|result| &result.reconciliation);
+        for finding in found.flat_map(|found| &found.findings).filter(|finding| !finding.passed) {
+            page.field(&format!("run {number}"), &format!("{}: {}", finding.check, finding.said));
+            finding.evidence.iter().for_each(|evidence| page.field("", evidence));
+        }
+    }
+    page.blank();
+    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
+    page.finish()
+}
+
+/// Returns the outcome of the runs together, and a line about it. A run that could not be made has failed.
+fn of_runs(runs: &[SuiteRun]) -> (OutcomeResult, String) {
+    let (outcome, summary) = together(runs.iter().filter_map(|run| run.result.as_ref()));
+    match runs.iter().filter(|run| run.result.is_none()).count() {
+        0 => (outcome, summary),
+        count if count == runs.len() => (OutcomeResult::Fail, "no run could be made".to_owned()),
+        count => {
+            (OutcomeResult::Fail, format!("{count} of {} runs could not be made; {summary}", runs.len()))
+        }
+    }
+}
+
+fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
+    let SuiteRun { values, result, .. } = run;
+    let value = |name: &String| values.get(name).cloned().unwrap_or_default();
+    let mut cells: Vec<String> = parameters.iter().map(value).collect();
+    match result {
+        Some(result) => {
+            let times = times(result);
+            let time =
+                |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+            cells.push(result.rate.achieved_per_s.map_or("-".to_owned(), figure::per_second));
+            cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
+            cells.push(figure::count(result.accounting.failed + result.accounting.timed_out));
+            cells.push(checked(result).to_owned());
+            cells.push(result.verdict.outcome.word().to_owned());
+        }
+        None => {
+            cells.extend(["-"; 6].map(str::to_owned));
+            cells.push(OutcomeResult::Fail.word().to_owned());
+        }
+    }
+    Row { label: format!("run {number}"), cells, note: String::new() }
+}
+
+fn csv(result: &SuiteResult) -> String {
+    let quoted = |text: &str| match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    };
+    let mut text = String::new();
+    for name in &result.parameters {
+        text.push_str(&format!("{},", quoted(name)));
+    }
+    text.push_str("run_id,achieved_per_s,p50_ns,p95_ns,p99_ns,ok,failed,timed_out,checks,valid,exit_code\n");
+    for SuiteRun { values, exit_code, result: run, .. } in &result.runs {
+        for name in &result.parameters {
+            text.push_str(&format!("{},", quoted(values.get(name).map_or("", String::as_str))));
+        }
+        let Some(run) = run else {
+            text.push_str(&format!(",,,,,,,,,,{exit_code}\n"));
+            continue;
+        };
+        let times = times(run);
+        let time = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let [p50, p95, p99] = [times.p.p50, times.p.p95, times.p.p99].map(time);
+        let rate = run.rate.achieved_per_s.map(|rate| rate.to_string()).unwrap_or_default();
+        let accounting = &run.accounting;
+        text.push_str(&format!(
+            "{},{rate},{p50},{p95},{p99},{},{},{},{},{},{exit_code}\n",
+            run.run.id,
+            accounting.ok,
+            accounting.failed,
+            accounting.timed_out,
+            checked(run),
+            run.verdict.valid,
+        ));
+    }
+    text
+}

@@ -1,0 +1,94 @@
+//! The figures of one of several runs that are compared with each other: trials of a search, levels of a
+//! sweep.
+
+use plimsoll_metrics::course::mean_in_flight;
+use plimsoll_metrics::{Model, RunRecord, figure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Summary;
+use crate::contract::result::Finding;
+use crate::contract::watched::WatchedResult;
+
+/// The figures of one of several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialFigures {
+    /// Length of the measured part in seconds.
+    pub measured_s: f64,
+    /// Whole responses per second.
+    pub achieved_per_s: f64,
+    /// Mean number of requests in flight: the times that they took, by the length of the measured part.
+    pub in_flight: f64,
+    /// Median of the response time in the open model, of the service time in the closed one, in nanoseconds;
+    /// null with too few samples.
+    pub p50: Option<u64>,
+    /// See p50.
+    pub p90: Option<u64>,
+    /// See p50.
+    pub p99: Option<u64>,
+    /// See p50.
+    pub p99_9: Option<u64>,
+    /// Requests that failed or timed out by those that ended.
+    pub error_rate: f64,
+    /// The factor that limited it: target, generator, network, connection_limit, none or unknown.
+    pub limited_by: String,
+    /// Findings about the instrument.
+    pub findings: Vec<Finding>,
+    /// The servers whose processes were watched; left away if there were none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedResult>,
+}
+
+impl TrialFigures {
+    /// The figures of a run.
+    pub fn new(record: &RunRecord) -> Self {
+        let total = &record.total;
+        let (times, censored) = match record.model {
+            Model::Open => (&total.response_time, total.censored_response),
+            Model::Closed => (&total.service_time, total.censored_service),
+        };
+        let percentiles = Summary::new(times, censored).p;
+        let (bad, ended) = (total.failed + total.timed_out, total.ok + total.failed + total.timed_out);
+        let seconds = record.duration.as_secs_f64();
+        let verdict = &record.verdict;
+        Self {
+            measured_s: seconds,
+            achieved_per_s: record.completed_in_window as f64 / seconds.max(1e-9),
+            in_flight: mean_in_flight(record),
+            p50: percentiles.p50,
+            p90: percentiles.p90,
+            p99: percentiles.p99,
+            p99_9: percentiles.p99_9,
+            error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
+            limited_by: verdict.limited_by.what.name().to_owned(),
+            findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
+            watched: WatchedResult::all(record),
+        }
+    }
+
+    /// Heads of the columns that [`cells`](Self::cells) fills.
+    pub(crate) const HEADS: [&str; 6] = ["answered/s", "in flight", "p50", "p90", "p99", "errors"];
+
+    /// The figures for people.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let time = |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
+        let mut cells = vec![figure::per_second(self.achieved_per_s), format!("{:.1}", self.in_flight)];
+        cells.extend([self.p50, self.p90, self.p99].map(time));
+        cells.push(figure::share(self.error_rate));
+        cells
+    }
+
+    /// Heads of the columns that [`csv`](Self::csv) fills.
+    pub(crate) const CSV_HEADS: &str =
+        "measured_s,achieved_per_s,in_flight,p50_ns,p90_ns,p99_ns,p99_9_ns,error_rate,limited_by";
+
+    /// The figures as a part of a line of CSV.
+    pub(crate) fn csv(&self) -> String {
+        let Self { measured_s, achieved_per_s, in_flight, error_rate, limited_by, .. } = self;
+        let times = [self.p50, self.p90, self.p99, self.p99_9];
+        let [p50, p90, p99, p99_9] = times.map(|time| time.map(|time| time.to_string()).unwrap_or_default());
+        format!(
+            "{measured_s},{achieved_per_s},{in_flight},{p50},{p90},{p99},{p99_9},{error_rate},{limited_by}"
+        )
+    }
+}

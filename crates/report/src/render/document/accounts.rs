@@ -1,0 +1,161 @@
+//! Rate, lengths and accounts: where every arrival and every request went.
+
+use plimsoll_metrics::{RateUnit, figure};
+
+use super::{Fact, Identity, Line, Shown, bytes, count, length, line, seconds};
+use crate::contract::result::{IterationResult, ModelKind, RateChangeResult, RunResult};
+use crate::render::layout::Emphasis;
+
+/// Changes of the rate that are listed in a text.
+const CHANGES_SHOWN: usize = 8;
+
+pub(super) fn pace(result: &RunResult) -> Vec<Fact> {
+    let model = match result.model.kind {
+        ModelKind::Open => "open: requests were scheduled, whatever the target did",
+        ModelKind::Closed => "closed: each user waited for its response before its next request",
+    };
+    let mut facts = vec![Fact::new("model", model).on(Shown::Page), Fact::new("rate", rate_line(result))];
+    let changes = &result.rate.changes;
+    let texts = changes.iter().take(CHANGES_SHOWN).map(change);
+    let more = changes.len().saturating_sub(CHANGES_SHOWN);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    facts.extend(texts.chain(more).map(|text| Fact::new("", text).on(Shown::Text)));
+    let mut time = line![length(result.duration_s, "/duration_s"), " measured"];
+    for (name, value, at) in
+        [("warm-up", result.warmup_s, "/warmup_s"), ("drain", result.drain_s, "/drain_s")]
+    {
+        if value > 0.0 {
+            time.push(", ");
+            time.push(length(value, at));
+            time.push(format!(" {name}"));
+        } else {
+            time.push(format!(", no {name}"));
+        }
+    }
+    facts.push(Fact::new("time", time));
+    facts.extend(steady(result));
+    if let Some(little) = &result.little {
+        let word = if little.holds { "holds" } else { "does not hold" };
+        let text = format!(
+            "{word}: {:.1} ± {:.1} in flight, rate × time {:.1}",
+            little.in_flight, little.in_flight_error, little.rate_times_time
+        );
+        facts.push(Fact::new("Little's law", text).on(Shown::Page));
+    }
+    facts
+}
+
+/// From when on the run was steady. In a text only where it has a beginning that differs; what never was is a
+/// warning.
+fn steady(result: &RunResult) -> Vec<Fact> {
+    let page = |text: String| Fact::new("steady", text).on(Shown::Page);
+    match (result.steady.from_s, &result.steady.reason) {
+        (Some(from), _) if from > result.warmup_s => {
+            let text = format!(
+                "steady from {} on: --warmup {}s would leave out what came before",
+                seconds(from),
+                from.ceil(),
+            );
+            vec![Fact::new("", text).on(Shown::Text), page(format!("from {} on", seconds(from)))]
+        }
+        (Some(_), _) => vec![page("from the beginning".to_owned())],
+        (None, reason) => vec![page(reason.clone().unwrap_or_else(|| "not known".to_owned()))],
+    }
+}
+
+fn change(change: &RateChangeResult) -> String {
+    let rates = match (change.from_per_s, change.to_per_s) {
+        (Some(from), Some(to)) => format!(": {} to {}", figure::per_second(from), figure::per_second(to)),
+        _ => String::new(),
+    };
+    format!("at {} {}{rates}, by {}", seconds(change.at_s), change.what, change.by)
+}
+
+/// Describes the achieved rate and the rate that was asked for: in requests, and in iterations if these have
+/// several.
+pub(crate) fn rate_line(result: &RunResult) -> String {
+    let pace = result.pace();
+    let share = pace.share().map_or(String::new(), |share| format!(" ({})", figure::share(share)));
+    let asked = pace.asked.map(|asked| format!(" of {} asked for{share}", figure::per_second(asked)));
+    let asked = asked.unwrap_or_default();
+    match pace.unit {
+        RateUnit::Requests => format!("{} achieved{asked}", pace.achieved_text()),
+        RateUnit::Iterations => {
+            let requests = result.rate.achieved_per_s;
+            let requests =
+                requests.map_or("- requests/s".to_owned(), |rate| figure::per_second_of("requests", rate));
+            format!("{requests} achieved; {} started{asked}", pace.achieved_text())
+        }
+    }
+}
+
+pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
+    use Emphasis::{Bad, Doubtful, Good, Plain};
+    let accounting = &result.accounting;
+    let counted = |key: &str, value: u64| count(value, format!("/accounting/{key}"));
+    let scheduled = [
+        ("started", accounting.started, Plain),
+        ("dropped", accounting.dropped, Doubtful),
+        ("never_started", accounting.never_started, Doubtful),
+    ];
+    let mut started = vec![
+        ("ok", accounting.ok, Good),
+        ("failed", accounting.failed, Bad),
+        ("timed_out", accounting.timed_out, Bad),
+        ("aborted", accounting.aborted, Doubtful),
+        ("in_flight_at_stop", accounting.in_flight_at_stop, Doubtful),
+    ];
+    started.retain(|(key, value, _)| *key != "aborted" || *value > 0);
+    let identity = |whole, parts: &[_]| Identity::new("/accounting", whole, parts);
+    let mut facts =
+        vec![Fact::identity("accounting", identity(("scheduled", accounting.scheduled), &scheduled))];
+    if accounting.incomplete {
+        let text = "without what workers did that have not come back: see the verdict";
+        facts.push(Fact::new("", text));
+    }
+    let more = |line: Line| Fact::new("", line).on(Shown::TextAndPage);
+    if accounting.without_data > 0 {
+        let without = counted("without_data", accounting.without_data);
+        facts.push(more(line!["of the never started, ", without, " had no data any more"]));
+    }
+    facts.push(Fact::identity("", identity(("started", accounting.started), &started)));
+    facts.push(more(line![
+        "of these undelivered ",
+        counted("undelivered", accounting.undelivered),
+        "; beside them unmeasured ",
+        counted("unmeasured", accounting.unmeasured),
+        ", redirects followed ",
+        counted("redirects_followed", accounting.redirects_followed),
+    ]));
+    if accounting.polls > 0 {
+        let polls = counted("polls", accounting.polls);
+        facts.push(more(line!["sent again, for their answer was still to come: ", polls]));
+    }
+    if iterations_differ(result) {
+        let iterations = &result.iterations;
+        let parts = [
+            ("completed", iterations.completed, Good),
+            ("failed", iterations.failed, Bad),
+            ("unfinished", iterations.unfinished, Doubtful),
+        ];
+        let identity = Identity::new("/iterations", ("started", iterations.started), &parts);
+        facts.push(Fact::identity("iterations", identity).on(Shown::TextAndPage));
+    }
+    let (sent, received) =
+        (bytes(result.bytes.sent, "/bytes/sent"), bytes(result.bytes.received, "/bytes/received"));
+    facts.push(Fact::new("bytes", line![sent, " sent, ", received, " received"]).on(Shown::TextAndPage));
+    facts
+}
+
+/// Returns `true` if the accounts of iterations differ from those of requests.
+fn iterations_differ(result: &RunResult) -> bool {
+    let (iterations, accounting) = (&result.iterations, &result.accounting);
+    let as_requests = IterationResult {
+        started: accounting.started,
+        completed: accounting.ok,
+        failed: accounting.failed + accounting.timed_out + accounting.aborted,
+        unfinished: accounting.in_flight_at_stop,
+    };
+    let of_several = result.rate.paces_requests || result.rate_unit() == RateUnit::Iterations;
+    iterations.started > 0 && (*iterations != as_requests || of_several)
+}

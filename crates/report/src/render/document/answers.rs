@@ -1,0 +1,140 @@
+//! Traffic on the wire: responses, errors, connections, and details of HTTP/2.
+
+use std::collections::BTreeMap;
+
+use plimsoll_metrics::figure;
+
+use super::{Fact, Line, Shown, Span, Table, count, length, line, pointer};
+use crate::contract::result::{Http2Result, RunResult};
+use crate::render::layout::Emphasis;
+
+/// The name of HTTP/1.1 among the protocols.
+const HTTP1: &str = "http/1.1";
+
+/// A row for each count: its name, the count, and its share of the requests that ended.
+fn rows(result: &RunResult, key: &str, counts: &BTreeMap<String, u64>) -> Vec<Vec<Line>> {
+    let accounting = &result.accounting;
+    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
+    let row = |(name, value): (&String, &u64)| {
+        let share = figure::share(*value as f64 / ended.max(1) as f64);
+        vec![name.as_str().into(), count(*value, pointer(&[key, name])).into(), share.into()]
+    };
+    counts.iter().map(row).collect()
+}
+
+fn table(caption: &str, name: &str, rows: Vec<Vec<Line>>) -> Table {
+    let columns =
+        [(name, Shown::Everywhere), ("responses", Shown::Everywhere), ("of ended requests", Shown::Page)];
+    Table::new(caption, columns, rows)
+}
+
+pub(super) fn statuses(result: &RunResult) -> Table {
+    let rows = rows(result, "statuses", &result.statuses);
+    table("Responses by status", "status", rows)
+}
+
+/// Responses by protocol; none if that is HTTP/1.1 alone, which the line of the target says.
+pub(super) fn protocols(result: &RunResult) -> Table {
+    let others = result.protocols.keys().any(|protocol| protocol != HTTP1);
+    let rows = if others { rows(result, "protocols", &result.protocols) } else { Vec::new() };
+    table("Responses by protocol", "protocol", rows)
+}
+
+pub(super) fn errors(result: &RunResult) -> Table {
+    let mut rows = rows(result, "errors", &result.errors);
+    for (row, class) in rows.iter_mut().zip(result.errors.keys()) {
+        row[0].spans[0].emphasis = Emphasis::Bad;
+        row.push(result.error_examples.get(class).map_or("", String::as_str).into());
+    }
+    let columns = [
+        ("error", Shown::Everywhere),
+        ("requests", Shown::Everywhere),
+        ("of ended requests", Shown::Page),
+        ("example", Shown::Everywhere),
+    ];
+    Table::new("Failed requests by class", columns, rows)
+}
+
+/// Connections, what arrivals waited for, and HTTP/2 if it was spoken.
+pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
+    let connections = &result.connections;
+    let counted = |value: u64, key: &str| count(value, format!("/connections/{key}"));
+    let mut line = line![
+        counted(connections.opened, "opened"),
+        " opened, at most ",
+        counted(connections.peak_open, "peak_open"),
+        " of ",
+        counted(connections.limit, "limit"),
+        " at once, ",
+        counted(connections.closed_idle, "closed_idle"),
+        " closed by the target while idle",
+    ];
+    if connections.tls_resumed > 0 {
+        line.push(", ");
+        line.push(counted(connections.tls_resumed, "tls_resumed"));
+        line.push(" TLS sessions resumed");
+    }
+    for (class, failed) in &connections.failed {
+        line.push(", ");
+        line.push(count(*failed, pointer(&["connections", "failed", class])));
+        line.push(format!(" failed: {class}"));
+    }
+    if connections.blocked_s > 0.0 {
+        let awaited = if result.http2.is_some() { "stream" } else { "one" };
+        line.push("; due arrivals waited ");
+        line.push(length(connections.blocked_s, "/connections/blocked_s"));
+        line.push(format!(" for a free {awaited}, "));
+        line.push(length(connections.blocked_at_limit_s, "/connections/blocked_at_limit_s"));
+        line.push(" of it at the limit");
+    }
+    let mut facts = vec![Fact::new("connections", line)];
+    facts.extend(result.http2.iter().flat_map(http2));
+    facts
+}
+
+/// Limits, resets and violations of HTTP/2.
+fn http2(http2: &Http2Result) -> Vec<Fact> {
+    let asked = figure::count(http2.streams_asked);
+    let limit = match http2.stream_limit {
+        None if http2.connections == 0 => "no connection was established".into(),
+        Some(limit) if limit < http2.streams_asked => {
+            let allowed = format!("server allows {} per connection", plural(limit, "stream"));
+            line![
+                Span::emphasised(Emphasis::Doubtful, allowed),
+                format!(", {asked} were asked for: limited by that"),
+            ]
+        }
+        limit => {
+            let limit =
+                limit.map_or("sets no limit".to_owned(), |limit| format!("allows {}", figure::count(limit)));
+            let streams = plural(http2.streams_asked, "stream");
+            format!("up to {streams} per connection as asked for, server {limit}").into()
+        }
+    };
+    let mut facts = vec![Fact::new("HTTP/2", limit)];
+    if !http2.violations.is_empty() {
+        let violated = Span::emphasised(Emphasis::Bad, "server violated the protocol");
+        facts.push(Fact::new("", line![violated, format!(": {}", by_code(&http2.violations))]));
+    }
+    for (what, counts) in [("reset streams", &http2.resets), ("sent GOAWAY", &http2.go_aways)] {
+        if !counts.is_empty() {
+            facts.push(Fact::new("", format!("server {what}: {}", by_code(counts))));
+        }
+    }
+    if http2.cancelled > 0 {
+        facts.push(Fact::new("", format!("{} cancelled on timeout", plural(http2.cancelled, "stream"))));
+    }
+    facts
+}
+
+/// `12 CANCEL, 3 REFUSED_STREAM`.
+fn by_code(counts: &BTreeMap<String, u64>) -> String {
+    let all: Vec<String> =
+        counts.iter().map(|(code, count)| format!("{} {code}", figure::count(*count))).collect();
+    all.join(", ")
+}
+
+/// `1 stream`, `12 streams`.
+fn plural(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", figure::count(count), if count == 1 { "" } else { "s" })
+}

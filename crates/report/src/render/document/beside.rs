@@ -1,0 +1,71 @@
+//! What ran beside the load: a probe, and slow clients.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::figure;
+
+use super::{Fact, Line, Section, Shown, Span, Table, line};
+use crate::contract::probe::{Bias, ProbeResult};
+use crate::contract::result::RunResult;
+use crate::contract::slow::SlowClientsResult;
+use crate::render::layout::Emphasis;
+
+pub(super) fn sections(result: &RunResult) -> Vec<Section> {
+    result.probe.iter().map(probe).chain(result.slow_clients.iter().map(slow_clients)).collect()
+}
+
+/// The percentiles of the probe, and by how much those of the load exceed them.
+fn probe(probe: &ProbeResult) -> Section {
+    let rate = probe.rate_per_s.map_or_else(String::new, |rate| format!(", {}", figure::per_second(rate)));
+    let mut facts = Vec::new();
+    if probe.bias.is_empty() {
+        facts.push(Fact::new("", "too few samples on either side to compare any percentile"));
+    }
+    if probe.failed + probe.timed_out > 0 {
+        let (failed, timed_out) = (figure::count(probe.failed), figure::count(probe.timed_out));
+        facts.push(Fact::new("", format!("{failed} of the probe's requests failed, {timed_out} timed out")));
+    }
+    if !probe.valid {
+        let late = Span::emphasised(Emphasis::Doubtful, "the probe was not on time");
+        let reasons = format!(": {}; nothing follows from it", probe.invalid_reasons.join("; "));
+        facts.push(Fact::new("", line![late, reasons]));
+    }
+    let heads = ["", "probe", "load", "difference", "beyond noise"].map(|title| (title, Shown::TextAndPage));
+    let table = Table::new("Probe and load", heads, probe.bias.iter().map(bias));
+    Section { heading: format!("service time by a probe beside the load{rate}"), table, facts }
+}
+
+fn bias((name, bias): (&String, &Bias)) -> Vec<Line> {
+    let sign = if bias.difference_ns < 0 { "-" } else { "+" };
+    let difference = figure::nanos(Nanos(bias.difference_ns.unsigned_abs()));
+    let noise = match bias.beyond_noise {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "-",
+    };
+    vec![
+        format!("p{name}").into(),
+        figure::nanos(Nanos(bias.probe_ns)).into(),
+        figure::nanos(Nanos(bias.load_ns)).into(),
+        format!("{sign}{difference}").into(),
+        noise.into(),
+    ]
+}
+
+fn slow_clients(slow: &SlowClientsResult) -> Section {
+    let count = figure::count;
+    let under_way = format!("{} under way at the end", count(slow.in_flight_at_stop));
+    let (started, ok, failed) = (count(slow.started), count(slow.ok), count(slow.failed));
+    let requests = format!("{started} started = {ok} ok + {failed} failed + {under_way}");
+    let mut facts = vec![Fact::new("requests", requests)];
+    if let Some(median) = slow.service_time.p.p50 {
+        facts.push(Fact::new("time", format!("p50 {}", figure::nanos(Nanos(median)))));
+    }
+    for (class, failed) in &slow.errors {
+        let example = slow.error_examples.get(class).map_or(String::new(), |example| format!(": {example}"));
+        facts.push(Fact::new("", format!("{} {class}{example}", count(*failed))));
+    }
+    facts.push(Fact::new("connections", format!("{} opened", count(slow.connections))));
+    let (clients, pace) = (count(slow.clients), slow.bytes_per_s);
+    let heading = format!("{clients} slow clients beside the load, {pace} B/s each");
+    Section { heading, facts, ..Section::default() }
+}

@@ -1,0 +1,155 @@
+//! The opening of the report: the outcome, the validity of the measurement, what limited the run, and the few
+//! figures that everyone asks for.
+
+use plimsoll_metrics::{RateUnit, figure};
+
+use super::times::main_time;
+use super::{Line, Span, Unit, figure_of, per_second, seconds, words};
+use crate::compare::measure::Measure;
+use crate::contract::interval::PercentileBounds;
+use crate::contract::result::{OutcomeResult, Run, RunResult, ThresholdOutcome, VerdictResult};
+
+/// The first lines of every report: the outcome, then the validity of the measurement and what limited it.
+pub(crate) struct Opening {
+    pub(crate) outcome: OutcomeResult,
+    pub(crate) word: Span,
+    pub(crate) summary: Span,
+    /// Why the run came to its end before its time; empty if it did not.
+    pub(crate) ended: String,
+    pub(crate) is_valid: bool,
+    pub(crate) validity: String,
+    /// The factor that limited the run.
+    pub(crate) limited_by: Span,
+    /// Evidence for that; empty if a finding says it.
+    pub(crate) evidence: String,
+}
+
+impl Opening {
+    pub(super) fn new(result: &RunResult) -> Self {
+        let verdict = &result.verdict;
+        let limited = &verdict.limited_by;
+        // What a finding says in full is only named here.
+        let mut findings = verdict.evidence.iter().chain(&verdict.warnings);
+        let is_said = findings.any(|finding| finding.evidence == limited.evidence);
+        Self {
+            outcome: verdict.outcome,
+            word: Span::figure(verdict.outcome.word(), "/verdict/outcome", Unit::Outcome),
+            summary: words(&verdict.summary, "/verdict/summary"),
+            ended: ended_early(&result.run).unwrap_or_default(),
+            is_valid: verdict.valid,
+            validity: verdict.validity(),
+            limited_by: words(limited.what.replace('_', " "), "/verdict/limited_by/what"),
+            evidence: if is_said { String::new() } else { limited.evidence.clone() },
+        }
+    }
+
+    /// `measurement valid · limited by …: evidence`
+    pub(crate) fn validity_with_evidence(&self) -> String {
+        let evidence = if self.evidence.is_empty() { "" } else { ": " };
+        format!("{}{evidence}{}", self.validity, self.evidence)
+    }
+}
+
+fn ended_early(run: &Run) -> Option<String> {
+    let by = if let Some(threshold) = &run.ended_by_threshold {
+        format!("ended early by the threshold {threshold}")
+    } else if let Some(signal) = run.interrupted_by_signal {
+        format!("interrupted by signal {signal}")
+    } else {
+        format!("stopped by {}", run.stopped_by.as_ref()?)
+    };
+    Some(format!("{by}: the figures are of the part before it"))
+}
+
+/// The hint about what limited the run, unless a finding has the same.
+pub(super) fn hint(verdict: &VerdictResult) -> String {
+    let hint = &verdict.limited_by.hint;
+    let mut findings = verdict.evidence.iter().chain(&verdict.warnings);
+    if findings.any(|finding| finding.hint == *hint) { String::new() } else { hint.clone() }
+}
+
+/// One threshold.
+pub(crate) struct ThresholdLine {
+    pub(crate) passed: bool,
+    /// `None` if that is not judged.
+    pub(crate) holds: Option<bool>,
+    /// The condition with its scope.
+    pub(crate) condition: String,
+    /// What was seen, and why that is not enough.
+    pub(crate) seen: Line,
+}
+
+pub(super) fn thresholds(result: &RunResult) -> Vec<ThresholdLine> {
+    let line = |(index, threshold): (usize, &ThresholdOutcome)| ThresholdLine {
+        passed: threshold.passed,
+        holds: threshold.holds(),
+        condition: threshold.heading(),
+        seen: seen(threshold, &format!("/thresholds/{index}/observed/text")),
+    };
+    result.thresholds.iter().enumerate().map(line).collect()
+}
+
+fn seen(threshold: &ThresholdOutcome, at: &str) -> Line {
+    let mut line = Line::default();
+    if let Some(observed) = &threshold.observed {
+        line.push(words(&observed.text, at));
+    }
+    if let Some(reason) = &threshold.reason {
+        line.push(format!("{}{reason}", if line.spans.is_empty() { "" } else { ", " }));
+    }
+    if let Some(windows) = threshold.windows.filter(|windows| windows.judged > 0) {
+        let of = figure::count(windows.judged);
+        line.push(match windows.first_failed_at_s {
+            Some(at) => format!(
+                "; in {} of {of} windows, first in the one that ended at {}",
+                figure::count(windows.failed),
+                seconds(at),
+            ),
+            None => format!(" at worst in {of} windows"),
+        });
+    }
+    line
+}
+
+/// A figure that everyone asks for.
+pub(crate) struct Tile {
+    pub(crate) label: String,
+    pub(crate) value: Span,
+    /// Smaller, below it.
+    pub(crate) below: String,
+}
+
+pub(super) fn tiles(result: &RunResult) -> Vec<Tile> {
+    let (name, at, summary) = main_time(result);
+    let pace = result.pace();
+    let (label, rate) = match pace.unit {
+        RateUnit::Requests => ("achieved rate", "/rate/achieved_per_s"),
+        RateUnit::Iterations => ("iterations started", "/rate/iterations_started_per_s"),
+    };
+    let asked = pace.asked.map(|asked| format!("of {} asked for", figure::per_second(asked)));
+    let requests = result.rate.achieved_per_s.filter(|_| pace.unit == RateUnit::Iterations);
+    let requests = requests.map(|requests| figure::per_second_of("requests", requests));
+    let below: Vec<String> = asked.into_iter().chain(requests).collect();
+    let mut tiles = vec![Tile {
+        label: label.to_owned(),
+        value: per_second(pace.achieved, rate),
+        below: below.join(" · "),
+    }];
+    for p in ["50", "99"] {
+        let unknown = summary.p_missing.get(p).cloned().unwrap_or_default();
+        tiles.push(Tile {
+            label: format!("{name} p{p}"),
+            value: figure_of(summary, at, p),
+            below: summary.interval_of(p).map_or(unknown, PercentileBounds::sentence),
+        });
+    }
+    let accounting = &result.accounting;
+    let bad = accounting.failed + accounting.timed_out;
+    let ended = accounting.ok + bad;
+    tiles.push(Tile {
+        label: "failed or timed out".to_owned(),
+        value: Measure::Errors.of(result).map_or_else(|_| "-".to_owned(), figure::share).into(),
+        below: format!("{} of {} requests", figure::count(bad), figure::count(ended)),
+    });
+    tiles
+}

@@ -1,0 +1,239 @@
+//! The report as one page of HTML, which opens from disk and asks nothing of any network.
+//!
+//! Every figure that stands on the page as text is written here, in the words and with the formatting of the
+//! text report, and can be read without JavaScript. The script, which is built from `web/` (see the build
+//! script of this crate), draws charts in the places that the page has for them, from [`chart::ChartData`].
+
+mod chart;
+mod comparing;
+mod heat;
+mod markup;
+mod report;
+mod time_series;
+
+use std::io;
+
+use chart::ChartData;
+use markup::{Markup, escaped, json_in_script, visible};
+use plimsoll_metrics::Histogram;
+
+use crate::compare::comparison::{Comparison, Incomparable};
+use crate::contract::result::RunResult;
+use crate::render::document::Document;
+use crate::saved::{SavedRun, SavedStep};
+
+/// The page without its content: style sheet, and the script if it could be built.
+const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
+/// `true` if the page has a script that draws charts.
+pub const HAS_CHARTS: bool = include_bytes!(concat!(env!("OUT_DIR"), "/has-charts"))[0] == b'1';
+
+/// Where the title of the page belongs in the template.
+const TITLE: &str = "<!--title-->";
+/// Where the content belongs.
+const CONTENT: &str = "<!--content-->";
+
+/// Notice on a page without a script.
+const WITHOUT_CHARTS: &str = "This page has no charts, because the program that wrote it was built where there \
+    was no Node.js. Build it where there is (see web/README.md), and write the report again.";
+/// Notice for a run of which only the result is left.
+const WITHOUT_HISTOGRAMS: &str = "Of this run only its result was kept, so there is no heat map, and the \
+    spectrum goes straight from one percentile of the result to the next. Runs with --save keep their histograms.";
+
+/// A run on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedRun<'a> {
+    /// Its name on the page.
+    pub name: &'a str,
+    /// The run.
+    pub run: &'a SavedRun,
+}
+
+/// A run on a page, with what is made of it once.
+struct ShownRun<'a> {
+    name: String,
+    result: &'a RunResult,
+    saved: &'a SavedRun,
+    document: Document,
+    /// All steps together; `None` if no histograms were kept.
+    total: Option<SavedStep>,
+}
+
+impl<'a> ShownRun<'a> {
+    fn new(named: &NamedRun<'a>) -> Self {
+        let saved = named.run;
+        let total = saved.has_histograms().then(|| saved.total());
+        Self {
+            name: visible(named.name),
+            result: &saved.result,
+            document: Document::new(&saved.result),
+            saved,
+            total,
+        }
+    }
+
+    /// The histogram of a time, by its key in the result.
+    fn histogram_of(&self, time: &str) -> Option<&Histogram> {
+        let total = self.total.as_ref()?;
+        Some(if time == "response_time" { &total.response_time } else { &total.service_time })
+    }
+}
+
+/// Writes the report on a run, or on several with the comparisons between them.
+///
+/// # Errors
+/// Those of the writer.
+pub fn render(
+    runs: &[NamedRun<'_>],
+    comparisons: &[Result<Comparison, Incomparable>],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    out.write_all(page(TEMPLATE, HAS_CHARTS, runs, comparisons)?.as_bytes())
+}
+
+/// The template with a title and content.
+fn page(
+    template: &str,
+    has_charts: bool,
+    runs: &[NamedRun<'_>],
+    comparisons: &[Result<Comparison, Incomparable>],
+) -> io::Result<String> {
+    let runs: Vec<ShownRun<'_>> = runs.iter().map(ShownRun::new).collect();
+    let mut page = Markup::default();
+    match &runs[..] {
+        [run] => one(&mut page, run),
+        several => overlaid(&mut page, several, comparisons),
+    }
+    if !has_charts {
+        page.element("p", "notice", WITHOUT_CHARTS);
+    }
+    let data = serde_json::to_string(&ChartData::new(&runs))?;
+    page.open("script", &[("type", "application/json"), ("id", "chart-data")]);
+    let content = page.finish() + &json_in_script(&data) + "</script>";
+    // Only once each: the content may have anything in it, these marks included.
+    let (head, rest) = template.split_once(TITLE).unwrap_or((template, ""));
+    let (middle, tail) = rest.split_once(CONTENT).unwrap_or((rest, ""));
+    Ok([head, &escaped(&title(&runs)), middle, &content, tail].concat())
+}
+
+fn title(runs: &[ShownRun<'_>]) -> String {
+    match runs {
+        [run] => {
+            let on = match &run.result.run.name {
+                Some(_) => format!(" on {}", targets(run.result)),
+                None => String::new(),
+            };
+            format!("{} – {}{on} – Plimsoll", run.result.verdict.outcome.word(), heading(run.result))
+        }
+        several => {
+            let names: Vec<&str> = several.iter().map(|run| run.name.as_str()).collect();
+            format!("{} – Plimsoll", names.join(", "))
+        }
+    }
+}
+
+/// Returns the name of the run, else its targets.
+fn heading(result: &RunResult) -> String {
+    match &result.run.name {
+        Some(name) => visible(name),
+        None => targets(result),
+    }
+}
+
+/// Returns the authorities of the targets, separated by commas.
+fn targets(result: &RunResult) -> String {
+    let authorities: Vec<&str> = result.run.targets.iter().map(|target| target.authority.as_str()).collect();
+    authorities.join(", ")
+}
+
+/// The page of one run.
+fn one(page: &mut Markup, run: &ShownRun<'_>) {
+    page.open("header", &[("class", "page")]);
+    page.element("p", "brand", &run.document.tool);
+    page.element("h1", "", &heading(run.result));
+    run.document.targets.iter().for_each(|target| page.element("p", "target", target));
+    let begun = format!("{}, run {}", run.result.run.started_at, run.document.run_id);
+    page.element("p", "target", &begun);
+    page.close("header");
+    let links = report::PARTS.map(|part| (part.id, part.name));
+    contents(page, &links);
+    page.open("main", &[("id", "main")]);
+    page.open("div", &[("data-run", "0")]);
+    for part in report::PARTS {
+        page.section(part.id, part.title, |page| {
+            part.charts.iter().for_each(|chart| page.chart(chart));
+            (part.write)(page, run);
+        });
+    }
+    page.close("div");
+    page.close("main");
+}
+
+/// The page of several runs: what they have in common on top, then each of them.
+fn overlaid(page: &mut Markup, runs: &[ShownRun<'_>], comparisons: &[Result<Comparison, Incomparable>]) {
+    page.open("header", &[("class", "page")]);
+    page.element("p", "brand", runs.first().map_or("", |run| &run.document.tool));
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    page.element("h1", "", &names.join(", "));
+    page.close("header");
+    let mut parts =
+        vec![("times", "Times"), ("course", "Over time"), ("machine", "Machine"), ("runs", "Runs")];
+    if !comparisons.is_empty() {
+        parts.insert(0, ("comparison", "Comparison"));
+    }
+    contents(page, &parts);
+    page.open("main", &[("id", "main")]);
+    if !comparisons.is_empty() {
+        page.section("comparison", "Comparison", |page| {
+            comparisons.iter().for_each(|comparison| comparing::comparison(page, comparison));
+        });
+    }
+    for part in report::PARTS.iter().filter(|part| !part.charts.is_empty()) {
+        page.section(part.id, part.title, |page| {
+            if part.id == "times" {
+                comparing::side_by_side(page, runs);
+            }
+            part.charts.iter().for_each(|chart| page.chart(chart));
+        });
+    }
+    page.section("runs", "Run by run", |page| {
+        for (index, run) in runs.iter().enumerate() {
+            page.open("details", &[("class", "run"), ("data-run", &index.to_string())]);
+            page.element("summary", "", &format!("{}: {}", run.name, heading(run.result)));
+            for part in report::PARTS {
+                if part.id != "verdict" {
+                    page.element("h3", "", part.title);
+                }
+                (part.write)(page, run);
+            }
+            page.close("details");
+        }
+    });
+    page.close("main");
+}
+
+/// Links to the parts of the page.
+fn contents(page: &mut Markup, parts: &[(&str, &str)]) {
+    page.open("nav", &[("aria-label", "Parts of this page")]);
+    for (id, title) in parts {
+        page.open("a", &[("href", &format!("#{id}"))]);
+        page.text(title);
+        page.close("a");
+    }
+    page.close("nav");
+}
+
+/// A sign beside words, for the eye: what it says is said in words, too.
+fn mark(page: &mut Markup, class: &'static str) {
+    let sign = match class {
+        "good" => "✓",
+        "bad" => "✗",
+        "done" => "•",
+        _ => "!",
+    };
+    page.open("span", &[("class", &format!("sign {class}")), ("aria-hidden", "true")]);
+    page.text(sign);
+    page.close("span");
+}
+
+#[cfg(test)]
+mod tests;

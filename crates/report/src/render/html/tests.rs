@@ -1,0 +1,48 @@
+use plimsoll_core::Nanos;
+use plimsoll_metrics::figure;
+
+use super::*;
+
+const BARE: &str = "<title><!--title--></title><main><!--content--></main>";
+
+#[test]
+fn a_page_without_a_script_says_how_to_get_charts() {
+    let plain = page(BARE, false, &[], &[]).unwrap();
+    assert!(plain.contains(WITHOUT_CHARTS), "{plain}");
+    assert!(!page(BARE, true, &[], &[]).unwrap().contains(WITHOUT_CHARTS));
+}
+
+#[test]
+fn the_template_has_its_places_and_asks_nothing_of_the_network() {
+    assert_eq!((TEMPLATE.matches(TITLE).count(), TEMPLATE.matches(CONTENT).count()), (1, 1));
+    assert!(TEMPLATE.find(TITLE) < TEMPLATE.find(CONTENT));
+    assert!(TEMPLATE.contains("content=\"default-src 'none';"), "it has no policy");
+    assert_eq!(TEMPLATE.contains("script-src 'sha256-"), HAS_CHARTS);
+    assert_eq!(TEMPLATE.contains("<script"), HAS_CHARTS);
+    for way in [" src=\"", "@import", "<iframe", "<img", "<object", "href=\"http"] {
+        assert!(!TEMPLATE.contains(way), "{way}");
+    }
+}
+
+/// The script writes figures at the cursor by rules of its own, which are held to the same examples.
+#[test]
+fn figures_are_written_as_the_script_writes_them() {
+    let examples = include_str!("../../../../../web/tests/figures.json");
+    let examples: serde_json::Value = serde_json::from_str(examples).unwrap();
+    let written = |kind: &str, value: f64| match kind {
+        "nanos" => figure::nanos(Nanos(value as u64)),
+        "count" => figure::count(value as u64),
+        "per_second" => figure::per_second(value),
+        "share" => figure::share(value),
+        "bytes" => figure::bytes(value as u64),
+        _ => panic!("{kind} is no kind of figure"),
+    };
+    let mut checked = 0;
+    for (kind, pairs) in examples.as_object().unwrap() {
+        for pair in pairs.as_array().unwrap() {
+            assert_eq!(written(kind, pair[0].as_f64().unwrap()), pair[1].as_str().unwrap(), "{kind}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "only {checked} examples");
+}

@@ -1,0 +1,272 @@
+//! The verdict and the thresholds of a run as test cases of JUnit, which every CI system shows.
+//!
+//! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
+//! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
+//! that shows nothing about the target is an error, and its thresholds are skipped where they are not
+//! [proven](ThresholdOutcome::proven). Where there is no threshold and no request succeeded, that is a
+//! failure of a second test case. Whether a store has what it acknowledged is a test case for each of its
+//! tables, and what a check of a cluster found is one. The report for people is the output of the suite.
+
+use std::fmt::Write as _;
+
+use crate::Style;
+use crate::contract::reconciliation::{ConsistencyFinding, ReconciliationCheck};
+use crate::contract::result::{CauseResult, OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
+use crate::render::document::records::said;
+use crate::render::text;
+
+/// The class of all test cases, by which CI systems group them.
+const CLASS: &str = "plimsoll";
+
+/// The whole report, with its XML declaration.
+pub(crate) fn report(result: &RunResult) -> String {
+    let of =
+        |held: Option<bool>| result.thresholds.iter().filter(|threshold| threshold.holds() == held).count();
+    let (failed, skipped) = (of(Some(false)), of(None));
+    let served = served(result);
+    let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
+    let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
+    let inconsistent = checks.iter().filter(|check| !check.is_consistent()).count()
+        + findings.iter().filter(|finding| !finding.passed).count();
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    // Without its milliseconds and zone: the schema knows neither.
+    let started = result.run.started_at.get(..19).unwrap_or(&result.run.started_at);
+    let host = &result.run.host.hostname;
+    let attributes = [
+        ("package", CLASS.to_owned()),
+        ("id", "0".to_owned()),
+        ("name", suite(result)),
+        ("timestamp", started.to_owned()),
+        ("hostname", if host.is_empty() { "unknown".to_owned() } else { host.clone() }),
+        (
+            "tests",
+            (result.thresholds.len() + checks.len() + findings.len() + served.iter().count() + 1).to_string(),
+        ),
+        ("failures", (failed + inconsistent + served.iter().filter(|served| !**served).count()).to_string()),
+        ("errors", u8::from(is_error(&result.verdict)).to_string()),
+        ("skipped", skipped.to_string()),
+        ("time", format!("{:.3}", result.duration_s)),
+    ];
+    line(&mut out, 1, &open("testsuite", &attributes));
+    properties(&mut out, result);
+    measurement(&mut out, result);
+    if let Some(served) = served {
+        succeeded(&mut out, result, served);
+    }
+    result.thresholds.iter().for_each(|threshold| case(&mut out, threshold));
+    checks.iter().for_each(|check| stored(&mut out, check));
+    findings.iter().for_each(|finding| found(&mut out, finding));
+    let page = text::page(result, &Style { unicode: true, ..Style::PLAIN });
+    line(&mut out, 2, &format!("<system-out>{}</system-out>", data(&page)));
+    // The schema of Ant's reports wants both.
+    line(&mut out, 2, "<system-err></system-err>");
+    line(&mut out, 1, "</testsuite>");
+    out.push_str("</testsuites>\n");
+    out
+}
+
+/// Returns the name of the suite: the URLs of the targets, else their authorities.
+fn suite(result: &RunResult) -> String {
+    let urls: Vec<&str> =
+        result.run.targets.iter().flat_map(|target| target.urls.iter().map(String::as_str)).collect();
+    let authorities = || result.run.targets.iter().map(|target| target.authority.as_str()).collect();
+    let names: Vec<&str> = if urls.is_empty() { authorities() } else { urls };
+    if names.is_empty() { CLASS.to_owned() } else { names.join(", ") }
+}
+
+fn properties(out: &mut String, result: &RunResult) {
+    let run = &result.run;
+    let version = format!("{} {}", result.tool.name, result.tool.version);
+    let model = result.model.description.join("; ");
+    let verdict = &result.verdict;
+    let all = [
+        ("outcome", verdict.headline()),
+        ("measurement", verdict.validity()),
+        ("tool", version),
+        ("run", run.id.clone()),
+        ("seed", run.seed.to_string()),
+        ("plan", run.plan_hash.clone()),
+        ("model", model),
+        ("command", run.args.join(" ")),
+    ];
+    line(out, 2, "<properties>");
+    for (name, value) in all {
+        let attributes = [("name", name.to_owned()), ("value", value)];
+        line(out, 3, &empty("property", &attributes));
+    }
+    line(out, 2, "</properties>");
+}
+
+/// Returns `true` if the run shows nothing about the target. Anything that an invalid measurement does show
+/// is a failure and not an error.
+fn is_error(verdict: &VerdictResult) -> bool {
+    verdict.outcome == OutcomeResult::NoVerdict
+}
+
+/// The run itself as a test case.
+fn measurement(out: &mut String, result: &RunResult) {
+    let attributes = attributes("the measurement is valid", &format!("{:.3}", result.duration_s));
+    let verdict = &result.verdict;
+    if !is_error(verdict) {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    line(out, 2, &open("testcase", &attributes));
+    let evidence = verdict.evidence.iter().map(|finding| {
+        let hint = if finding.hint.is_empty() { "" } else { "\nhint: " };
+        format!("{}: {}{hint}{}", finding.code, finding.evidence, finding.hint)
+    });
+    let lines: Vec<String> = [verdict.headline(), verdict.validity()].into_iter().chain(evidence).collect();
+    let kind = verdict.cause.map_or("invalid", CauseResult::name);
+    let reasons = verdict.invalid_reasons.join(", ");
+    let message = [verdict.headline(), reasons].into_iter().filter(|part| !part.is_empty());
+    let message = message.collect::<Vec<_>>().join(": ");
+    let attributes = [("message", message), ("type", kind.to_owned())];
+    let text = format!("{}{}</error>", open("error", &attributes), data(&lines.join("\n")));
+    line(out, 3, &text);
+    line(out, 2, "</testcase>");
+}
+
+/// Returns `true` if a request succeeded, where no threshold says what has to hold; `None` where that is not
+/// asked.
+fn served(result: &RunResult) -> Option<bool> {
+    let asked = result.thresholds.is_empty() && !is_error(&result.verdict);
+    asked.then(|| result.verdict.cause != Some(CauseResult::NothingSucceeded))
+}
+
+fn succeeded(out: &mut String, result: &RunResult, served: bool) {
+    let attributes = attributes("requests succeed", "0");
+    if served {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    let summary = result.verdict.summary.clone();
+    line(out, 2, &open("testcase", &attributes));
+    let text = data(&summary);
+    let attributes = [("message", summary), ("type", CauseResult::NothingSucceeded.name().to_owned())];
+    line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
+    line(out, 2, "</testcase>");
+}
+
+/// Writes a check that the store has the records that it acknowledged. Its result does not depend on how well
+/// the times were measured.
+fn stored(out: &mut String, check: &ReconciliationCheck) {
+    let attributes = attributes(&format!("the store has what it acknowledged: {}", check.tables), "0");
+    if check.is_consistent() {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    let seen = said(check);
+    line(out, 2, &open("testcase", &attributes));
+    let text = data(&format!("{}: {seen}", check.tables));
+    let attributes = [("message", seen), ("type", "inconsistent".to_owned())];
+    line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
+    line(out, 2, "</testcase>");
+}
+
+/// Writes the finding of a check of a cluster.
+fn found(out: &mut String, finding: &ConsistencyFinding) {
+    let attributes =
+        attributes(&format!("the cluster: {}", finding.check), &format!("{:.3}", finding.took_s));
+    if finding.passed {
+        return line(out, 2, &empty("testcase", &attributes));
+    }
+    line(out, 2, &open("testcase", &attributes));
+    let text = data(&[&[finding.said.clone()][..], &finding.evidence].concat().join("\n"));
+    let attributes = [("message", finding.said.clone()), ("type", "inconsistent".to_owned())];
+    line(out, 3, &format!("{}{text}</failure>", open("failure", &attributes)));
+    line(out, 2, "</testcase>");
+}
+
+/// Writes one threshold as a test case.
+fn case(out: &mut String, threshold: &ThresholdOutcome) {
+    let attributes = attributes(&threshold.heading(), "0");
+    let seen = seen(threshold);
+    let inner = match threshold.holds() {
+        None => empty("skipped", &[("message", format!("an invalid run proves nothing about it; {seen}"))]),
+        Some(true) => return line(out, 2, &empty("testcase", &attributes)),
+        Some(false) => {
+            let text = data(&format!("{}\n{seen}", threshold.heading()));
+            let attributes = [("message", seen), ("type", "threshold".to_owned())];
+            format!("{}{text}</failure>", open("failure", &attributes))
+        }
+    };
+    line(out, 2, &open("testcase", &attributes));
+    line(out, 3, &inner);
+    line(out, 2, "</testcase>");
+}
+
+fn attributes(name: &str, time: &str) -> [(&'static str, String); 3] {
+    [("name", name.to_owned()), ("classname", CLASS.to_owned()), ("time", time.to_owned())]
+}
+
+/// Returns the observed value of a threshold, its reason and its failed windows, in words.
+fn seen(threshold: &ThresholdOutcome) -> String {
+    let mut seen = match (&threshold.observed, &threshold.reason) {
+        (Some(observed), Some(reason)) => format!("observed {}, {reason}", observed.text),
+        (Some(observed), None) => format!("observed {}", observed.text),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => "nothing observed".to_owned(),
+    };
+    if let Some(windows) = threshold.windows.filter(|windows| windows.failed > 0) {
+        // Writing to a string cannot fail.
+        let _ = write!(seen, "; in {} of {} windows", windows.failed, windows.judged);
+    }
+    seen
+}
+
+fn line(out: &mut String, depth: usize, text: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
+}
+
+fn open(name: &str, attributes: &[(&str, String)]) -> String {
+    format!("<{name}{}>", written(attributes))
+}
+
+fn empty(name: &str, attributes: &[(&str, String)]) -> String {
+    format!("<{name}{}/>", written(attributes))
+}
+
+fn written(attributes: &[(&str, String)]) -> String {
+    attributes.iter().map(|(name, value)| format!(" {name}=\"{}\"", escaped(value))).collect()
+}
+
+/// Text between tags, as a section of character data: some readers lose references there.
+fn data(text: &str) -> String {
+    let text: String =
+        text.chars().map(|c| if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }).collect();
+    format!("<![CDATA[{}]]>", text.replace("]]>", "]]]]><![CDATA[>"))
+}
+
+/// Returns `true` if XML 1.0 allows a character at all (section 2.2).
+fn is_allowed(c: char) -> bool {
+    !matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// Text for attributes. Line ends and tabs are kept by references, which a reader would take for spaces.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\r' => out.push_str("&#13;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' => out.push_str("&#9;"),
+            _ => out.push(if is_allowed(c) { c } else { char::REPLACEMENT_CHARACTER }),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_have_is_replaced() {
+        let attribute = "a&lt;b&gt;&amp;&quot;c&quot;&#13;&#10;\u{fffd}[2K\u{fffd}";
+        assert_eq!(escaped("a<b>&\"c\"\r\n\x1b[2K\u{ffff}"), attribute);
+        assert_eq!(data("a<b]]>\x1b\n"), "<![CDATA[a<b]]]]><![CDATA[>\u{fffd}\n]]>");
+    }
+}

@@ -1,0 +1,147 @@
+//! The summary that k6 exports at the end of a test (`--summary-export`), as far as the two measure the same.
+//!
+//! Times are in milliseconds. `http_req_duration` is what k6 means by it, the time of the exchange alone: our
+//! service time. The response time, which counts from when a request should have started, is beside it as
+//! `plimsoll_response_time`. What has no equivalent is left out; `docs/formats.md` lists it.
+
+use plimsoll_metrics::Threshold;
+use plimsoll_metrics::threshold::{Counted, Metric, TimeKind};
+use serde_json::{Map, Value, json};
+
+use crate::contract::result::{IntervalResult, ModelKind, RunResult};
+use crate::contract::summary::Summary;
+
+/// Nanoseconds of a millisecond.
+const MILLISECOND: f64 = 1e6;
+
+/// Name of our response time among the metrics of k6.
+const RESPONSE: &str = "plimsoll_response_time";
+const SERVICE: &str = "http_req_duration";
+const REQUESTS: &str = "http_reqs";
+const FAILED: &str = "http_req_failed";
+
+/// The summary as one object.
+pub(crate) fn summary(result: &RunResult) -> Value {
+    let accounting = &result.accounting;
+    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
+    let bad = accounting.failed + accounting.timed_out;
+    let counter = |count: u64| json!({ "count": count, "rate": per_second(count, result.duration_s) });
+    let mut metrics = Map::new();
+    let mut add = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
+    add("checks", share(accounting.ok, result.errors.get("check").copied().unwrap_or(0)));
+    add("data_received", counter(result.bytes.received));
+    add("data_sent", counter(result.bytes.sent));
+    let dropped = accounting.dropped + accounting.never_started;
+    if dropped > 0 {
+        add("dropped_iterations", counter(dropped));
+    }
+    trend(&mut add, SERVICE, &result.service_time);
+    // Of it, what failed is "passes": the metric is a share of failures.
+    add(FAILED, share(bad, accounting.ok));
+    trend(&mut add, "http_req_waiting", &result.first_byte_time);
+    add(REQUESTS, counter(ended));
+    add("iterations", counter(result.iterations.completed + result.iterations.failed));
+    trend(&mut add, RESPONSE, &result.response_time);
+    if let Some(users) = in_flight(result) {
+        add("vus", users);
+        add("vus_max", gauge(users_max(result)));
+    }
+    thresholds(&mut metrics, result);
+    let group = json!({
+        "name": "",
+        "path": "",
+        // The MD5 of the empty path, as k6 has it.
+        "id": "d41d8cd98f00b204e9800998ecf8427e",
+        "groups": {},
+        "checks": {},
+    });
+    json!({ "root_group": group, "metrics": metrics })
+}
+
+/// A distribution of times; without values there is none.
+fn trend(add: &mut impl FnMut(&str, Value) -> Option<Value>, name: &str, times: &Summary) {
+    let ms = |value: Option<u64>| value.map(|value| value as f64 / MILLISECOND);
+    let figures = [
+        ("avg", times.mean),
+        ("min", times.min),
+        ("med", times.p.p50),
+        ("max", times.max),
+        ("p(90)", times.p.p90),
+        ("p(95)", times.p.p95),
+    ];
+    // k6 has a percentile of however few values; here one without enough is left out.
+    let known = figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(ms(value)?))));
+    if times.count > 0 {
+        add(name, Value::Object(known.collect()));
+    }
+}
+
+/// A share as k6 counts it.
+fn share(passes: u64, fails: u64) -> Value {
+    let all = passes + fails;
+    let value = if all == 0 { 0.0 } else { passes as f64 / all as f64 };
+    json!({ "passes": passes, "fails": fails, "value": value })
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+fn gauge(value: u64) -> Value {
+    json!({ "value": value, "min": value, "max": value })
+}
+
+/// Requests in flight at the ends of measured intervals: what comes nearest to users of k6, of whom each has
+/// one request in flight.
+fn in_flight(result: &RunResult) -> Option<Value> {
+    let measured = || result.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
+    let range = |interval: &IntervalResult| {
+        interval.in_flight_range.unwrap_or((interval.in_flight, interval.in_flight))
+    };
+    let last = measured().next_back()?.in_flight;
+    let least = measured().map(|interval| range(interval).0).min()?;
+    let most = measured().map(|interval| range(interval).1).max()?;
+    Some(json!({ "value": last, "min": least, "max": most }))
+}
+
+/// Returns the limit on requests in flight.
+fn users_max(result: &RunResult) -> u64 {
+    match result.model.kind {
+        ModelKind::Closed => result.model.connections.saturating_mul(result.model.depth),
+        ModelKind::Open => result.connections.limit.saturating_mul(result.model.depth),
+    }
+}
+
+/// Thresholds stand with the metric that they are about; the value says whether it was crossed, so `false`
+/// is good. Those about nothing that k6 measures stand with its requests.
+fn thresholds(metrics: &mut Map<String, Value>, result: &RunResult) {
+    for outcome in &result.thresholds {
+        let name = Threshold::parse(&outcome.text).map_or(REQUESTS, |threshold| metric(threshold.metric));
+        let name = if metrics.contains_key(name) { name } else { REQUESTS };
+        let Some(metric) = metrics.get_mut(name).and_then(Value::as_object_mut) else { continue };
+        let all = metric.entry("thresholds").or_insert_with(|| json!({}));
+        if let Some(all) = all.as_object_mut() {
+            all.insert(outcome.heading(), Value::Bool(!outcome.passed));
+        }
+    }
+}
+
+/// The metric of k6 that a threshold is about.
+fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Time(TimeKind::Response, _) => RESPONSE,
+        Metric::Time(TimeKind::Service, _) => SERVICE,
+        Metric::Time(TimeKind::FirstByte, _) => "http_req_waiting",
+        Metric::Time(_, _) | Metric::Rate => REQUESTS,
+        Metric::ErrorRate | Metric::TimeoutRate => FAILED,
+        Metric::Count(Counted::Errors(_)) => FAILED,
+        Metric::Count(Counted::Total(total)) => match total.name() {
+            "failed" | "timed_out" => FAILED,
+            "checks" => "checks",
+            "bytes_sent" => "data_sent",
+            "bytes_received" => "data_received",
+            "dropped" | "never_started" => "dropped_iterations",
+            _ => REQUESTS,
+        },
+    }
+}

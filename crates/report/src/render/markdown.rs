@@ -1,0 +1,112 @@
+//! Markdown in the dialect of GitHub and GitLab: text that says what it said, and tables.
+
+pub(crate) mod comparison;
+mod run;
+
+use std::fmt::Write as _;
+
+pub(crate) use run::run;
+
+/// Text as it is, whatever it has: nothing of it is markup, and a line of it ends no row of a table.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // Names and team names would be told, and issues linked.
+            '@' => out.push_str("&#64;"),
+            _ if c.is_control() => out.push(' '),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text in the type of code.
+pub(crate) fn code(text: &str) -> String {
+    format!("<code>{}</code>", escaped(text))
+}
+
+/// A table: a head and rows.
+#[derive(Debug)]
+pub(crate) struct Table {
+    out: String,
+    columns: usize,
+}
+
+impl Table {
+    /// A table with these heads, escaped by the caller as all cells are. All columns but the first one have
+    /// figures and are set flush right.
+    pub(crate) fn new(heads: &[&str]) -> Self {
+        Self::aligned(heads, "--:")
+    }
+
+    /// The same for sentences, flush left.
+    pub(crate) fn of_text(heads: &[&str]) -> Self {
+        Self::aligned(heads, ":--")
+    }
+
+    fn aligned(heads: &[&str], others: &str) -> Self {
+        let mut table = Self { out: String::new(), columns: heads.len() };
+        table.line(heads.iter().copied());
+        table.line((0..heads.len()).map(|column| if column == 0 { ":--" } else { others }));
+        table
+    }
+
+    /// Adds a row; what is missing of it is empty.
+    pub(crate) fn row<'a>(&mut self, cells: impl IntoIterator<Item = &'a str>) {
+        let padded = cells.into_iter().chain(std::iter::repeat("")).take(self.columns);
+        let cells: Vec<&str> = padded.collect();
+        self.line(cells.into_iter());
+    }
+
+    fn line<'a>(&mut self, cells: impl Iterator<Item = &'a str>) {
+        for cell in cells {
+            // Writing to a string cannot fail.
+            let _ = write!(self.out, "| {cell} ");
+        }
+        self.out.push_str("|\n");
+    }
+
+    /// The table, with the empty lines that it needs around it.
+    pub(crate) fn finish(self) -> String {
+        format!("\n{}\n", self.out)
+    }
+}
+
+/// Something that is shown when it is asked for; nothing if there is nothing in it.
+pub(crate) fn details(out: &mut String, summary: &str, content: &str) {
+    if !content.trim().is_empty() {
+        let content = content.trim_end();
+        // Writing to a string cannot fail.
+        let _ = write!(out, "<details>\n<summary>{summary}</summary>\n{content}\n\n</details>\n\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_text_is_markup() {
+        assert_eq!(
+            escaped("a|b\n<b>`x`* @me #1 [x](y)"),
+            "a\\|b &lt;b&gt;\\`x\\`\\* &#64;me \\#1 \\[x\\](y)"
+        );
+        assert_eq!(code("p99<10ms"), "<code>p99&lt;10ms</code>");
+    }
+
+    #[test]
+    fn rows_have_as_many_cells_as_heads() {
+        let mut table = Table::new(&["", "a"]);
+        table.row(["x"]);
+        table.row(["x", "y", "z"]);
+        assert_eq!(table.finish(), "\n|  | a |\n| :-- | --: |\n| x |  |\n| x | y |\n\n");
+    }
+}

@@ -1,0 +1,69 @@
+//! A comparison as Markdown, for a pull request.
+
+use std::fmt::Write as _;
+
+use crate::compare::comparison::{Comparison, MetricResult, Word};
+use crate::render::markdown::{Table, code, details, escaped};
+use crate::render::text::comparison::{
+    amount, change_interval, group, percent, points, short, shown_value, word,
+};
+
+/// The whole page.
+pub(crate) fn page(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let word = match (&comparison.refused, comparison.verdict) {
+        (Some(_), _) => "not judged",
+        (None, word) => word.name(),
+    };
+    // Writing to a string cannot fail, here and below.
+    let _ = write!(out, "### Load test comparison: {word}\n\n");
+    if let Some(refused) = &comparison.refused {
+        let _ = write!(out, "{}; nothing is concluded from such runs.\n\n", escaped(refused));
+    }
+    let _ = writeln!(out, "**A** {}  ", escaped(&group(&comparison.a)));
+    let _ = write!(out, "**B** {}\n\n", escaped(&group(&comparison.b)));
+    for note in &comparison.notes {
+        let _ = writeln!(out, "- **warning**: {}", escaped(&note.text));
+    }
+    out.push_str(&table(comparison));
+    let reasons = comparison.metrics.iter().filter_map(|metric| Some((metric, metric.reason.as_ref()?)));
+    for (metric, reason) in reasons {
+        let _ = writeln!(out, "- {}: {}", code(short(metric)), escaped(reason));
+    }
+    out.push('\n');
+    let settings = &comparison.settings;
+    let method = format!(
+        "\nChanges are those from A to B; values are medians over runs. Changes below {} do not matter (errors: {}); \
+         confidence {}.\n",
+        percent(settings.effect),
+        points(settings.error_effect),
+        percent(settings.confidence),
+    );
+    details(&mut out, "How it was judged", &method);
+    out
+}
+
+fn table(comparison: &Comparison) -> String {
+    let mut table = Table::new(&["", "A", "B", "change", "interval", "verdict"]);
+    for metric in &comparison.metrics {
+        let change = metric.change.as_ref();
+        table.row([
+            code(short(metric)).as_str(),
+            &shown_value(metric, metric.a_median),
+            &shown_value(metric, metric.b_median),
+            &change.map_or("-".to_owned(), |change| amount(change, Some(change.estimate))),
+            &change.map_or("-".to_owned(), change_interval),
+            &verdict(metric),
+        ]);
+    }
+    table.finish()
+}
+
+/// The word, with a mark beside it, so that a change is seen at once.
+fn verdict(metric: &MetricResult) -> String {
+    match metric.verdict {
+        Some(Word::Better) => "✔ **better**".to_owned(),
+        Some(Word::Worse) => "✘ **worse**".to_owned(),
+        Some(Word::Same | Word::Undecided) | None => word(metric).to_owned(),
+    }
+}

@@ -1,0 +1,222 @@
+//! The short report: what people see at the end of a run unless they ask for more, on half a screen.
+
+use plimsoll_metrics::figure;
+
+use super::{facts, opening, rows, section, thresholds};
+use crate::Style;
+use crate::contract::result::{Finding, ModelKind, RunResult};
+use crate::contract::summary::Summary;
+use crate::render::document::accounts::rate_line;
+use crate::render::document::{Document, Fact, Target, cell, seconds};
+use crate::render::layout::{Emphasis, Page, Row};
+
+/// Lines of the report of a normal run at most.
+const LINES: usize = 25;
+/// Lines of findings from which on no further one is begun.
+const FINDINGS: usize = 6;
+/// Thresholds that have a line of their own at most.
+const THRESHOLDS: usize = 3;
+/// Lines of details that are there whatever stands above.
+const FEWEST_DETAILS: usize = 4;
+/// Targets, and lines about the model, that are named.
+const NAMED: usize = 2;
+/// The percentiles that are shown.
+const SHOWN: [&str; 4] = ["50", "90", "99", "99.9"];
+
+/// The whole report.
+pub(crate) fn page(result: &RunResult, style: &Style) -> String {
+    let document = &Document::new(result);
+    let mut top = Page::new(style);
+    opening(&mut top, document);
+    findings(&mut top, document);
+    what_ran(&mut top, document);
+    top.blank();
+    let mut figures = Page::new(style);
+    counts(&mut figures, result);
+    times(&mut figures, result);
+    if result.slow_clients.is_some() {
+        document.beside.last().into_iter().for_each(|slow| section(&mut figures, slow));
+    }
+    let mut end = Page::new(style);
+    end.blank();
+    if document.reasons.is_empty() && document.warnings.is_empty() && !document.hint.is_empty() {
+        end.statement(Emphasis::Heading, "hint", &format!(": {}", document.hint));
+    }
+    last_line(&mut end, document);
+    let (top, figures, end) = (top.finish(), figures.finish(), end.finish());
+    let taken = [&top, &figures, &end].iter().map(|part| part.lines().count()).sum::<usize>();
+    // An empty line before them.
+    let room = LINES.saturating_sub(taken + 1).max(FEWEST_DETAILS);
+    let mut details = Page::new(style);
+    self::details(&mut details, result, document, room);
+    [top, figures, details.finish(), end].concat()
+}
+
+/// Writes the reasons why the measurement is invalid, and the warnings.
+fn findings(page: &mut Page<'_>, document: &Document) {
+    let before = page.lines();
+    let all = document.findings().count();
+    let shown = document.findings().take_while(|(emphasis, _, Finding { code, evidence, hint })| {
+        let room = page.lines() - before < FINDINGS;
+        if room {
+            let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
+            let code = code.replace('_', " ");
+            page.statement(*emphasis, &format!("! {code}"), &format!(": {evidence}{hint}"));
+        }
+        room
+    });
+    let shown = shown.count();
+    if shown < all {
+        page.line(&format!("  and {} more findings", all - shown));
+    }
+}
+
+fn what_ran(page: &mut Page<'_>, document: &Document) {
+    let Document { targets, model, .. } = document;
+    targets.iter().take(NAMED).for_each(|target| page.statement(Emphasis::Plain, target, ""));
+    if targets.len() > NAMED {
+        page.line(&format!("and {} more targets", targets.len() - NAMED));
+    }
+    page.statement(Emphasis::Plain, &model[..model.len().min(NAMED)].join("; "), "");
+}
+
+/// Where the requests went, and how fast.
+fn counts(page: &mut Page<'_>, result: &RunResult) {
+    let accounting = &result.accounting;
+    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
+    let share = |part: u64| match part {
+        0 => String::new(),
+        part => format!(" ({})", figure::share(part as f64 / ended.max(1) as f64)),
+    };
+    let mut line = format!(
+        "{} requests in {}: {} ok, {} failed{}, {} timed out{}",
+        figure::count(accounting.started),
+        seconds(result.duration_s),
+        figure::count(accounting.ok),
+        figure::count(accounting.failed),
+        share(accounting.failed),
+        figure::count(accounting.timed_out),
+        share(accounting.timed_out),
+    );
+    let more = [
+        (accounting.aborted, "aborted"),
+        (accounting.in_flight_at_stop, "without an answer at the end"),
+        (accounting.dropped, "dropped"),
+        (accounting.never_started, "never started"),
+    ];
+    for (count, name) in more.iter().filter(|(count, _)| *count > 0) {
+        line.push_str(&format!(", {} {name}", figure::count(*count)));
+    }
+    page.statement(Emphasis::Heading, &line, "");
+    page.statement(Emphasis::Plain, &rate_line(result), "");
+}
+
+/// Percentiles of the times that the model is about.
+fn times(page: &mut Page<'_>, result: &RunResult) {
+    let service = ("service", &result.service_time, "from when it was sent");
+    let mut all = match result.model.kind {
+        // A response time counts from when a request was due, and in the closed model nothing is.
+        ModelKind::Closed => vec![service],
+        ModelKind::Open => vec![("response", &result.response_time, "from when it was due"), service],
+    };
+    if let Some(probe) = &result.probe {
+        all.push(("probe", &probe.service_time, "service time of requests beside the load"));
+    }
+    let nothing = all.iter().all(|(_, summary, _)| summary.count == 0);
+    if nothing {
+        page.line("no response or service times: no request succeeded");
+        all.clear();
+    }
+    if (nothing || result.accounting.ok == 0) && result.failed_response_time.count > 0 {
+        all.push(("failed", &result.failed_response_time, "response time of failed requests"));
+    }
+    if all.is_empty() {
+        return;
+    }
+    let row = |(label, summary, note): &(&str, &Summary, &str)| Row {
+        label: (*label).to_owned(),
+        cells: SHOWN.iter().chain(&["max"]).map(|name| cell(summary, name)).collect(),
+        note: (*note).to_owned(),
+    };
+    let rows: Vec<Row> = all.iter().map(row).collect();
+    page.table(&["p50", "p90", "p99", "p99.9", "max"], &rows);
+    let (_, first, _) = &all[0];
+    if let Some((name, reason)) = SHOWN.iter().find_map(|name| Some((name, first.p_missing.get(*name)?))) {
+        page.line(&format!("- p{name} {reason}"));
+    }
+    if first.censored > 0 {
+        let text = "≥ marks lower bounds: timed-out requests took at least as long as they were waited for";
+        page.statement(Emphasis::Plain, text, "");
+    }
+}
+
+/// Thresholds, records, steps and errors, as far as there is room.
+fn details(page: &mut Page<'_>, result: &RunResult, document: &Document, room: usize) {
+    let mut left = room;
+    let count = document.thresholds.len();
+    if count > 1 {
+        page.blank();
+        thresholds(page, document, THRESHOLDS);
+        if count > THRESHOLDS {
+            page.field("", &format!("and {} more", count - THRESHOLDS));
+        }
+        left = left.saturating_sub(count.min(THRESHOLDS + 1) + 1);
+    }
+    let records: Vec<&Fact> = document.records.iter().collect();
+    if !records.is_empty() {
+        page.blank();
+        let shown = records.len().min(left.max(FEWEST_DETAILS));
+        facts(page, records.into_iter().take(shown));
+        left = left.saturating_sub(shown + 1);
+    }
+    let count = document.steps.rows.len();
+    if count > 1 {
+        page.blank();
+        // The head, and a line for those that are left out.
+        let shown = count.min(left.saturating_sub(2).max(FEWEST_DETAILS));
+        steps(page, result, document, shown);
+        left = left.saturating_sub(shown + 2);
+    }
+    errors(page, result, left.max(FEWEST_DETAILS - 1));
+}
+
+/// The steps, the ones with most failures first if not all of them have room.
+fn steps(page: &mut Page<'_>, result: &RunResult, document: &Document, shown: usize) {
+    let mut rows: Vec<_> = result.by_step.iter().zip(rows(&document.steps)).collect();
+    let left_out = rows.len() - shown;
+    if left_out > 0 {
+        rows.sort_by_key(|(step, _)| std::cmp::Reverse(step.failed + step.timed_out));
+    }
+    let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).take(shown).collect();
+    page.table(&document.steps.titles(Target::Text)[1..], &rows);
+    if left_out > 0 {
+        page.line(&format!("and {left_out} more steps"));
+    }
+}
+
+/// Each class of errors with its first example, the most frequent first.
+fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
+    if result.errors.is_empty() {
+        return;
+    }
+    page.blank();
+    let mut all: Vec<(&String, &u64)> = result.errors.iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let mut label = "errors";
+    for (class, count) in all.iter().take(room) {
+        let example = result.error_examples.get(*class);
+        let example = example.map_or_else(String::new, |example| format!(", the first: {example}"));
+        page.emphasised_field(label, Emphasis::Bad, class, &format!(": {}{example}", figure::count(**count)));
+        label = "";
+    }
+    if all.len() > room {
+        page.field("", &format!("and {} more classes", all.len() - room));
+    }
+}
+
+/// The outcome once more, for it is what stays in sight, and where there is more to read.
+fn last_line(page: &mut Page<'_>, document: &Document) {
+    let opening = &document.opening;
+    let rest = " · the whole report: --long, or --report FILE";
+    page.statement(opening.outcome.emphasis(), &opening.word.text, rest);
+}

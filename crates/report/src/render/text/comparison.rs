@@ -1,0 +1,193 @@
+//! A comparison for people.
+
+use crate::Style;
+use crate::compare::comparison::{ChangeResult, Comparison, FigureRow, GroupResult, MetricResult, Word};
+use crate::compare::measure::Measure;
+use crate::render::layout::{Emphasis, Page, Row};
+
+/// The whole page.
+pub(crate) fn page(comparison: &Comparison, style: &Style) -> String {
+    let mut page = Page::new(style);
+    page.heading(&format!("{} {} · comparison", comparison.tool.name, comparison.tool.version));
+    page.field("A", &group(&comparison.a));
+    page.field("B", &group(&comparison.b));
+    page.field("question", &question(comparison));
+    verdict(&mut page, comparison);
+    for note in &comparison.notes {
+        page.emphasised_field("", Emphasis::Doubtful, "warning", &format!(": {}", note.text));
+    }
+    page.blank();
+    table(&mut page, comparison);
+    for (names, reason) in reasons(comparison) {
+        page.field("why", &format!("{names}: {reason}"));
+    }
+    page.field("method", &methods(comparison));
+    page.finish()
+}
+
+/// Returns the question in words, with the smallest changes that matter and the confidence.
+pub(crate) fn question(comparison: &Comparison) -> String {
+    let settings = &comparison.settings;
+    format!(
+        "is B better or worse than A? Changes below {} do not matter (errors: {}); confidence {}",
+        percent(settings.effect),
+        points(settings.error_effect),
+        percent(settings.confidence),
+    )
+}
+
+pub(crate) fn group(group: &GroupResult) -> String {
+    let runs = group.runs.len();
+    let first = group.runs.iter().map(|run| run.started_at.as_str()).min().unwrap_or_default();
+    let last = group.runs.iter().map(|run| run.started_at.as_str()).max().unwrap_or_default();
+    if runs == 1 {
+        format!("{}: 1 run, {first}", group.name)
+    } else {
+        format!("{}: {runs} runs, {first} to {last}", group.name)
+    }
+}
+
+fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
+    if let Some(refused) = &comparison.refused {
+        let rest = format!(": {refused}; nothing is concluded from such runs");
+        page.emphasised_field("verdict", Emphasis::Bad, "NOT JUDGED", &rest);
+        return;
+    }
+    let named = |word: Word| -> Vec<&str> {
+        comparison.metrics.iter().filter(|metric| metric.verdict == Some(word)).map(short).collect()
+    };
+    let (emphasis, start) = match comparison.verdict {
+        Word::Better => (Emphasis::Good, "BETTER"),
+        Word::Worse => (Emphasis::Bad, "WORSE"),
+        Word::Same => (Emphasis::Good, "SAME"),
+        Word::Undecided => (Emphasis::Doubtful, "UNDECIDED"),
+    };
+    let others = [Word::Worse, Word::Better, Word::Undecided].into_iter();
+    let others = others.filter(|word| *word != comparison.verdict && !named(*word).is_empty());
+    let mut rest = String::new();
+    if comparison.verdict != Word::Same && !named(comparison.verdict).is_empty() {
+        rest = format!(": {}", named(comparison.verdict).join(", "));
+    }
+    others.for_each(|word| rest.push_str(&format!("; {}: {}", word.name(), named(word).join(", "))));
+    page.emphasised_field("verdict", emphasis, start, &rest);
+}
+
+fn table(page: &mut Page<'_>, comparison: &Comparison) {
+    let row = |metric: &MetricResult| {
+        let FigureRow { label, cells, word, .. } = row(metric);
+        Row { label, cells: cells.to_vec(), note: word.to_owned() }
+    };
+    let rows: Vec<Row> = comparison.metrics.iter().map(row).collect();
+    page.table(&["A", "B", "change", "interval", "p", ""], &rows);
+}
+
+/// A figure in both groups, for people.
+pub(crate) fn row(metric: &MetricResult) -> FigureRow {
+    let value = |value: Option<f64>| shown_value(metric, value);
+    let change = metric.change.as_ref();
+    let probability = change.and_then(|change| change.p_adjusted.or(change.p));
+    FigureRow {
+        label: short(metric).to_owned(),
+        cells: [
+            value(metric.a_median),
+            value(metric.b_median),
+            change.map_or("-".to_owned(), |change| amount(change, Some(change.estimate))),
+            change.map_or("-".to_owned(), change_interval),
+            probability
+                .map_or("-".to_owned(), |p| if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }),
+        ],
+        verdict: metric.verdict,
+        word: word(metric),
+    }
+}
+
+/// A value of a figure for people.
+pub(crate) fn shown_value(metric: &MetricResult, value: Option<f64>) -> String {
+    let measure: Option<Measure> = metric.metric.parse().ok();
+    value.zip(measure).map_or("-".to_owned(), |(value, measure)| measure.show(value))
+}
+
+/// Both ends of a change.
+pub(crate) fn change_interval(change: &ChangeResult) -> String {
+    if change.low.is_none() && change.high.is_none() {
+        return "-".to_owned();
+    }
+    format!("[{}, {}]", amount(change, change.low), amount(change, change.high))
+}
+
+/// One end of a change, with its sign.
+pub(crate) fn amount(change: &ChangeResult, value: Option<f64>) -> String {
+    match value {
+        None => "?".to_owned(),
+        Some(value) if change.kind == "absolute" => format!("{:+.2} points", value * 100.0),
+        Some(value) => format!("{:+.1} %", value * 100.0),
+    }
+}
+
+/// Why figures are undecided or not judged: the figures, and each reason once.
+pub(crate) fn reasons(comparison: &Comparison) -> Vec<(String, &str)> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for reason in comparison.metrics.iter().filter_map(|metric| metric.reason.as_deref()) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    let names = |reason: &str| {
+        let metrics = comparison.metrics.iter().filter(|metric| metric.reason.as_deref() == Some(reason));
+        metrics.map(short).collect::<Vec<_>>().join(", ")
+    };
+    reasons.into_iter().map(|reason| (names(reason), reason)).collect()
+}
+
+/// The name without the usual kind of time, which is told below the table.
+pub(crate) fn short(metric: &MetricResult) -> &str {
+    let name = metric.metric.as_str();
+    name.strip_prefix("response_time.").or_else(|| name.strip_prefix("service_time.")).unwrap_or(name)
+}
+
+pub(crate) fn word(metric: &MetricResult) -> &'static str {
+    metric.verdict.map_or("not judged", Word::name)
+}
+
+/// By what methods it was judged.
+pub(crate) fn methods(comparison: &Comparison) -> String {
+    let mut kinds: Vec<&str> =
+        comparison.metrics.iter().filter_map(|m| m.metric.split_once('.')).map(|k| k.0).collect();
+    kinds.retain(|kind| kind.ends_with("_time"));
+    kinds.dedup();
+    let has = |method: &str| {
+        comparison.metrics.iter().any(|m| m.change.as_ref().is_some_and(|change| change.method == method))
+    };
+    // Those that could differ at all: these are the tests that are made at once.
+    let tests = comparison.metrics.iter().filter_map(|metric| metric.change.as_ref());
+    let tests = tests.filter(|change| change.p_adjusted.is_some() && change.method != "equal").count();
+    let mut parts = Vec::new();
+    if !kinds.is_empty() {
+        parts.push(format!("times are {}", kinds.join(" and ").replace('_', " ")));
+    }
+    parts.push("values are medians over runs".to_owned());
+    if has("ranks") {
+        parts.push("changes are Hodges-Lehmann shifts, p is that of Mann-Whitney".to_owned());
+    }
+    if has("means") {
+        parts.push("changes are those of means of few runs, with Welch's interval".to_owned());
+    }
+    if has("slices") {
+        parts
+            .push("changes of single runs are those of quantiles, by a bootstrap of their slices".to_owned());
+    }
+    if tests > 1 {
+        parts.push(format!("raised for {tests} figures (Holm)"));
+    }
+    parts.join("; ")
+}
+
+pub(crate) fn percent(share: f64) -> String {
+    let percent = (share * 1e6).round() / 1e4;
+    format!("{percent} %")
+}
+
+pub(crate) fn points(share: f64) -> String {
+    let points = (share * 1e6).round() / 1e4;
+    format!("{points} percentage points")
+}
