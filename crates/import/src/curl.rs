@@ -12,7 +12,7 @@ use core::net::IpAddr;
 use std::path::Path;
 
 use base64::Engine as _;
-use plimsoll_plan::document::{Document, Field, Settings, StepSpec};
+use plimsoll_plan::document::{Document, Field, ParallelStep, Settings, StepSpec};
 use plimsoll_plan::{Files, Problems};
 
 use crate::Imported;
@@ -328,9 +328,7 @@ impl Command {
         self.fit(&origins, given, findings);
         let mut steps = draft::place(&mut document, requests);
         if self.parallel && steps.len() > 1 {
-            let mut all = StepSpec::default();
-            all.parallel = steps.into_iter().map(Field::new).collect();
-            steps = vec![all];
+            steps = vec![ParallelStep::new(steps).into()];
         }
         document.scenarios.push(Field::new(draft::scenario("curl", steps)));
         if self.settings != Settings::default() {
@@ -373,13 +371,13 @@ impl Command {
             } else if value.is_empty() && ["host", "user-agent"].iter().any(|n| name.eq_ignore_ascii_case(n))
             {
                 // An empty value leaves out what would be sent otherwise, there and here.
-                step.headers.push(name.as_str(), text(""));
+                step.request_mut().headers.push(name.as_str(), text(""));
             } else if !value.is_empty() {
                 draft::header(&mut step, name, &draft::escaped(value), at, findings);
             }
         }
         if let Some(file) = &self.upload {
-            step.body_file = text(file.as_str());
+            step.request_mut().body.body_file = text(file.as_str());
         }
         if sends {
             content.put(&mut step, &self.headers, findings);

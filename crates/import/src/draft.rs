@@ -1,6 +1,8 @@
 //! Parts of a plan file, as importers put them together.
 
-use plimsoll_plan::document::{Document, Field, PauseSpec, ScenarioSpec, StepSpec, TargetSpec, Text};
+use plimsoll_plan::document::{
+    Document, Field, PauseSpec, RequestStep, ScenarioSpec, StepSpec, TargetSpec, Text,
+};
 
 use crate::amount;
 use crate::findings::Findings;
@@ -22,21 +24,7 @@ pub(crate) fn literal(literal: &str) -> Field<Text> {
 
 /// A step that sends `method` to `url`, which is a template.
 pub(crate) fn request(method: &str, url: impl Into<String>) -> StepSpec {
-    let mut step = StepSpec::default();
-    let url = text(url);
-    match method {
-        "GET" => step.get = url,
-        "POST" => step.post = url,
-        "PUT" => step.put = url,
-        "PATCH" => step.patch = url,
-        "DELETE" => step.delete = url,
-        "HEAD" => step.head = url,
-        other => {
-            step.request = url;
-            step.method = text(other);
-        }
-    }
-    step
+    RequestStep::new(method, text(url)).into()
 }
 
 /// Returns `true` if `text` is a token of RFC 9110 section 5.6.2, so that it can be sent as a method or a
@@ -61,9 +49,10 @@ pub(crate) fn header(step: &mut StepSpec, name: &str, value: &str, at: &str, fin
         findings.note(at, name, "a header without a value cannot be sent: it is left out");
         return;
     }
-    let known = step.headers.0.iter_mut().find(|(known, ..)| known.as_str().eq_ignore_ascii_case(name));
+    let headers = &mut step.request_mut().headers;
+    let known = headers.0.iter_mut().find(|(known, ..)| known.as_str().eq_ignore_ascii_case(name));
     let Some((_, _, Field::Given(before, _))) = known else {
-        step.headers.push(name, text(value));
+        headers.push(name, text(value));
         return;
     };
     let between = if name.eq_ignore_ascii_case("cookie") { "; " } else { ", " };
@@ -150,18 +139,8 @@ pub(crate) fn place(document: &mut Document, mut requests: Vec<(String, StepSpec
         }
     } else {
         for (origin, step) in &mut requests {
-            for field in [
-                &mut step.get,
-                &mut step.post,
-                &mut step.put,
-                &mut step.patch,
-                &mut step.delete,
-                &mut step.head,
-                &mut step.request,
-            ] {
-                if let Field::Given(path, _) = field {
-                    path.0.insert_str(0, origin);
-                }
+            if let Some(url) = step.request_mut().address.url_mut() {
+                url.0.insert_str(0, origin);
             }
         }
     }
@@ -249,7 +228,7 @@ mod tests {
             let mut document = Document::default();
             let requests = origins.iter().map(|&o| (o.to_owned(), request("GET", "/x"))).collect();
             let steps = place(&mut document, requests);
-            (document.targets.0.len(), steps[0].get.get().unwrap().0.clone())
+            (document.targets.0.len(), steps[0].request().unwrap().address.get.get().unwrap().0.clone())
         };
         assert_eq!(steps(&["http://a", "http://a"]), (1, "/x".to_owned()));
         assert_eq!(steps(&["http://a", "http://b"]), (0, "http://a/x".to_owned()));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, Field, Settings, StepSpec};
+use plimsoll_plan::document::{Document, Field, Settings, StepKind, StepSpec};
 use plimsoll_plan::{Command, Files, KeyLogFile, PlanSource, Problem, Problems, Source};
 
 use crate::Imported;
@@ -164,7 +164,9 @@ fn refused(document: &Document, run: Settings, folder: &Path, files: &dyn Files)
 fn without_engines(steps: &mut [Field<StepSpec>]) {
     for step in steps {
         if let Field::Given(step, _) = step {
-            step.script = Field::Absent;
+            if let StepKind::Request(request) = &mut step.kind {
+                request.script = Field::Absent;
+            }
             for (_, _, extract) in &mut step.extract.0 {
                 if let Field::Given(extract, _) = extract
                     && !extract.xpath.is_absent()
@@ -172,7 +174,9 @@ fn without_engines(steps: &mut [Field<StepSpec>]) {
                     (extract.xpath, extract.body) = (Field::Absent, Field::new(true));
                 }
             }
-            without_engines(&mut step.parallel);
+            if let StepKind::Parallel(all) = &mut step.kind {
+                without_engines(&mut all.parallel);
+            }
         }
     }
 }

@@ -228,7 +228,7 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
         return;
     }
     match content {
-        Some(content) if !content.is_empty() => step.body = draft::literal(content),
+        Some(content) if !content.is_empty() => step.request_mut().body.body = draft::literal(content),
         _ if media_type.starts_with("multipart/") => {
             findings.note(
                 data.at.as_str(),
@@ -248,12 +248,13 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
                 })
                 .collect();
             if !pairs.is_empty() {
-                step.body = draft::literal(&draft::form(pairs));
+                step.request_mut().body.body = draft::literal(&draft::form(pairs));
             }
         }
     }
-    let typed = step.headers.0.iter().any(|(name, ..)| name.as_str().eq_ignore_ascii_case("content-type"));
-    if !typed && !step.body.is_absent() && !media_type.is_empty() {
+    let request = step.request_mut();
+    let typed = request.headers.0.iter().any(|(name, ..)| name.as_str().eq_ignore_ascii_case("content-type"));
+    if !typed && !request.body.body.is_absent() && !media_type.is_empty() {
         draft::header(step, "content-type", &draft::escaped(&media_type), &data.at, findings);
     }
 }

@@ -88,7 +88,7 @@ fn http_targets(content: &str, findings: &mut Findings) -> Vec<Target> {
             }
         } else if let (Some(file), true) = (line.strip_prefix('@'), inside) {
             if let Some((_, step)) = targets.last_mut() {
-                step.body_file = text(file.trim());
+                step.request_mut().body.body_file = text(file.trim());
             }
         } else if let (Some((name, value)), true) = (line.split_once(':'), inside) {
             if let Some((_, step)) = targets.last_mut() {
@@ -188,7 +188,7 @@ fn json_target(object: &mut Object<'_>, findings: &mut Findings) -> Option<Targe
     if let Some(body) = body {
         let decoded = base64::engine::general_purpose::STANDARD.decode(body);
         match decoded.map(String::from_utf8) {
-            Ok(Ok(content)) => step.body = draft::literal(&content),
+            Ok(Ok(content)) => step.request_mut().body.body = draft::literal(&content),
             Ok(Err(_)) => {
                 let hint = "put the bytes into a file, and name it in the HTTP format: @file";
                 findings.hinted(&object.place("body"), "the body is not text", hint);

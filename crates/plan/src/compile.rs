@@ -12,19 +12,25 @@
 
 mod batch;
 mod body;
+mod branch;
 mod cache;
 mod canister;
-mod control;
+mod condition;
 mod data;
 mod extraction;
 mod known;
 mod matching;
+mod parallel;
+mod pause;
 mod poll;
 mod pool;
+mod repetition;
 mod request;
+mod rows;
 mod scenario;
 mod script;
 mod server;
+mod set;
 mod step;
 mod text;
 mod token;

@@ -12,6 +12,7 @@ mod reader;
 mod schema;
 mod secrets;
 mod source;
+mod step;
 mod title;
 mod tree;
 mod yaml;
@@ -19,10 +20,13 @@ mod yaml;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use check::StepKind;
 pub use field::{Field, Keyed, Text};
 pub use form::DocumentFormat;
 pub use source::{LoadedDocument, Source};
+pub use step::{
+    AddressSpec, BodySpec, BranchStep, CacheSpec, CacheStep, CanisterSpec, ParallelStep, PauseSpec, PollSpec,
+    RepetitionStep, RequestStep, RowsStep, SetStep, StepKind, StepSpec,
+};
 pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
 pub(crate) use tree::{LARGEST_TEXT, too_large};
 
@@ -179,243 +183,6 @@ pub struct ScenarioSpec {
     /// Its steps.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Field<StepSpec>>,
-}
-
-/// One step: a request (`get`, `post`, … or `request`), or one of `set`, `think`, `if`, `repeat`, `while`,
-/// `parallel`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct StepSpec {
-    /// Its name in reports. Default: method and path.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub name: Field<Text>,
-    /// GET this path or URL.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub get: Field<Text>,
-    /// POST to this path or URL.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub post: Field<Text>,
-    /// PUT to this path or URL.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub put: Field<Text>,
-    /// PATCH this path or URL.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub patch: Field<Text>,
-    /// DELETE this path or URL.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub delete: Field<Text>,
-    /// HEAD of this path or URL.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub head: Field<Text>,
-    /// Path or URL for any other `method`.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub request: Field<Text>,
-    /// Ask a cache, which is a target with a URL like `carbon://127.0.0.1:5500/name`.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub cache: Field<CacheSpec>,
-    /// Any method. Default: GET, or POST if there is a body.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub method: Field<Text>,
-    /// Ask for the same URL as the request before.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub same_url: Field<bool>,
-    /// The target, if it is not the scenario's.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub target: Field<Text>,
-    /// Headers, beside those of the scenario. An empty value leaves one out.
-    #[serde(skip_serializing_if = "Keyed::is_empty")]
-    pub headers: Keyed<Field<Text>>,
-    /// Body; a template.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub body: Field<Text>,
-    /// File with the body, sent as it is.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub body_file: Field<Text>,
-    /// File with the body; a template.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub template_file: Field<Text>,
-    /// Body as JSON, with `content-type: application/json`; its texts are templates.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub json: Field<serde_json::Value>,
-    /// Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the
-    /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub batch: Field<serde_json::Value>,
-    /// Body as a signed message for a canister of the Internet Computer, another one each time: what
-    /// `plimsoll canister --print-plan` shows.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub canister: Field<CanisterSpec>,
-    /// Send the request again until its answer has come. All of that is one request with one response time
-    /// and one time limit.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub poll: Field<PollSpec>,
-    /// Limit for the whole response, instead of the run's.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub timeout: Field<Text>,
-    /// Action after a request that has failed or timed out: `end` ends the iteration, `continue` goes on with
-    /// the next step. An iteration that lacks a value which the request was to take ends in any case.
-    /// Default: `end`.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub on_failure: Field<Text>,
-    /// Expectations on the response. Default: a status below 400.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub expect: Field<ExpectSpec>,
-    /// Values to take from the exchange, by the names of the variables they go into.
-    #[serde(skip_serializing_if = "Keyed::is_empty")]
-    pub extract: Keyed<Field<ExtractSpec>>,
-    /// Keep a row of a pool for each element of an array in the JSON of the response:
-    /// `{orders: {each: /data, id: /id}}`. `each` is where the array is (default: the whole body), the others
-    /// are the variables of the pool and where their values are in an element.
-    #[serde(skip_serializing_if = "Keyed::is_empty")]
-    pub collect: Keyed<Field<Keyed<Field<Text>>>>,
-    /// Forget all cookies before the request.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub clear_cookies: Field<bool>,
-    /// Lua that makes the request or judges the response: source, or the name of a file.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub script: Field<Text>,
-    /// Think time after the request; or, without one, a pause: `100ms`, `{uniform: [1s, 3s]}`,
-    /// `{exponential: 2s}`.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub think: Field<PauseSpec>,
-    /// Set variables to these templates.
-    #[serde(skip_serializing_if = "Keyed::is_empty")]
-    pub set: Keyed<Field<Text>>,
-    /// Keep the values of variables as a row of a pool, for any iteration: `{orders: [id, version]}`.
-    #[serde(skip_serializing_if = "Keyed::is_empty")]
-    pub keep: Keyed<Field<Row>>,
-    /// Set the variables of a pool to one of its rows, which stays. If it is empty, they are not set.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub pick: Field<Text>,
-    /// The same with a row that leaves the pool, so that nobody else gets it.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub take: Field<Text>,
-    /// A condition: `${role} == admin`. With `then`, and perhaps `else`.
-    #[serde(rename = "if", skip_serializing_if = "Field::is_absent")]
-    pub condition: Field<Text>,
-    /// Steps if the condition holds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub then: Vec<Field<StepSpec>>,
-    /// Steps if it does not.
-    #[serde(rename = "else", skip_serializing_if = "Vec::is_empty")]
-    pub otherwise: Vec<Field<StepSpec>>,
-    /// Number of times to carry out `steps`: a whole number, or a template of one.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub repeat: Field<Text>,
-    /// Carry out `steps` as long as this condition holds.
-    #[serde(rename = "while", skip_serializing_if = "Field::is_absent")]
-    pub while_condition: Field<Text>,
-    /// The steps of a loop.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<Field<StepSpec>>,
-    /// Requests that are sent at once; the iteration goes on when all have been answered.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub parallel: Vec<Field<StepSpec>>,
-}
-
-/// A request to a cache: exactly one of put, get, delete and ping.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct CacheSpec {
-    /// Store a value under this key; a template.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub put: Field<Text>,
-    /// The value of this key; a template. One that is not there has the status 404.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub get: Field<Text>,
-    /// Forget this key; a template.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub delete: Field<Text>,
-    /// Check that the cache answers.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub ping: Field<bool>,
-    /// Value to store; a template. Default: nothing.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub value: Field<Text>,
-    /// File with the value to store, sent as it is.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub value_file: Field<Text>,
-}
-
-/// A message for a canister: exactly one of query, update and state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct CanisterSpec {
-    /// Call this method as a query.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub query: Field<Text>,
-    /// Call this method as an update.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub update: Field<Text>,
-    /// Ask what became of the update that this iteration has called last.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub state: Field<bool>,
-    /// The canister: a principal as text, `aaaaa-aa`.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub id: Field<Text>,
-    /// The argument: bytes in hexadecimal. Default: none.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub arg: Field<Text>,
-    /// An argument of so many bytes instead: zeros, or other bytes each time with `random`.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub arg_size: Field<Text>,
-    /// Use random bytes for `arg_size`, other ones each time.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub random: Field<bool>,
-    /// Give each message a nonce, so that no two are the same. Default: true for updates.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub nonce: Field<bool>,
-    /// A PEM file with the key that signs: Ed25519, secp256k1, P-256. Default: none; messages are anonymous.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub key: Field<Text>,
-    /// Validity of messages. Default: 4m; replicas take no more than 5m.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub expiry: Field<Text>,
-    /// Threads per worker that sign ahead. Default: 1.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub signers: Field<Text>,
-    /// A variable that is set while the answer to an update is still to come.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub pending: Field<Text>,
-}
-
-/// Repetition of a request until its answer has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[non_exhaustive]
-pub struct PollSpec {
-    /// Expectations that make a response the answer; the step's other ones are checked only then. A
-    /// canister's `state` recognises its answer by itself.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub until: Field<ExpectSpec>,
-    /// The first pause. Default: 100ms.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub every: Field<Text>,
-    /// Factor by which each pause is longer than the one before. Default: 1.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub backoff: Field<Text>,
-    /// The longest pause. Default: 10s.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub at_most: Field<Text>,
-}
-
-/// Think time of a user: a duration, or one of these.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, remote = "Self", rename = "PauseSpec")]
-#[non_exhaustive]
-pub struct PauseSpec {
-    /// Always as long. Written short, it is this.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub fixed: Field<Text>,
-    /// Uniformly distributed between two durations.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub uniform: Vec<Field<Text>>,
-    /// Exponentially distributed with this mean.
-    #[serde(skip_serializing_if = "Field::is_absent")]
-    pub exponential: Field<Text>,
 }
 
 /// Expectations on a response. All of them have to hold.

@@ -205,13 +205,12 @@ impl Explanation {
                 let _ = write!(words, ", then {}", pause.title());
             }
             self.line(indent, &words);
-            self.steps(&step.then, indent + 2);
-            if !step.otherwise.is_empty() {
-                self.line(indent, "else");
-                self.steps(&step.otherwise, indent + 2);
+            for (index, steps) in step.inner().enumerate().filter(|(_, steps)| !steps.is_empty()) {
+                if index > 0 {
+                    self.line(indent, "else");
+                }
+                self.steps(steps, indent + 2);
             }
-            self.steps(&step.steps, indent + 2);
-            self.steps(&step.parallel, indent + 2);
         }
     }
 

@@ -91,8 +91,8 @@ impl Content {
         }
         match &self.kind {
             Kind::None => {}
-            Kind::Text(content) => step.body = draft::literal(content),
-            Kind::File(name) => step.body_file = text(name.as_str()),
+            Kind::Text(content) => step.request_mut().body.body = draft::literal(content),
+            Kind::File(name) => step.request_mut().body.body_file = text(name.as_str()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Requests: where they go and what they send.
 
-use plimsoll_plan::document::{ExtractSpec, Field, StepSpec};
+use plimsoll_plan::document::{ExtractSpec, Field, RequestStep, StepSpec};
 use plimsoll_plan::script_syntax_error;
 
 use super::Importer;
@@ -30,13 +30,13 @@ impl Importer<'_> {
             self.uri(request, method, position, parallel, before, script.is_some(), variables);
         let judged = script.as_ref().is_some_and(|(_, source)| source.contains("validate_response"));
         if let Some((script, _)) = script {
-            step.script = text(script);
+            step.request_mut().script = text(script);
         }
         self.headers(request, &mut step, position, variables);
         self.payload(request, &mut step, position, variables);
         self.expectation(request, &mut step, judged);
         if request.flag("clear-old-cookies", &mut self.findings) == Some(true) {
-            step.clear_cookies = Field::new(true);
+            step.request_mut().clear_cookies = Field::new(true);
         }
         if let Some(pause) = request.number("delay-before-executing-next", &mut self.findings) {
             let nanos = pause.nanos().map(|nanos| nanos / 1000).unwrap_or(u64::MAX);
@@ -181,25 +181,25 @@ impl Importer<'_> {
             return draft::request(method, format!("{}{path}", draft::escaped(&url.origin)));
         }
         let mut step = draft::request(method, path);
-        step.headers.push("host", draft::literal(&url.authority));
+        step.request_mut().headers.push("host", draft::literal(&url.authority));
         step
     }
 
     fn same_uri(&mut self, method: &str, parallel: bool, at: &str, before: &[StepSpec]) -> StepSpec {
-        let mut step = draft::request(method, "/");
+        let step = draft::request(method, "/");
         let Some(last) = before.last() else {
             self.findings.problem(at, "there is no request before it whose URI could be used again");
             return step;
         };
         if !parallel {
             // The method has to be said beside it.
-            step = StepSpec::default();
-            step.same_url = Field::new(true);
-            step.method = text(method);
-            return step;
+            let mut same = RequestStep::default();
+            same.address.same_url = Field::new(true);
+            same.address.method = text(method);
+            return same.into();
         }
-        let urls = [&last.get, &last.post, &last.put, &last.patch, &last.delete, &last.head, &last.request];
-        match urls.into_iter().find_map(Field::get) {
+        let address = last.request().map(|request| &request.address);
+        match address.and_then(|address| address.urls().into_iter().find_map(|(_, url)| url.get())) {
             Some(url) => draft::request(method, url.0.as_str()),
             None => step,
         }
@@ -253,19 +253,20 @@ impl Importer<'_> {
             if is_like_a_file(payload) {
                 self.findings.note(at.as_str(), payload, "there is no such file: it is sent as text");
             }
-            step.body = text(variables.template(payload, position, &at, &mut self.findings));
+            step.request_mut().body.body =
+                text(variables.template(payload, position, &at, &mut self.findings));
             return;
         };
         match String::from_utf8(content) {
             Ok(content) if variables.changes(&content) => {
                 let template = variables.template(&content, position, &at, &mut self.findings);
                 if template == content {
-                    step.template_file = text(payload);
+                    step.request_mut().body.template_file = text(payload);
                 } else {
-                    step.body = text(template);
+                    step.request_mut().body.body = text(template);
                 }
             }
-            _ => step.body_file = text(payload),
+            _ => step.request_mut().body.body_file = text(payload),
         }
     }
 

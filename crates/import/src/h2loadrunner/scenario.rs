@@ -1,6 +1,6 @@
 //! Scenarios.
 
-use plimsoll_plan::document::{Field, StepSpec};
+use plimsoll_plan::document::{Field, ParallelStep, StepSpec};
 
 use super::Importer;
 use super::load::Share;
@@ -124,9 +124,7 @@ impl Importer<'_> {
             request.rest(&mut self.findings, super::is_comment);
         }
         if parallel && steps.len() > 1 {
-            let mut all = StepSpec::default();
-            all.parallel = steps.into_iter().map(Field::new).collect();
-            return vec![all];
+            return vec![ParallelStep::new(steps).into()];
         }
         steps
     }

@@ -40,7 +40,7 @@ impl<'a> Api<'a> {
     fn put_body(&mut self, media_type: &str, example: Value, at: &str, step: &mut StepSpec) {
         let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if essence == "application/json" {
-            step.json = Field::new(escaped(example));
+            step.request_mut().body.json = Field::new(escaped(example));
             return;
         }
         let text = match &example {
@@ -57,7 +57,7 @@ impl<'a> Api<'a> {
         match text {
             Some(text) => {
                 draft::header(step, "content-type", &draft::escaped(media_type), at, &mut self.findings);
-                step.body = draft::literal(&text);
+                step.request_mut().body.body = draft::literal(&text);
             }
             None => {
                 let becomes = "no body can be made up for this media type: none is sent";

@@ -190,7 +190,8 @@ impl<'a> Api<'a> {
                 }
                 Location::Cookie => {
                     let pair = format!("{}={value}", parameter.name);
-                    match step.headers.0.iter_mut().find(|(name, ..)| name.as_str() == "cookie") {
+                    match step.request_mut().headers.0.iter_mut().find(|(name, ..)| name.as_str() == "cookie")
+                    {
                         Some((_, _, plimsoll_plan::document::Field::Given(cookies, _))) => {
                             cookies.0.push_str(&format!("; {}", draft::escaped(&pair)));
                         }

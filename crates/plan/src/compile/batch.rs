@@ -7,8 +7,7 @@ use plimsoll_synth::{Spec, Synthesizer};
 
 use super::Compiler;
 use super::body::Content;
-use super::step::requests;
-use crate::document::StepSpec;
+use crate::document::RequestStep;
 use crate::{Place, Problem};
 
 /// Batches of a spec that is known to be right.
@@ -40,12 +39,12 @@ impl BodyMaker for Maker {
 
 impl Compiler<'_, '_> {
     /// A body that is another batch each time, and the headers that its receivers want.
-    pub(super) fn batch(&mut self, spec: &StepSpec, place: Option<Place>) -> Option<Content> {
-        if !spec.script.is_absent() {
+    pub(super) fn batch(&mut self, request: &RequestStep, place: Option<Place>) -> Option<Content> {
+        if !request.script.is_absent() {
             let problem = Problem::new("`batch` and `script` exclude each other");
             return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
         }
-        let batch: Spec = match serde_json::from_value(spec.batch.get()?.clone()) {
+        let batch: Spec = match serde_json::from_value(request.body.batch.get()?.clone()) {
             Ok(batch) => batch,
             Err(error) => return self.fail(place, Problem::new(format!("`batch`: {error}"))),
         };
@@ -56,7 +55,7 @@ impl Compiler<'_, '_> {
             }
             return None;
         }
-        let path = requests(spec).into_iter().find_map(|(_, field)| field.get());
+        let path = request.address.urls().into_iter().find_map(|(_, field)| field.get());
         if let Some(Err(problem)) = path.map(|path| batch.check_path(path.as_str())) {
             let message = format!("`batch.{}`: {problem}", problem.field);
             return self.fail(place, Problem::new(message).with_hint(problem.hint));

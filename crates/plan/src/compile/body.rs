@@ -10,7 +10,7 @@ use super::known::Known;
 use super::request::Headers;
 use super::scenario::Part;
 use super::text::slots;
-use crate::document::{Field, StepSpec, Text};
+use crate::document::{Field, RequestStep, Text};
 use crate::{Place, Problem};
 
 /// A body, and the headers that come with it.
@@ -23,43 +23,42 @@ pub(super) struct Content {
 
 impl Compiler<'_, '_> {
     /// The body of a step: at most one of its forms.
-    pub(super) fn body(&mut self, spec: &StepSpec, part: &mut Part<'_>, known: &Known) -> Option<Content> {
-        let forms = [
-            ("body", spec.body.place()),
-            ("body_file", spec.body_file.place()),
-            ("template_file", spec.template_file.place()),
-            ("json", spec.json.place()),
-            ("batch", spec.batch.place()),
-            ("canister", spec.canister.place()),
-        ];
-        let given: Vec<_> = forms.into_iter().filter(|(_, place)| place.is_some()).collect();
+    pub(super) fn body(
+        &mut self,
+        request: &RequestStep,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<Content> {
+        let spec = &request.body;
+        let given = spec.given();
         if let [(one, _), (other, place), ..] = given.as_slice() {
             let problem = Problem::new(format!("`{one}` and `{other}` exclude each other"));
-            return self.form(*place, problem.with_hint("a request has one body"));
+            return self.form(Some(*place), problem.with_hint("a request has one body"));
         }
         let plain = |body| Some(Content { body, headers: Vec::new(), judge: None });
-        match given.first() {
+        let place = given.first().map(|(_, place)| *place);
+        match given.first().map(|(form, _)| *form) {
             None => plain(Body::None),
-            Some(("body", place)) => {
+            Some("body") => {
                 let text = self.text(&spec.body)?;
-                self.template(&text, *place, part, known)?;
+                self.template(&text, place, part, known)?;
                 plain(Body::Text(text.into_bytes()))
             }
-            Some(("body_file", _)) => plain(Body::Raw(Arc::from(self.named_file(&spec.body_file)?))),
-            Some(("template_file", place)) => {
+            Some("body_file") => plain(Body::Raw(Arc::from(self.named_file(&spec.body_file)?))),
+            Some("template_file") => {
                 let content = self.named_file(&spec.template_file)?;
-                let text = self.filled_bytes(&content, *place, Template::escape)?;
-                let template = self.parsed(&text, *place)?;
+                let text = self.filled_bytes(&content, place, Template::escape)?;
+                let template = self.parsed(&text, place)?;
                 let reads = template.variables().into_iter();
-                let reads = reads.map(|variable| self.check_read(variable, *place, part, known));
+                let reads = reads.map(|variable| self.check_read(variable, place, part, known));
                 reads.fold(Some(()), Option::and)?;
                 plain(Body::Text(text))
             }
-            Some(("batch", place)) => self.batch(spec, *place),
-            Some(("canister", place)) => self.canister(spec, *place),
-            Some((_, place)) => {
-                let text = self.json_text(spec.json.get()?, *place)?;
-                self.template(&text, *place, part, known)?;
+            Some("batch") => self.batch(request, place),
+            Some("canister") => self.canister(request, place),
+            Some(_) => {
+                let text = self.json_text(spec.json.get()?, place)?;
+                self.template(&text, place, part, known)?;
                 let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
                 Some(Content { body: Body::Text(text.into_bytes()), headers, judge: None })
             }

@@ -8,7 +8,7 @@ use super::known::Known;
 use super::scenario::Part;
 use super::server::Origin;
 use super::{Compiler, is_on};
-use crate::document::{CacheSpec, Field, StepSpec};
+use crate::document::{CacheSpec, CacheStep, Field, StepSpec};
 use crate::draft::Draft;
 use crate::url::Url;
 use crate::{Place, Problem};
@@ -37,17 +37,31 @@ impl Compiler<'_, '_> {
         self.fail(place, problem.with_hint("write it like carbon://127.0.0.1:5500/perf_test"))
     }
 
-    /// Compiles a request to a cache up to its templates.
-    pub(super) fn cache_request(
+    /// Compiles a step that is a request to a cache.
+    pub(super) fn cache_step(
         &mut self,
         spec: &StepSpec,
+        step: &CacheStep,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &mut Known,
+    ) -> Option<()> {
+        let draft = self.cache_request(spec, step, place, part, known);
+        self.send(spec, draft, part, known)
+    }
+
+    /// Compiles a request to a cache up to its templates.
+    fn cache_request(
+        &mut self,
+        spec: &StepSpec,
+        step: &CacheStep,
         place: Option<Place>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Draft> {
         let origin = self.cache_origin(spec, place, part);
-        let wanted = match spec.cache.get() {
-            Some(cache) => self.wanted(cache, spec.cache.place(), part, known),
+        let wanted = match step.cache.get() {
+            Some(cache) => self.wanted(cache, step.cache.place(), part, known),
             None => None,
         };
         let timeout = self.step_timeout(spec);

@@ -12,7 +12,7 @@ use super::Compiler;
 use super::body::Content;
 use super::is_on;
 use crate::canister::{CallKind, CanisterJudge};
-use crate::document::{CanisterSpec, Field, StepSpec, Text};
+use crate::document::{CanisterSpec, Field, RequestStep, Text};
 use crate::{Place, Problem, parse_size};
 
 /// Validity of messages unless the step sets another one.
@@ -139,12 +139,12 @@ impl BodyMaker for Maker {
 
 impl Compiler<'_, '_> {
     /// A body that is a message for a canister, and who judges the answers to it.
-    pub(super) fn canister(&mut self, step: &StepSpec, place: Option<Place>) -> Option<Content> {
-        if !step.script.is_absent() {
+    pub(super) fn canister(&mut self, request: &RequestStep, place: Option<Place>) -> Option<Content> {
+        if !request.script.is_absent() {
             let problem = Problem::new("`canister` and `script` exclude each other");
             return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
         }
-        let spec = step.canister.get()?;
+        let spec = request.body.canister.get()?;
         let (kind, method) = match (spec.query.is_absent(), spec.update.is_absent(), is_on(&spec.state)) {
             (false, true, false) => (Kind::Query, &spec.query),
             (true, false, false) => (Kind::Update, &spec.update),

@@ -8,7 +8,7 @@ use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
 use crate::Problem;
-use crate::document::StepSpec;
+use crate::document::RequestStep;
 
 /// The first pause and the longest, if nothing else is said.
 const EVERY: Nanos = Nanos::from_millis(100);
@@ -20,19 +20,18 @@ impl Compiler<'_, '_> {
     /// Compiles the polling of a step's request. Returns `None` if it is given but wrong.
     pub(super) fn poll(
         &mut self,
-        step: &StepSpec,
+        request: &RequestStep,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Option<PollSpec>> {
-        if step.poll.is_absent() {
+        if request.poll.is_absent() {
             return Some(None);
         }
-        let spec = step.poll.get()?;
-        let asks_state = step.canister.get().is_some_and(|canister| !canister.state.is_absent());
-        if spec.until.is_absent() && !asks_state {
+        let spec = request.poll.get()?;
+        if spec.until.is_absent() && !request.body.is_judged() {
             let problem = Problem::new("`poll` does not say what the answer looks like");
             let hint = "write what has to hold of it: `until: {json: {/status: done}}`";
-            return self.form(step.poll.place(), problem.with_hint(hint));
+            return self.form(request.poll.place(), problem.with_hint(hint));
         }
         let expected = self.expectations(&spec.until, part, known);
         let every = self.read(&spec.every, parse_duration);

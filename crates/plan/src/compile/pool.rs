@@ -1,11 +1,9 @@
 //! Pools: what iterations keep for each other, and who gets it.
 
-use plimsoll_scenario::{CollectSpec, Op, PoolSpec, ReactionSpec};
+use plimsoll_scenario::{CollectSpec, PoolSpec, ReactionSpec};
 
-use super::known::Known;
-use super::scenario::Part;
-use super::{Compiler, suggestion};
-use crate::document::{Field, Keyed, StepSpec, Text};
+use super::Compiler;
+use crate::document::{Field, Keyed, RequestStep, StepKind, StepSpec, Text};
 use crate::{Place, Problem};
 
 /// The part of a `collect` that is no variable.
@@ -13,13 +11,13 @@ const EACH: &str = "each";
 
 /// A pool, while the plan is compiled.
 pub(super) struct PoolDraft {
-    name: String,
+    pub(super) name: String,
     /// The names of its variables.
-    columns: Vec<String>,
+    pub(super) columns: Vec<String>,
     /// Where it is kept first.
     place: Option<Place>,
     /// `true` if a step picks or takes from it.
-    is_used: bool,
+    pub(super) is_used: bool,
 }
 
 impl Compiler<'_, '_> {
@@ -33,16 +31,21 @@ impl Compiler<'_, '_> {
 
     fn find_pools(&mut self, steps: &[Field<StepSpec>]) {
         for step in steps.iter().filter_map(Field::get) {
-            for (name, place, row) in &step.keep.0 {
+            let kept = match &step.kind {
+                StepKind::Rows(rows) => &rows.keep.0[..],
+                _ => &[],
+            };
+            for (name, place, row) in kept {
                 let columns = row.get().map(|row| row.0.iter().map(|column| column.0.clone()).collect());
                 self.find_pool(&name.0, Some(*place), "keep", columns);
             }
-            for (name, place, row) in &step.collect.0 {
+            let collected = step.request().map_or(&[][..], |request| &request.collect.0);
+            for (name, place, row) in collected {
                 let columns =
                     row.get().map(|row| own_columns(row).map(|(name, ..)| name.0.clone()).collect());
                 self.find_pool(&name.0, Some(*place), "collect", columns);
             }
-            for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+            for inner in step.inner() {
                 self.find_pools(inner);
             }
         }
@@ -73,38 +76,10 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// `keep`: the values have to be there.
-    pub(super) fn keep_step(
-        &mut self,
-        spec: &StepSpec,
-        part: &mut Part<'_>,
-        known: &mut Known,
-    ) -> Option<()> {
-        let mut complete = Some(());
-        for (name, place, row) in &spec.keep.0 {
-            let (Some(row), Some(pool)) = (row.get(), self.pool(&name.0)) else {
-                complete = None;
-                continue;
-            };
-            for column in &row.0 {
-                let read = match self.variable(&column.0) {
-                    Some(variable) => self.check_read(variable, Some(*place), part, known),
-                    None => {
-                        let problem = Problem::new(format!("nothing sets `{}`", column.0));
-                        self.fail(Some(*place), problem.with_hint("set or extract it in a step before"))
-                    }
-                };
-                complete = complete.and(read);
-            }
-            part.ops.push(Op::Keep(pool));
-        }
-        complete
-    }
-
     /// `collect`: what the pools get of a response.
-    pub(super) fn collections(&mut self, spec: &StepSpec) -> Option<Vec<CollectSpec>> {
+    pub(super) fn collections(&mut self, request: &RequestStep) -> Option<Vec<CollectSpec>> {
         let mut all = Vec::new();
-        for (name, place, row) in &spec.collect.0 {
+        for (name, place, row) in &request.collect.0 {
             all.push(self.collection(&name.0, *place, row));
         }
         all.into_iter().collect()
@@ -132,43 +107,7 @@ impl Compiler<'_, '_> {
         Some(collect)
     }
 
-    /// `pick` and `take`. What they set is not certain: the pool may be empty.
-    pub(super) fn pick_step(
-        &mut self,
-        name: &Field<Text>,
-        leaves: bool,
-        part: &mut Part<'_>,
-        known: &mut Known,
-    ) -> Option<()> {
-        let (text, place) = (self.plain(name)?, name.place());
-        let Some(pool) = self.pool(&text) else {
-            let problem = Problem::new(format!("nothing is kept in a pool `{text}`"));
-            let names: Vec<String> = self.pools.iter().map(|pool| pool.name.clone()).collect();
-            return self.fail(
-                place,
-                problem.with_hint(match names.is_empty() {
-                    true => format!("a step fills it: `keep: {{{text}: [id]}}`"),
-                    false => suggestion(&text, names.iter().map(String::as_str)),
-                }),
-            );
-        };
-        let draft = &mut self.pools[usize::from(pool)];
-        draft.is_used = true;
-        let mut complete = Some(());
-        for column in draft.columns.clone() {
-            let Some(variable) = self.variable(&column) else { continue };
-            if part.has_first(variable) {
-                let problem =
-                    Problem::new(format!("`{column}` has a first value, and one of the pool `{text}`"));
-                complete = self.fail(place, problem.with_hint("rename one of them"));
-            }
-            known.forgets(variable);
-        }
-        part.ops.push(Op::Pick { pool, leaves });
-        complete
-    }
-
-    fn pool(&self, name: &str) -> Option<u16> {
+    pub(super) fn pool(&self, name: &str) -> Option<u16> {
         let place = self.pools.iter().position(|pool| pool.name == name)?;
         u16::try_from(place).ok()
     }

@@ -1,16 +1,17 @@
 //! Request steps.
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::{Dialect, RequestTemplate, ResponseHandler, check_method, parse_header_in};
+use plimsoll_scenario::{Dialect, Op, RequestTemplate, ResponseHandler, check_method, parse_header_in};
 use plimsoll_schedule::parse_duration;
 
 use super::known::{Known, Last};
 use super::scenario::{Part, keep_path};
 use super::server::Origin;
-use super::step::requests;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on};
-use crate::document::{BY_SCRIPT, Field, Keyed, SAME_URL, StepSpec, Text};
+use crate::document::{
+    AddressSpec, BY_SCRIPT, BodySpec, Field, Keyed, RequestStep, SAME_URL, StepSpec, Text,
+};
 use crate::draft::Draft;
 use crate::requests::{closes, foreign_to_http2, from_template};
 use crate::url::target as checked_path;
@@ -31,32 +32,65 @@ struct Aim {
 }
 
 impl Compiler<'_, '_> {
+    /// Compiles a step that is a request over HTTP.
+    pub(super) fn request_step(
+        &mut self,
+        spec: &StepSpec,
+        request: &RequestStep,
+        place: Option<Place>,
+        part: &mut Part<'_>,
+        known: &mut Known,
+    ) -> Option<()> {
+        let cleared = match request.clear_cookies.is_absent() {
+            true => Some(()),
+            false => self.clear_cookies(request, part),
+        };
+        let draft = self.request(spec, request, place, part, known);
+        self.send(spec, draft, part, known)?;
+        cleared
+    }
+
+    fn clear_cookies(&mut self, request: &RequestStep, part: &mut Part<'_>) -> Option<()> {
+        if !part.cookies {
+            let problem = Problem::new("`clear_cookies` has no effect: the scenario keeps no cookies");
+            return self.fail(
+                request.clear_cookies.place(),
+                problem.with_hint("write `cookies: true` in the scenario"),
+            );
+        }
+        if is_on(&request.clear_cookies) {
+            part.ops.push(Op::ClearCookies);
+        }
+        Some(())
+    }
+
     /// Compiles a request up to its templates.
     pub(super) fn request(
         &mut self,
         spec: &StepSpec,
+        request: &RequestStep,
         place: Option<Place>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Draft> {
-        let aim = self.aim(spec, place, part, known);
-        let body = self.body(spec, part, known);
-        let method = self.method(spec);
-        let own = self.own_headers(&spec.headers, part, known);
+        let aim = self.aim(spec, request, place, part, known);
+        let body = self.body(request, part, known);
+        let method = self.method(request);
+        let own = self.own_headers(&request.headers, part, known);
         let scenario = part.spec;
         let shared = self.own_headers(&scenario.headers, part, known);
         let timeout = self.step_timeout(spec);
         let goes_on = self.goes_on(spec);
         let checks = self.expectations(&spec.expect, part, known);
         let extract = self.extractions(&spec.extract, part, known);
-        let collect = self.collections(spec);
-        let poll = self.poll(spec, part, known);
+        let collect = self.collections(request);
+        let poll = self.poll(request, part, known);
         let shown = aim.as_ref().map(|aim| aim.shown.as_str());
         let name = match (method.as_deref(), shown) {
             (method, Some(shown)) => self.step_name(spec, method, Some(shown), part),
             _ => None,
         };
-        let script = self.script(&spec.script, name.as_deref());
+        let script = self.script(&request.script, name.as_deref());
         let (aim, body, method, name) = (aim?, body?, method?, name?);
         if aim.origin.is_cache {
             let problem =
@@ -142,14 +176,14 @@ impl Compiler<'_, '_> {
     fn aim(
         &mut self,
         spec: &StepSpec,
+        request: &RequestStep,
         place: Option<Place>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Aim> {
-        let word = requests(spec).into_iter().find(|(_, field)| !field.is_absent());
-        let Some((_, field)) = word else {
-            if !spec.same_url.is_absent() {
-                return self.same_aim(spec, place, part, known);
+        let Some((_, field)) = request.address.given_url() else {
+            if !request.address.same_url.is_absent() {
+                return self.same_aim(spec, &request.address, place, part, known);
             }
             let origin = self.step_origin(spec, place, part)?;
             // The script says what is asked for.
@@ -227,14 +261,17 @@ impl Compiler<'_, '_> {
     fn same_aim(
         &mut self,
         spec: &StepSpec,
+        address: &AddressSpec,
         place: Option<Place>,
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Aim> {
-        if !is_on(&spec.same_url) {
+        if !is_on(&address.same_url) {
             let problem = Problem::new("`same_url: false` asks for nothing");
-            return self
-                .form(spec.same_url.place(), problem.with_hint("write `get: /path`, or `same_url: true`"));
+            return self.form(
+                address.same_url.place(),
+                problem.with_hint("write `get: /path`, or `same_url: true`"),
+            );
         }
         if !spec.target.is_absent() {
             let problem = Problem::new("`target` has no effect beside `same_url`");
@@ -244,7 +281,8 @@ impl Compiler<'_, '_> {
         let before = match known.last {
             Last::Nothing => {
                 let problem = Problem::new("there is no request before this one on every way to it");
-                return self.fail(spec.same_url.place(), problem.with_hint("write the path: `get: /path`"));
+                return self
+                    .fail(address.same_url.place(), problem.with_hint("write the path: `get: /path`"));
             }
             Last::One(index) => index,
             Last::Several => {
@@ -256,7 +294,7 @@ impl Compiler<'_, '_> {
         let draft = part.drafts.get_mut(before)?;
         if draft.dialect != Dialect::Http {
             let problem = Problem::new("the step before asks a cache, which has no URLs");
-            return self.fail(spec.same_url.place(), problem.with_hint("write the path: `get: /path`"));
+            return self.fail(address.same_url.place(), problem.with_hint("write the path: `get: /path`"));
         }
         let is_static = known.last != Last::Several && !draft.target.contains("${");
         let strays = draft.away.is_some();
@@ -277,26 +315,25 @@ impl Compiler<'_, '_> {
         Some(Aim { origin, path, shown: SAME_URL.to_owned(), strays })
     }
 
-    fn method(&mut self, spec: &StepSpec) -> Option<String> {
-        let word = requests(spec).into_iter().find(|(_, field)| !field.is_absent());
-        if let Some((word, _)) = word.filter(|(word, _)| *word != "request") {
-            if !spec.method.is_absent() {
+    fn method(&mut self, request: &RequestStep) -> Option<String> {
+        let AddressSpec { method, .. } = &request.address;
+        if let Some((word, _)) = request.address.given_url().filter(|(word, _)| *word != "request") {
+            if !method.is_absent() {
                 let problem = Problem::new(format!("`method` has no effect beside `{word}`"));
-                return self.form(
-                    spec.method.place(),
-                    problem.with_hint("write `request: /path` for another method"),
-                );
+                return self
+                    .form(method.place(), problem.with_hint("write `request: /path` for another method"));
             }
             return Some(word.to_ascii_uppercase());
         }
-        let Some(given) = self.plain_given(&spec.method)? else {
-            let bodies = [spec.body.is_absent(), spec.body_file.is_absent(), spec.template_file.is_absent()];
-            let empty = bodies.into_iter().all(|absent| absent) && spec.json.is_absent();
+        let Some(given) = self.plain_given(method)? else {
+            let BodySpec { body, body_file, template_file, json, .. } = &request.body;
+            let bodies = [body.is_absent(), body_file.is_absent(), template_file.is_absent()];
+            let empty = bodies.into_iter().all(|absent| absent) && json.is_absent();
             return Some(if empty { "GET" } else { "POST" }.to_owned());
         };
         match check_method(&given) {
             Ok(()) => Some(given),
-            Err(error) => self.fail(spec.method.place(), from_template(&error)),
+            Err(error) => self.fail(method.place(), from_template(&error)),
         }
     }
 

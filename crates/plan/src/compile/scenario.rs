@@ -10,7 +10,7 @@ use super::known::{Known, Last};
 use super::server::Origin;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on, suggestion};
-use crate::document::{Field, ScenarioSpec, StepNames, StepSpec};
+use crate::document::{Field, ScenarioSpec, StepKind, StepNames, StepSpec};
 use crate::draft::{Draft, ScenarioDraft};
 use crate::{Place, Problem};
 
@@ -254,12 +254,20 @@ impl Compiler<'_, '_> {
     /// The variables that steps set, wherever they stand.
     fn collect_sets(&self, steps: &[Field<StepSpec>], sets: &mut BTreeSet<u16>) {
         for step in steps.iter().filter_map(Field::get) {
-            let names = step.set.0.iter().map(|(name, ..)| name);
-            let names = names.chain(step.extract.0.iter().map(|(name, ..)| name));
+            let names = step.extract.0.iter().map(|(name, ..)| name);
             sets.extend(names.filter_map(|name| self.variable(&name.0)));
-            let picked = [&step.pick, &step.take].into_iter().filter_map(Field::get);
-            sets.extend(picked.flat_map(|pool| self.columns_of(&pool.0)));
-            for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+            match &step.kind {
+                StepKind::Set(step) => {
+                    let names = step.set.0.iter().map(|(name, ..)| name);
+                    sets.extend(names.filter_map(|name| self.variable(&name.0)));
+                }
+                StepKind::Rows(rows) => {
+                    let picked = [&rows.pick, &rows.take].into_iter().filter_map(Field::get);
+                    sets.extend(picked.flat_map(|pool| self.columns_of(&pool.0)));
+                }
+                _ => {}
+            }
+            for inner in step.inner() {
                 self.collect_sets(inner, sets);
             }
         }

@@ -2,11 +2,12 @@
 
 use plimsoll_scenario::Op;
 
+use super::Compiler;
 use super::known::{Known, Last};
 use super::scenario::Part;
-use super::{Compiler, is_on};
+use crate::Place;
 use crate::document::{Field, StepKind, StepSpec};
-use crate::{Place, Problem};
+use crate::draft::Draft;
 
 impl Compiler<'_, '_> {
     /// Compiles steps, one after the other.
@@ -39,36 +40,27 @@ impl Compiler<'_, '_> {
             return None;
         }
         // A step that does no one thing, and what does not go with that, was reported.
-        match spec.step_kind()? {
-            StepKind::Request | StepKind::Cache => self.request_step(spec, place, part, known),
-            StepKind::Set => self.set_step(spec, part, known),
-            StepKind::Keep => self.keep_step(spec, part, known),
-            StepKind::Pick => self.pick_step(&spec.pick, false, part, known),
-            StepKind::Take => self.pick_step(&spec.take, true, part, known),
-            StepKind::If => self.if_step(spec, place, part, known),
-            StepKind::Repeat => self.repeat_step(spec, place, part, known),
-            StepKind::While => self.while_step(spec, place, part, known),
-            StepKind::Parallel => self.parallel_step(spec, part, known),
-            StepKind::Think => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
+        match spec.only_kind()? {
+            StepKind::Nothing => None,
+            StepKind::Request(request) => self.request_step(spec, request, place, part, known),
+            StepKind::Cache(cache) => self.cache_step(spec, cache, place, part, known),
+            StepKind::Pause => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
+            StepKind::Set(step) => self.set_step(step, part, known),
+            StepKind::Rows(rows) => self.rows_step(rows, part, known),
+            StepKind::Branch(branch) => self.branch_step(branch, place, part, known),
+            StepKind::Repetition(repetition) => self.repetition_step(repetition, place, part, known),
+            StepKind::Parallel(step) => self.parallel_step(step, part, known),
         }
     }
 
-    /// A request, and what belongs to it.
-    fn request_step(
+    /// Adds the instructions of a step with one request: what was compiled of it, and its think time.
+    pub(super) fn send(
         &mut self,
         spec: &StepSpec,
-        place: Option<Place>,
+        draft: Option<Draft>,
         part: &mut Part<'_>,
         known: &mut Known,
     ) -> Option<()> {
-        let cleared = match spec.clear_cookies.is_absent() {
-            true => Some(()),
-            false => self.clear_cookies(spec, part),
-        };
-        let draft = match spec.cache.is_absent() {
-            true => self.request(spec, place, part, known),
-            false => self.cache_request(spec, place, part, known),
-        };
         let pause = match spec.think.is_absent() {
             true => Some(None),
             false => self.pause(&spec.think).map(Some),
@@ -83,7 +75,7 @@ impl Compiler<'_, '_> {
         let index = part.add_draft(draft, known);
         part.ops.push(Op::Send(index));
         part.ops.extend(pause?.map(Op::Pause));
-        cleared
+        Some(())
     }
 
     /// Variables that a request sets.
@@ -92,31 +84,14 @@ impl Compiler<'_, '_> {
             self.variable(&name.0).into_iter().for_each(|variable| known.sets(variable));
         }
     }
-
-    fn clear_cookies(&mut self, spec: &StepSpec, part: &mut Part<'_>) -> Option<()> {
-        if !part.cookies {
-            let problem = Problem::new("`clear_cookies` has no effect: the scenario keeps no cookies");
-            return self.fail(
-                spec.clear_cookies.place(),
-                problem.with_hint("write `cookies: true` in the scenario"),
-            );
-        }
-        if is_on(&spec.clear_cookies) {
-            part.ops.push(Op::ClearCookies);
-        }
-        Some(())
-    }
 }
 
-/// The words that make a step a request, with their methods as names.
-pub(super) fn requests(spec: &StepSpec) -> [(&'static str, &Field<crate::document::Text>); 7] {
-    [
-        ("get", &spec.get),
-        ("post", &spec.post),
-        ("put", &spec.put),
-        ("patch", &spec.patch),
-        ("delete", &spec.delete),
-        ("head", &spec.head),
-        ("request", &spec.request),
-    ]
+impl Part<'_> {
+    /// Lets the instruction at `position` lead to `to`.
+    pub(super) fn aim(&mut self, position: u32, to: u32) {
+        match self.ops.get_mut(position as usize) {
+            Some(Op::Jump(end) | Op::Unless(_, end) | Op::CountDown { end, .. }) => *end = to,
+            _ => debug_assert!(false, "the instruction leads nowhere else"),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use plimsoll_scenario::{Slot, Template};
 
 use super::Compiler;
 use super::pool::own_columns;
-use crate::document::{Field, ScenarioSpec, StepSpec};
+use crate::document::{Field, ScenarioSpec, StepKind, StepSpec};
 use crate::{Place, Problem};
 
 /// The variable that has the path of the last request, where a step asks for the same URL. No variable of a
@@ -57,20 +57,27 @@ impl Compiler<'_, '_> {
 
     fn add_steps(&mut self, steps: &[Field<StepSpec>], names: &mut Names) {
         for step in steps.iter().filter_map(Field::get) {
-            let set = step.set.0.iter().map(|(name, place, _)| (name, place));
+            let set = match &step.kind {
+                StepKind::Set(step) => &step.set.0[..],
+                _ => &[],
+            };
+            let set = set.iter().map(|(name, place, _)| (name, place));
             let extract = step.extract.0.iter().map(|(name, place, _)| (name, place));
-            let collected = step.collect.0.iter().filter_map(|(_, _, row)| row.get());
+            let collected = step.request().map_or(&[][..], |request| &request.collect.0);
+            let collected = collected.iter().filter_map(|(_, _, row)| row.get());
             let collected = collected.flat_map(own_columns).map(|(name, place, _)| (name, place));
             for (name, place) in set.chain(extract).chain(collected) {
                 self.add_variable(&name.0, Some(*place), names);
             }
-            if let Some(name) = step.canister.get().and_then(|canister| canister.pending.get()) {
-                self.add_variable(&name.0, step.canister.place(), names);
+            if let Some(request) = step.request() {
+                if let Some((name, place)) = request.body.variable() {
+                    self.add_variable(&name.0, place, names);
+                }
+                if !request.address.same_url.is_absent() {
+                    names.add(LAST_PATH);
+                }
             }
-            if !step.same_url.is_absent() {
-                names.add(LAST_PATH);
-            }
-            for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+            for inner in step.inner() {
                 self.add_steps(inner, names);
             }
         }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use plimsoll_scenario::suggest;
 
 use super::{
-    DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, ScenarioSpec, StepSpec,
-    TargetSpec, Text, ThresholdSpec,
+    DataSpec, Document, ExpectSpec, ExtractSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep,
+    ScenarioSpec, StepKind, StepSpec, TargetSpec, Text, ThresholdSpec,
 };
 use crate::{Place, Problem, Problems};
 
@@ -35,92 +35,8 @@ impl Document {
     }
 }
 
-/// The one thing that a step does.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StepKind {
-    Request,
-    Cache,
-    Set,
-    Keep,
-    Pick,
-    Take,
-    If,
-    Repeat,
-    While,
-    Parallel,
-    Think,
-}
-
-impl StepKind {
-    const fn noun(self) -> &'static str {
-        match self {
-            Self::Request => "a request",
-            Self::Cache => "`cache`",
-            Self::Set => "`set`",
-            Self::Keep => "`keep`",
-            Self::Pick => "`pick`",
-            Self::Take => "`take`",
-            Self::If => "`if`",
-            Self::Repeat => "`repeat`",
-            Self::While => "`while`",
-            Self::Parallel => "`parallel`",
-            Self::Think => "a pause",
-        }
-    }
-
-    /// The fields that go with it.
-    const fn fields(self) -> &'static [&'static str] {
-        match self {
-            Self::Request => &[
-                "name",
-                "get",
-                "post",
-                "put",
-                "patch",
-                "delete",
-                "head",
-                "request",
-                "same_url",
-                "method",
-                "target",
-                "headers",
-                "body",
-                "body_file",
-                "template_file",
-                "json",
-                "batch",
-                "canister",
-                "poll",
-                "timeout",
-                "on_failure",
-                "expect",
-                "extract",
-                "collect",
-                "clear_cookies",
-                "script",
-                "think",
-            ],
-            Self::Cache => {
-                &["name", "cache", "target", "timeout", "on_failure", "expect", "extract", "think"]
-            }
-            Self::Set => &["set"],
-            Self::Keep => &["keep"],
-            Self::Pick => &["pick"],
-            Self::Take => &["take"],
-            Self::If => &["if", "then", "else"],
-            Self::Repeat => &["repeat", "steps"],
-            Self::While => &["while", "steps"],
-            Self::Parallel => &["parallel"],
-            Self::Think => &["think"],
-        }
-    }
-}
-
 /// Up to so many names are listed where one is unknown.
 const LISTED: usize = 32;
-
-/// The fields that say whom a request goes to.
-const ADDRESSES: [&str; 8] = ["get", "post", "put", "patch", "delete", "head", "request", "same_url"];
 
 /// Collects problems. What has nothing in it is not looked at: the reader has reported that, or that what is
 /// in it is not known.
@@ -277,32 +193,34 @@ impl<'d> Check<'d, '_> {
             if *step == StepSpec::default() {
                 continue;
             }
-            let Some(step_kind) = self.step_kind(step, place) else { continue };
-            if at_once && step_kind != StepKind::Request {
-                let problem = Problem::new(format!("{} cannot be a part of `parallel`", step_kind.noun()));
+            let Some(kind) = step.only_kind() else {
+                self.nothing_certain(step, place);
+                continue;
+            };
+            if at_once && step.request().is_none() {
+                let problem = Problem::new(format!("{} cannot be a part of `parallel`", noun(step)));
                 self.report(problem.with_hint("only requests can be sent at once"), Some(place));
                 continue;
             }
-            self.belonging(step, step_kind);
-            match step_kind {
-                StepKind::Request => self.request(step, targets, at_once),
-                StepKind::Cache | StepKind::Set | StepKind::Keep | StepKind::Pick | StepKind::Take => {}
-                StepKind::Think => self.pause(&step.think),
-                StepKind::If => {
-                    if step.then.is_empty() {
+            self.belonging(step);
+            match kind {
+                StepKind::Request(request) => self.request(step, request, targets, at_once),
+                StepKind::Pause => self.pause(&step.think),
+                StepKind::Branch(branch) => {
+                    if branch.then.is_empty() {
                         let problem = Problem::new("`if` has no `then`");
                         let hint = "`then` has the steps to carry out if the condition holds";
                         self.report(problem.with_hint(hint), Some(place));
                     }
                 }
-                StepKind::Repeat | StepKind::While => {
-                    if step.steps.is_empty() {
-                        let problem = Problem::new(format!("{} has no `steps`", step_kind.noun()));
+                StepKind::Repetition(repetition) => {
+                    if repetition.steps.is_empty() {
+                        let problem = Problem::new(format!("{} has no `steps`", noun(step)));
                         self.report(problem, Some(place));
                     }
                 }
-                StepKind::Parallel => {
-                    if let [only] = step.parallel.as_slice() {
+                StepKind::Parallel(parallel) => {
+                    if let [only] = parallel.parallel.as_slice() {
                         let problem = Problem::new("`parallel` has one request only");
                         self.report(
                             problem.with_hint("several are sent at once, and one needs no `parallel`"),
@@ -310,27 +228,24 @@ impl<'d> Check<'d, '_> {
                         );
                     }
                 }
+                StepKind::Nothing | StepKind::Cache(_) | StepKind::Set(_) | StepKind::Rows(_) => {}
             }
-            self.steps(&step.then, targets, false);
-            self.steps(&step.otherwise, targets, false);
-            self.steps(&step.steps, targets, false);
-            self.steps(&step.parallel, targets, true);
+            let at_once = matches!(kind, StepKind::Parallel(_));
+            for steps in step.inner() {
+                self.steps(steps, targets, at_once);
+            }
         }
     }
 
-    /// Returns the kind of a step; reports a step that does several things, or none.
-    fn step_kind(&mut self, step: &StepSpec, place: Place) -> Option<StepKind> {
-        let step_kind = step.step_kind();
-        if step_kind.is_some() {
-            return step_kind;
-        }
-        if let [(first, ..), (second, place, _), ..] = step.step_kinds().as_slice() {
+    /// Reports a step that does several things, or none.
+    fn nothing_certain(&mut self, step: &StepSpec, place: Place) {
+        if let [(first, _), (second, place), ..] = step.verbs().as_slice() {
             let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
             let hint = "a step does one thing; write the other as a step of its own";
-            self.report(problem.with_hint(hint), *place);
-            return None;
+            self.report(problem.with_hint(hint), Some(*place));
+            return;
         }
-        let lost = step.present().into_iter().find(|(name, _)| ["then", "else", "steps"].contains(name));
+        let lost = step.given().into_iter().find(|(name, _)| ["then", "else", "steps"].contains(name));
         let (problem, hint) = match lost {
             Some((name @ ("then" | "else"), _)) => {
                 (format!("`{name}` without `if`"), "give the condition with `if`")
@@ -343,50 +258,44 @@ impl<'d> Check<'d, '_> {
             ),
         };
         self.report(Problem::new(problem).with_hint(hint), Some(place));
-        None
     }
 
-    /// Reports the fields of a step that do not go with what it does.
-    fn belonging(&mut self, step: &StepSpec, step_kind: StepKind) {
-        for (name, place) in step.present() {
-            if !step_kind.fields().contains(&name) {
-                let problem = Problem::new(format!("`{name}` does not go with {}", step_kind.noun()));
-                let problem = match (step_kind, name) {
-                    (StepKind::Request, _) => problem,
-                    (_, "think") => problem.with_hint("write the pause as a step of its own: `- think: 1s`"),
-                    (_, "name") => problem.with_hint("only requests have names in reports"),
-                    _ => problem.with_hint(format!("known here: {}", step_kind.fields().join(", "))),
-                };
-                self.report(problem, place);
+    /// Reports the keys of a step that do not go with what it does.
+    fn belonging(&mut self, step: &StepSpec) {
+        let known = step.known_keys();
+        for (name, place) in step.given() {
+            if known.contains(&name) {
+                continue;
             }
+            let problem = Problem::new(format!("`{name}` does not go with {}", noun(step)));
+            let problem = match (&step.kind, name) {
+                (StepKind::Request(_), _) => problem,
+                (_, "think") => problem.with_hint("write the pause as a step of its own: `- think: 1s`"),
+                (_, "name") => problem.with_hint("only requests have names in reports"),
+                _ => problem.with_hint(format!("known here: {}", known.join(", "))),
+            };
+            self.report(problem, Some(place));
         }
     }
 
-    fn request(&mut self, step: &StepSpec, targets: &[&str], at_once: bool) {
+    fn request(&mut self, step: &StepSpec, request: &RequestStep, targets: &[&str], at_once: bool) {
         self.known("target", &step.target, targets);
-        let fixed = [&step.get, &step.post, &step.put, &step.patch, &step.delete, &step.head];
-        if fixed.iter().any(|field| !field.is_absent()) && !step.method.is_absent() {
+        let address = &request.address;
+        let is_named = address.given_url().is_some_and(|(method, _)| method != "request");
+        if is_named && !address.method.is_absent() {
             let problem = Problem::new("the method is given twice");
-            self.report(problem.with_hint("any `method` goes with `request: PATH`"), step.method.place());
+            self.report(problem.with_hint("any `method` goes with `request: PATH`"), address.method.place());
         }
-        if step.same_url.get() == Some(&false) {
+        if address.same_url.get() == Some(&false) {
             let problem = Problem::new("`same_url: false` says nothing about the URL");
             self.report(
                 problem.with_hint("leave it out, and write `get: PATH` or the like"),
-                step.same_url.place(),
+                address.same_url.place(),
             );
         }
-        let bodies = [
-            ("body", step.body.place()),
-            ("body_file", step.body_file.place()),
-            ("template_file", step.template_file.place()),
-            ("json", step.json.place()),
-            ("batch", step.batch.place()),
-        ];
-        let mut given = bodies.iter().filter_map(|&(name, place)| Some((name, place?)));
-        if let (Some((first, _)), Some((second, place))) = (given.next(), given.next()) {
+        if let [(first, _), (second, place), ..] = request.body.given().as_slice() {
             let problem = Problem::new(format!("`{first}` and `{second}` exclude each other"));
-            self.report(problem.with_hint("a request has one body"), Some(place));
+            self.report(problem.with_hint("a request has one body"), Some(*place));
         }
         if at_once && !step.think.is_absent() {
             let problem = Problem::new("`think` does not go with a request within `parallel`");
@@ -533,66 +442,12 @@ impl<'d> Check<'d, '_> {
     }
 }
 
-impl StepSpec {
-    /// Returns the one thing that the step does. `None` is reported by [`Document::check`].
-    pub(crate) fn step_kind(&self) -> Option<StepKind> {
-        match self.step_kinds().as_slice() {
-            [(_, _, step_kind)] => Some(*step_kind),
-            // A script may say by itself whom to ask.
-            [] if !self.script.is_absent() => Some(StepKind::Request),
-            [] if !self.think.is_absent() => Some(StepKind::Think),
-            _ => None,
-        }
-    }
-
-    /// The fields that say what the step does, with their places.
-    fn step_kinds(&self) -> Vec<(&'static str, Option<Place>, StepKind)> {
-        let step_kind = |(name, place)| {
-            let step_kind = match name {
-                _ if ADDRESSES.contains(&name) => StepKind::Request,
-                "cache" => StepKind::Cache,
-                "set" => StepKind::Set,
-                "keep" => StepKind::Keep,
-                "pick" => StepKind::Pick,
-                "take" => StepKind::Take,
-                "if" => StepKind::If,
-                "repeat" => StepKind::Repeat,
-                "while" => StepKind::While,
-                "parallel" => StepKind::Parallel,
-                _ => return None,
-            };
-            Some((name, place, step_kind))
-        };
-        self.present().into_iter().filter_map(step_kind).collect()
-    }
-
-    /// The fields that are there, with their places.
-    fn present(&self) -> Vec<(&'static str, Option<Place>)> {
-        let first = |steps: &[Field<StepSpec>]| steps.first().and_then(Field::place);
-        macro_rules! present {
-            ($($name:literal: $field:ident,)+) => {
-                vec![$(($name, self.$field.place()),)+]
-            };
-        }
-        let mut all = present! {
-            "name": name, "get": get, "post": post, "put": put, "patch": patch, "delete": delete, "head": head,
-            "request": request, "method": method, "same_url": same_url, "cache": cache, "target": target, "body": body,
-            "body_file": body_file, "template_file": template_file, "json": json, "batch": batch, "timeout": timeout,
-            "on_failure": on_failure, "expect": expect, "clear_cookies": clear_cookies, "script": script, "think": think, "if": condition,
-            "repeat": repeat, "while": while_condition, "pick": pick, "take": take,
-        };
-        all.push(("headers", self.headers.0.first().map(|(_, place, _)| *place)));
-        all.push(("extract", self.extract.0.first().map(|(_, place, _)| *place)));
-        all.push(("collect", self.collect.0.first().map(|(_, place, _)| *place)));
-        all.push(("set", self.set.0.first().map(|(_, place, _)| *place)));
-        all.push(("keep", self.keep.0.first().map(|(_, place, _)| *place)));
-        all.push(("then", first(&self.then)));
-        all.push(("else", first(&self.otherwise)));
-        all.push(("steps", first(&self.steps)));
-        all.push(("parallel", first(&self.parallel)));
-        all.retain(|(_, place)| place.is_some());
-        all.sort_by_key(|(_, place)| *place);
-        all
+/// A noun for what a step does.
+fn noun(step: &StepSpec) -> String {
+    match (&step.kind, step.verbs().first()) {
+        (StepKind::Request(_), _) => "a request".to_owned(),
+        (_, Some((verb, _))) => format!("`{verb}`"),
+        (_, None) => "a pause".to_owned(),
     }
 }
 
@@ -601,7 +456,7 @@ fn named_steps(steps: &[Field<StepSpec>]) -> Vec<&StepSpec> {
     let mut found = Vec::new();
     for step in steps.iter().filter_map(Field::get) {
         found.push(step);
-        for inner in [&step.then, &step.otherwise, &step.steps, &step.parallel] {
+        for inner in step.inner() {
             found.extend(named_steps(inner));
         }
     }

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Document, Field, PauseSpec, ScenarioSpec, StepSpec, Text};
+use super::{
+    BodySpec, Document, Field, PauseSpec, RepetitionStep, RequestStep, RowsStep, ScenarioSpec, StepKind,
+    StepSpec, Text,
+};
 
 impl Document {
     /// Returns the name of the scenario at `index` in reports: its own, or one that distinguishes it from the
@@ -69,9 +72,7 @@ fn collect(steps: &[Field<StepSpec>], names: &mut StepNames, all: &mut Vec<Strin
             let given = step.name.get().map(|name| names.give(&name.0));
             all.push(if given.is_some() { plain } else { names.make(&plain) });
         }
-        [&step.then, &step.otherwise, &step.steps, &step.parallel]
-            .into_iter()
-            .all(|inner| collect(inner, names, all))
+        step.inner().all(|inner| collect(inner, names, all))
     })
 }
 
@@ -79,32 +80,30 @@ impl StepSpec {
     /// Returns the name of a request in reports: its own, or method and path. `None` for other steps, and for
     /// requests whose path is known only during the run.
     pub fn report_name(&self) -> Option<String> {
-        if let Some(name) = self.name.get() {
-            return Some(name.0.clone());
+        match (self.name.get(), &self.kind) {
+            (Some(name), _) => Some(name.0.clone()),
+            (None, StepKind::Cache(step)) => step.cache.get()?.title(),
+            (None, StepKind::Request(request)) => {
+                let mut urls = request.address.urls().into_iter();
+                let (word, url) = urls.find_map(|(word, url)| Some((word, url.get()?)))?;
+                let method = match word {
+                    "request" => request.free_method().to_owned(),
+                    word => word.to_ascii_uppercase(),
+                };
+                Some(format!("{method} {}", url.as_str()))
+            }
+            _ => None,
         }
-        if let Some(cache) = self.cache.get() {
-            return cache.title();
-        }
-        let fixed = [
-            ("GET", &self.get),
-            ("POST", &self.post),
-            ("PUT", &self.put),
-            ("PATCH", &self.patch),
-            ("DELETE", &self.delete),
-            ("HEAD", &self.head),
-            (self.free_method(), &self.request),
-        ];
-        let (method, path) = fixed.into_iter().find_map(|(method, path)| Some((method, path.get()?)))?;
-        Some(format!("{method} {}", path.as_str()))
     }
 
     /// Returns the name of the request in reports, without the number that distinguishes it from others of
     /// that name. `None` if the name is not literally in the plan.
     fn plain_name(&self) -> Option<String> {
-        let name = match self.report_name() {
-            Some(name) => name,
-            None if !self.same_url.is_absent() => self.title(),
-            None => format!("{} {BY_SCRIPT}", self.free_method()),
+        let name = match (self.report_name(), self.request()) {
+            (Some(name), _) => name,
+            (None, Some(request)) if !request.address.same_url.is_absent() => self.title(),
+            (None, Some(request)) => format!("{} {BY_SCRIPT}", request.free_method()),
+            (None, None) => return None,
         };
         // The environment fills some names in, and no password is a part of one.
         let is_known = !name.contains("env(") && (!self.name.is_absent() || !name.contains('@'));
@@ -113,56 +112,70 @@ impl StepSpec {
 
     /// Returns `true` if it is a request.
     pub fn is_request(&self) -> bool {
-        self.report_name().is_some() || !self.same_url.is_absent() || !self.script.is_absent()
+        let made =
+            |request: &RequestStep| !request.address.same_url.is_absent() || !request.script.is_absent();
+        self.report_name().is_some() || self.request().is_some_and(made)
     }
 
     /// Describes the step in a few words.
     pub fn title(&self) -> String {
-        let words = |field: &Field<Text>| field.get().map_or_else(String::new, |text| text.0.clone());
         if let Some(name) = self.report_name() {
             return name;
         }
-        if !self.same_url.is_absent() {
-            return format!("{} {SAME_URL}", self.free_method());
+        match &self.kind {
+            StepKind::Request(request) if !request.address.same_url.is_absent() => {
+                format!("{} {SAME_URL}", request.free_method())
+            }
+            StepKind::Request(request) if !request.script.is_absent() => {
+                "request made by a script".to_owned()
+            }
+            StepKind::Set(step) => {
+                let names: Vec<&str> = step.set.0.iter().map(|(name, ..)| name.as_str()).collect();
+                format!("set {}", names.join(", "))
+            }
+            StepKind::Rows(rows) => rows.title(),
+            StepKind::Branch(branch) => format!("if {}", words(&branch.condition)),
+            StepKind::Repetition(repetition) => repetition.title(),
+            StepKind::Parallel(_) => "at once".to_owned(),
+            StepKind::Nothing | StepKind::Pause | StepKind::Request(_) | StepKind::Cache(_) => {
+                self.think.get().map_or_else(|| "nothing".to_owned(), PauseSpec::title)
+            }
         }
-        if !self.condition.is_absent() {
-            return format!("if {}", words(&self.condition));
-        }
-        if !self.repeat.is_absent() {
-            return format!("repeat {}", words(&self.repeat));
-        }
-        if !self.while_condition.is_absent() {
-            return format!("while {}", words(&self.while_condition));
-        }
-        if !self.parallel.is_empty() {
-            return "at once".to_owned();
-        }
-        if !self.set.is_empty() {
-            let names: Vec<&str> = self.set.0.iter().map(|(name, ..)| name.as_str()).collect();
-            return format!("set {}", names.join(", "));
-        }
-        if let Some((name, ..)) = self.keep.0.first() {
-            return format!("keep {}", name.as_str());
-        }
-        if !self.pick.is_absent() {
-            return format!("pick {}", words(&self.pick));
-        }
-        if !self.take.is_absent() {
-            return format!("take {}", words(&self.take));
-        }
-        if !self.script.is_absent() {
-            return "request made by a script".to_owned();
-        }
-        self.think.get().map_or_else(|| "nothing".to_owned(), PauseSpec::title)
     }
+}
 
+impl RequestStep {
     /// The method where no field is named after it.
     fn free_method(&self) -> &str {
-        let bodies = [&self.body, &self.body_file, &self.template_file];
-        let has_body =
-            bodies.iter().any(|body| !body.is_absent()) || !self.json.is_absent() || !self.batch.is_absent();
-        self.method.get().map_or(if has_body { "POST" } else { "GET" }, Text::as_str)
+        let BodySpec { body, body_file, template_file, json, batch, .. } = &self.body;
+        let has_body = [body, body_file, template_file].iter().any(|body| !body.is_absent())
+            || !json.is_absent()
+            || !batch.is_absent();
+        self.address.method.get().map_or(if has_body { "POST" } else { "GET" }, Text::as_str)
     }
+}
+
+impl RowsStep {
+    fn title(&self) -> String {
+        match self.keep.0.first() {
+            Some((name, ..)) => format!("keep {}", name.as_str()),
+            None if !self.pick.is_absent() => format!("pick {}", words(&self.pick)),
+            None => format!("take {}", words(&self.take)),
+        }
+    }
+}
+
+impl RepetitionStep {
+    fn title(&self) -> String {
+        match self.repeat.is_absent() {
+            false => format!("repeat {}", words(&self.repeat)),
+            true => format!("while {}", words(&self.while_condition)),
+        }
+    }
+}
+
+fn words(field: &Field<Text>) -> &str {
+    field.get().map_or("", Text::as_str)
 }
 
 impl PauseSpec {

@@ -54,9 +54,10 @@ fn every_value_has_its_place_in_bytes() {
     let source = "scenarios:\n  - name: a\n    steps:\n      - post: /\n        body: |\n          x\n          y\n\n\nname: z\n";
     let document = good(source);
     let step = document.scenarios[0].get().unwrap().steps[0].clone();
-    let place = step.get().unwrap().body.place().unwrap();
+    let body = &step.get().unwrap().request().unwrap().body.body;
+    let place = body.place().unwrap();
     assert_eq!(&source[place.start as usize..place.end as usize], "x\n          y");
-    assert_eq!(text(&step.get().unwrap().body), "x\ny\n");
+    assert_eq!(text(body), "x\ny\n");
     let place = step.place().unwrap();
     assert!(source[place.start as usize..place.end as usize].starts_with("post: /\n"));
 }
@@ -86,7 +87,16 @@ fn json_of_a_body_keeps_its_types() {
     let document = good(
         "scenarios:\n- steps:\n  - post: /\n    json: {a: 1, b: '1', c: 1.5, d: true, e: ~, f: [x, 007], g: -3, h: {}}\n",
     );
-    let json = document.scenarios[0].get().unwrap().steps[0].get().unwrap().json.get().cloned().unwrap();
+    let json = document.scenarios[0].get().unwrap().steps[0]
+        .get()
+        .unwrap()
+        .request()
+        .unwrap()
+        .body
+        .json
+        .get()
+        .cloned()
+        .unwrap();
     assert_eq!(
         json,
         serde_json::json!({"a": 1, "b": "1", "c": 1.5, "d": true, "e": null, "f": ["x", "007"], "g": -3, "h": {}})
@@ -100,7 +110,7 @@ fn aliases_and_merge_keys_repeat_values() {
          targets:\n  x: &x {url: http://x/, share: y}\n  z: {<<: *x, url: http://z/}\n",
     );
     let steps = |index: usize| document.scenarios[index].get().unwrap().steps.clone();
-    assert_eq!(text(&steps(1)[0].get().unwrap().get), "/a");
+    assert_eq!(text(&steps(1)[0].get().unwrap().request().unwrap().address.get), "/a");
     let z = &document.targets.0[1].2;
     assert_eq!((text(&z.url), text(&z.share[0])), ("http://z/", "y"));
 }

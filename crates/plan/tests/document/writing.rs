@@ -1,8 +1,8 @@
 //! Plans written as YAML.
 
 use plimsoll_plan::document::{
-    Document, ExpectSpec, Field, Keyed, MatchSpec, PauseSpec, Row, ScenarioSpec, StepSpec, TargetSpec, Text,
-    ThresholdSpec,
+    BranchStep, Document, ExpectSpec, Field, Keyed, MatchSpec, PauseSpec, RequestStep, Row, ScenarioSpec,
+    StepKind, StepSpec, TargetSpec, Text, ThresholdSpec,
 };
 use proptest::prelude::*;
 
@@ -118,12 +118,13 @@ fn step() -> impl Strategy<Value = StepSpec> {
         spec.plain = plain;
         (spec != MatchSpec::default()).then_some(spec)
     });
-    (some(), some(), some(), keyed(field()), several(matching), json(), some(), several(any_text())).prop_map(
-        |(name, get, body, headers, bodies, json, fixed, uniform)| {
-            let mut step = StepSpec::default();
-            (step.name, step.get, step.body, step.headers) = (name, get, body, headers);
-            step.json = Field::new(json);
-            step.condition = given("${a} == \"b\"");
+    (some(), field(), some(), keyed(field()), several(matching), json(), some(), several(any_text()))
+        .prop_map(|(name, get, body, headers, bodies, json, fixed, uniform)| {
+            let mut request = RequestStep::new("GET", get);
+            (request.headers, request.body.body) = (headers, body);
+            request.body.json = Field::new(json);
+            let mut step = StepSpec::from(request);
+            step.name = name;
             let mut expect = ExpectSpec::default();
             expect.body = bodies;
             step.expect = Field::new(expect);
@@ -131,8 +132,16 @@ fn step() -> impl Strategy<Value = StepSpec> {
             (pause.fixed, pause.uniform) = (fixed, uniform);
             step.think = Field::new(pause);
             step
-        },
-    )
+        })
+}
+
+/// A step, or several of them behind a condition.
+fn block() -> impl Strategy<Value = StepSpec> {
+    (any::<bool>(), several(step()), step()).prop_map(|(is_branch, then, step)| {
+        let mut branch = BranchStep::default();
+        (branch.condition, branch.then) = (given("${a} == \"b\""), then);
+        if is_branch { StepKind::Branch(Box::new(branch)).into() } else { step }
+    })
 }
 
 fn document() -> impl Strategy<Value = Document> {
@@ -141,7 +150,7 @@ fn document() -> impl Strategy<Value = Document> {
         (target.url, target.share) = (url, share);
         target
     });
-    let scenario = (some(), several(step())).prop_map(|(name, steps)| {
+    let scenario = (some(), several(block())).prop_map(|(name, steps)| {
         let mut scenario = ScenarioSpec::default();
         (scenario.name, scenario.steps) = (name, steps);
         scenario
@@ -243,14 +252,14 @@ thresholds:
 fn a_long_name_in_json_reads_back_equal() {
     for name in ["a".repeat(1024), "\u{6}".repeat(300), "x y: #".repeat(400)] {
         let json = serde_json::json!({"first": 1, (name.clone()): {(name.clone()): [{(name): 2}]}});
-        let mut step = StepSpec::default();
-        (step.post, step.json) = (given("/"), Field::new(json.clone()));
+        let mut request = RequestStep::new("POST", given("/"));
+        request.body.json = Field::new(json.clone());
         let mut scenario = ScenarioSpec::default();
-        scenario.steps.push(Field::new(step));
+        scenario.steps.push(Field::new(request.into()));
         let mut document = Document::default();
         document.scenarios.push(Field::new(scenario));
         let again = good(&document.to_yaml());
         let scenario = again.scenarios[0].get().unwrap();
-        assert_eq!(scenario.steps[0].get().unwrap().json.get(), Some(&json));
+        assert_eq!(scenario.steps[0].get().unwrap().request().unwrap().body.json.get(), Some(&json));
     }
 }

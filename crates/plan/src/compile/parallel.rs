@@ -1,0 +1,67 @@
+//! Requests that are sent at once.
+
+use plimsoll_scenario::Op;
+
+use super::Compiler;
+use super::known::{Known, Last};
+use super::scenario::Part;
+use crate::Problem;
+use crate::document::ParallelStep;
+
+impl Compiler<'_, '_> {
+    /// `parallel`: requests that are sent at once.
+    pub(super) fn parallel_step(
+        &mut self,
+        step: &ParallelStep,
+        part: &mut Part<'_>,
+        known: &mut Known,
+    ) -> Option<()> {
+        let before = known.clone();
+        let start = part.drafts.len() as u32;
+        let mut complete = Some(());
+        for field in &step.parallel {
+            let Some(spec) = field.get() else {
+                complete = None;
+                continue;
+            };
+            let request = spec.request().filter(|request| request.address.given_url().is_some());
+            let Some(request) = request else {
+                let problem = Problem::new("only requests can be sent at once");
+                complete = self
+                    .form(field.place(), problem.with_hint("put other steps before or behind `parallel`"));
+                continue;
+            };
+            let company = [
+                ("think", spec.think.place()),
+                ("clear_cookies", request.clear_cookies.place()),
+                ("same_url", request.address.same_url.place()),
+            ];
+            if let Some((name, place)) = company.into_iter().find(|(_, place)| place.is_some()) {
+                let problem =
+                    Problem::new(format!("`{name}` has no place in requests that are sent at once"));
+                complete = self.form(place, problem.with_hint("put it before or behind `parallel`"));
+                continue;
+            }
+            // None of them knows what another takes from its response.
+            let mut own = before.clone();
+            let draft = self.request(spec, request, field.place(), part, &own);
+            self.extracted(spec, &mut own);
+            known.both(&own);
+            match draft {
+                Some(draft) => {
+                    part.add_draft(draft, known);
+                }
+                None => complete = None,
+            }
+        }
+        let end = part.drafts.len() as u32;
+        complete?;
+        if end - start > 1 {
+            known.last = Last::Several;
+            part.ops.push(Op::Fork(start..end));
+        } else {
+            part.ops.push(Op::Send(start));
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,55 @@
+//! Bodies of requests.
+
+use schemars::JsonSchema;
+
+use super::{GivenKey, Part as _, part};
+use crate::Place;
+use crate::document::{CanisterSpec, Field, Text};
+
+/// Body of a request: at most one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[non_exhaustive]
+pub struct BodySpec {
+    /// Body; a template.
+    pub body: Field<Text>,
+    /// File with the body, sent as it is.
+    pub body_file: Field<Text>,
+    /// File with the body; a template.
+    pub template_file: Field<Text>,
+    /// Body as JSON, with `content-type: application/json`; its texts are templates.
+    pub json: Field<serde_json::Value>,
+    /// Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the
+    /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
+    pub batch: Field<serde_json::Value>,
+    /// Body as a signed message for a canister of the Internet Computer, another one each time: what
+    /// `plimsoll canister --print-plan` shows.
+    pub canister: Field<CanisterSpec>,
+}
+
+part!(BodySpec {
+    "body": body,
+    "body_file": body_file,
+    "template_file": template_file,
+    "json": json,
+    "batch": batch,
+    "canister": canister,
+});
+
+impl BodySpec {
+    /// The forms of a body that are given.
+    pub(crate) fn given(&self) -> Vec<GivenKey> {
+        let mut given = Vec::new();
+        self.add_given(&mut given);
+        given
+    }
+
+    /// Returns the variable that the answer to the body sets, with the place of that.
+    pub(crate) fn variable(&self) -> Option<(&Text, Option<Place>)> {
+        Some((self.canister.get()?.pending.get()?, self.canister.place()))
+    }
+
+    /// Returns `true` if the body brings a judge that knows when its answer has come.
+    pub(crate) fn is_judged(&self) -> bool {
+        self.canister.get().is_some_and(|message| !message.state.is_absent())
+    }
+}

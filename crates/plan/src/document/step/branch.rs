@@ -1,0 +1,26 @@
+//! Steps that depend on a condition.
+
+use schemars::JsonSchema;
+
+use super::{StepSpec, part};
+use crate::document::{Field, Text};
+
+/// Steps that depend on a condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[non_exhaustive]
+pub struct BranchStep {
+    /// A condition: `${role} == admin`. With `then`, and perhaps `else`.
+    #[schemars(rename = "if")]
+    pub condition: Field<Text>,
+    /// Steps if the condition holds.
+    pub then: Vec<Field<StepSpec>>,
+    /// Steps if it does not.
+    #[schemars(rename = "else")]
+    pub otherwise: Vec<Field<StepSpec>>,
+}
+
+part!(BranchStep {
+    "if": condition,
+    "then": then,
+    "else": otherwise,
+});

@@ -1,0 +1,31 @@
+//! Requests that are sent at once.
+
+use schemars::JsonSchema;
+
+use super::{StepKind, StepSpec, part};
+use crate::document::Field;
+
+/// Requests that are sent at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[non_exhaustive]
+pub struct ParallelStep {
+    /// Requests that are sent at once; the iteration goes on when all have been answered.
+    pub parallel: Vec<Field<StepSpec>>,
+}
+
+part!(ParallelStep {
+    "parallel": parallel,
+});
+
+impl ParallelStep {
+    /// Sends these requests at once.
+    pub fn new(requests: impl IntoIterator<Item = StepSpec>) -> Self {
+        Self { parallel: requests.into_iter().map(Field::new).collect() }
+    }
+}
+
+impl From<ParallelStep> for StepSpec {
+    fn from(parallel: ParallelStep) -> Self {
+        StepKind::Parallel(parallel).into()
+    }
+}

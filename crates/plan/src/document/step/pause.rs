@@ -1,0 +1,22 @@
+//! Pauses.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Field, Text};
+
+/// Think time of a user: a duration, or one of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, remote = "Self", rename = "PauseSpec")]
+#[non_exhaustive]
+pub struct PauseSpec {
+    /// Always as long. Written short, it is this.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub fixed: Field<Text>,
+    /// Uniformly distributed between two durations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub uniform: Vec<Field<Text>>,
+    /// Exponentially distributed with this mean.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub exponential: Field<Text>,
+}

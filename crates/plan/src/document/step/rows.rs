@@ -1,0 +1,24 @@
+//! Rows that iterations keep for each other.
+
+use schemars::JsonSchema;
+
+use super::part;
+use crate::document::{Field, Keyed, Row, Text};
+
+/// Rows of a pool: exactly one of keep, pick and take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[non_exhaustive]
+pub struct RowsStep {
+    /// Keep the values of variables as a row of a pool, for any iteration: `{orders: [id, version]}`.
+    pub keep: Keyed<Field<Row>>,
+    /// Set the variables of a pool to one of its rows, which stays. If it is empty, they are not set.
+    pub pick: Field<Text>,
+    /// The same with a row that leaves the pool, so that nobody else gets it.
+    pub take: Field<Text>,
+}
+
+part!(RowsStep {
+    "keep": keep,
+    "pick": pick,
+    "take": take,
+});

@@ -1,0 +1,18 @@
+//! Assignments to variables.
+
+use schemars::JsonSchema;
+
+use super::part;
+use crate::document::{Field, Keyed, Text};
+
+/// Assignments to variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[non_exhaustive]
+pub struct SetStep {
+    /// Set variables to these templates.
+    pub set: Keyed<Field<Text>>,
+}
+
+part!(SetStep {
+    "set": set,
+});
