@@ -55,6 +55,12 @@ fn the_certificate_that_openssl_makes_is_trusted_when_it_is_given() {
     let (sink, url) = server(&made);
     let finished = run(&format!("{url} -4 -n 40 -c 4 -o json --cacert {}", made.certificate));
     assert_eq!(finished.result()["accounting"]["ok"], 40, "{finished:?}");
+    // As it comes without `-addext`, with its name in the subject only.
+    let plain = of_openssl(&folder, "plain", &[]).expect("there is openssl");
+    let (nameless, of_plain) = server(&plain);
+    let finished = run(&format!("{of_plain} -4 -n 40 -c 4 -o json --cacert {}", plain.certificate));
+    assert_eq!(finished.result()["accounting"]["ok"], 40, "{finished:?}");
+    drop(nameless.stop());
     // Another one of the same name is another one.
     let other = of_openssl(&folder, "other", &NAMES).expect("there is openssl");
     let refused = run(&format!("{url} -4 -n 40 -c 4 --cacert {}", other.certificate));

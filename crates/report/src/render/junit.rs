@@ -3,7 +3,8 @@
 //! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
 //! that shows nothing about the target is an error, and its thresholds are skipped where they are not
-//! [proven](ThresholdOutcome::proven). Where there is no threshold and no request succeeded, that is a
+//! [proven](ThresholdOutcome::proven). One whose measurement is invalid, though what it shows is enough for a
+//! failure, is not passed but skipped. Where there is no threshold and no request succeeded, that is a
 //! failure of a second test case. Whether a store has what it acknowledged is a test case for each of its
 //! tables, and what a check of a cluster found is one. The report for people is the output of the suite.
 
@@ -22,7 +23,8 @@ const CLASS: &str = "plimsoll";
 pub(crate) fn report(result: &RunResult) -> String {
     let of =
         |held: Option<bool>| result.thresholds.iter().filter(|threshold| threshold.holds() == held).count();
-    let (failed, skipped) = (of(Some(false)), of(None));
+    let unmeasured = !is_error(&result.verdict) && !result.verdict.valid;
+    let (failed, skipped) = (of(Some(false)), of(None) + usize::from(unmeasured));
     let served = served(result);
     let checks = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.checks);
     let findings = result.reconciliation.as_ref().map_or(&[][..], |reconciliation| &reconciliation.findings);
@@ -107,10 +109,15 @@ fn is_error(verdict: &VerdictResult) -> bool {
 fn measurement(out: &mut String, result: &RunResult) {
     let attributes = attributes("the measurement is valid", &format!("{:.3}", result.duration_s));
     let verdict = &result.verdict;
-    if !is_error(verdict) {
+    if !is_error(verdict) && verdict.valid {
         return line(out, 2, &empty("testcase", &attributes));
     }
     line(out, 2, &open("testcase", &attributes));
+    if !is_error(verdict) {
+        let message = format!("{}; what failed did so whatever the times were", verdict.validity());
+        line(out, 3, &empty("skipped", &[("message", message)]));
+        return line(out, 2, "</testcase>");
+    }
     let evidence = verdict.evidence.iter().map(|finding| {
         let hint = if finding.hint.is_empty() { "" } else { "\nhint: " };
         format!("{}: {}{hint}{}", finding.code, finding.evidence, finding.hint)

@@ -187,7 +187,13 @@ fn errors_that_the_target_answered_fail_an_invalid_run() {
     let result = restated(result);
     assert_eq!(result.verdict.outcome, OutcomeResult::Fail, "{:?}", result.verdict);
     let suite = junit(&result);
-    assert_eq!((suite.errors, suite.failures, suite.tests), (0, 1, 2));
+    assert_eq!((suite.errors, suite.failures, suite.skipped, suite.tests), (0, 1, 1, 2));
+    // What is not so has not passed.
+    let measured = &suite.cases[0];
+    assert!(
+        measured.name.ends_with("the measurement is valid") && measured.status.is_skipped(),
+        "{measured:?}"
+    );
     assert!(suite.cases[1].status.is_failure(), "{:?}", suite.cases);
     let text = written(&result, Format::Summary);
     assert!(text.starts_with("FAIL  none of 2,000 requests succeeded"), "{text}");

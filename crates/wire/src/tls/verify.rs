@@ -28,7 +28,8 @@ enum Trust {
     /// webpki never takes the certificate of an authority (`CA:TRUE`, what `openssl req -x509` makes) for
     /// that of a server, even if exactly this certificate is trusted. OpenSSL, and so curl, does. Here, too,
     /// a server may show a certificate that is in the CA file byte for byte: validity, name and the
-    /// possession of its key are checked as ever. And a certificate that signs itself is told apart from one
+    /// possession of its key are checked as ever. If it has no alternative name, the name is the common name of
+    /// its subject, as in OpenSSL: RFC 6125 (6.4.4) allows that, and `openssl req -x509` writes no other. And a certificate that signs itself is told apart from one
     /// of an unknown authority.
     Given {
         verifier: Arc<WebPkiServerVerifier>,
@@ -76,7 +77,12 @@ impl ServerCertVerifier for Verifier {
         match reason {
             // webpki looks at the validity before this: tests/tls/refusals.rs holds it to that.
             _ if is_authority(&reason) && given.contains(end_entity) => {
-                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                verify_name_of_given(end_entity, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            // As far as the name everything was verified.
+            _ if is_name(&reason) && given.contains(end_entity) => {
+                verify_name_of_given(end_entity, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
             _ if (is_authority(&reason) || is_unknown(&reason)) && signs_itself(end_entity) => {
@@ -132,6 +138,76 @@ pub(super) fn is_authority(reason: &CertificateError) -> bool {
 
 fn is_unknown(reason: &CertificateError) -> bool {
     matches!(reason, CertificateError::UnknownIssuer)
+}
+
+fn is_name(reason: &CertificateError) -> bool {
+    matches!(reason, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
+}
+
+/// Verifies the name of a certificate that is itself trusted.
+fn verify_name_of_given(
+    certificate: &CertificateDer<'_>,
+    server_name: &ServerName<'_>,
+) -> Result<(), rustls::Error> {
+    let (expected, presented) =
+        match verify_server_name(&ParsedCertificate::try_from(certificate)?, server_name) {
+            Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+                expected,
+                presented,
+            })) => (expected, presented),
+            verified => return verified,
+        };
+    let common = match EndEntityCert::try_from(certificate) {
+        Ok(parsed) if presented.is_empty() => common_name(parsed.subject()).map(str::to_owned),
+        _ => None,
+    };
+    match common {
+        Some(common) if common.eq_ignore_ascii_case(&server_name.to_str()) => Ok(()),
+        common => {
+            let presented = if presented.is_empty() { common.into_iter().collect() } else { presented };
+            Err(CertificateError::NotValidForNameContext { expected, presented }.into())
+        }
+    }
+}
+
+/// The last common name of a subject (RFC 5280, 4.1.2.6), the most specific one, if it is plain text: the
+/// content of a sequence of sets of pairs of a type and a value in DER.
+fn common_name(subject: &[u8]) -> Option<&str> {
+    /// `id-at-commonName`, 2.5.4.3.
+    const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+    const SEQUENCE: u8 = 0x30;
+    const SET: u8 = 0x31;
+    const TYPE: u8 = 0x06;
+    /// UTF8String, PrintableString, T61String, IA5String.
+    const TEXTS: [u8; 4] = [0x0c, 0x13, 0x14, 0x16];
+    let (mut rest, mut found) = (subject, None);
+    while let Some((SET, mut set, after)) = element(rest) {
+        while let Some((SEQUENCE, pair, next)) = element(set) {
+            let (TYPE, kind, value) = element(pair)? else { return None };
+            let (tag, text, _) = element(value)?;
+            if kind == COMMON_NAME && TEXTS.contains(&tag) {
+                found = std::str::from_utf8(text).ok();
+            }
+            set = next;
+        }
+        rest = after;
+    }
+    found
+}
+
+/// Tag and content of the first element of DER, and what follows it.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&tag, rest) = der.split_first()?;
+    let (&first, mut rest) = rest.split_first()?;
+    let mut length = usize::from(first);
+    if first >= 0x80 {
+        let count = usize::from(first & 0x7f);
+        let (bytes, after) = rest.split_at_checked(count).filter(|_| (1..=4).contains(&count))?;
+        length = bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        rest = after;
+    }
+    let (content, after) = rest.split_at_checked(length)?;
+    Some((tag, content, after))
 }
 
 fn signs_itself(certificate: &CertificateDer<'_>) -> bool {

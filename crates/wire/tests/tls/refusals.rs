@@ -84,9 +84,14 @@ fn a_server_is_told_why_its_certificate_was_not_accepted() {
 
 /// A certificate that signs itself, valid in these years.
 fn self_signed(names: &[&str], years: (i32, i32), is_ca: IsCa) -> Identity {
+    self_signed_as("itself", names, years, is_ca)
+}
+
+/// The same, of a subject with this common name.
+fn self_signed_as(common: &str, names: &[&str], years: (i32, i32), is_ca: IsCa) -> Identity {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names).unwrap();
-    params.distinguished_name.push(DnType::CommonName, "itself");
+    params.distinguished_name.push(DnType::CommonName, common);
     (params.not_before, params.not_after) =
         (rcgen::date_time_ymd(years.0, 1, 1), rcgen::date_time_ymd(years.1, 1, 1));
     params.is_ca = is_ca;
@@ -111,6 +116,32 @@ fn the_very_certificate_of_a_ca_file_is_accepted_from_a_server_as_curl_does() {
             Link::established(&ClientConfig::new(&options).unwrap(), &server, NAME);
         }
     }
+}
+
+/// `openssl req -x509 -subj /CN=server.test` without `-addext`, which has no other name.
+#[test]
+fn the_very_certificate_of_a_ca_file_may_have_its_name_in_its_subject_only() {
+    for is_ca in [IsCa::Ca(BasicConstraints::Unconstrained), IsCa::NoCa] {
+        let named = |common: &str, names: &[&str]| self_signed_as(common, names, (2020, 4000), is_ca.clone());
+        let tried = |own: &Identity| {
+            let ca_pem = vec![own.cert_pem.clone()];
+            let client = ClientConfig::new(&ClientOptions { ca_pem, ..ClientOptions::default() }).unwrap();
+            Link::new(&client, &server(own, None), NAME).settle().map_err(|(_, error)| error.to_string())
+        };
+        for common in [NAME, "Server.Test"] {
+            assert_eq!(tried(&named(common, &[])), Ok(()));
+        }
+        let refused = tried(&named("other.test", &[])).unwrap_err();
+        assert!(refused.ends_with("it is not for `server.test`, but for `other.test`"), "{refused}");
+        // Where there are alternative names, the subject is none (RFC 6125, 6.4.4).
+        let refused = tried(&named(NAME, &["a.test"])).unwrap_err();
+        assert!(refused.ends_with("it is not for `server.test`, but for `a.test`"), "{refused}");
+    }
+    // Not of a certificate that an authority vouches for.
+    let authority = Authority::new("root");
+    let issued = server(&authority.issue(&[]), None);
+    let refused = refusal(&authority.client(), &issued, "root").1.to_string();
+    assert!(refused.ends_with("but for no name at all"), "{refused}");
 }
 
 #[test]
