@@ -24,7 +24,6 @@ use crate::args::workload::cluster::ClusterArgs;
 use crate::args::workload::crud::CrudLoadArgs;
 use crate::args::workload::ingest::IngestArgs;
 use crate::base::color::ColorChoice;
-use crate::base::environment::RunEnvironment;
 
 /// Finds and proves the load line of a server: a load generator whose numbers can be believed
 #[derive(Debug, Parser)]
@@ -174,6 +173,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::base::environment::RunEnvironment;
     use crate::args::command_word::with_command;
     use crate::session::describe;
     use clap::CommandFactory as _;

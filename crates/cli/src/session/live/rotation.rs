@@ -10,7 +10,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_plan::Problem;
 
-use crate::args::rotate::{RotateArgs, Rotation};
+use crate::args::rotate::Rotation;
 use crate::base::failure::Failure;
 
 /// A file of records that is rotated. Whoever reads along finds the newest records under its name; what came
@@ -200,6 +200,7 @@ pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::rotate::RotateArgs;
 
     struct Folder(PathBuf);
 
