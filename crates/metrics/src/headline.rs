@@ -23,17 +23,23 @@
 use plimsoll_core::{ErrorClass, Nanos};
 
 use crate::{LimitedBy, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The outcome of a run. The names are part of the result contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "OutcomeResult", description = "Outcome of a run.")]
+#[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
     /// All thresholds hold.
     Pass,
-    /// A threshold does not hold; without thresholds, no request succeeded.
+    /// A threshold does not hold; without thresholds, no request succeeded. Also if the system under test
+    /// does not have what it acknowledged.
     Fail,
     /// There are no thresholds, and requests succeeded.
     Done,
     /// The run shows nothing about the target.
+    #[default]
     NoVerdict,
 }
 
@@ -63,11 +69,13 @@ impl RunOutcome {
 }
 
 /// Why a run failed, or why there is no verdict on it. The names are part of the result contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CauseResult", description = "Why a run failed, or why there is no verdict on it.")]
+#[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// A threshold does not hold.
     Thresholds,
-    /// No request succeeded, and no threshold says whether that is wanted.
+    /// No request succeeded, and there is no threshold.
     NothingSucceeded,
     /// The system under test does not have what it should have.
     Inconsistent,

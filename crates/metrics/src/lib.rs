@@ -9,6 +9,7 @@
 pub mod course;
 pub mod figure;
 pub mod growing;
+pub mod hdr;
 pub mod headline;
 pub mod histogram;
 pub mod interval;
@@ -23,6 +24,7 @@ pub mod tally;
 pub mod threshold;
 pub mod verdict;
 pub mod worker_status;
+pub mod written;
 
 pub use growing::{Basis, GrowingRecord};
 pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};

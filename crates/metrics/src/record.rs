@@ -21,6 +21,8 @@ pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
 use crate::{Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// One ended request. All instants are on the driver's clock.
 #[derive(Clone, Copy, Debug)]
@@ -50,16 +52,19 @@ pub struct Sample {
 }
 
 /// The model of a load: who decides when the next iteration starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ModelKind", description = "The two models of a load.")]
+#[serde(rename_all = "lowercase")]
 pub enum Model {
-    /// Arrivals are scheduled and ignore responses.
+    /// Arrivals were scheduled and ignored responses.
     Open,
-    /// A fixed number of users; the next iteration starts when the last has ended.
+    /// A fixed number of users; the next request started when the last had ended. Response time and start lag
+    /// then say nothing about a user's wait: read the service time.
     Closed,
 }
 
 /// Everything measured about one step (or, merged, about all of them).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// Name for the report: method and URL for a plan made from flags.
     pub name: String,
@@ -81,26 +86,28 @@ pub struct StepRecord {
     pub first_byte_time: Histogram,
     /// done − intended, of failed requests, kept apart so that fast errors do not flatter the percentiles.
     pub failed_response_time: Histogram,
-    /// Responses by status code.
-    pub statuses: BTreeMap<u16, u64>,
-    /// Failed requests by class, indexed by `ErrorClass as usize`.
-    pub errors: [u64; ErrorClass::COUNT],
-    /// Bytes of requests on the wire, without TLS framing.
-    pub bytes_sent: u64,
-    /// Bytes of responses on the wire, without TLS framing.
-    pub bytes_received: u64,
     /// Values of `response_time` whose requests met a stall of their worker: due or in flight during the
     /// stall, and ended after it began. They are in `response_time`, too.
     pub response_in_stall: Histogram,
     /// The same of `service_time`.
     pub service_in_stall: Histogram,
+    /// Responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Failed requests by class, indexed by `ErrorClass as usize`.
+    #[serde(with = "crate::written::errors")]
+    pub errors: [u64; ErrorClass::COUNT],
+    /// Bytes of requests on the wire, without TLS framing.
+    pub bytes_sent: u64,
+    /// Bytes of responses on the wire, without TLS framing.
+    pub bytes_received: u64,
     /// The censored values in `response_time`.
     pub censored_response: Censored,
     /// The censored values in `service_time`: fewer than in `response_time` by the requests that timed out
     /// before their first byte was sent, which have no service time.
     pub censored_service: Censored,
     /// The first failed request of each class by the name of that, and under [`TIMED_OUT`] the first without
-    /// a response in time. Of the measured part only.
+    /// a response in time. Of the measured part only. Saved runs have them in their results.
+    #[serde(skip)]
     pub error_examples: BTreeMap<String, ErrorExample>,
 }
 
@@ -590,15 +597,16 @@ impl Interval {
 }
 
 /// Counts of written and dropped entries of the request log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LogResult", description = "Counts of the log of single requests.")]
 pub struct LogRecord {
-    /// Entries that were written.
+    /// Requests that were handed over to be written.
     pub entries: u64,
-    /// Entries that were given up: they came faster than they could be written, or the file took no more.
+    /// Requests that were chosen and are not in the log, because they came faster than they could be written.
     pub dropped: u64,
-    /// Failed requests that were written with their messages.
+    /// Failed requests that were handed over with their messages.
     pub failed: u64,
-    /// Failed requests that were not, for one of these limits or because the file took no more.
+    /// Failed requests that were not: beyond the limit, or faster than they could be written.
     pub failed_dropped: u64,
 }
 

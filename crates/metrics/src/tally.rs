@@ -2,6 +2,8 @@
 
 use plimsoll_core::ErrorClass;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Censored;
 use crate::histogram::{Delta, floor_of};
 
@@ -9,7 +11,7 @@ use crate::histogram::{Delta, floor_of};
 ///
 /// Tallies of several workers, steps or times add up exactly ([`merge`](Self::merge)): percentiles are made
 /// from the merged counts, and are never averaged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Requests that were started in it.
     pub started: u64,
@@ -25,6 +27,7 @@ pub struct Tally {
     /// judged: without redirects that are followed, one from 300 on is ok.
     pub statuses: [u64; 3],
     /// Failed requests by class, indexed by `ErrorClass as usize`.
+    #[serde(with = "crate::written::errors")]
     pub errors: [u64; ErrorClass::COUNT],
     /// Bytes of requests on the wire, without TLS framing.
     pub bytes_sent: u64,
@@ -37,6 +40,7 @@ pub struct Tally {
     /// The exact sum of the response times in nanoseconds.
     pub response_time_sum: u128,
     /// The exact sum of the service times in nanoseconds; 0 beside times where it is not known.
+    #[serde(default)]
     pub service_time_sum: u128,
     /// Which of them are lower bounds.
     pub censored: Censored,

@@ -1,7 +1,6 @@
 //! Everything of a run that outlives it: its result, and the histograms behind the figures.
 
 mod encoding;
-pub(crate) mod hdr;
 mod merging;
 pub(crate) mod reading;
 mod unfinished;
@@ -10,6 +9,7 @@ use std::io;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tally};
+use serde::{Deserialize, Serialize};
 
 pub use self::encoding::{tallies_from_bytes, tallies_to_bytes};
 pub use self::merging::MergeError;
@@ -27,7 +27,7 @@ pub type SavedStep = StepRecord;
 /// The result is what everybody has seen. The histograms are those that its figures were made of, so that
 /// merging several runs is exact, and the slices are the run over time. The size does not depend on the
 /// length of the run, but for one line per interval in the result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedRun {
     /// The result as it was written.
     pub result: RunResult,
@@ -48,11 +48,13 @@ pub struct SavedRun {
 }
 
 /// A time of a run, with what became of the requests of all steps in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedSlice {
     /// Its end, since the start of the run, warm-up included.
+    #[serde(rename = "at_ns", with = "plimsoll_metrics::written::nanos")]
     pub at: Nanos,
     /// Its length.
+    #[serde(rename = "length_ns", with = "plimsoll_metrics::written::nanos")]
     pub length: Nanos,
     /// `true` if it belongs to the warm-up.
     pub warmup: bool,

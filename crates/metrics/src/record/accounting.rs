@@ -1,43 +1,53 @@
 //! The accounts of a run: what was asked for, and what became of it.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Where every arrival went. Two identities hold at the end of each run and are asserted:
 /// `scheduled = started + dropped + never_started` and
 /// `started = ok + failed + timed_out + aborted + in_flight_at_stop`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AccountingResult", description = "Where every arrival went.")]
 pub struct Accounting {
-    /// Requests that were due within the measured time: one for every arrival that the plan asked for, and
-    /// every later step of an iteration once it begins. In the closed model the same as `started`.
+    /// Requests that were due within the measured part: one for every arrival (start of an iteration) that
+    /// the plan asked for, and every later request of an iteration once it begins; in the closed model the
+    /// same as started.
     pub scheduled: u64,
-    /// Requests that the engine took up.
+    /// Requests that the generator took up.
     pub started: u64,
-    /// Arrivals given up because of a limit (overload policy `drop`).
+    /// Arrivals given up because of a limit.
     pub dropped: u64,
-    /// Arrivals whose time came, but that were still waiting when the run ended.
+    /// Arrivals that were still waiting when the run ended.
     pub never_started: u64,
-    /// Subset of `never_started`: the data of their scenario had ended, while others had some.
+    /// Part of never_started: the data of their scenario had ended, while others had some.
+    #[serde(default)]
     pub without_data: u64,
-    /// Ended with a whole response of a status below 400.
+    /// Requests that ended with a whole response of a status below 400.
     pub ok: u64,
-    /// Ended without a good response, see the error classes.
+    /// Requests that ended without a good response.
     pub failed: u64,
-    /// No whole response within the timeout.
+    /// Requests without a whole response within the timeout.
     pub timed_out: u64,
-    /// Aborted by the client on purpose.
+    /// Requests that the client aborted on purpose.
+    #[serde(default)]
     pub aborted: u64,
-    /// Subset of `aborted`: not all of the request was sent, so that the target had nothing to answer.
+    /// Part of aborted: not all of the request was sent, so that the target had nothing to answer.
+    #[serde(default)]
     pub cut_short: u64,
-    /// Started and not ended when the run stopped.
+    /// Requests that had not ended when the run stopped.
     pub in_flight_at_stop: u64,
-    /// Subset of `started`: not one byte was handed to the target's connection, so the target cannot have
-    /// seen it.
+    /// Part of started: not one byte was handed to a connection, so the target cannot have seen them.
     pub undelivered: u64,
-    /// Requests sent beside the measured ones: by the preflight and in the warm-up. Not part of `started`.
+    /// Requests beside the measured ones, in the preflight and the warm-up. Not part of started.
     pub unmeasured: u64,
-    /// Further requests that followed a redirect. Not part of `started`: a chain of redirects is one request.
+    /// Further requests that followed a redirect. Not part of started.
     pub redirects_followed: u64,
-    /// Requests sent once more because their answer was still to come. Not part of `started`: all of them are
-    /// one request.
+    /// Requests sent once more because their answer was still to come. Not part of started.
+    #[serde(default)]
     pub polls: u64,
+    /// True if a worker did not come back after the end: its requests are not in these figures.
+    #[serde(default)]
+    pub incomplete: bool,
 }
 
 impl Accounting {
@@ -63,23 +73,32 @@ impl Accounting {
         Ok(())
     }
 
-    /// Adds another worker's counts.
+    /// Adds another worker's or run's counts. They may be those of a file: a sum that no run can have is the
+    /// largest number.
     pub fn merge(&mut self, other: &Self) {
-        self.scheduled += other.scheduled;
-        self.started += other.started;
-        self.dropped += other.dropped;
-        self.never_started += other.never_started;
-        self.without_data += other.without_data;
-        self.ok += other.ok;
-        self.failed += other.failed;
-        self.timed_out += other.timed_out;
-        self.aborted += other.aborted;
-        self.cut_short += other.cut_short;
-        self.in_flight_at_stop += other.in_flight_at_stop;
-        self.undelivered += other.undelivered;
-        self.unmeasured += other.unmeasured;
-        self.redirects_followed += other.redirects_followed;
-        self.polls += other.polls;
+        let (mine, theirs) = (self.counts_mut(), { *other }.counts_mut().map(|count| *count));
+        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+        self.incomplete |= other.incomplete;
+    }
+
+    const fn counts_mut(&mut self) -> [&mut u64; 15] {
+        [
+            &mut self.scheduled,
+            &mut self.started,
+            &mut self.dropped,
+            &mut self.never_started,
+            &mut self.without_data,
+            &mut self.ok,
+            &mut self.failed,
+            &mut self.timed_out,
+            &mut self.aborted,
+            &mut self.cut_short,
+            &mut self.in_flight_at_stop,
+            &mut self.undelivered,
+            &mut self.unmeasured,
+            &mut self.redirects_followed,
+            &mut self.polls,
+        ]
     }
 }
 
@@ -87,13 +106,14 @@ impl Accounting {
 ///
 /// An iteration is one pass through the steps of its scenario. With scenarios of one step these are the
 /// figures of [`Accounting`] once more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "IterationResult", description = "Where every started iteration went.")]
 pub struct IterationRecord {
-    /// Iterations whose first request was started.
+    /// Iterations whose first request was started within the measured part.
     pub started: u64,
     /// All of their requests ended well.
     pub completed: u64,
-    /// One request failed, timed out or was aborted, which ended the iteration unless its step goes on.
+    /// One of their requests failed or timed out, which ended them unless its step goes on.
     pub failed: u64,
     /// Neither when the run stopped.
     pub unfinished: u64,
@@ -114,12 +134,12 @@ impl IterationRecord {
         ))
     }
 
-    /// Adds another worker's iterations.
-    pub fn merge(&mut self, other: &Self) {
-        self.started += other.started;
-        self.completed += other.completed;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
+    /// Adds another worker's or run's iterations, as [`Accounting::merge`] does.
+    pub const fn merge(&mut self, other: &Self) {
+        self.started = self.started.saturating_add(other.started);
+        self.completed = self.completed.saturating_add(other.completed);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.unfinished = self.unfinished.saturating_add(other.unfinished);
     }
 }
 

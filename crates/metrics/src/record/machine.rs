@@ -3,6 +3,8 @@
 use plimsoll_core::Nanos;
 
 use super::watched::{FileUse, WatchedProcess, WatchedUse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Activity of the machine during a run. Empty where nothing was watched.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,11 +33,12 @@ pub struct MachineFacts {
 }
 
 /// Limits of a control group, the tightest on the way to its root.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LimitsResult", description = "Limits that control groups set for a process.")]
 pub struct GroupLimits {
-    /// Processors' worth of time; `None`: as much as there is.
+    /// Processors' worth of time; null: as much as there is.
     pub cpus: Option<f64>,
-    /// Memory in bytes; `None`: as much as there is.
+    /// Memory in bytes; null: as much as there is.
     pub memory_bytes: Option<u64>,
 }
 
@@ -188,7 +191,8 @@ pub struct CoreUse {
 }
 
 /// Activity on the network of this machine (of its namespace), whoever uses it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NetworkResult", description = "Events on the network of the machine.")]
 pub struct NetworkUse {
     /// TCP segments sent, those sent again included.
     pub segments_sent: Option<u64>,
@@ -196,19 +200,19 @@ pub struct NetworkUse {
     pub retransmitted: Option<u64>,
     /// Retransmission timeouts of TCP.
     pub timeouts: Option<u64>,
-    /// Connections that a full accept queue turned away.
+    /// Connections that a full accept queue of this machine turned away.
     pub listen_overflows: Option<u64>,
-    /// Connections that a listener turned away for any reason.
+    /// Connections that a listener of this machine turned away for any reason.
     pub listen_drops: Option<u64>,
-    /// Segments thrown away for want of room in a receive buffer.
+    /// TCP segments thrown away for want of room in a receive buffer.
     pub receive_drops: Option<u64>,
     /// Datagrams thrown away for want of room in a receive buffer.
     pub datagram_drops: Option<u64>,
-    /// Packets that network devices threw away or found broken, in both directions.
+    /// Packets that network devices dropped or found broken.
     pub device_drops: Option<u64>,
-    /// TCP sockets in use at the end, both ends of local connections.
+    /// TCP sockets in use at most; both ends of a local connection count.
     pub tcp_in_use: Option<u64>,
-    /// TCP sockets in TIME_WAIT at the end, each of which holds a port.
+    /// TCP sockets in TIME_WAIT at most, each of which holds a port.
     pub tcp_time_wait: Option<u64>,
 }
 

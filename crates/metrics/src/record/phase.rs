@@ -2,6 +2,8 @@
 
 use plimsoll_core::Nanos;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Interval, PhaseOutline, Tally};
 
 /// The result of one phase: its requests that were started, and those that ended, within it.
@@ -9,13 +11,15 @@ use crate::{Interval, PhaseOutline, Tally};
 /// A request that ends after its phase counts as started in that phase and as ended in a later one. Requests
 /// that end in the drain count for the last phase that was under way, so that all measured phases add up to
 /// the run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseRecord {
     /// Its name.
     pub name: String,
     /// Its begin, since the start of the run.
+    #[serde(rename = "at_ns", with = "crate::written::nanos")]
     pub at: Nanos,
     /// Its length: shorter than planned if the run ended in it, zero if it ended before.
+    #[serde(rename = "length_ns", with = "crate::written::nanos")]
     pub length: Nanos,
     /// `true` if the phase belongs to the measured part.
     pub measured: bool,
@@ -25,6 +29,7 @@ pub struct PhaseRecord {
     /// Requests that ended in it with a whole response, without those of the drain.
     pub completed: u64,
     /// Iterations started in it.
+    #[serde(default)]
     pub iterations: u64,
     /// All steps together.
     pub tally: Tally,

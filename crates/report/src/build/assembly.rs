@@ -8,8 +8,8 @@ use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
 use plimsoll_metrics::slice::{MOST_STEPS, Slice};
 use plimsoll_metrics::{
-    Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord, MachineRecord, Model, Peer,
-    RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdFacts,
+    Accounting, Censored, Headline, HelperCpu, Histogram, Http2Record, Interval, LogRecord, MachineRecord,
+    Peer, RateChange, Reason, RunFacts, RunRecord, ScenarioInterval, StepRecord, Tally, ThresholdFacts,
     ThresholdResult, figure,
 };
 use plimsoll_statistics::Little;
@@ -21,11 +21,10 @@ use crate::contract::phase::PhaseResult;
 use crate::contract::probe::ProbeResult;
 use crate::contract::records::RecordsResult;
 use crate::contract::result::{
-    AccountingResult, Bytes, CauseResult, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall,
-    IntervalPercentiles, IntervalResult, IntervalTimes, IterationResult, LimitedByResult, LittleResult,
-    LogResult, Methods, ModelKind, ModelResult, Note, ObservedResult, Rate, RateChangeResult, Run, RunResult,
-    ScenarioIntervalResult, StallResult, SteadyResult, SteadyState, StepResult, Target, ThresholdOutcome,
-    Thresholds, Tool, VerdictResult, WindowsResult, Worker,
+    Bytes, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
+    IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods, ModelResult, Note, ObservedResult,
+    Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, SteadyResult, SteadyState,
+    StepResult, Target, ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
 };
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
@@ -48,10 +47,7 @@ impl RunResult {
             schema_version: SCHEMA_VERSION,
             tool: Tool { name: context.tool_name, version: context.tool_version },
             model: ModelResult {
-                kind: match record.model {
-                    Model::Open => ModelKind::Open,
-                    Model::Closed => ModelKind::Closed,
-                },
+                kind: record.model,
                 description: context.model.description,
                 arrivals: context.model.arrivals,
                 connections: context.model.connections,
@@ -84,8 +80,11 @@ impl RunResult {
             verdict: VerdictResult::new(record, &facts),
             little: course::little(record).map(LittleResult::new),
             steady: SteadyResult::new(&steadiness),
-            accounting: AccountingResult::new(record),
-            iterations: IterationResult::new(record),
+            accounting: Accounting {
+                incomplete: record.workers.iter().any(|worker| worker.absent),
+                ..record.accounting
+            },
+            iterations: record.iterations,
             rate: Rate {
                 target_per_s: record.target_per_second,
                 paces_requests: record.paces_requests,
@@ -114,7 +113,7 @@ impl RunResult {
             connections: Connections::new(record),
             http2: Http2Result::new(&record.connections.http2),
             thresholds: record.thresholds.iter().map(|one| ThresholdOutcome::new(one, &facts)).collect(),
-            log: LogResult::new(record.log),
+            log: (record.log != LogRecord::default()).then_some(record.log),
             exports: Vec::new(),
             by_step: (0..)
                 .zip(&record.steps)
@@ -227,8 +226,8 @@ impl VerdictResult {
         let findings = |reasons: &[Reason]| reasons.iter().map(Finding::of).collect();
         let Headline { outcome, cause, summary, .. } = Headline::of(facts);
         Self {
-            outcome: outcome.into(),
-            cause: cause.map(CauseResult::from),
+            outcome,
+            cause,
             summary,
             valid: record.verdict.valid,
             invalid_reasons: record.verdict.codes(),
@@ -305,14 +304,6 @@ impl ThresholdOutcome {
     }
 }
 
-impl LogResult {
-    /// `None` if nothing was to be logged.
-    fn new(record: LogRecord) -> Option<Self> {
-        let LogRecord { entries, dropped, failed, failed_dropped } = record;
-        (record != LogRecord::default()).then_some(Self { entries, dropped, failed, failed_dropped })
-    }
-}
-
 impl SteadyResult {
     fn new(steadiness: &Steadiness) -> Self {
         let (state, from_s, reason) = match steadiness {
@@ -333,42 +324,6 @@ impl LittleResult {
             in_flight_error: rounded(little.in_flight_error),
             rate_times_time: rounded(little.product),
             holds: little.holds,
-        }
-    }
-}
-
-impl AccountingResult {
-    fn new(record: &RunRecord) -> Self {
-        let accounting = record.accounting;
-        Self {
-            scheduled: accounting.scheduled,
-            started: accounting.started,
-            dropped: accounting.dropped,
-            never_started: accounting.never_started,
-            without_data: accounting.without_data,
-            ok: accounting.ok,
-            failed: accounting.failed,
-            timed_out: accounting.timed_out,
-            aborted: accounting.aborted,
-            cut_short: accounting.cut_short,
-            in_flight_at_stop: accounting.in_flight_at_stop,
-            undelivered: accounting.undelivered,
-            unmeasured: accounting.unmeasured,
-            redirects_followed: accounting.redirects_followed,
-            polls: accounting.polls,
-            incomplete: record.workers.iter().any(|worker| worker.absent),
-        }
-    }
-}
-
-impl IterationResult {
-    fn new(record: &RunRecord) -> Self {
-        let iterations = record.iterations;
-        Self {
-            started: iterations.started,
-            completed: iterations.completed,
-            failed: iterations.failed,
-            unfinished: iterations.unfinished,
         }
     }
 }

@@ -4,70 +4,10 @@
 //! become one; one of an earlier version is read; a check is made after the run), it is made from the result.
 
 use plimsoll_core::ErrorClass;
-use plimsoll_metrics::{Cause, Headline, LimitedBy, RunFacts, RunOutcome, ThresholdFacts};
+use plimsoll_metrics::{Headline, LimitedBy, RunFacts, ThresholdFacts};
 
 use crate::contract::reconciliation::Reconciliation;
-use crate::contract::result::{CauseResult, OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
-use crate::render::layout::Emphasis;
-
-impl From<RunOutcome> for OutcomeResult {
-    fn from(outcome: RunOutcome) -> Self {
-        match outcome {
-            RunOutcome::Pass => Self::Pass,
-            RunOutcome::Fail => Self::Fail,
-            RunOutcome::Done => Self::Done,
-            RunOutcome::NoVerdict => Self::NoVerdict,
-        }
-    }
-}
-
-impl From<Cause> for CauseResult {
-    fn from(cause: Cause) -> Self {
-        match cause {
-            Cause::Thresholds => Self::Thresholds,
-            Cause::NothingSucceeded => Self::NothingSucceeded,
-            Cause::Inconsistent => Self::Inconsistent,
-            Cause::Script => Self::Script,
-            Cause::Invalid => Self::Invalid,
-        }
-    }
-}
-
-impl CauseResult {
-    /// The name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Thresholds => Cause::Thresholds.name(),
-            Self::NothingSucceeded => Cause::NothingSucceeded.name(),
-            Self::Inconsistent => Cause::Inconsistent.name(),
-            Self::Script => Cause::Script.name(),
-            Self::Invalid => Cause::Invalid.name(),
-        }
-    }
-}
-
-impl OutcomeResult {
-    /// Returns the first word of a report, such as `PASS`.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pass => RunOutcome::Pass.word(),
-            Self::Fail => RunOutcome::Fail.word(),
-            Self::Done => RunOutcome::Done.word(),
-            Self::NoVerdict => RunOutcome::NoVerdict.word(),
-        }
-    }
-
-    /// Returns the emphasis of its word. A run that is done is as good as its figures, which nobody has
-    /// judged.
-    pub(crate) const fn emphasis(self) -> Emphasis {
-        match self {
-            Self::Pass => Emphasis::Good,
-            Self::Fail => Emphasis::Bad,
-            Self::Done => Emphasis::Heading,
-            Self::NoVerdict => Emphasis::Doubtful,
-        }
-    }
-}
+use crate::contract::result::{OutcomeResult, RunResult, ThresholdOutcome, VerdictResult};
 
 impl VerdictResult {
     /// The second line of a report, on the instrument.
@@ -131,8 +71,8 @@ impl RunResult {
 
     fn set_headline(&mut self, facts: &RunFacts) {
         let Headline { outcome, cause, summary, .. } = Headline::of(facts);
-        self.verdict.outcome = outcome.into();
-        self.verdict.cause = cause.map(CauseResult::from);
+        self.verdict.outcome = outcome;
+        self.verdict.cause = cause;
         self.verdict.summary = summary;
     }
 

@@ -2,9 +2,9 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
-    CoreUse, GroupLimits, Interval, MachineInterval, MachineRecord, NetworkUse, OtherUse, ProcessUse,
-    RunRecord, ThreadUse,
+    CoreUse, Interval, MachineInterval, MachineRecord, OtherUse, ProcessUse, RunRecord, ThreadUse,
 };
+pub use plimsoll_metrics::{GroupLimits as LimitsResult, NetworkUse as NetworkResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -110,31 +110,6 @@ pub struct ProcessResult {
     pub group_memory_bytes: Option<u64>,
 }
 
-/// Events on the network of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NetworkResult {
-    /// TCP segments sent, those sent again included.
-    pub segments_sent: Option<u64>,
-    /// TCP segments sent again.
-    pub retransmitted: Option<u64>,
-    /// Retransmission timeouts of TCP.
-    pub timeouts: Option<u64>,
-    /// Connections that a full accept queue of this machine turned away.
-    pub listen_overflows: Option<u64>,
-    /// Connections that a listener of this machine turned away for any reason.
-    pub listen_drops: Option<u64>,
-    /// TCP segments thrown away for want of room in a receive buffer.
-    pub receive_drops: Option<u64>,
-    /// Datagrams thrown away for want of room in a receive buffer.
-    pub datagram_drops: Option<u64>,
-    /// Packets that network devices dropped or found broken.
-    pub device_drops: Option<u64>,
-    /// TCP sockets in use at most; both ends of a local connection count.
-    pub tcp_in_use: Option<u64>,
-    /// TCP sockets in TIME_WAIT at most, each of which holds a port.
-    pub tcp_time_wait: Option<u64>,
-}
-
 /// The machine over the measured part, and what about it did not change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineSummary {
@@ -149,15 +124,6 @@ pub struct MachineSummary {
     pub limits: LimitsResult,
     /// Sources that could not be read, and why.
     pub missing: Vec<String>,
-}
-
-/// Limits that control groups set for a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LimitsResult {
-    /// Processors' worth of time; null: as much as there is.
-    pub cpus: Option<f64>,
-    /// Memory in bytes; null: as much as there is.
-    pub memory_bytes: Option<u64>,
 }
 
 /// The target's process on this machine.
@@ -189,7 +155,7 @@ impl MachineUse {
             steal_share: rounded(interval.cores_share(|core| core.steal)),
             pressure_s: interval.pressure.map(seconds),
             load_1m: interval.load_hundredths.map(|load| load as f64 / 100.0),
-            network: NetworkResult::new(&interval.network),
+            network: interval.network,
         }
     }
 }
@@ -236,35 +202,6 @@ impl ProcessResult {
     }
 }
 
-impl NetworkResult {
-    fn new(network: &NetworkUse) -> Self {
-        let NetworkUse {
-            segments_sent,
-            retransmitted,
-            timeouts,
-            listen_overflows,
-            listen_drops,
-            receive_drops,
-            datagram_drops,
-            device_drops,
-            tcp_in_use,
-            tcp_time_wait,
-        } = *network;
-        Self {
-            segments_sent,
-            retransmitted,
-            timeouts,
-            listen_overflows,
-            listen_drops,
-            receive_drops,
-            datagram_drops,
-            device_drops,
-            tcp_in_use,
-            tcp_time_wait,
-        }
-    }
-}
-
 impl MachineSummary {
     /// `None` if the machine was not watched.
     pub(crate) fn new(record: &RunRecord) -> Option<Self> {
@@ -275,15 +212,9 @@ impl MachineSummary {
             used: MachineUse { watched: Vec::new(), ..MachineUse::new(&measured) },
             ports: facts.ports,
             soft_descriptors: facts.soft_descriptors,
-            limits: LimitsResult::new(facts.limits),
+            limits: facts.limits,
             missing: facts.missing.clone(),
         })
-    }
-}
-
-impl LimitsResult {
-    pub(crate) fn new(limits: GroupLimits) -> Self {
-        Self { cpus: limits.cpus, memory_bytes: limits.memory_bytes }
     }
 }
 
@@ -295,7 +226,7 @@ impl TargetProcessResult {
         Some(Self {
             pids: target.pids.clone(),
             name: target.name.clone(),
-            limits: LimitsResult::new(target.limits),
+            limits: target.limits,
             used: ProcessResult::new(&measured.target?, &measured),
         })
     }

@@ -5,6 +5,10 @@
 
 use std::collections::BTreeMap;
 
+pub use plimsoll_metrics::{
+    Accounting as AccountingResult, Cause as CauseResult, IterationRecord as IterationResult,
+    LogRecord as LogResult, Model as ModelKind, RunOutcome as OutcomeResult,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -268,17 +272,6 @@ pub struct Target {
     pub tls_cipher: Option<String>,
 }
 
-/// The two models of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ModelKind {
-    /// Arrivals were scheduled and ignored responses.
-    Open,
-    /// A fixed number of users; the next request started when the last had ended. Response time and start lag
-    /// then say nothing about a user's wait: read the service time.
-    Closed,
-}
-
 /// The load of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelResult {
@@ -322,38 +315,6 @@ pub struct VerdictResult {
     /// The factor that kept the run from more.
     #[serde(default)]
     pub limited_by: LimitedByResult,
-}
-
-/// Outcome of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeResult {
-    /// All thresholds hold.
-    Pass,
-    /// A threshold does not hold; without thresholds, no request succeeded. Also if the system under test
-    /// does not have what it acknowledged.
-    Fail,
-    /// There are no thresholds, and requests succeeded.
-    Done,
-    /// The run shows nothing about the target.
-    #[default]
-    NoVerdict,
-}
-
-/// Why a run failed, or why there is no verdict on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CauseResult {
-    /// A threshold does not hold.
-    Thresholds,
-    /// No request succeeded, and there is no threshold.
-    NothingSucceeded,
-    /// The system under test does not have what it should have.
-    Inconsistent,
-    /// A script failed.
-    Script,
-    /// The measurement is invalid, or nothing was measured.
-    Invalid,
 }
 
 /// The factor that kept the run from more: from its rate or level response times (open model), or from a
@@ -464,19 +425,6 @@ pub struct WindowsResult {
     pub first_failed_at_s: Option<f64>,
 }
 
-/// Counts of the log of single requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LogResult {
-    /// Requests that were handed over to be written.
-    pub entries: u64,
-    /// Requests that were chosen and are not in the log, because they came faster than they could be written.
-    pub dropped: u64,
-    /// Failed requests that were handed over with their messages.
-    pub failed: u64,
-    /// Failed requests that were not: beyond the limit, or faster than they could be written.
-    pub failed_dropped: u64,
-}
-
 /// An export to a monitoring system while the run went on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExportResult {
@@ -490,63 +438,6 @@ pub struct ExportResult {
     pub failed: u64,
     /// Why it did not the last time; null if it always did.
     pub last_error: Option<String>,
-}
-
-/// Where every arrival went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AccountingResult {
-    /// Requests that were due within the measured part: one for every arrival (start of an iteration) that
-    /// the plan asked for, and every later request of an iteration once it begins; in the closed model the
-    /// same as started.
-    pub scheduled: u64,
-    /// Requests that the generator took up.
-    pub started: u64,
-    /// Arrivals given up because of a limit.
-    pub dropped: u64,
-    /// Arrivals that were still waiting when the run ended.
-    pub never_started: u64,
-    /// Part of never_started: the data of their scenario had ended, while others had some.
-    #[serde(default)]
-    pub without_data: u64,
-    /// Requests that ended with a whole response of a status below 400.
-    pub ok: u64,
-    /// Requests that ended without a good response.
-    pub failed: u64,
-    /// Requests without a whole response within the timeout.
-    pub timed_out: u64,
-    /// Requests that the client aborted on purpose.
-    #[serde(default)]
-    pub aborted: u64,
-    /// Part of aborted: not all of the request was sent, so that the target had nothing to answer.
-    #[serde(default)]
-    pub cut_short: u64,
-    /// Requests that had not ended when the run stopped.
-    pub in_flight_at_stop: u64,
-    /// Part of started: not one byte was handed to a connection, so the target cannot have seen them.
-    pub undelivered: u64,
-    /// Requests beside the measured ones, in the preflight and the warm-up. Not part of started.
-    pub unmeasured: u64,
-    /// Further requests that followed a redirect. Not part of started.
-    pub redirects_followed: u64,
-    /// Requests sent once more because their answer was still to come. Not part of started.
-    #[serde(default)]
-    pub polls: u64,
-    /// True if a worker did not come back after the end: its requests are not in these figures.
-    #[serde(default)]
-    pub incomplete: bool,
-}
-
-/// Where every started iteration went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct IterationResult {
-    /// Iterations whose first request was started within the measured part.
-    pub started: u64,
-    /// All of their requests ended well.
-    pub completed: u64,
-    /// One of their requests failed or timed out, which ended them unless its step goes on.
-    pub failed: u64,
-    /// Neither when the run stopped.
-    pub unfinished: u64,
 }
 
 /// Requests and iterations per second over the measured part.

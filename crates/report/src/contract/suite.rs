@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::build::headline::together;
 use crate::contract::result::{ModelKind, OutcomeResult, RunResult, Tool};
 use crate::contract::summary::Summary;
-use crate::render::layout::{Page, Row};
+use crate::render::layout::{Emphasis, Page, Row};
 use crate::{Style, TableFormat};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added. In
@@ -92,7 +92,7 @@ fn checked(result: &RunResult) -> &'static str {
 fn page(result: &SuiteResult, style: &Style) -> String {
     let mut page = Page::new(style);
     let (outcome, summary) = of_runs(&result.runs);
-    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
+    page.statement(Emphasis::of(outcome), outcome.word(), &format!("  {summary}"));
     let SuiteResult { tool, cluster, suite, parameters, runs, complete, .. } = result;
     page.heading(&format!("{} {} · {cluster}, suite {suite}", tool.name, tool.version));
     if let Some(first) = runs.iter().find_map(|run| run.result.as_ref()) {
@@ -120,7 +120,7 @@ fn page(result: &SuiteResult, style: &Style) -> String {
         }
     }
     page.blank();
-    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
+    page.statement(Emphasis::of(outcome), outcome.word(), &format!("  {summary}"));
     page.finish()
 }
 

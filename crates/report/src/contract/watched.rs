@@ -132,7 +132,7 @@ impl WatchedResult {
             processes: used.processes,
             began: used.began,
             ended: used.ended,
-            limits: LimitsResult::new(server.limits),
+            limits: server.limits,
             descriptor_limit: server.descriptor_limit,
             memory: MemoryResult {
                 first_bytes: memory.first,

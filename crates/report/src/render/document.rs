@@ -294,7 +294,7 @@ macro_rules! line {
 }
 pub(crate) use line;
 
-/// What is said of a topic.
+/// A statement on a topic.
 #[derive(Clone, Debug)]
 pub(crate) struct Fact {
     /// The topic; empty for more about the same.

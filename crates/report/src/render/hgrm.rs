@@ -7,10 +7,10 @@
 use std::fmt::Write as _;
 
 use plimsoll_metrics::Histogram;
+use plimsoll_metrics::hdr;
 
 use crate::SavedRun;
 use crate::contract::result::ModelKind;
-use crate::saved::hdr;
 
 /// Nanoseconds of a millisecond.
 pub(crate) const MILLISECOND: f64 = 1e6;

@@ -17,12 +17,12 @@ use std::fmt::Write as _;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::Histogram;
+use plimsoll_metrics::hdr;
 use plimsoll_metrics::histogram::Delta;
 
 use crate::build::assembly;
 use crate::contract::result::ModelKind;
 use crate::render::hgrm::MILLISECOND;
-use crate::saved::hdr;
 use crate::{SavedRun, SavedSlice};
 
 struct Line {

@@ -1,5 +1,7 @@
 //! Lines of text: labels, wrapping, tables, emphasis, and the fallback to ASCII.
 
+use plimsoll_metrics::RunOutcome;
+
 use crate::Style;
 
 /// Columns of the labels on the left of a page.
@@ -30,6 +32,17 @@ pub(crate) enum Emphasis {
 }
 
 impl Emphasis {
+    /// Returns the emphasis of an outcome. A run that is done is as good as its figures, which nobody has
+    /// judged.
+    pub(crate) const fn of(outcome: RunOutcome) -> Self {
+        match outcome {
+            RunOutcome::Pass => Self::Good,
+            RunOutcome::Fail => Self::Bad,
+            RunOutcome::Done => Self::Heading,
+            RunOutcome::NoVerdict => Self::Doubtful,
+        }
+    }
+
     /// The ANSI sequence that begins it ("select graphic rendition", ECMA-48 8.3.117).
     const fn begin(self) -> &'static str {
         match self {

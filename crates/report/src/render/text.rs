@@ -67,7 +67,7 @@ fn opening(page: &mut Page<'_>, document: &Document) {
 /// The first line alone.
 fn headline(page: &mut Page<'_>, document: &Document) {
     let opening = &document.opening;
-    page.statement(opening.outcome.emphasis(), &opening.word.text, &format!("  {}", opening.summary.text));
+    page.statement(Emphasis::of(opening.outcome), &opening.word.text, &format!("  {}", opening.summary.text));
 }
 
 fn what_ran(page: &mut Page<'_>, document: &Document) {

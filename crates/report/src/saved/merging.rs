@@ -91,28 +91,8 @@ impl SavedRun {
 /// Adds what can be added up, or is a list. The counts are those of a file: of those that no run can have the
 /// sum is the largest number at most.
 fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
-    let (sum, more) = (&mut mine.accounting, &theirs.accounting);
-    sum.scheduled = sum.scheduled.saturating_add(more.scheduled);
-    sum.started = sum.started.saturating_add(more.started);
-    sum.dropped = sum.dropped.saturating_add(more.dropped);
-    sum.never_started = sum.never_started.saturating_add(more.never_started);
-    sum.without_data = sum.without_data.saturating_add(more.without_data);
-    sum.ok = sum.ok.saturating_add(more.ok);
-    sum.failed = sum.failed.saturating_add(more.failed);
-    sum.timed_out = sum.timed_out.saturating_add(more.timed_out);
-    sum.aborted = sum.aborted.saturating_add(more.aborted);
-    sum.cut_short = sum.cut_short.saturating_add(more.cut_short);
-    sum.in_flight_at_stop = sum.in_flight_at_stop.saturating_add(more.in_flight_at_stop);
-    sum.undelivered = sum.undelivered.saturating_add(more.undelivered);
-    sum.unmeasured = sum.unmeasured.saturating_add(more.unmeasured);
-    sum.redirects_followed = sum.redirects_followed.saturating_add(more.redirects_followed);
-    sum.polls = sum.polls.saturating_add(more.polls);
-    sum.incomplete |= more.incomplete;
-    let (sum, more) = (&mut mine.iterations, &theirs.iterations);
-    sum.started = sum.started.saturating_add(more.started);
-    sum.completed = sum.completed.saturating_add(more.completed);
-    sum.failed = sum.failed.saturating_add(more.failed);
-    sum.unfinished = sum.unfinished.saturating_add(more.unfinished);
+    mine.accounting.merge(&theirs.accounting);
+    mine.iterations.merge(&theirs.iterations);
     mine.bytes.sent = mine.bytes.sent.saturating_add(theirs.bytes.sent);
     mine.bytes.received = mine.bytes.received.saturating_add(theirs.bytes.received);
     add_map(&mut mine.protocols, &theirs.protocols);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use plimsoll_core::Nanos;
 use plimsoll_metrics::slice::{MOST_OF_TIMELINE, Timeline};
 use plimsoll_metrics::{
-    Accounting, Histogram, Interval, IntervalDownsampler, IterationRecord, LimitedBy, Model, Reason,
-    ReasonCode, RunRecord, Slice, StepRecord, Tally, Verdict, figure,
+    Accounting, Histogram, Interval, IntervalDownsampler, IterationRecord, LimitedBy, Reason, ReasonCode,
+    RunRecord, Slice, StepRecord, Tally, Verdict, figure,
 };
 use plimsoll_statistics::SliceKeeper;
 use serde::{Deserialize, Serialize};
@@ -210,10 +210,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         drain: drain.next(),
     };
     RunRecord {
-        model: match beginning.model {
-            ModelKind::Open => Model::Open,
-            ModelKind::Closed => Model::Closed,
-        },
+        model: beginning.model,
         duration: length(PartKind::Measured),
         warmup: Nanos(beginning.warmup_ns),
         drain: length(PartKind::Drain),

@@ -501,6 +501,7 @@ pub(crate) fn huge() -> RunResult {
         unmeasured: 1_000_000_000,
         redirects_followed: 7_000_000_000,
         polls: 41,
+        incomplete: false,
     };
     record.iterations = IterationRecord {
         started: 12_960_000_000_000,

@@ -368,3 +368,27 @@ fn a_bomb_is_refused_before_it_is_unpacked() {
     let expected = format!("its {} bytes are more than {} without compression", bomb.len(), 64 << 20);
     assert!(refused.contains(&expected), "{refused}");
 }
+
+/// Runs that 0.1.0 saved before its records were written by their own types: they are read whole, and written
+/// as they were.
+#[test]
+fn runs_saved_by_an_earlier_build_are_read_and_written_as_they_were() {
+    use std::io::Read as _;
+    let unpacked = |bytes: &[u8]| {
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(bytes).read_to_string(&mut text).expect("it is compressed text");
+        text
+    };
+    let runs: [(&[u8], u64, u64); 2] = [
+        (include_bytes!("saved/closed_with_failures.plimsoll"), 1_235, 765),
+        (include_bytes!("saved/open_with_timeouts.plimsoll"), 1_493, 7),
+    ];
+    for (bytes, ok, bad) in runs {
+        let run = SavedRun::from_bytes(bytes).expect("it was saved by this program");
+        let total = run.total();
+        assert_eq!((total.ok, total.failed + total.timed_out), (ok, bad));
+        assert_eq!(total.response_time.count(), total.ok + total.timed_out);
+        assert_eq!(run.result.accounting.ok, ok);
+        assert!(unpacked(&run.to_bytes().expect("it can be written")) == unpacked(bytes));
+    }
+}

@@ -1,4 +1,4 @@
-//! What ran beside the load: a probe, and slow clients.
+//! Runs beside the load: a probe, and slow clients.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;

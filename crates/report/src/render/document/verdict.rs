@@ -75,7 +75,7 @@ pub(crate) struct ThresholdLine {
     pub(crate) holds: Option<bool>,
     /// The condition with its scope.
     pub(crate) condition: String,
-    /// What was seen, and why that is not enough.
+    /// The figure that was seen, and the reason why it is not enough.
     pub(crate) seen: Line,
 }
 

@@ -87,7 +87,7 @@ fn of_run(index: usize, run: &ShownRun<'_>) -> Vec<Line> {
     let at = format!("/{index}{at}");
     let verdict = &result.verdict;
     let validity = if verdict.valid { "measurement valid" } else { "measurement INVALID" };
-    let outcome = Span::emphasised(verdict.outcome.emphasis(), verdict.outcome.word());
+    let outcome = Span::emphasised(Emphasis::of(verdict.outcome), verdict.outcome.word());
     let mut cells = vec![
         Line::from(run.name.as_str()).with_note(name),
         Line::from(outcome).with_note(validity),

@@ -94,7 +94,7 @@ pub(super) const PARTS: [Part; 8] = [
 /// The outcome of a run, with everything that belongs to it.
 fn verdict(page: &mut Markup, document: &Document) {
     let opening = &document.opening;
-    let class = class(opening.outcome.emphasis());
+    let class = class(Emphasis::of(opening.outcome));
     page.within("div", &format!("verdict {class}"), |page| {
         mark(page, class);
         page.within("div", "", |page| {

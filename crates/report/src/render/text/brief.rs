@@ -218,5 +218,5 @@ fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
 fn last_line(page: &mut Page<'_>, document: &Document) {
     let opening = &document.opening;
     let rest = " · the whole report: --long, or --report FILE";
-    page.statement(opening.outcome.emphasis(), &opening.word.text, rest);
+    page.statement(Emphasis::of(opening.outcome), &opening.word.text, rest);
 }

@@ -16,7 +16,7 @@ const NOTEWORTHY: f64 = 1.83;
 pub(crate) fn page(result: &RepeatedResult, style: &Style) -> String {
     let mut page = Page::new(style);
     let Verdict { outcome, summary, .. } = &result.verdict;
-    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
+    page.statement(Emphasis::of(*outcome), outcome.word(), &format!("  {summary}"));
     let made = result.runs.len() as u64;
     let number = if made == result.runs_wanted {
         made.to_string()
@@ -35,7 +35,7 @@ pub(crate) fn page(result: &RepeatedResult, style: &Style) -> String {
     spread_table(&mut page, result);
     reasons(&mut page, result);
     page.blank();
-    page.statement(outcome.emphasis(), outcome.word(), &format!("  {summary}"));
+    page.statement(Emphasis::of(*outcome), outcome.word(), &format!("  {summary}"));
     page.finish()
 }
 

@@ -1,7 +1,7 @@
 //! Histograms as HdrHistogram writes them: version 2, deflated, in Base64.
 //!
 //! Our buckets are those of HdrHistogram with 1 ns as the lowest discernible value and three significant
-//! digits (`plimsoll_metrics::histogram`), so nothing is lost but what it does not keep: sum and extremes.
+//! digits ([`crate::histogram`]), so nothing is lost but what it does not keep: sum and extremes.
 
 use std::io::Write as _;
 
@@ -11,9 +11,10 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use plimsoll_metrics::histogram;
 
-/// The largest value that is told apart, as in `plimsoll_metrics::histogram`: 24 hours in nanoseconds.
+use crate::histogram;
+
+/// The largest value that is told apart, as in [`crate::histogram`]: 24 hours in nanoseconds.
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 /// Significant digits of our buckets.
 const DIGITS: u8 = 3;
@@ -23,7 +24,7 @@ const COOKIE: u32 = 0x1c84_9313;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9314;
 
 /// A histogram of HdrHistogram with these values, each with how often it occurred.
-pub(crate) fn histogram(values: impl Iterator<Item = (u64, u64)>) -> Histogram<u64> {
+pub fn histogram(values: impl Iterator<Item = (u64, u64)>) -> Histogram<u64> {
     let mut histogram = Histogram::new_with_bounds(1, RANGE, DIGITS).expect("the bounds are in order");
     for (value, count) in values {
         // The last bucket ends beyond the range, but the array goes on to the next power of two.
@@ -33,7 +34,7 @@ pub(crate) fn histogram(values: impl Iterator<Item = (u64, u64)>) -> Histogram<u
 }
 
 /// The text of these values, deflated, as readers of histogram logs want it; empty without any.
-pub(crate) fn text(values: impl Iterator<Item = (u64, u64)>) -> String {
+pub fn text(values: impl Iterator<Item = (u64, u64)>) -> String {
     encoded(values).map_or_else(String::new, |bytes| STANDARD.encode(deflated(&bytes)))
 }
 
@@ -41,7 +42,7 @@ pub(crate) fn text(values: impl Iterator<Item = (u64, u64)>) -> String {
 ///
 /// A run is saved with some hundred histograms. Deflating each took 300 KiB of zeroed state every time, which
 /// was most of what saving cost (`bench -- observers`), and made the whole longer.
-pub(super) fn plain(values: impl Iterator<Item = (u64, u64)>) -> String {
+pub fn plain(values: impl Iterator<Item = (u64, u64)>) -> String {
     encoded(values).map_or_else(String::new, |bytes| STANDARD.encode(bytes))
 }
 
@@ -105,7 +106,7 @@ fn deflated(encoded: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// Why it is no such text.
-pub(super) fn values(text: &str) -> Result<Vec<(u64, u64)>, String> {
+pub fn values(text: &str) -> Result<Vec<(u64, u64)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
