@@ -22,7 +22,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{CanisterNotes, DynamicOrigins, Protocol};
+use crate::{DynamicOrigins, Protocol};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -39,8 +39,6 @@ pub struct Plan {
     pub pools: Vec<PoolSpec>,
     /// Supplies of bodies that are made for requests.
     pub supplies: Vec<BodySupply>,
-    /// Figures collected from the answers of canisters.
-    pub canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for requests.
     pub tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
