@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
-use plimsoll_plan::Plan;
+use plimsoll_plan::{Plan, Protocol};
 use plimsoll_scenario::{FieldNeeds, Needs};
 use plimsoll_wire::cache::{self, Answer, ReplyClient};
 use plimsoll_wire::http1::{
@@ -81,6 +81,14 @@ impl Client {
 pub(crate) const PROTOCOLS: [&str; 3] = ["http/1.1", "h2", "carbon"];
 
 impl InTurn {
+    /// A client of a protocol whose replies come in turn.
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Cache => Self::Cache(ReplyClient::new()),
+            _ => Self::Http1(ResponseClient::new()),
+        }
+    }
+
     /// Notes that the peer has closed. Returns the reply that this has completed, if there is one.
     pub(crate) fn finish(&mut self) -> Result<Option<Reply>, Truncated> {
         match self {

@@ -1,5 +1,6 @@
 //! Judgement of answers from canisters, and figures collected from them during a load.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -9,6 +10,8 @@ use plimsoll_core::ErrorClass;
 use plimsoll_ic::answer::{Reject, RequestStatus, request_status};
 use plimsoll_ic::{Answer, RequestId};
 use plimsoll_scenario::{Judge, Judgement};
+
+use crate::Plan;
 
 /// Figures that all workers collect from the answers of canisters. Certificates are not verified within the
 /// load, because each takes about a millisecond. Instead, a sample of them is handed to a verifier.
@@ -47,6 +50,18 @@ impl fmt::Debug for CanisterNotes {
 }
 
 impl CanisterNotes {
+    /// The notes of the judges of a plan; empty ones if it asks no canister.
+    pub fn of(plan: &Plan) -> Arc<Self> {
+        let mut judges = plan.steps.iter().filter_map(|step| step.handler.judge());
+        judges.find_map(Self::of_judge).unwrap_or_default()
+    }
+
+    /// The notes of a judge, if it is one of canisters.
+    pub(crate) fn of_judge(judge: &dyn Judge) -> Option<Arc<Self>> {
+        let judge: &dyn Any = judge;
+        judge.downcast_ref::<CanisterJudge>().map(|judge| Arc::clone(&judge.notes))
+    }
+
     /// The highest counter that a reply had: replies of four or eight bytes are counters, little-endian.
     pub fn highest(&self) -> Option<u64> {
         self.highest.load(Ordering::Relaxed).checked_sub(1)

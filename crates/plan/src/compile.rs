@@ -40,7 +40,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_scenario::token::Signer;
-use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Scope, TemplateError, suggest};
+use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError, suggest};
 
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
@@ -48,7 +48,7 @@ use crate::protocol::ProtocolPreference;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{CanisterNotes, Place, PlanPatch, Problem};
+use crate::{Place, PlanPatch, Problem};
 
 use data::SourceDraft;
 use pool::PoolDraft;
@@ -83,7 +83,8 @@ struct Compiler<'r, 'a> {
     scripts: Vec<ScriptText>,
     /// Supplies of the steps that were compiled so far.
     supplies: Vec<BodySupply>,
-    canisters: Arc<CanisterNotes>,
+    /// Judges of the steps that were compiled so far.
+    judges: Vec<Arc<dyn Judge>>,
     /// Pools that steps fill.
     pools: Vec<PoolDraft>,
 }
@@ -122,7 +123,7 @@ impl Resolver<'_> {
             sources: Vec::new(),
             scripts: Vec::new(),
             supplies: Vec::new(),
-            canisters: Arc::default(),
+            judges: Vec::new(),
             pools: Vec::new(),
         };
         let known = compiler.resolver.problems.len();
@@ -183,7 +184,6 @@ impl Compiler<'_, '_> {
             feeds,
             pools,
             supplies: std::mem::take(&mut self.supplies),
-            canisters: Arc::clone(&self.canisters),
             scripts,
             wrk: None,
             logic: self.logic(),

@@ -23,10 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use field::{Field, Keyed, Text};
 pub use form::DocumentFormat;
 pub use source::{LoadedDocument, Source};
-pub use step::{
-    AddressSpec, BodySpec, BranchStep, CacheSpec, CacheStep, CanisterSpec, ParallelStep, PauseSpec, PollSpec,
-    RepetitionStep, RequestStep, RowsStep, SetStep, StepKind, StepSpec,
-};
+pub use step::*;
 pub(crate) use title::{BY_SCRIPT, SAME_URL, StepNames};
 pub(crate) use tree::{LARGEST_TEXT, too_large};
 

@@ -14,7 +14,7 @@ use plimsoll_script::WrkScript;
 use crate::requests::from_template;
 use crate::resolve::Resolver;
 use crate::targets::{Server, Servers, Targets};
-use crate::{CanisterNotes, DynamicOrigins, ForeignRequest, Place, PlanPatch, Scenario, Step, Target};
+use crate::{DynamicOrigins, ForeignRequest, Place, PlanPatch, Scenario, Step, Target};
 
 /// The request side of a plan.
 pub(crate) struct Requests {
@@ -30,8 +30,6 @@ pub(crate) struct Requests {
     pub(crate) pools: Vec<PoolSpec>,
     /// Supplies of bodies that are made for requests.
     pub(crate) supplies: Vec<BodySupply>,
-    /// Figures collected from the answers of canisters.
-    pub(crate) canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for them.
     pub(crate) tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
@@ -54,7 +52,6 @@ pub(crate) struct Work {
     /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) supplies: Vec<BodySupply>,
-    pub(crate) canisters: Arc<CanisterNotes>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
@@ -118,7 +115,6 @@ impl Default for Work {
             feeds: Vec::new(),
             pools: Vec::new(),
             supplies: Vec::new(),
-            canisters: Arc::default(),
             scripts: None,
             logic: Fingerprint::EMPTY,
             wrk: None,
@@ -203,7 +199,6 @@ impl Resolver<'_> {
             feeds: work.feeds,
             pools: work.pools,
             supplies: work.supplies,
-            canisters: work.canisters,
             tokens: work.tokens,
             scripts: work.scripts,
             wrk: work.wrk,

@@ -55,7 +55,7 @@ impl DynamicOrigin {
 
     /// Its URL without a path: `scheme://host[:port]`.
     pub fn origin(&self) -> String {
-        let scheme = self.url.scheme.name();
+        let scheme = self.url.scheme.scheme;
         format!("{scheme}://{}", self.url.authority)
     }
 }

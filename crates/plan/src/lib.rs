@@ -61,11 +61,12 @@ pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
 pub use patch::RawValue;
 pub use plan::{
     Address, BackendChoice, ClientFaults, Connections, End, Family, ForeignRequest, Load, Overload, Pacing,
-    Parts, Plan, PoolMember, Protocol, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
+    Parts, Plan, PoolMember, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
+pub use protocol::Protocol;
 pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
 pub use size::parse_size;

@@ -22,7 +22,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{CanisterNotes, DynamicOrigins};
+use crate::{DynamicOrigins, Protocol};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -39,8 +39,6 @@ pub struct Plan {
     pub pools: Vec<PoolSpec>,
     /// Supplies of bodies that are made for requests.
     pub supplies: Vec<BodySupply>,
-    /// Figures collected from the answers of canisters.
-    pub canisters: Arc<CanisterNotes>,
     /// The tokens that are signed for requests.
     pub tokens: Vec<Arc<Signer>>,
     /// The scripts, if there are any.
@@ -267,12 +265,8 @@ pub struct Target {
 
 impl Target {
     /// The scheme of its URLs.
-    pub const fn scheme(&self) -> &'static str {
-        match (self.protocol, &self.tls) {
-            (Protocol::Cache, _) => "carbon",
-            (_, Some(_)) => "https",
-            (_, None) => "http",
-        }
+    pub fn scheme(&self) -> &'static str {
+        self.protocol.scheme(self.tls.is_some()).scheme
     }
 }
 
@@ -285,32 +279,6 @@ pub struct PoolMember {
     pub address: Address,
     /// Name for SNI and verification, if the target speaks TLS.
     pub server_name: String,
-}
-
-/// Protocol spoken with a target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1; over TLS, only that is offered by ALPN.
-    #[default]
-    Http1,
-    /// HTTP/2: without TLS from the first byte on (prior knowledge), over TLS as the only offer of ALPN.
-    Http2,
-    /// HTTP/1.1 or HTTP/2, as the server chooses by ALPN; only over TLS.
-    Negotiated,
-    /// The cache protocol of Carbon.
-    Cache,
-}
-
-impl Protocol {
-    /// Returns `true` if replies come in the order of the requests on each connection.
-    pub const fn is_in_turn(self) -> bool {
-        matches!(self, Self::Http1 | Self::Cache)
-    }
-
-    /// Returns `true` if a connection may speak HTTP/2.
-    pub const fn may_be_http2(self) -> bool {
-        matches!(self, Self::Http2 | Self::Negotiated)
-    }
 }
 
 /// Where a target is.

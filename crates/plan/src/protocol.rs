@@ -1,11 +1,17 @@
 //! Protocol spoken with a target, version of HTTP, and options of HTTP/2.
 
+mod cache;
+mod table;
+
 use plimsoll_core::Nanos;
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::resolve::Resolver;
 use crate::url::Url;
-use crate::{PlanPatch, Problem, Protocol, RawValue, parse_size};
+use crate::{PlanPatch, Problem, RawValue, parse_size};
+
+pub use table::Protocol;
+pub(crate) use table::{HTTP, HTTPS, ProtocolRow, ROWS};
 
 /// Largest header table that may be asked for, in bytes: every connection may need as much memory.
 const LARGEST_TABLE: u64 = 16 * 1024 * 1024;
@@ -60,7 +66,7 @@ impl ProtocolPreference {
 
     /// Returns the protocol spoken with a target.
     pub(crate) fn protocol(&self, url: &Url) -> Protocol {
-        if url.is_cache() { Protocol::Cache } else { self.http(url.is_secure()) }
+        url.scheme.protocol.unwrap_or_else(|| self.http(url.is_secure()))
     }
 
     /// Returns the protocol spoken with an HTTP target.

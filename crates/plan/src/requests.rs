@@ -7,7 +7,7 @@ use plimsoll_scenario::{Body, ScriptSource, Template, TemplateError, check_metho
 use crate::crud::{self, Crud};
 use crate::draft::{Draft, Requests, ScenarioDraft, Work};
 use crate::loading::{is_plan_name, not_a_url};
-use crate::protocol::ProtocolPreference;
+use crate::protocol::{ProtocolPreference, ProtocolRow};
 use crate::resolve::Resolver;
 use crate::script;
 use crate::security::basic_authorization;
@@ -111,11 +111,10 @@ impl Resolver<'_> {
                 None => Ok(tail.to_owned()),
             };
             match Url::parse(&given.text, fill) {
-                Ok(url) if url.is_cache() => {
-                    let problem = Problem::new(format!("`{}` is a cache, which has no pages", given.text));
-                    let hint =
-                        "write `plimsoll cache`, or a plan whose steps are written `cache: {get: key}`";
-                    self.problems.push(problem.with_hint(hint).at(given.place));
+                Ok(url) if !url.scheme.is_http() => {
+                    let ProtocolRow { noun, command_hint, .. } = url.scheme;
+                    let problem = Problem::new(format!("`{}` is {noun}, which has no pages", given.text));
+                    self.problems.push(problem.with_hint(*command_hint).at(given.place));
                 }
                 Ok(url) => urls.push(url),
                 Err(problem) => self.problems.push(problem),

@@ -242,7 +242,6 @@ impl Resolver<'_> {
             feeds: requests.feeds,
             pools: requests.pools,
             supplies: requests.supplies,
-            canisters: requests.canisters,
             tokens: requests.tokens,
             scripts: requests.scripts,
             wrk: requests.wrk,

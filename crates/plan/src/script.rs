@@ -139,7 +139,7 @@ impl Resolver<'_> {
 fn request(url: &Url, headers: &[(String, String)], draft: &Draft) -> WrkRequest {
     let port = url.authority.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     WrkRequest {
-        scheme: url.scheme.name().to_owned(),
+        scheme: url.scheme.scheme.to_owned(),
         host: url.host.clone(),
         port: port.map(|(_, port)| port.to_owned()),
         method: draft.method.clone(),

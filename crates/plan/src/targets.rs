@@ -8,10 +8,11 @@ use plimsoll_wire::http2::HeaderBlockCache;
 
 use crate::dynamic_origins::DynamicOrigins;
 use crate::protocol::ProtocolPreference;
+use crate::protocol::{HTTP, HTTPS, ProtocolRow};
 use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::TlsSettings;
-use crate::url::{Url, UrlScheme};
+use crate::url::Url;
 use crate::{Address, PlanPatch, PoolMember, Target, TlsTarget};
 
 /// The servers that steps address, each once.
@@ -77,7 +78,7 @@ impl Servers {
     }
 
     /// Returns `true` if a server is addressed with this scheme.
-    fn any(&self, scheme: UrlScheme) -> bool {
+    fn any(&self, scheme: &ProtocolRow) -> bool {
         self.0.iter().any(|server| server.url.scheme == scheme)
     }
 }
@@ -101,15 +102,10 @@ impl Resolver<'_> {
         strays: bool,
     ) -> Option<Targets> {
         let strays = strays || self.follows_redirects(patch);
-        let tls = self.tls(patch, preference, servers.any(UrlScheme::Https), strays);
+        let tls = self.tls(patch, preference, servers.any(&HTTPS), strays);
         // Only the run will show whether there is a server to which ALPN matters.
         if !(strays && matches!(preference, ProtocolPreference::Alpn(_))) {
-            self.check_schemes(
-                patch,
-                preference,
-                servers.any(UrlScheme::Http),
-                servers.any(UrlScheme::Https),
-            );
+            self.check_schemes(patch, preference, servers.any(&HTTP), servers.any(&HTTPS));
         }
         let (mut routes, tls) = (routes?, tls?);
         let sni = self.read(patch.sni.as_ref(), parse_server_name);

@@ -4,12 +4,13 @@ use http::uri::{Authority, PathAndQuery};
 use plimsoll_scenario::slot::slot_end;
 
 use crate::Problem;
+use crate::protocol::{HTTP, ProtocolRow, ROWS};
 
 /// One parsed URL.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     /// Scheme, which determines the protocol spoken with the host.
-    pub scheme: UrlScheme,
+    pub scheme: &'static ProtocolRow,
     /// `host[:port]` as typed, without user and password.
     pub authority: String,
     /// Host name or IP literal, without brackets, in lower case.
@@ -22,48 +23,10 @@ pub(crate) struct Url {
     pub user_info: Option<String>,
 }
 
-/// Scheme of a URL.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UrlScheme {
-    /// HTTP without TLS.
-    Http,
-    /// HTTP over TLS.
-    Https,
-    /// The cache protocol.
-    Carbon,
-}
-
-impl UrlScheme {
-    const ALL: [Self; 3] = [Self::Http, Self::Https, Self::Carbon];
-
-    /// As it is written.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Carbon => "carbon",
-        }
-    }
-
-    /// The port where none is typed.
-    const fn port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-            Self::Carbon => 5500,
-        }
-    }
-}
-
 impl Url {
     /// Returns `true` if the scheme uses TLS.
     pub(crate) fn is_secure(&self) -> bool {
-        self.scheme == UrlScheme::Https
-    }
-
-    /// Returns `true` if it is a cache, which does not speak HTTP.
-    pub(crate) fn is_cache(&self) -> bool {
-        self.scheme == UrlScheme::Carbon
+        self.scheme.is_secure
     }
 
     /// Returns `true` if scheme, host and port are the same.
@@ -73,7 +36,7 @@ impl Url {
 
     /// The URL without user and password, for names and messages.
     pub(crate) fn shown(&self) -> String {
-        format!("{}://{}{}", self.scheme.name(), self.authority, self.target)
+        format!("{}://{}{}", self.scheme.scheme, self.authority, self.target)
     }
 
     /// Parses `text`; what follows the host first goes through `fill`. Without a scheme it is http. A
@@ -108,24 +71,24 @@ impl Url {
 const EXAMPLE: &str = "write it like http://127.0.0.1:8080/path";
 
 /// The scheme, and what follows it.
-fn scheme(text: &str) -> Result<(UrlScheme, &str), Problem> {
+fn scheme(text: &str) -> Result<(&'static ProtocolRow, &str), Problem> {
     let Some((scheme, rest)) = text.split_once("://") else {
         // `http:/host` would otherwise be a host named `http` without a port.
         if let Some((word @ ("http" | "https"), _)) = text.split_once(':') {
             return Err(Problem::new(format!("`{word}:` without `//` in the URL"))
                 .with_hint(format!("write `{word}://`")));
         }
-        return Ok((UrlScheme::Http, text));
+        return Ok((&HTTP, text));
     };
     let lower = scheme.to_ascii_lowercase();
-    if let Some(known) = UrlScheme::ALL.into_iter().find(|known| known.name() == lower) {
+    if let Some(known) = ROWS.into_iter().find(|known| known.scheme == lower) {
         return Ok((known, rest));
     }
     match lower.as_str() {
         // A `://` further on belongs to a query: `host/?to=http://other`.
-        _ if scheme.contains(['/', '?', '#']) => Ok((UrlScheme::Http, text)),
+        _ if scheme.contains(['/', '?', '#']) => Ok((&HTTP, text)),
         other => {
-            let near = plimsoll_scenario::suggest::closest(other, UrlScheme::ALL.map(UrlScheme::name));
+            let near = plimsoll_scenario::suggest::closest(other, ROWS.map(|known| known.scheme));
             let hint = match near {
                 Some(near) => format!("did you mean `{near}://`?"),
                 None => "use http:// or https://".to_owned(),
@@ -135,7 +98,7 @@ fn scheme(text: &str) -> Result<(UrlScheme, &str), Problem> {
     }
 }
 
-fn host_and_port(authority: &str, scheme: UrlScheme) -> Result<(String, u16), Problem> {
+fn host_and_port(authority: &str, scheme: &ProtocolRow) -> Result<(String, u16), Problem> {
     let shown = authority.escape_debug();
     if authority.matches(':').count() > 1 && !authority.starts_with('[') {
         return Err(Problem::new("the host has more than one `:`")
@@ -172,7 +135,7 @@ fn host_and_port(authority: &str, scheme: UrlScheme) -> Result<(String, u16), Pr
         return Err(invalid());
     }
     let port = match port {
-        None => scheme.port(),
+        None => scheme.port,
         Some(port) => parse_port(port).ok_or_else(|| {
             // Not quoted: in a URL whose password contains a `/`, it is the start of the password.
             Problem::new(format!("the port of `{bare}` is not a number from 1 to 65535")).with_hint(EXAMPLE)

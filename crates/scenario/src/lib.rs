@@ -9,6 +9,7 @@
 //! [`Extract`] takes a value out of a response, for a variable that later requests name.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod condition;
 mod context;
 mod cookie;
@@ -17,7 +18,6 @@ pub mod error;
 mod extract;
 mod feed;
 pub mod fingerprint;
-mod frame;
 mod head;
 pub mod header;
 mod http2;

@@ -7,7 +7,7 @@ use plimsoll_core::Random;
 use plimsoll_wire::cache::Operation;
 use plimsoll_wire::http2::{HeaderBlockCache, Payload};
 
-use crate::frame::{self, Frame, Value};
+use crate::cache::{self, Frame, Value};
 use crate::head::{FieldText, Head, HeadField};
 use crate::http2::FieldBlock;
 use crate::slot::write_decimal;
@@ -156,7 +156,7 @@ impl RequestTemplate {
         scope: &Scope<'_>,
         content: Content,
     ) -> Result<Self, TemplateError> {
-        let operation = frame::operation(&spec.method)?;
+        let operation = cache::operation(&spec.method)?;
         let key = Template::parse_in(spec.target.as_bytes(), scope).map_err(|error| error.at("key"))?;
         let value = match &content {
             Content::None => Value::None,

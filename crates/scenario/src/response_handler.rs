@@ -262,6 +262,11 @@ impl ResponseHandler {
         is_settled_by_status && self.checks.is_empty() && takes_nothing
     }
 
+    /// Returns the judge of the responses, if there is one.
+    pub fn judge(&self) -> Option<&dyn Judge> {
+        self.spec.judge.as_ref().map(|spec| &*spec.judge)
+    }
+
     /// Returns the rules by which the request is repeated as long as its answer is [to
     /// come](Verdict::Pending).
     pub fn poll(&self) -> Option<&PollSpec> {

@@ -103,7 +103,7 @@ struct Calls<'a> {
 
 impl Workload for Calls<'_> {
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
-        self.notes = Arc::clone(&plan.canisters);
+        self.notes = CanisterNotes::of(plan);
         presign(plan, self.args.presign(), self.args.run.output.quiet);
         if let Some((verifier, spec)) = self.verifier.take() {
             let (send, receive) = sync_channel(MOST_WAITING);

@@ -3,8 +3,6 @@
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::{Backend, Close, ConnId, Endpoint};
 use plimsoll_plan::Protocol;
-use plimsoll_wire::cache::ReplyClient;
-use plimsoll_wire::http1::ResponseClient;
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
 
@@ -240,7 +238,6 @@ impl<B: Backend> Worker<'_, B> {
         let protocol = self.pools[conn.pool as usize].server.protocol;
         let chosen = conn.tls.as_ref().map(|tls| tls.session.alpn().unwrap_or_default());
         let http2 = match (protocol, chosen) {
-            (Protocol::Http1 | Protocol::Cache, _) => false,
             (Protocol::Http2, Some(chosen)) if chosen != H2 => {
                 let chosen = match chosen {
                     [] => "nothing".to_owned(),
@@ -252,12 +249,11 @@ impl<B: Backend> Worker<'_, B> {
             }
             (Protocol::Http2, _) => true,
             (Protocol::Negotiated, chosen) => chosen == Some(H2),
+            // Replies come in turn.
+            (_, _) => false,
         };
         if !http2 {
-            conn.client = Client::InTurn(match protocol {
-                Protocol::Cache => InTurn::Cache(ReplyClient::new()),
-                _ => InTurn::Http1(ResponseClient::new()),
-            });
+            conn.client = Client::InTurn(InTurn::new(protocol));
             self.on_open(slot, at);
             return;
         }

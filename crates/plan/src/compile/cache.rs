@@ -10,8 +10,7 @@ use super::server::Origin;
 use super::{Compiler, is_on};
 use crate::document::{CacheSpec, CacheStep, Field, StepSpec};
 use crate::draft::Draft;
-use crate::url::Url;
-use crate::{Place, Problem};
+use crate::{Place, Problem, Protocol};
 
 /// Request of one step to a cache.
 struct Wanted {
@@ -22,21 +21,6 @@ struct Wanted {
 }
 
 impl Compiler<'_, '_> {
-    /// Checks that the URL of a cache names one, and nothing besides.
-    pub(super) fn check_cache(&mut self, url: &Url, place: Option<Place>) -> Option<()> {
-        let name = url.target.trim_matches('/');
-        let problem = if name.is_empty() {
-            Problem::new("the URL does not say which cache is meant")
-        } else if name.contains(['/', '%']) || name.contains("${") {
-            Problem::new(format!("`{name}` is no name of a cache"))
-        } else if url.user_info.is_some() {
-            Problem::new("the cache protocol knows no user")
-        } else {
-            return Some(());
-        };
-        self.fail(place, problem.with_hint("write it like carbon://127.0.0.1:5500/perf_test"))
-    }
-
     /// Compiles a step that is a request to a cache.
     pub(super) fn cache_step(
         &mut self,
@@ -93,7 +77,7 @@ impl Compiler<'_, '_> {
 
     fn cache_origin(&mut self, spec: &StepSpec, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
         let origin = self.step_origin(spec, place, part)?;
-        if origin.is_cache {
+        if origin.scheme.protocol == Some(Protocol::Cache) {
             return Some(origin);
         }
         let problem = Problem::new(format!("`{}` is no cache", origin.authority));

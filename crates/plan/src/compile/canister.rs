@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
-use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, JudgeSpec};
+use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_schedule::{parse_count, parse_duration};
 
 use super::Compiler;
 use super::body::Content;
 use super::is_on;
-use crate::canister::{CallKind, CanisterJudge};
+use crate::canister::{CallKind, CanisterJudge, CanisterNotes};
 use crate::document::{CanisterSpec, Field, RequestStep, Text};
 use crate::{Place, Problem, parse_size};
 
@@ -195,9 +195,12 @@ impl Compiler<'_, '_> {
         Some(Content { body, headers: cbor(), judge: Some(judge) })
     }
 
-    fn canister_judge(&self, asked: CallKind, pending: Option<u16>) -> JudgeSpec {
-        let judge = CanisterJudge::new(asked, Arc::clone(&self.canisters));
-        JudgeSpec { of: asked.name().into(), judge: Arc::new(judge), pending }
+    /// A judge of answers; all of a plan share their notes.
+    fn canister_judge(&mut self, asked: CallKind, pending: Option<u16>) -> JudgeSpec {
+        let notes = self.judges.iter().find_map(|judge| CanisterNotes::of_judge(&**judge));
+        let judge: Arc<dyn Judge> = Arc::new(CanisterJudge::new(asked, notes.unwrap_or_default()));
+        self.judges.push(Arc::clone(&judge));
+        JudgeSpec { of: asked.name().into(), judge, pending }
     }
 
     fn messages(

@@ -13,6 +13,7 @@ use crate::document::{
     AddressSpec, BY_SCRIPT, BodySpec, Field, Keyed, RequestStep, SAME_URL, StepSpec, Text,
 };
 use crate::draft::Draft;
+use crate::protocol::ProtocolRow;
 use crate::requests::{closes, foreign_to_http2, from_template};
 use crate::url::target as checked_path;
 use crate::{Place, Problem};
@@ -92,10 +93,10 @@ impl Compiler<'_, '_> {
         };
         let script = self.script(&request.script, name.as_deref());
         let (aim, body, method, name) = (aim?, body?, method?, name?);
-        if aim.origin.is_cache {
-            let problem =
-                Problem::new(format!("`{}` is a cache, and does not speak HTTP", aim.origin.authority));
-            return self.fail(place, problem.with_hint("write `cache: {get: key}`, or put, delete, ping"));
+        if !aim.origin.scheme.is_http() {
+            let ProtocolRow { noun, step_hint, .. } = aim.origin.scheme;
+            let message = format!("`{}` is {noun}, and does not speak HTTP", aim.origin.authority);
+            return self.fail(place, Problem::new(message).with_hint(*step_hint));
         }
         let mut handler = checks?;
         handler.extract = extract?;
@@ -293,7 +294,8 @@ impl Compiler<'_, '_> {
         // If the one before was wrong, there is nothing to say about this one.
         let draft = part.drafts.get_mut(before)?;
         if draft.dialect != Dialect::Http {
-            let problem = Problem::new("the step before asks a cache, which has no URLs");
+            let noun = self.servers.get(draft.server).url.scheme.noun;
+            let problem = Problem::new(format!("the step before asks {noun}, which has no URLs"));
             return self.fail(address.same_url.place(), problem.with_hint("write the path: `get: /path`"));
         }
         let is_static = known.last != Last::Several && !draft.target.contains("${");
@@ -310,7 +312,7 @@ impl Compiler<'_, '_> {
             authority: draft.authority.clone(),
             prefix: String::new(),
             authorization: None,
-            is_cache: false,
+            scheme: self.servers.get(draft.server).url.scheme,
         };
         Some(Aim { origin, path, shown: SAME_URL.to_owned(), strays })
     }

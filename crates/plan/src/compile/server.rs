@@ -4,6 +4,7 @@ use plimsoll_scenario::Template;
 
 use super::{Compiler, is_on, suggestion};
 use crate::document::{Field, TargetSpec, Text};
+use crate::protocol::ProtocolRow;
 use crate::security::basic_authorization;
 use crate::url::Url;
 use crate::{Place, Problem};
@@ -27,8 +28,8 @@ pub(super) struct Origin {
     pub(super) prefix: String,
     /// The Authorization header that user and password in the URL ask for.
     pub(super) authorization: Option<String>,
-    /// `true` if it is a cache, whose name is the prefix without its `/`.
-    pub(super) is_cache: bool,
+    /// The scheme of its URL.
+    pub(super) scheme: &'static ProtocolRow,
 }
 
 impl Compiler<'_, '_> {
@@ -51,8 +52,8 @@ impl Compiler<'_, '_> {
             let problem = Problem::new("a target's URL cannot have a query");
             return self.fail(spec.url.place(), problem.with_hint("queries are a matter of the steps"));
         }
-        if url.is_cache() {
-            self.check_cache(&url, spec.url.place())?;
+        if let Err(problem) = (url.scheme.check)(&url) {
+            return self.fail(spec.url.place(), problem);
         }
         let mut share = Vec::new();
         for member in &spec.share {
@@ -101,7 +102,7 @@ impl Compiler<'_, '_> {
             return self
                 .fail(field.place(), problem.with_hint("scheme and path are those of the target's `url`"));
         }
-        let member = self.url(&format!("{}://{text}{}", url.scheme.name(), url.target), field.place())?;
+        let member = self.url(&format!("{}://{text}{}", url.scheme.scheme, url.target), field.place())?;
         let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
         if has_port || url.port == member.port {
             return Some(member);
@@ -169,6 +170,6 @@ fn origin(server: usize, url: &Url) -> Origin {
         authority: url.authority.clone(),
         prefix: url.target.trim_end_matches('/').to_owned(),
         authorization: authorization.map(|value| Template::escape(&value)),
-        is_cache: url.is_cache(),
+        scheme: url.scheme,
     }
 }

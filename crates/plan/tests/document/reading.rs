@@ -241,6 +241,32 @@ fn places_are_inside(text: &str) {
     }
 }
 
+/// `poll` and `canister` beside another kind of step were ignored.
+#[test]
+fn keys_of_another_kind_are_reported() {
+    let refused = |step: &str| {
+        let (document, mut problems) = read(&format!("scenarios: [{{steps: [{step}]}}]"));
+        assert!(!document.expect("a document").check(&mut problems), "{step}");
+        problems.iter().map(|problem| problem.message.clone()).collect::<Vec<_>>()
+    };
+    for key in ["poll: {until: {status: 200}}", "canister: {query: a}", "headers: {a: b}", "then: [{get: /}]"]
+    {
+        let (name, _) = key.split_once(':').unwrap();
+        assert_eq!(
+            refused(&format!("{{set: {{a: 1}}, {key}}}")),
+            [format!("`{name}` does not go with `set`")]
+        );
+    }
+    assert_eq!(refused("{steps: [{get: /}], get: /}"), ["`steps` does not go with a request"]);
+    assert_eq!(refused("{think: 1s, poll: {every: 1s}}"), ["`poll` does not go with a pause"]);
+    // The values of those keys are read all the same.
+    assert_eq!(
+        refused("{set: {a: 1}, then: [{gett: /}]}"),
+        ["`gett` is not known here", "`then` does not go with `set`"]
+    );
+    assert_eq!(refused("{get: /, if: a}"), ["`get` and `if` exclude each other"]);
+}
+
 /// A plan that was written, read and written again.
 fn good_or_empty(text: &str) -> String {
     let (document, problems) = read(text);

@@ -1,5 +1,6 @@
 //! Answers whose status does not say everything: what they mean, and whether they are still to come.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::CheckSpec;
 use crate::{Received, Session};
 
 /// Judges responses of a protocol on top of HTTP. It is called within the worker's loop, by all workers.
-pub trait Judge: fmt::Debug + Send + Sync {
+pub trait Judge: Any + fmt::Debug + Send + Sync {
     /// Judges a response with this body, whose status is accepted. The id is that of the session's
     /// [follow-up](crate::FollowUp).
     fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement;

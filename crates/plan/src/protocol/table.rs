@@ -1,0 +1,95 @@
+//! The table of protocols: a row for each scheme of URLs.
+
+use super::cache;
+use crate::Problem;
+use crate::url::Url;
+
+/// Protocol spoken with a target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1; over TLS, only that is offered by ALPN.
+    #[default]
+    Http1,
+    /// HTTP/2: without TLS from the first byte on (prior knowledge), over TLS as the only offer of ALPN.
+    Http2,
+    /// HTTP/1.1 or HTTP/2, as the server chooses by ALPN; only over TLS.
+    Negotiated,
+    /// The cache protocol of Carbon.
+    Cache,
+}
+
+impl Protocol {
+    /// Returns `true` if replies come in the order of the requests on each connection.
+    pub const fn is_in_turn(self) -> bool {
+        !self.may_be_http2()
+    }
+
+    /// Returns `true` if a connection may speak HTTP/2.
+    pub const fn may_be_http2(self) -> bool {
+        matches!(self, Self::Http2 | Self::Negotiated)
+    }
+
+    /// The scheme of URLs of servers that speak it, over TLS or not.
+    pub(crate) fn scheme(self, tls: bool) -> &'static ProtocolRow {
+        let own = ROWS.into_iter().find(|row| row.protocol == Some(self));
+        own.unwrap_or(if tls { &HTTPS } else { &HTTP })
+    }
+}
+
+/// A scheme of URLs, and what is spoken with the servers behind it.
+#[derive(Debug)]
+pub(crate) struct ProtocolRow {
+    /// The scheme as it is written.
+    pub(crate) scheme: &'static str,
+    /// The port where none is typed.
+    pub(crate) port: u16,
+    /// `true` if connections use TLS.
+    pub(crate) is_secure: bool,
+    /// The protocol of all its connections; `None` for HTTP, whose version the flags and ALPN choose.
+    pub(crate) protocol: Option<Protocol>,
+    /// Noun for such a server.
+    pub(crate) noun: &'static str,
+    /// Hint for a request over HTTP to such a server: how steps that ask it are written.
+    pub(crate) step_hint: &'static str,
+    /// Hint for such a URL on the command line, whose URLs are pages.
+    pub(crate) command_hint: &'static str,
+    /// Looks for what is wrong with the URL of a target, beyond what every URL must have.
+    pub(crate) check: fn(&Url) -> Result<(), Problem>,
+}
+
+/// All schemes.
+pub(crate) static ROWS: [&ProtocolRow; 3] = [&HTTP, &HTTPS, &cache::ROW];
+
+/// HTTP without TLS.
+pub(crate) static HTTP: ProtocolRow = HTTP_ROW;
+
+/// HTTP over TLS.
+pub(crate) static HTTPS: ProtocolRow =
+    ProtocolRow { scheme: "https", port: 443, is_secure: true, ..HTTP_ROW };
+
+const HTTP_ROW: ProtocolRow = ProtocolRow {
+    scheme: "http",
+    port: 80,
+    is_secure: false,
+    protocol: None,
+    noun: "a server",
+    step_hint: "",
+    command_hint: "",
+    check: |_| Ok(()),
+};
+
+impl ProtocolRow {
+    /// Returns `true` if HTTP is spoken.
+    pub(crate) const fn is_http(&self) -> bool {
+        self.protocol.is_none()
+    }
+}
+
+/// Schemes tell rows apart.
+impl PartialEq for ProtocolRow {
+    fn eq(&self, other: &Self) -> bool {
+        self.scheme == other.scheme
+    }
+}
+
+impl Eq for ProtocolRow {}
