@@ -338,6 +338,8 @@ pub struct Worker<'p, B> {
     observed: bool,
     /// Responses in what is being handled.
     responses: u64,
+    /// Those of them whose stamp is before their request's first byte.
+    impossible: u64,
     /// Set if the event being handled was stamped by the kernel.
     stamped: bool,
     /// Set if something is sent because of a response, and not by the schedule alone.
@@ -519,6 +521,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             ended: false,
             observed: false,
             responses: 0,
+            impossible: 0,
             stamped: false,
             follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
             more: false,

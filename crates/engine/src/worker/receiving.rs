@@ -68,7 +68,7 @@ impl<B: Backend> Worker<'_, B> {
     fn on_received(&mut self, id: ConnId, at: Nanos, stamped: bool, data: Chunk) {
         let slot = id.slot() as u32;
         self.stamped = stamped;
-        self.responses = 0;
+        (self.responses, self.impossible) = (0, 0);
         let lag = self.now.since(at);
         let conn = &mut self.conns[slot as usize];
         conn.heard = at;
@@ -94,12 +94,10 @@ impl<B: Backend> Worker<'_, B> {
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
             };
             self.pacer.received(self.responses);
-            if stamped {
-                self.record.stamped += self.responses;
-                self.record.receive_lag.record_many(lag.0, self.responses);
-            } else {
-                self.record.unstamped += self.responses;
-            }
+            let by_stamp = if stamped { self.responses.saturating_sub(self.impossible) } else { 0 };
+            self.record.stamped += by_stamp;
+            self.record.receive_lag.record_many(lag.0, by_stamp);
+            self.record.unstamped += self.responses - by_stamp;
         }
         if let Err(fault) = decoded {
             if self.lives(id) {
