@@ -70,7 +70,7 @@ impl<B: Backend> Worker<'_, B> {
     /// `responded` to has a service time that may be wrong.
     ///
     /// A receive stamp before the request's first byte is impossible, as a response is that came before its
-    /// request: then the end is when it was read.
+    /// request: then the end is when it was read, and the response counts as unstamped.
     #[inline]
     fn resolve_send(&mut self, request: &mut InFlight, at: Nanos, responded: bool) -> Nanos {
         let share = request.sent;
@@ -89,7 +89,11 @@ impl<B: Backend> Worker<'_, B> {
             request.intended = resolved.at;
         }
         self.records.worker.send_time_uncertain += u64::from(resolved.uncertain && request.measured);
-        if at > resolved.at { at } else { self.clock.now.max(resolved.at) }
+        if at > resolved.at {
+            return at;
+        }
+        self.batch.impossible += 1;
+        self.clock.now.max(resolved.at)
     }
 
     /// A request that failed; `status` is that of its response, 0 if there was none. Its iteration goes on if

@@ -10,6 +10,8 @@ pub(super) struct EventBatch {
     pub(super) more: bool,
     /// Responses in the event that is being handled.
     pub(super) responses: u64,
+    /// Those of them whose stamp is before their request's first byte.
+    pub(super) impossible: u64,
     /// Set if that event was stamped by the kernel.
     pub(super) stamped: bool,
     /// Set once the pacer was told of a response of this pass: one is enough for its means.
@@ -27,6 +29,12 @@ impl EventBatch {
     #[inline]
     pub(super) const fn receive(&mut self, stamped: bool) {
         self.stamped = stamped;
-        self.responses = 0;
+        (self.responses, self.impossible) = (0, 0);
+    }
+
+    /// Returns the number of responses of the event that end at the kernel's stamp.
+    #[inline]
+    pub(super) const fn by_stamp(&self) -> u64 {
+        if self.stamped { self.responses.saturating_sub(self.impossible) } else { 0 }
     }
 }

@@ -92,12 +92,10 @@ impl<B: Backend> Worker<'_, B> {
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
             };
             self.pacer.received(self.batch.responses);
-            if stamped {
-                self.records.worker.stamped += self.batch.responses;
-                self.records.worker.receive_lag.record_many(lag.0, self.batch.responses);
-            } else {
-                self.records.worker.unstamped += self.batch.responses;
-            }
+            let by_stamp = self.batch.by_stamp();
+            self.records.worker.stamped += by_stamp;
+            self.records.worker.receive_lag.record_many(lag.0, by_stamp);
+            self.records.worker.unstamped += self.batch.responses - by_stamp;
         }
         if let Err(fault) = decoded {
             if self.lives(id) {

@@ -83,4 +83,7 @@ fn a_response_before_its_request_takes_no_time_away() {
     let least = record.total.service_time.min().map(Nanos).expect("there are samples");
     assert!(least > LATENCY * 2, "{least:?}");
     assert!(says_so(&record));
+    // Its stamp is none.
+    let worker = &record.workers[0];
+    assert_eq!((worker.stamped, worker.unstamped, worker.receive_lag.count()), (0, 500, 0));
 }
