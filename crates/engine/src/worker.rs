@@ -285,6 +285,7 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// `send` about once per second.
     pub fn run(mut self, start: Nanos, mut send: impl FnMut(Snapshot)) -> WorkerReport {
         self.clock.begin(start, self.plan);
+        self.pacer.count_from(self.clock.measure);
         while self.io.now() < start {
             self.io.wait(wait_for_one(start));
             self.handle_events();

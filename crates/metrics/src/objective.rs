@@ -7,7 +7,10 @@
 use plimsoll_statistics::SliceCount;
 
 use crate::threshold::{Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind};
-use crate::{Outline, Tally};
+use crate::{Histogram, Outline, Tally};
+
+/// Part of a limit from which a start lag may decide whether it is kept.
+const BORNE: u64 = 10;
 
 /// A threshold as a share of bad requests that has to stay below a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +73,13 @@ impl Objective {
             Bad::Slow(limit) => Some(limit),
             Bad::Failed | Bad::TimedOut => None,
         }
+    }
+
+    /// Returns `true` if these start lags, which are part of response times, are far inside the limit: less
+    /// than a tenth of it at the percentile that is judged. Never so if it is not about times.
+    pub fn bears(&self, start_lag: &Histogram) -> bool {
+        let Bad::Slow(limit) = self.bad else { return false };
+        start_lag.percentile(100.0 * (1.0 - self.limit)).is_none_or(|lag| lag < limit / BORNE)
     }
 
     /// Counts what ended in an interval; `steps` are its tallies, step by step.

@@ -211,7 +211,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
 
     /// Returns what a trial shows about the server.
     fn outcome(&self, measured: &Measured) -> Outcome {
-        if !was_applied(&measured.record) {
+        if !was_applied(&measured.record, &self.objectives) {
             return Outcome::NotApplied;
         }
         // Connections that bind, with a generator that has time: responses come too slowly for this rate.

@@ -89,10 +89,14 @@ pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
 const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
 
 /// Returns `true` if the generator put the requested load on the server, as far as the server let it.
-pub(crate) fn was_applied(record: &RunRecord) -> bool {
+pub(crate) fn was_applied(record: &RunRecord, objectives: &[Objective]) -> bool {
     // In the open model response times begin with the schedule, whenever the request was sent.
     let is_open = record.target_per_second.is_some();
+    let timed = || objectives.iter().filter(|objective| objective.time_limit().is_some());
+    let bears_lag = timed().count() > 0 && timed().all(|objective| objective.bears(&record.total.start_lag));
     record.verdict.reasons.iter().all(|reason| match reason.code {
+        // Our own lag makes a response longer, and cannot bring one over a limit that is far away.
+        ReasonCode::StartLag if bears_lag => true,
         NOTHING_STARTED => true,
         ReasonCode::SendTimeUncertain => is_open,
         code => is_served(code),
@@ -111,5 +115,33 @@ pub(crate) const fn finding_name(finding: Finding) -> &'static str {
         Finding::Breaks => "breaks",
         Finding::Unclear => "unclear",
         Finding::NotApplied => "not_applied",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_metrics::{Model, Outline, Reason, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn a_lag_far_inside_the_limit_is_no_reason_to_drop_a_trial() {
+        let objective = |text: &str| {
+            let spec = ThresholdSpec::new(Threshold::parse(text).unwrap());
+            Objective::new(&spec, &Outline::default()).unwrap()
+        };
+        let mut record = RunRecord::empty(Model::Open);
+        record.total.start_lag.record_many(30_700, 1_000);
+        let reason = |code| Reason { code, evidence: String::new(), hint: String::new() };
+        let found = |codes: &[ReasonCode]| Verdict {
+            reasons: codes.iter().map(|code| reason(*code)).collect(),
+            ..Verdict::default()
+        };
+        record.verdict = found(&[ReasonCode::StartLag]);
+        assert!(was_applied(&record, &[objective("p99<25ms"), objective(ERRORS)]));
+        assert!(!was_applied(&record, &[objective("p99<300us"), objective("p50<25ms")]));
+        assert!(!was_applied(&record, &[objective(ERRORS)]) && !was_applied(&record, &[]));
+        record.verdict = found(&[ReasonCode::StartLag, ReasonCode::CpuSaturation]);
+        assert!(!was_applied(&record, &[objective("p99<25ms")]));
     }
 }

@@ -222,7 +222,7 @@ fn carry_out<O: Open + Clone + 'static>(
     let record = record?;
     let limits = objectives.iter().map(|objective| objective.limit).collect();
     let search = Search::new(Settings { confidence: CONFIDENCE, ..Settings::new(1.0, limits) });
-    let finding = match was_applied(&record) {
+    let finding = match was_applied(&record, objectives) {
         false => Some(Finding::NotApplied),
         true => (!objectives.is_empty()).then(|| search.finding(&counts)),
     };

@@ -370,6 +370,7 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(false, false, self.clock.end.min(now));
         let window = self.clock.end.since(self.clock.measure);
         self.records.worker.wall = window;
+        self.records.worker.shared_wakeups = self.pacer.napped().min(window);
         let pacing_budget = self.pacer.budget();
         let mut connections = std::mem::take(&mut self.records.measured.connections);
         self.state_limits(&mut connections);

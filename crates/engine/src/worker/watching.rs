@@ -177,7 +177,11 @@ impl<B: Backend> Worker<'_, B> {
             accounting: self.counts.accounting(),
             iterations: self.counts.iterations(),
             connections,
-            kept: WorkerRecord { wall, ..self.records.worker.without_times() },
+            kept: WorkerRecord {
+                wall,
+                shared_wakeups: self.pacer.napped(),
+                ..self.records.worker.without_times()
+            },
             completed: self.counts.completed_in_window(),
             pacing_budget: self.pacer.budget(),
             waiting,

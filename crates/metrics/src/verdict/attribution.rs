@@ -466,9 +466,13 @@ impl Judge<'_> {
             return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
         }
         let evidence =
-            "the load that was asked for was delivered on time, and requests in flight did not grow";
-        limited(LimitedBy::None, evidence.to_owned(), "")
+            format!("the load that was asked for was delivered {late}, and requests in flight did not grow");
+        limited(LimitedBy::None, evidence, "")
     }
+        let lag = self.record.total.start_lag.percentile(99.0).map(Nanos);
+        let late = lag.filter(|lag| *lag > self.lag_limit()).map_or("on time".to_owned(), |lag| {
+            format!("with a start lag of up to {} (p99)", figure::nanos(lag))
+        });
 
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {
         self.record.measured_cells()

@@ -62,6 +62,8 @@ pub(crate) struct Document {
     /// Times that are not of every request.
     pub(crate) other_times: Table,
     pub(crate) steps: Table,
+    /// First failures by step and class, where several steps failed.
+    pub(crate) step_examples: Vec<String>,
     pub(crate) phases: Table,
     /// Changes of the rate while the run went on.
     pub(crate) changes: Table,
@@ -107,6 +109,7 @@ impl Document {
             distribution: Distribution::new(result),
             other_times: times::others(result),
             steps: steps::steps(result),
+            step_examples: steps::examples(result),
             phases: steps::phases(result),
             changes: steps::changes(result),
             stalls: steps::stalls(result),

@@ -39,6 +39,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     table(&mut page, &document.other_times);
     if document.steps.rows.len() > 1 {
         table(&mut page, &document.steps);
+        document.step_examples.iter().for_each(|line| page.line(line));
     }
     phases(&mut page, &document.phases);
     answers(&mut page, &document);
@@ -62,6 +63,9 @@ fn opening(page: &mut Page<'_>, document: &Document) {
     let emphasis = if opening.is_valid { Emphasis::Plain } else { Emphasis::Bad };
     let evidence = &opening.validity_with_evidence()[opening.validity.len()..];
     page.statement(emphasis, &opening.validity, evidence);
+    if !opening.shared.is_empty() {
+        page.statement(Emphasis::Doubtful, &opening.shared, "");
+    }
 }
 
 /// The first line alone.

@@ -52,6 +52,16 @@ fn facts(result: &RunResult) -> Vec<Fact> {
         let span = nanos(turnaround, "/generator/turnaround_mean_ns");
         more(line![span, " from a response to the next request of its user", share]);
     }
+    if generator.send_time_uncertain > 0 {
+        let uncertain = generator.send_time_uncertain;
+        let requests = if uncertain == 1 { "request" } else { "requests" };
+        let share = figure::share(uncertain as f64 / result.accounting.started.max(1) as f64);
+        more(line![
+            "interrupted while it sent ",
+            count(uncertain, "/generator/send_time_uncertain"),
+            format!(" {requests} ({share}): uncertain service times"),
+        ]);
+    }
     if let Some(log) = &result.log {
         facts.push(Fact::new("log", logged(log)).on(Shown::TextAndPage));
     }

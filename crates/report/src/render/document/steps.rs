@@ -54,6 +54,22 @@ pub(super) fn steps(result: &RunResult) -> Table {
     Table::new(format!("Steps, with their {name} time"), columns, result.by_step.iter().enumerate().map(row))
 }
 
+/// The first failure of each step and class, where several steps failed: those of all together are of one of
+/// them only.
+pub(super) fn examples(result: &RunResult) -> Vec<String> {
+    let failed = || result.by_step.iter().filter(|step| !step.error_examples.is_empty());
+    if failed().count() < 2 {
+        return Vec::new();
+    }
+    let lines = failed().flat_map(|step| {
+        step.error_examples.iter().map(move |(class, example)| {
+            let (at, summary) = (seconds(example.at_s), example.summary());
+            format!("{}: {class}, the first after {at}: {summary}", step.step)
+        })
+    });
+    lines.collect()
+}
+
 pub(super) fn phases(result: &RunResult) -> Table {
     let (achieved, rate_key) = match result.rate_unit() {
         RateUnit::Requests => ("achieved", "achieved_per_s"),

@@ -7,7 +7,11 @@ use super::times::main_time;
 use super::{Line, Span, Unit, figure_of, per_second, seconds, words};
 use crate::compare::measure::Measure;
 use crate::contract::interval::PercentileBounds;
-use crate::contract::result::{OutcomeResult, Run, RunResult, ThresholdOutcome, VerdictResult};
+use crate::contract::result::{Generator, OutcomeResult, Run, RunResult, ThresholdOutcome, VerdictResult};
+
+/// Share of the time in shared wake-ups from which they are told first: below it the median and all
+/// percentiles up to the p90 are on time.
+const SHARED_WAKEUPS: f64 = 0.10;
 
 /// The first lines of every report: the outcome, then the validity of the measurement and what limited it.
 pub(crate) struct Opening {
@@ -16,6 +20,8 @@ pub(crate) struct Opening {
     pub(crate) summary: Span,
     /// Why the run came to its end before its time; empty if it did not.
     pub(crate) ended: String,
+    /// Share of the time in shared wake-ups, and why; empty if it was small.
+    pub(crate) shared: String,
     pub(crate) is_valid: bool,
     pub(crate) validity: String,
     /// The factor that limited the run.
@@ -36,6 +42,7 @@ impl Opening {
             word: Span::figure(verdict.outcome.word(), "/verdict/outcome", Unit::Outcome),
             summary: words(&verdict.summary, "/verdict/summary"),
             ended: ended_early(&result.run).unwrap_or_default(),
+            shared: shared_wakeups(&result.generator).unwrap_or_default(),
             is_valid: verdict.valid,
             validity: verdict.validity(),
             limited_by: words(limited.what.replace('_', " "), "/verdict/limited_by/what"),
@@ -48,6 +55,18 @@ impl Opening {
         let evidence = if self.evidence.is_empty() { "" } else { ": " };
         format!("{}{evidence}{}", self.validity, self.evidence)
     }
+}
+
+fn shared_wakeups(generator: &Generator) -> Option<String> {
+    if generator.shared_wakeups_share <= SHARED_WAKEUPS {
+        return None;
+    }
+    let share = figure::share(generator.shared_wakeups_share);
+    let busiest = generator.workers.iter().filter_map(|worker| worker.cpu_share).reduce(f64::max);
+    let busy = busiest.map_or_else(String::new, |busy| {
+        format!(": the core was {} busy, which is part of the start lag", figure::share(busy))
+    });
+    Some(format!("wake-ups were shared for {share} of the time{busy}"))
 }
 
 fn ended_early(run: &Run) -> Option<String> {

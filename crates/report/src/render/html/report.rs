@@ -110,6 +110,9 @@ fn verdict(page: &mut Markup, document: &Document) {
     if !opening.ended.is_empty() {
         page.element("p", "notice", &document::sentence(&opening.ended));
     }
+    if !opening.shared.is_empty() {
+        page.element("p", "notice", &document::sentence(&opening.shared));
+    }
     findings(page, "Why it is invalid", Emphasis::Bad, &document.reasons);
     limited_by(page, document);
     tiles(page, document);

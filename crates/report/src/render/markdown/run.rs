@@ -42,6 +42,9 @@ fn verdict(out: &mut String, document: &Document) {
     if !opening.ended.is_empty() {
         add!(out, "{}\n\n", escaped(&document::sentence(&opening.ended)));
     }
+    if !opening.shared.is_empty() {
+        add!(out, "{}\n\n", escaped(&document::sentence(&opening.shared)));
+    }
     for (_, kind, Finding { code: name, evidence, hint }) in document.findings() {
         let hint = if hint.is_empty() { String::new() } else { format!(" ({})", escaped(hint)) };
         add!(out, "- **{kind}**, {}: {}{hint}\n", code(name), escaped(evidence));

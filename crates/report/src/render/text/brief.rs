@@ -127,7 +127,9 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
         page.line("no response or service times: no request succeeded");
         all.clear();
     }
-    if (nothing || result.accounting.ok == 0) && result.failed_response_time.count > 0 {
+    // What failed before it was sent, as in a script, took no time.
+    let timed = result.failed_response_time.max.is_some_and(|max| max > 0);
+    if (nothing || result.accounting.ok == 0) && timed {
         all.push(("failed", &result.failed_response_time, "response time of failed requests"));
     }
     if all.is_empty() {
@@ -177,7 +179,7 @@ fn details(page: &mut Page<'_>, result: &RunResult, document: &Document, room: u
         steps(page, result, document, shown);
         left = left.saturating_sub(shown + 2);
     }
-    errors(page, result, left.max(FEWEST_DETAILS - 1));
+    errors(page, result, document, left.max(FEWEST_DETAILS - 1));
 }
 
 /// The steps, the ones with most failures first if not all of them have room.
@@ -195,7 +197,7 @@ fn steps(page: &mut Page<'_>, result: &RunResult, document: &Document, shown: us
 }
 
 /// Each class of errors with its first example, the most frequent first.
-fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
+fn errors(page: &mut Page<'_>, result: &RunResult, document: &Document, room: usize) {
     if result.errors.is_empty() {
         return;
     }
@@ -212,6 +214,8 @@ fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
     if all.len() > room {
         page.field("", &format!("and {} more classes", all.len() - room));
     }
+    let examples = document.step_examples.iter().take(room.saturating_sub(all.len()));
+    examples.for_each(|line| page.field("", line));
 }
 
 /// The outcome once more, for it is what stays in sight, and where there is more to read.
