@@ -1,13 +1,15 @@
 //! `plimsoll import`: descriptions of other tools, printed as plan files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved};
+use plimsoll_plan::{Disk, Files, KeyLogFile, PlanPatch, Problem, Problems, Resolved, ScriptHost};
 
 use crate::flags::{PlanArgs, RunEnvironment};
 use crate::foreign_text::visible;
 use crate::import_flags::{ImportArgs, ImportFormat};
+use crate::script_host::Terminal;
 use crate::{Exit, Failure, environment, foreign_file, run, streams};
 
 /// Largest file that is imported, in bytes. It is read as a whole.
@@ -17,7 +19,11 @@ const LARGEST_IMPORT: usize = 256 << 20;
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     let (imported, strict) = match &args.format {
         ImportFormat::H2loadrunner(from) => {
-            (h2loadrunner::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+            let host = ScriptHost(Arc::new(Terminal { quiet: true }));
+            let lua_path = environment::surroundings().lua_path;
+            let flags = PlanPatch { script_host: Some(host), lua_path, ..PlanPatch::default() };
+            let imported = h2loadrunner::import_for(&read(&from.file)?, folder(&from.file), &Disk, &flags);
+            (imported, from.strictness.strict)
         }
         ImportFormat::Curl(from) => {
             let imported = match from.words.as_slice() {
@@ -72,7 +78,8 @@ pub(crate) fn resolve_amended(
         return resolved
             .map_err(|failure| foreign_file::explained(args.urls().iter().map(String::as_str), failure));
     };
-    let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk).map_err(Failure::usage)?;
+    let imported = h2loadrunner::import_for(&read(file)?, folder(file), &Disk, &command.flags);
+    let imported = imported.map_err(Failure::usage)?;
     tell(&imported, false, quiet)?;
     // What is wrong then is shown in the plan, not in the file as it was typed: it needs another name.
     let name = format!("{} (as a plan)", file.display());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::document::{Document, Field, Settings, StepSpec};
-use plimsoll_plan::{Command, Files, KeyLogFile, Problem, Problems};
+use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, Problem, Problems};
 
 use crate::Imported;
 
@@ -97,20 +97,27 @@ impl Findings {
             (protocol.http1, protocol.http2) = (run.http1.clone(), run.http2.clone());
             protocol.http2_prior_knowledge = run.http2_prior_knowledge.clone();
         }
-        self.finish_with(document, protocol, Path::new(""), &AnyEmpty)
+        self.finish_with(document, protocol, Path::new(""), &AnyEmpty, &PlanPatch::default())
     }
 
-    /// The same for one of which all is looked at but keys and certificates. The plan will be in `folder`,
-    /// with these files.
+    /// The same for one of which all is looked at. The plan will be in `folder`, with these files, and run
+    /// with these flags: certificates that they replace are not read, and scripts are run once where they
+    /// have a host for them. Without flags, neither are looked at.
     pub(crate) fn finish_whole(
         self,
         document: Document,
         folder: &Path,
         files: &dyn Files,
+        flags: Option<&PlanPatch>,
     ) -> Result<Imported, Problems> {
         let mut run = document.run.get().cloned().unwrap_or_default();
-        (run.cacert, run.cert, run.key) = (Field::Absent, Field::Absent, Field::Absent);
-        self.finish_with(document, run, folder, files)
+        if flags.is_none_or(|flags| flags.cacert.is_some() || flags.insecure.is_on()) {
+            run.cacert = Field::Absent;
+        }
+        if flags.is_none_or(|flags| flags.cert.is_some() || flags.key.is_some()) {
+            (run.cert, run.key) = (Field::Absent, Field::Absent);
+        }
+        self.finish_with(document, run, folder, files, flags.unwrap_or(&PlanPatch::default()))
     }
 
     fn finish_with(
@@ -119,9 +126,10 @@ impl Findings {
         run: Settings,
         folder: &Path,
         files: &dyn Files,
+        flags: &PlanPatch,
     ) -> Result<Imported, Problems> {
         if self.problems.is_empty() {
-            for problem in &refused(&document, run, folder, files) {
+            for problem in &refused(&document, run, folder, files, flags) {
                 let hint = problem.hint.clone();
                 let message = format!("a plan refuses what it asks for: {}", problem.message);
                 let problem = Problem::new(plain(&message));
@@ -145,27 +153,41 @@ impl Findings {
     }
 }
 
-/// Returns the problems that resolving a plan of the document with these settings finds. Scripts and XPath
-/// are left out, since they are checked where their engines are available.
-fn refused(document: &Document, run: Settings, folder: &Path, files: &dyn Files) -> Problems {
+/// Returns the problems that resolving a plan of the document with these settings finds. XPath is left out,
+/// since it is checked where its engine is available; so are scripts where the flags have no host for them.
+fn refused(
+    document: &Document,
+    run: Settings,
+    folder: &Path,
+    files: &dyn Files,
+    flags: &PlanPatch,
+) -> Problems {
     let mut requests = document.clone();
     requests.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };
     for scenario in &mut requests.scenarios {
         if let Field::Given(scenario, _) = scenario {
-            without_engines(&mut scenario.steps);
+            without_engines(&mut scenario.steps, flags.script_host.is_none());
         }
     }
     let plan = folder.join("plan.yaml");
     let name = plan.to_string_lossy().into_owned();
     let files = WithPlan { plan, text: requests.to_yaml(), files };
-    let command = Command { plan: Some(name), ..Command::default() };
+    let flags = PlanPatch {
+        script_host: flags.script_host.clone(),
+        script_allow_system: flags.script_allow_system.clone(),
+        lua_path: flags.lua_path.clone(),
+        ..PlanPatch::default()
+    };
+    let command = Command { plan: Some(name), flags, ..Command::default() };
     command.resolve(&files).err().map(|refused| refused.problems).unwrap_or_default()
 }
 
-fn without_engines(steps: &mut [Field<StepSpec>]) {
+fn without_engines(steps: &mut [Field<StepSpec>], without_scripts: bool) {
     for step in steps {
         if let Field::Given(step, _) = step {
-            step.script = Field::Absent;
+            if without_scripts {
+                step.script = Field::Absent;
+            }
             for (_, _, extract) in &mut step.extract.0 {
                 if let Field::Given(extract, _) = extract
                     && !extract.xpath.is_absent()
@@ -173,7 +195,7 @@ fn without_engines(steps: &mut [Field<StepSpec>]) {
                     (extract.xpath, extract.body) = (Field::Absent, Field::new(true));
                 }
             }
-            without_engines(&mut step.parallel);
+            without_engines(&mut step.parallel, without_scripts);
         }
     }
 }
