@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use plimsoll_plan::document::{Document, Field, Settings, StepKind, StepSpec};
-use plimsoll_plan::{Command, Files, KeyLogFile, PlanSource, Problem, Problems, Source};
+use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, PlanSource, Problem, Problems, Source};
 
 use crate::Imported;
 
@@ -97,20 +97,27 @@ impl Findings {
             (protocol.http1, protocol.http2) = (run.http1.clone(), run.http2.clone());
             protocol.http2_prior_knowledge = run.http2_prior_knowledge.clone();
         }
-        self.finish_with(document, protocol, Path::new(""), &AnyEmpty)
+        self.finish_with(document, protocol, Path::new(""), &AnyEmpty, &PlanPatch::default())
     }
 
-    /// The same for one of which all is looked at but keys and certificates. The plan will be in `folder`,
-    /// with these files.
+    /// The same for one of which all is looked at. The plan will be in `folder`, with these files, and run
+    /// with these flags: certificates that they replace are not read, and scripts are run once where they
+    /// have a host for them. Without flags, neither are looked at.
     pub(crate) fn finish_whole(
         self,
         document: Document,
         folder: &Path,
         files: &dyn Files,
+        flags: Option<&PlanPatch>,
     ) -> Result<Imported, Problems> {
         let mut run = document.run.get().cloned().unwrap_or_default();
-        (run.cacert, run.cert, run.key) = (Field::Absent, Field::Absent, Field::Absent);
-        self.finish_with(document, run, folder, files)
+        if flags.is_none_or(|flags| flags.cacert.is_some() || flags.insecure.is_on()) {
+            run.cacert = Field::Absent;
+        }
+        if flags.is_none_or(|flags| flags.cert.is_some() || flags.key.is_some()) {
+            (run.cert, run.key) = (Field::Absent, Field::Absent);
+        }
+        self.finish_with(document, run, folder, files, flags.unwrap_or(&PlanPatch::default()))
     }
 
     fn finish_with(
@@ -119,9 +126,10 @@ impl Findings {
         run: Settings,
         folder: &Path,
         files: &dyn Files,
+        flags: &PlanPatch,
     ) -> Result<Imported, Problems> {
         if self.problems.is_empty() {
-            for problem in &refused(&document, run, folder, files) {
+            for problem in &refused(&document, run, folder, files, flags) {
                 let hint = problem.hint.clone();
                 let message = format!("a plan refuses what it asks for: {}", problem.message);
                 let problem = Problem::new(plain(&message));
@@ -145,26 +153,40 @@ impl Findings {
     }
 }
 
-/// Returns the problems that resolving a plan of the document with these settings finds. Scripts and XPath
-/// are left out, since they are checked where their engines are available.
-fn refused(document: &Document, run: Settings, folder: &Path, files: &dyn Files) -> Problems {
+/// Returns the problems that resolving a plan of the document with these settings finds. XPath is left out,
+/// since it is checked where its engine is available; so are scripts where the flags have no host for them.
+fn refused(
+    document: &Document,
+    run: Settings,
+    folder: &Path,
+    files: &dyn Files,
+    flags: &PlanPatch,
+) -> Problems {
     let mut requests = document.clone();
     requests.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };
     for scenario in &mut requests.scenarios {
         if let Field::Given(scenario, _) = scenario {
-            without_engines(&mut scenario.steps);
+            without_engines(&mut scenario.steps, flags.script_host.is_none());
         }
     }
     let name = folder.join("plan.yaml").to_string_lossy().into_owned();
     let plan = Source { name, text: requests.to_yaml() };
-    let command = Command { plan: Some(PlanSource::Text(plan)), ..Command::default() };
+    let flags = PlanPatch {
+        script_host: flags.script_host.clone(),
+        script_allow_system: flags.script_allow_system.clone(),
+        lua_path: flags.lua_path.clone(),
+        ..PlanPatch::default()
+    };
+    let command = Command { plan: Some(PlanSource::Text(plan)), flags, ..Command::default() };
     command.resolve(files).err().map(|refused| refused.problems).unwrap_or_default()
 }
 
-fn without_engines(steps: &mut [Field<StepSpec>]) {
+fn without_engines(steps: &mut [Field<StepSpec>], without_scripts: bool) {
     for step in steps {
         if let Field::Given(step, _) = step {
-            if let StepKind::Request(request) = &mut step.kind {
+            if let StepKind::Request(request) = &mut step.kind
+                && without_scripts
+            {
                 request.script = Field::Absent;
             }
             for (_, _, extract) in &mut step.extract.0 {
@@ -175,7 +197,7 @@ fn without_engines(steps: &mut [Field<StepSpec>]) {
                 }
             }
             if let StepKind::Parallel(all) = &mut step.kind {
-                without_engines(&mut all.parallel);
+                without_engines(&mut all.parallel, without_scripts);
             }
         }
     }

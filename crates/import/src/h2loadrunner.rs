@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::document::{Document, Settings};
-use plimsoll_plan::{Files, Problems};
+use plimsoll_plan::{Files, PlanPatch, Problems};
 
 use crate::Imported;
 use crate::draft::text;
@@ -26,11 +26,34 @@ use crate::names::Names;
 use crate::source::{self, Object};
 
 /// Reads a configuration. Files that it names are looked for in `folder`, which the plan file has to be in
-/// as well.
+/// as well. Its scripts are read and not run, and its certificates are not read.
 ///
 /// # Errors
 /// Everything that is wrong with it.
 pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
+    import_with(text, folder, files, None)
+}
+
+/// The same for a run with these flags: each script is run once, with the host and the permissions that it
+/// has there, and certificates are read, unless a flag replaces them.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn import_for(
+    text: &[u8],
+    folder: &Path,
+    files: &dyn Files,
+    flags: &PlanPatch,
+) -> Result<Imported, Problems> {
+    import_with(text, folder, files, Some(flags))
+}
+
+fn import_with(
+    text: &[u8],
+    folder: &Path,
+    files: &dyn Files,
+    flags: Option<&PlanPatch>,
+) -> Result<Imported, Problems> {
     let value = source::json(text)?;
     let mut importer = Importer::new(folder, files);
     let Some(mut top) = Object::new(&value, "", &mut importer.findings) else {
@@ -45,7 +68,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
     let shares = importer.scenarios(&mut top);
     importer.load(&mut top, &shares);
     top.rest(&mut importer.findings, is_comment);
-    importer.finish()
+    importer.finish(flags)
 }
 
 /// A key that starts with `_` is a field that was commented out.
@@ -121,7 +144,7 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn finish(mut self) -> Result<Imported, Problems> {
+    fn finish(mut self, flags: Option<&PlanPatch>) -> Result<Imported, Problems> {
         if !self.others.is_empty() {
             let connections = u128::from(self.clients).saturating_mul(self.origins());
             let becomes = format!(
@@ -132,7 +155,7 @@ impl<'a> Importer<'a> {
             self.settings.connections = text(connections.to_string());
         }
         self.document.run = self.settings.into();
-        self.findings.finish_whole(self.document, &self.folder, self.files)
+        self.findings.finish_whole(self.document, &self.folder, self.files, flags)
     }
 
     /// Scenarios were not a list once, and their data stood at the top.

@@ -1,21 +1,27 @@
 //! `plimsoll import`: descriptions of other tools, printed as plan files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use plimsoll_import::{curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::Disk;
+use plimsoll_plan::{Disk, PlanPatch, ScriptHost};
 
 use crate::args::import::{ImportArgs, ImportFormat};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::stdout;
+use crate::base::script_host::Terminal;
+use crate::base::{environment, stdout};
 use crate::session::import::{folder, read, tell};
 
 /// The command.
 pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     let (imported, strict) = match &args.format {
         ImportFormat::H2loadrunner(from) => {
-            (h2loadrunner::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+            let host = ScriptHost(Arc::new(Terminal { quiet: true }));
+            let lua_path = environment::surroundings().lua_path;
+            let flags = PlanPatch { script_host: Some(host), lua_path, ..PlanPatch::default() };
+            let imported = h2loadrunner::import_for(&read(&from.file)?, folder(&from.file), &Disk, &flags);
+            (imported, from.strictness.strict)
         }
         ImportFormat::Curl(from) => {
             let imported = match from.words.as_slice() {

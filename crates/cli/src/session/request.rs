@@ -57,7 +57,7 @@ impl<'a> PlanRequest<'a> {
         match (&self.text, &self.args.h2loadrunner) {
             (Some(text), _) => command.resolve(&Disk).map_err(|refused| by_flags(refused.into(), &text.text)),
             (None, Some(file)) => {
-                let imported = h2loadrunner::import(&read(file)?, folder(file), &Disk);
+                let imported = h2loadrunner::import_for(&read(file)?, folder(file), &Disk, &command.flags);
                 let imported = imported.map_err(Failure::usage)?;
                 tell(&imported, false, self.quiet)?;
                 // What is wrong then is shown in the plan, not in the file as it was typed: it needs another

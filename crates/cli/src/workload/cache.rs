@@ -2,10 +2,12 @@
 
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::comparison::Question;
+use plimsoll_report::result::Note;
 use plimsoll_report::{SavedRun, Style};
 use plimsoll_workloads::cache::{Api, CARBON_AVERAGE_MS, CacheLoad, Targets};
 use serde_json::json;
 
+use crate::args::output::OutputFormat;
 use crate::args::workload::cache::{CacheArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
@@ -73,12 +75,7 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     let Some(pairing) = pair else {
         let say = messages::say(args.run.output.quiet);
         load.note().iter().for_each(|note| say(&format!("note: {note}")));
-        return run::carry_out(
-            &request,
-            &mut Average { load: &load, quiet: args.run.output.quiet },
-            look,
-            style,
-        );
+        return run::carry_out(&request, &mut Average { load: &load, args }, look, style);
     };
     if let Some(url) = &args.compare_http {
         reach_http(url, &load.cache, &pairing.sides[1].1.layered.patch)?;
@@ -89,10 +86,11 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     paired::command(pairing, &question, style).map(|(exit, _)| exit)
 }
 
-/// Tells the average as Carbon computes it, beside ours.
+/// Tells the average as Carbon computes it, beside ours: as a note of the result, and on stderr unless that
+/// is the whole report, which shows it.
 struct Average<'a> {
     load: &'a CacheLoad,
-    quiet: bool,
+    args: &'a CacheArgs,
 }
 
 impl Workload for Average<'_> {
@@ -100,7 +98,12 @@ impl Workload for Average<'_> {
         let result = &run.result;
         let (good, mean) = (result.accounting.ok, result.response_time.mean);
         if let (Targets::Carbon, 1.., Some(mean)) = (self.load.targets, good, mean) {
-            messages::say(self.quiet)(&averages(result.duration_s * 1e3 / good as f64, mean));
+            let text = averages(result.duration_s * 1e3 / good as f64, mean);
+            let output = &self.args.run.output;
+            if output.format() != OutputFormat::Text {
+                messages::say(output.quiet)(&text);
+            }
+            run.result.notes.push(Note { code: "average".to_owned(), text });
         }
         Ok(Exit::Success)
     }

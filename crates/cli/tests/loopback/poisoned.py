@@ -1,6 +1,8 @@
 """A node with the products of Lithair: a bulk, or a create without a price, is answered by 503, and so is every
 write after it, as lithair-core 1.21 does in a cluster. Arguments: port, data folder, and `mute` for one that takes
-no writes after it was started again."""
+no writes after it was started again, `nameless` for one whose answers have no id, `list=PATH` for another list,
+`id=N leader=FILE` for one of several of which the file names the leader, `takes-over` for one that leads from its
+first bad write on."""
 
 import json
 import os
@@ -13,7 +15,8 @@ from urllib.parse import parse_qs, urlparse
 PORT, FOLDER = int(sys.argv[1]), sys.argv[2]
 FILE = os.path.join(FOLDER, "items.json")
 STARTED_AGAIN = os.path.exists(os.path.join(FOLDER, "started"))
-LIST = "/api/products"
+OPTIONS = dict(argument.split("=", 1) for argument in sys.argv[3:] if "=" in argument)
+LIST = OPTIONS.get("list", "/api/products")
 
 items = json.load(open(FILE)) if os.path.exists(FILE) else {}
 writing = threading.Lock()
@@ -46,6 +49,8 @@ class Node(BaseHTTPRequestHandler):
             skip = query.get("skip", 0)
             page = list(items.values())[skip : skip + query.get("take", 1000)]
             self.answer(200, {"data": page, "total": len(items)})
+        elif url.path == "/raft/leader":
+            self.answer(200, {"leader_id": open(OPTIONS["leader"]).read().strip()})
         elif rest == "count":
             self.answer(200, {"count": len(items)})
         elif rest in items:
@@ -57,12 +62,16 @@ class Node(BaseHTTPRequestHandler):
         item = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with writing:
             state["poisoned"] |= self.path.endswith("_bulk") or "price" not in item
+            if state["poisoned"] and "takes-over" in sys.argv:
+                with open(OPTIONS["leader"] + ".new", "w") as file:
+                    file.write(OPTIONS["id"])
+                os.replace(OPTIONS["leader"] + ".new", OPTIONS["leader"])
             if state["poisoned"]:
                 return self.refuse()
             item["id"] = str(uuid.uuid4())
             items[item["id"]] = item
             self.keep()
-        self.answer(201, item)
+        self.answer(201, {} if "nameless" in sys.argv else item)
 
     def do_DELETE(self):
         with writing:

@@ -74,8 +74,9 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
 /// Crates that any crate may import for its tests, but never for itself.
 const DEVELOPMENT: &[&str] = &["testkit"];
 
-/// Additional crates that one crate may import for its tests: a server is asked what its users ask.
-const FOR_TESTS: &[(&str, &[&str])] = &[("targets", &["synth", "workloads"])];
+/// Additional crates that one crate may import for its tests: a server is asked what its users ask, and
+/// scripts that are imported have a host.
+const FOR_TESTS: &[(&str, &[&str])] = &[("targets", &["synth", "workloads"]), ("import", &["script"])];
 
 /// One crate of the workspace and what it imports of it.
 #[derive(Debug)]

@@ -291,15 +291,23 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Returns `true` if a script has asked for the end of the load, or has failed with an error that ends
-    /// the run. The load ends then; steps to come are not begun, either.
+    /// the run. Nothing more is begun then, steps to come included. As in wrk, a run that has a length keeps
+    /// it, and its rates are over that; one that is counted ends.
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.content.wants_to_stop();
         if stops && self.clock.end > now {
             self.iterations.complete();
-            self.clock.end_load(now, self.plan);
+            if !self.keeps_its_length() {
+                self.clock.end_load(now, self.plan);
+            }
         }
         stops
+    }
+
+    /// Returns `true` if the load lasts as long as the plan says though a script has ended it.
+    pub(super) fn keeps_its_length(&self) -> bool {
+        self.plan.end.duration.is_some() && self.plan.end.iterations.is_none()
     }
 
     /// The rate was changed. Arrivals up to `now` may have been taken; the change applies later than that.

@@ -58,6 +58,7 @@ impl<B: Backend> Worker<'_, B> {
         let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
         let (scenario, measured) = (session.scenario, session.measured);
         loop {
+            let stops = !due.begins && self.content.wants_to_stop();
             let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
             let unix_ns = self.clock.unix_ns();
             let mut surroundings = self.content.surroundings(session.index, self.shard, unix_ns);
@@ -95,7 +96,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
-            if self.clock.now >= self.clock.end && !due.begins {
+            if stops || self.clock.now >= self.clock.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
                 self.iterations.end(number, &mut self.content.feeds);
                 return IterationState::Over;

@@ -22,6 +22,9 @@ impl<B: Backend> Worker<'_, B> {
     /// for.
     pub(super) fn is_through(&mut self) -> bool {
         let ends = self.iterations.is_complete() || self.plan.end.iterations.is_some();
+        if self.content.wants_to_stop() && self.keeps_its_length() {
+            return false;
+        }
         if !ends || self.counts.in_flight() > 0 || self.iterations.has_sleepers() {
             return false;
         }

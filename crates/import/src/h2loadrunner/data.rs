@@ -8,8 +8,8 @@ use crate::draft::text;
 use crate::source::Object;
 
 /// Most rows of a file that is copied into the plan, because its columns need other names or its rows are of
-/// different lengths.
-const MOST_ROWS: usize = 10_000;
+/// different lengths: with two values of some ten bytes each they fill the 16 MiB that a plan may have.
+const MOST_ROWS: usize = 250_000;
 
 /// A CSV file, as far as an import reads it. Its rows may be of different lengths, and of others than its
 /// head.
@@ -54,6 +54,7 @@ impl Importer<'_> {
             }
         }
         let of_file: Vec<String> = variables.named.keys().cloned().collect();
+        let mut ranges: Vec<String> = Vec::new();
         for mut range in scenario.objects("range-based-variables", &mut self.findings) {
             let name = self.named(&mut range);
             let start = range.count("variable-range-start", &mut self.findings);
@@ -62,10 +63,11 @@ impl Importer<'_> {
             let Some(name) = name else { continue };
             if let Some(source) = self.range(&range.at, name, start, end, split) {
                 sources.push(source.clone());
-                // Of a column and a range of the same name, the range is what is sent.
+                // Of a range and a column, or a table, of the same name, the range is what is sent.
                 if of_file.iter().any(|column| column == name) {
                     variables.named.remove(name);
                 }
+                ranges.push(name.to_owned());
                 self.bind(&range.at, &mut variables, name.to_owned(), Binding::Same(source));
             }
         }
@@ -73,6 +75,9 @@ impl Importer<'_> {
             let name = self.named(&mut table);
             let file = table.filled("file-name", &mut self.findings);
             table.rest(&mut self.findings, super::is_comment);
+            if name.is_some_and(|name| ranges.iter().any(|range| range == name)) {
+                continue;
+            }
             let (Some(name), Some(file)) = (name, file) else {
                 if file.is_none() && !table.has("file-name") {
                     self.findings.problem(&table.at, "`file-name` is missing");

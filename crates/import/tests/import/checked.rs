@@ -1,9 +1,14 @@
 //! Whatever is imported is a plan that makes a run.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
+use plimsoll_core::Nanos;
 use plimsoll_import::{Imported, curl, h2loadrunner, har, openapi, vegeta};
-use plimsoll_plan::{Command, Files, KeyLogFile, PlanSource, Problems};
+use plimsoll_plan::{
+    Command, Files, KeyLogFile, PlanPatch, PlanSource, Problems, RawValue, ScriptHost, Switch,
+};
+use plimsoll_script::Host;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -22,13 +27,66 @@ impl Files for WithPlan<'_> {
     }
 }
 
-const FILES: &[(&str, &[u8])] =
-    &[("two.csv", b"x,y\n1,2\n"), ("one.csv", b"one\n1\n"), ("ragged.csv", b"x\n1,2\n3\n")];
+/// Files that sources name, among them a certificate with its key.
+static FILES: LazyLock<Vec<(&str, &[u8])>> = LazyLock::new(|| {
+    let own = rcgen::generate_simple_self_signed(["h".to_owned()]).expect("a certificate");
+    let certificate: &[u8] = own.cert.pem().leak().as_bytes();
+    let key: &[u8] = own.signing_key.serialize_pem().leak().as_bytes();
+    vec![
+        ("two.csv", b"x,y\n1,2\n"),
+        ("one.csv", b"one\n1\n"),
+        ("ragged.csv", b"x\n1,2\n3\n"),
+        ("ca.pem", certificate),
+        ("cert.pem", certificate),
+        ("key.pem", key),
+        ("make.lua", b"function make_request(headers, body) return headers, body end"),
+        (
+            "ask.lua",
+            b"local host = io.popen('hostname')\nfunction validate_response() return host ~= nil end",
+        ),
+    ]
+});
+
+/// A host for scripts that are only looked at.
+#[derive(Debug)]
+struct Still;
+
+impl Host for Still {
+    fn monotonic(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn unix_ns(&self) -> u64 {
+        0
+    }
+
+    fn print(&self, _: Option<u32>, text: &[u8]) {
+        panic!("a script that is only looked at printed {text:?}");
+    }
+
+    fn lookup(&self, _: &str, _: &str) -> Result<Vec<String>, String> {
+        Err("there is no name service".to_owned())
+    }
+
+    fn can_connect(&self, _: &str) -> bool {
+        false
+    }
+}
+
+/// Flags of a run whose scripts have a host.
+fn flags() -> PlanPatch {
+    PlanPatch { script_host: Some(ScriptHost(Arc::new(Still))), ..PlanPatch::default() }
+}
+
+fn of_h2loadrunner(text: &str) -> Result<Imported, Problems> {
+    h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags())
+}
 
 /// Returns the problems of the plan that was made, if one was made, with its text.
 fn refused(imported: Result<Imported, Problems>) -> Option<String> {
-    let files = WithPlan(Named(FILES), imported.ok()?.document.to_yaml());
-    let command = Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), ..Command::default() };
+    let files = WithPlan(Named(&FILES), imported.ok()?.document.to_yaml());
+    let plan = PlanSource::File("plan.yaml".to_owned());
+    let command = Command { plan: Some(plan), flags: flags(), ..Command::default() };
     let refused = command.resolve(&files).err()?;
     Some(format!("{}\n{}", refused.problems, files.1))
 }
@@ -82,7 +140,7 @@ fn options_of_curl_without_effect_are_noted_and_left_out() {
         ("curl --http1.1 --http2 -4 -6 http://h/", &[]),
         ("curl -L --max-redirs 1000 http://h/", &["--max-redirs: `1000`: at most 100 are followed"]),
     ] {
-        let imported = curl::import(command, &here, &Named(FILES)).unwrap();
+        let imported = curl::import(command, &here, &Named(&FILES)).unwrap();
         let found: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
         let found: Vec<&str> =
             found.iter().map(String::as_str).filter(|note| !note.starts_with("-L")).collect();
@@ -166,7 +224,6 @@ const CURL: &[&[&str]] = &[
 ];
 
 /// Fields of h2loadrunner's format with values of all kinds; `S` and `R` stand for its scenario and request.
-/// Scripts and certificates take more than files of these names.
 fn h2loadrunner_fields() -> Vec<(&'static str, serde_json::Value)> {
     let of = |places: &[&'static str], values: serde_json::Value| -> Vec<(&'static str, serde_json::Value)> {
         let values = values.as_array().expect("a list").clone();
@@ -249,6 +306,13 @@ fn h2loadrunner_fields() -> Vec<(&'static str, serde_json::Value)> {
             [{"where-to-pickup-from": "Json-Pointer-In-Request-Payload", "source": "/a", "save-to-variable": "a b"}],
             [{"where-to-pickup-from": "Json-Pointer-In-Response-Payload", "source": "", "save-to-variable": "x"}],
         ])),
+        of(&["/certVerificationMode"], json!([0, 1])),
+        of(&["/caCert", "/cert", "/privateKey"], json!(["", "ca.pem", "cert.pem", "key.pem", "two.csv", "no.pem"])),
+        of(&["R/luaScript"], json!([
+            "", "make.lua", "ask.lua", "no.lua", "function make_request(", "print(1)",
+            "function validate_response(headers, body) return true end", "os.execute('true') function make_request() end",
+            "error('no') function make_request() end", "make_request = 5", "require('no') function make_request() end",
+        ])),
         of(&["R/delay-before-executing-next"], json!([0, 10, 0.5])),
     ]
     .concat()
@@ -296,10 +360,44 @@ fn settings_that_contradict_a_plan_are_imported_all_the_same() {
         ],
     ] {
         let text = h2loadrunner_text(&fields);
-        let imported = h2loadrunner::import(text.as_bytes(), Path::new(""), &Named(FILES));
+        let imported = of_h2loadrunner(&text);
         assert!(imported.is_ok(), "{text}: {imported:?}");
         assert_eq!(refused(imported), None, "{text}");
     }
+}
+
+/// They were imported without a word, and `check` refused the plan.
+#[test]
+fn scripts_that_need_the_system_and_certificates_that_cannot_be_read_are_problems_of_the_import() {
+    let field = |field, value| ((field, value), 0, 0);
+    let https = |key, file: &str| {
+        let secure = [("/schema", "https"), ("/certVerificationMode", ""), (key, file)];
+        let value = |(key, value): (&'static str, &str)| match value {
+            "" => field(key, json!(1)),
+            value => field(key, json!(value)),
+        };
+        h2loadrunner_text(&secure.map(value))
+    };
+    let own = h2loadrunner_text(&[field("R/luaScript", json!("ask.lua"))]);
+    for (text, message) in [
+        (&own, "`io.popen` is not allowed: scripts have no access to the system"),
+        (&https("/caCert", "no.pem"), "no.pem"),
+        (&https("/caCert", "two.csv"), "two.csv"),
+        (&https("/cert", "cert.pem"), "cert.pem"),
+    ] {
+        let problems = of_h2loadrunner(text).expect_err("no plan is made of it").to_string();
+        assert!(problems.starts_with("a plan refuses what it asks for: "), "{problems}");
+        assert!(problems.contains(message), "{problems}");
+    }
+    // What flags allow, or replace, is no problem of the file.
+    let import = |text: &str, flags| {
+        h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags).map(|_| ())
+    };
+    let allowed = PlanPatch { script_allow_system: Switch::on("--script-allow-system"), ..flags() };
+    assert_eq!(import(&own, allowed), Ok(()));
+    let replaced = PlanPatch { cacert: Some(RawValue::new("--cacert", "other.pem")), ..flags() };
+    assert_eq!(import(&https("/caCert", "no.pem"), replaced), Ok(()));
+    assert_eq!(import(&https("/caCert", "ca.pem"), flags()), Ok(()));
 }
 
 proptest! {
@@ -312,7 +410,7 @@ proptest! {
         ),
     ) {
         let text = h2loadrunner_text(&fields);
-        is_plan(h2loadrunner::import(text.as_bytes(), Path::new(""), &Named(FILES)));
+        is_plan(of_h2loadrunner(&text));
     }
 }
 
@@ -324,7 +422,7 @@ proptest! {
     ) {
         let words: Vec<String> =
             options.iter().copied().flatten().chain(&[url]).map(|word| (*word).to_owned()).collect();
-        is_plan(curl::import_words(&words, Path::new(""), &Named(FILES)));
+        is_plan(curl::import_words(&words, Path::new(""), &Named(&FILES)));
     }
 
     #[test]

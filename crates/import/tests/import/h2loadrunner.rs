@@ -391,6 +391,39 @@ fn rows_decide_what_a_file_has() {
     assert!(text.contains("csv: var.csv\n"), "{text}");
 }
 
+/// It was an error, where a column of the same name was none.
+#[test]
+fn a_range_wins_over_a_table_of_the_same_name() {
+    let range = json!([{"variable-name": "id", "variable-range-start": 0, "variable-range-end": 10_000}]);
+    let value = with(defaults(), "/Scenarios/0/range-based-variables", range);
+    let tables = json!([{"variable-name": "id", "file-name": "id.csv"}]);
+    let value = with(value, "/Scenarios/0/two-dimensional-variables", tables);
+    let value = with(value, "/Scenarios/0/Requests/0/uri/input", json!("/${id}"));
+    let files = Named(&[("id.csv", b"id\na,b\nc\n")]);
+    let text = shown(&import(value.to_string().as_bytes(), Path::new(""), &files));
+    assert!(!text.contains("note:") && !text.contains("error:"), "{text}");
+    assert!(text.contains("post: /${id}\n") && text.contains("- \"00000\"\n"), "{text}");
+    assert!(!text.contains("list:"), "nothing of the table is sent: {text}");
+}
+
+/// More than 10,000 rows were refused if one of them was shorter.
+#[test]
+fn a_large_file_with_rows_of_different_lengths_is_taken_over() {
+    let mut rows = "suci\n".to_owned();
+    for number in 0..200_000 {
+        rows += &format!("imsi-{number:015}{}\n", if number % 3 == 0 { "" } else { ",other" });
+    }
+    let tables = json!([{"variable-name": "suci", "file-name": "id.csv"}]);
+    let value = with(defaults(), "/Scenarios/0/two-dimensional-variables", tables);
+    let value = with(value, "/Scenarios/0/Requests/0/uri/input", json!("/${suci}"));
+    let imported =
+        import(value.to_string().as_bytes(), Path::new(""), &Named(&[("id.csv", rows.as_bytes())]));
+    let imported = imported.unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(imported.notes, []);
+    let yaml = imported.document.to_yaml();
+    assert_eq!(yaml.matches("- imsi-000000000").count(), 200_000 + 200_000_usize.div_ceil(3));
+}
+
 #[test]
 fn mistakes() {
     let request = |extra: Value| {
