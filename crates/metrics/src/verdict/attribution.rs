@@ -465,14 +465,14 @@ impl Judge<'_> {
             let hint = "watch the target while it is under this load (--watch PID, if it is on this machine)";
             return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
         }
-        let evidence =
-            format!("the load that was asked for was delivered {late}, and requests in flight did not grow");
-        limited(LimitedBy::None, evidence, "")
-    }
         let lag = self.record.total.start_lag.percentile(99.0).map(Nanos);
         let late = lag.filter(|lag| *lag > self.lag_limit()).map_or("on time".to_owned(), |lag| {
             format!("with a start lag of up to {} (p99)", figure::nanos(lag))
         });
+        let evidence =
+            format!("the load that was asked for was delivered {late}, and requests in flight did not grow");
+        limited(LimitedBy::None, evidence, "")
+    }
 
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {
         self.record.measured_cells()
