@@ -407,6 +407,7 @@ fn conduct(
     record.phases = phases.finish(record.warmup + record.duration, target);
     record.timeline = timeline.finish();
     record.thresholds = watch.finish(&record);
+    record.verdict = verdict::judge(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
     Ok(record)
 }
@@ -416,7 +417,7 @@ fn absent() -> WorkerRecord {
     WorkerRecord { absent: true, ..WorkerRecord::default() }
 }
 
-/// Adds up what the workers measured, and judges it.
+/// Adds up what the workers measured.
 fn merge(
     plan: &Plan,
     backend: &'static str,
@@ -507,7 +508,6 @@ fn merge(
         ..RunRecord::empty(basis.model)
     };
     record.target_per_second = basis.target_per_second(record.arrivals(), duration);
-    record.verdict = verdict::judge(&record);
     Ok(record)
 }
 

@@ -10,7 +10,7 @@
 //! | no request was started; none has ended when a run is interrupted or goes on | NO VERDICT | `invalid` |
 //! | a threshold does not hold, and that is [proven](RunFacts::is_proven) | FAIL | `thresholds` |
 //! | there is no threshold and nothing succeeded, by the target's doing | FAIL | `nothing_succeeded` |
-//! | the measurement is invalid | NO VERDICT | `invalid` |
+//! | the measurement is invalid, or a threshold fails by the generator's own lag | NO VERDICT | `invalid` |
 //! | there are thresholds | PASS | |
 //! | | DONE | |
 //!
@@ -19,10 +19,13 @@
 //! so is a request without an answer that waited more than twice as long as the generator stood still in the
 //! whole run. A limit of errors that is broken by answers alone is broken; and where nothing succeeded, and
 //! most of what failed is such a fact, that is the target's doing.
+//!
+//! A threshold on response times that would hold without the generator's own start lag
+//! ([`OwnLag`](crate::OwnLag)) has not been shown to fail, however valid the rest is.
 
 use plimsoll_core::{ErrorClass, Nanos};
 
-use crate::{LimitedBy, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
+use crate::{LimitedBy, ReasonCode, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
 
 /// The outcome of a run. The names are part of the result contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,6 +144,8 @@ pub struct ThresholdFacts {
     pub shown: bool,
     /// The figure, or why there is none.
     pub seen: String,
+    /// `true` if it would hold without the generator's own start lag.
+    pub by_own_lag: bool,
 }
 
 /// The first two lines of everything that is said about a run.
@@ -205,7 +210,15 @@ impl RunFacts {
     /// Returns `true` if it is proven that this threshold holds, or that it does not.
     pub fn is_proven(&self, threshold: &ThresholdFacts) -> bool {
         let failed = !threshold.passed;
+        if failed && threshold.by_own_lag {
+            return false;
+        }
         self.valid || (failed && (threshold.failed_by_answers || self.nothing_succeeded()))
+    }
+
+    /// The first threshold that only the generator's own lag breaks.
+    fn lagging(&self) -> Option<&ThresholdFacts> {
+        self.thresholds.iter().find(|threshold| !threshold.passed && threshold.by_own_lag)
     }
 
     fn is_broken(&self, threshold: &ThresholdFacts) -> bool {
@@ -226,7 +239,7 @@ impl RunFacts {
             failed(Cause::Thresholds)
         } else if self.thresholds.is_empty() && self.nothing_succeeded() {
             failed(Cause::NothingSucceeded)
-        } else if !self.valid {
+        } else if !self.valid || self.lagging().is_some() {
             (RunOutcome::NoVerdict, Some(Cause::Invalid))
         } else if self.thresholds.is_empty() {
             (RunOutcome::Done, None)
@@ -298,6 +311,12 @@ impl RunFacts {
         }
         if self.ok == 0 && self.bad() == 0 {
             return "no request had ended".to_owned();
+        }
+        if let Some(ThresholdFacts { text, seen, .. }) = self.lagging() {
+            let errors = self.with_errors();
+            return format!(
+                "{text} is not judged: {seen}, and without the generator's own lag it holds{errors}"
+            );
         }
         let proves = if self.thresholds.is_empty() { "" } else { ", and proves nothing about thresholds" };
         format!("the measurement is invalid{proves}{}", self.with_errors())
@@ -377,6 +396,7 @@ impl ThresholdFacts {
             failed_by_answers: result.failed_by_answers,
             shown: !result.passed && result.reason.is_none(),
             seen: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            by_own_lag: result.own_lag.is_some(),
         }
     }
 }
@@ -385,7 +405,13 @@ impl Headline {
     /// That of a run.
     pub fn of(facts: &RunFacts) -> Self {
         let (outcome, cause) = facts.outcome();
-        let validity = validity(facts.valid, &facts.invalid_reasons, facts.limited_by);
+        let is_lagging = outcome == RunOutcome::NoVerdict && facts.lagging().is_some();
+        let validity = if facts.valid && is_lagging {
+            // While a run goes on, its verdict does not know the thresholds.
+            validity(false, &[ReasonCode::StartLag.name().to_owned()], LimitedBy::Generator)
+        } else {
+            validity(facts.valid, &facts.invalid_reasons, facts.limited_by)
+        };
         Self { outcome, cause, summary: facts.summary(outcome, cause), validity }
     }
 }

@@ -403,12 +403,17 @@ fn stdev_of<I: Iterator<Item = Bucket>>(total: u64, buckets: impl Fn() -> I) -> 
 }
 
 /// Nearest rank over ascending `(value, count)` pairs with the sum `total`.
-fn percentile_of(p: f64, total: u64, ascending: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
+/// The rank of the percentile `p` among so many values, from 1.
+pub(crate) fn rank_of(p: f64, total: u64) -> u64 {
     // In units of 1e-8 percent: 99.9 / 100 * 1000 in floating point is above 999, and would be rank 1000.
     const UNITS_PER_PERCENT: f64 = 1e8;
     const WHOLE: u128 = 10_000_000_000;
     let units = (p.clamp(0.0, 100.0) * UNITS_PER_PERCENT).round() as u128;
-    let rank = (units * u128::from(total)).div_ceil(WHOLE).clamp(1, u128::from(total.max(1)));
+    (units * u128::from(total)).div_ceil(WHOLE).clamp(1, u128::from(total.max(1))) as u64
+}
+
+fn percentile_of(p: f64, total: u64, ascending: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
+    let rank = u128::from(rank_of(p, total));
     let mut seen = 0_u128;
     for (value, count) in ascending {
         seen += u128::from(count);

@@ -44,7 +44,7 @@ pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};
 pub use tally::Tally;
 pub use threshold::{
-    Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
+    OwnLag, Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
 pub use verdict::{Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};
 pub use worker_status::WorkerStatus;

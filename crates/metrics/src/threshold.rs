@@ -6,6 +6,7 @@
 
 mod decimal;
 mod judgement;
+mod own_lag;
 mod text;
 mod watch;
 
@@ -16,6 +17,8 @@ use plimsoll_core::Nanos;
 pub use self::decimal::Decimal;
 use self::judgement::{Judgement, Times, Values, View, judge};
 pub use self::judgement::{Observed, Unit};
+pub use self::own_lag::OwnLag;
+pub(crate) use self::text::Shown;
 pub use self::text::{
     Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind, Total,
 };
@@ -61,6 +64,9 @@ pub struct ThresholdResult {
     /// `true` if errors that the target itself [answered](plimsoll_core::ErrorClass::is_answer) are enough to
     /// fail the threshold. It has then failed whether or not the measurement is valid.
     pub failed_by_answers: bool,
+    /// Set if it fails by the generator's own start lag, and would hold without that. It has then not been
+    /// shown to fail.
+    pub own_lag: Option<OwnLag>,
 }
 
 /// The windows of a threshold.
@@ -215,11 +221,17 @@ fn judge_record(spec: &ThresholdSpec, steps: &[u32], record: &RunRecord) -> Judg
         view.times[TimeKind::Tls as usize] = exact(&record.connections.tls_time);
         return judge(&spec.threshold, &view);
     }
+    let total = merged(steps, record);
+    // Every started request has a start lag. A rate is not judged here.
+    let (started, completed) = (total.start_lag.count(), total.completed());
+    judge(&spec.threshold, &View::of_record(&total, started, completed, record.duration))
+}
+
+/// The sum of some steps.
+fn merged(steps: &[u32], record: &RunRecord) -> StepRecord {
     let mut total = StepRecord::default();
     for step in steps.iter().filter_map(|step| record.steps.get(*step as usize)) {
         total.merge(step);
     }
-    // Every started request has a start lag. A rate is not judged here.
-    let (started, completed) = (total.start_lag.count(), total.completed());
-    judge(&spec.threshold, &View::of_record(&total, started, completed, record.duration))
+    total
 }

@@ -9,7 +9,8 @@ use plimsoll_core::{ErrorClass, Nanos};
 
 pub use self::reason::{Limitation, LimitedBy, Reason, ReasonCode, Verdict};
 use crate::course::{self, Steadiness};
-use crate::{MachineInterval, Model, RunRecord, Stall, WorkerRecord, figure};
+use crate::threshold::Shown;
+use crate::{MachineInterval, Model, RunRecord, Stall, ThresholdResult, WorkerRecord, figure};
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
 const LAG_SHARE_OF_SERVICE: f64 = 0.05;
@@ -46,7 +47,7 @@ const LATE_BODIES: f64 = 0.01;
 /// Share of responses without a kernel stamp that is let pass.
 const UNSTAMPED_SHARE: f64 = 0.01;
 
-/// Judges a run by its record (the verdict in the record is not looked at).
+/// Judges a run by its record with the results of its thresholds (the verdict in it is not looked at).
 ///
 /// In the closed model start lag and rate are not judged: its arrivals are made by the responses themselves.
 pub fn judge(record: &RunRecord) -> Verdict {
@@ -260,6 +261,15 @@ impl Judge<'_> {
             }
             return Finding::Invalid;
         }
+        if let Some(evidence) = self.failed_by_own_lag() {
+            // What is broken without any lag is a result all the same.
+            let is_broken =
+                |one: &ThresholdResult| !one.passed && one.reason.is_none() && one.own_lag.is_none();
+            let finding =
+                if record.thresholds.iter().any(is_broken) { Finding::Doubtful } else { Finding::Invalid };
+            self.find(finding, ReasonCode::StartLag, evidence, hint);
+            return finding;
+        }
         let shared = self.lag_share();
         if let Some(evidence) = shared.filter(|_| blocked <= LIMIT_SHARE) {
             // Who shares wake-ups on purpose has chosen the lag.
@@ -284,6 +294,23 @@ impl Judge<'_> {
         let finding = if record.precise { Finding::Invalid } else { Finding::Doubtful };
         self.find(finding, ReasonCode::StartLag, evidence, hint);
         finding
+    }
+
+    /// In words, that a threshold does not hold for the start lag alone; `None` if there is none.
+    fn failed_by_own_lag(&self) -> Option<String> {
+        let explained = |one: &ThresholdResult| !one.passed && one.own_lag.is_some();
+        let result = self.record.thresholds.iter().find(|one| explained(one))?;
+        let (what, lag) = (Shown(result.spec.threshold.metric), result.own_lag?);
+        let seen = result.observed.map_or(String::new(), |seen| format!("{what} is {seen}, "));
+        let service = lag.service_time.map_or(String::new(), |service| {
+            format!(" and that of the service time {}", figure::nanos(service))
+        });
+        Some(format!(
+            "{} fails by the generator's own lag: {seen}the {what} of the start lag {}{service}{}",
+            result.spec,
+            figure::nanos(lag.start_lag),
+            self.waited(),
+        ))
     }
 
     /// In words, that the median start lag is more of the median response time than is harmless; `None` if it

@@ -30,7 +30,14 @@ fn threshold(passed: bool, failed_by_answers: bool) -> ThresholdFacts {
     let seen = if passed { "3.20 ms" } else { "27.1 %" };
     let text = if passed { "p99<10ms" } else { "error_rate<0.1%" };
     let shown = !passed;
-    ThresholdFacts { text: text.to_owned(), passed, failed_by_answers, shown, seen: seen.to_owned() }
+    ThresholdFacts {
+        text: text.to_owned(),
+        passed,
+        failed_by_answers,
+        shown,
+        seen: seen.to_owned(),
+        by_own_lag: false,
+    }
 }
 
 /// Fates of the requests of a run.
@@ -50,6 +57,7 @@ enum Limits {
     Hold,
     Broken,
     BrokenByAnswers,
+    BrokenByLag,
 }
 
 const REQUESTS: [Requests; 6] = [
@@ -60,7 +68,8 @@ const REQUESTS: [Requests; 6] = [
     Requests::AllTimedOut,
     Requests::NoneEnded,
 ];
-const LIMITS: [Limits; 4] = [Limits::None, Limits::Hold, Limits::Broken, Limits::BrokenByAnswers];
+const LIMITS: [Limits; 5] =
+    [Limits::None, Limits::Hold, Limits::Broken, Limits::BrokenByAnswers, Limits::BrokenByLag];
 
 fn made(requests: Requests, limits: Limits) -> RunFacts {
     let mut facts = facts();
@@ -79,11 +88,12 @@ fn made(requests: Requests, limits: Limits) -> RunFacts {
         Limits::Hold => vec![threshold(true, false)],
         Limits::Broken => vec![threshold(true, false), threshold(false, false)],
         Limits::BrokenByAnswers => vec![threshold(true, false), threshold(false, true)],
+        Limits::BrokenByLag => vec![ThresholdFacts { by_own_lag: true, ..threshold(false, false) }],
     };
     facts
 }
 
-/// Every combination of requests, thresholds, validity, interruption, scripts and consistency: 384 of them.
+/// Every combination of requests, thresholds, validity, interruption, scripts and consistency: 480 of them.
 /// The expectation is written down from the table in the documentation, row by row.
 #[test]
 fn every_combination_has_the_outcome_of_the_table() {
@@ -97,7 +107,7 @@ fn every_combination_has_the_outcome_of_the_table() {
             facts.inconsistent = inconsistent.then(|| "the server has lost writes".to_owned());
             facts.script_errors = u64::from(script);
             let broken = match limits {
-                Limits::None | Limits::Hold => false,
+                Limits::None | Limits::Hold | Limits::BrokenByLag => false,
                 Limits::Broken => valid || requests == Requests::AllAnswered,
                 Limits::BrokenByAnswers => true,
             };
@@ -113,7 +123,9 @@ fn every_combination_has_the_outcome_of_the_table() {
                 () if unmeasured => (RunOutcome::NoVerdict, Some(Cause::Invalid)),
                 () if broken => (RunOutcome::Fail, Some(Cause::Thresholds)),
                 () if limits == Limits::None && nothing => (RunOutcome::Fail, Some(Cause::NothingSucceeded)),
-                () if !valid => (RunOutcome::NoVerdict, Some(Cause::Invalid)),
+                () if !valid || limits == Limits::BrokenByLag => {
+                    (RunOutcome::NoVerdict, Some(Cause::Invalid))
+                }
                 () if limits == Limits::None => (RunOutcome::Done, None),
                 () => (RunOutcome::Pass, None),
             };
@@ -123,7 +135,7 @@ fn every_combination_has_the_outcome_of_the_table() {
             seen.push(headline.outcome);
         }
     }
-    assert_eq!(seen.len(), 384);
+    assert_eq!(seen.len(), 480);
     assert!(RunOutcome::ALL.iter().all(|outcome| seen.contains(outcome)));
 }
 

@@ -88,7 +88,7 @@ impl ThresholdOutcome {
         if self.proven { Some(self.passed) } else { None }
     }
 
-    fn facts(&self) -> ThresholdFacts {
+    fn facts(&self, by_own_lag: bool) -> ThresholdFacts {
         let observed = self.observed.as_ref().map(|observed| observed.text.clone());
         let parts = [observed, self.reason.clone()];
         ThresholdFacts {
@@ -97,6 +97,7 @@ impl ThresholdOutcome {
             failed_by_answers: self.proven && !self.passed,
             shown: !self.passed && self.reason.is_none(),
             seen: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            by_own_lag,
         }
     }
 }
@@ -144,6 +145,10 @@ impl RunResult {
         for class in ErrorClass::ALL {
             errors[*class as usize] = self.errors.get(class.name()).copied().unwrap_or(0);
         }
+        // A valid measurement proves everything else. Results of earlier versions say of nothing that it is
+        // proven, and have no summary either.
+        let knows = self.verdict.valid && !self.verdict.summary.is_empty();
+        let own_lag = |one: &ThresholdOutcome| knows && !one.passed && !one.proven;
         RunFacts {
             started: accounting.started,
             ok: accounting.ok,
@@ -152,7 +157,7 @@ impl RunResult {
             timed_out: accounting.timed_out,
             unanswered: 0,
             script_errors: errors[ErrorClass::Script as usize],
-            thresholds: self.thresholds.iter().map(ThresholdOutcome::facts).collect(),
+            thresholds: self.thresholds.iter().map(|one| one.facts(own_lag(one))).collect(),
             valid: self.verdict.valid,
             invalid_reasons: self.verdict.invalid_reasons.clone(),
             limited_by: LimitedBy::from_name(&self.verdict.limited_by.what).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! More arrivals than can be started, and connections that grow with need alone.
 
 use plimsoll_core::{Nanos, Random};
-use plimsoll_metrics::RunRecord;
+use plimsoll_metrics::{Headline, Histogram, LimitedBy, RunFacts, RunOutcome, RunRecord};
 use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
 
 use super::plans::{self, answering};
@@ -128,6 +128,37 @@ fn connections_that_are_not_needed_any_more_are_closed() {
     assert!(open[..35].iter().skip(7).all(|open| *open >= 500), "{open:?}");
     assert!(open.windows(2).all(|pair| pair[0].saturating_sub(pair[1]) <= 64), "{open:?}");
     assert!(record.connections.failed.iter().all(|failed| *failed == 0), "{:?}", record.connections);
+}
+
+/// A healthy server, and a generator that comes late to a few arrivals: that is not the server's failure.
+#[test]
+fn a_generator_that_is_late_fails_no_server() {
+    let stall = |number: u64| Pause {
+        at: Nanos::from_millis(1_000_003 + 100 * number),
+        length: Nanos::from_millis(6),
+    };
+    let stalls: Vec<Pause> = (0..20).map(stall).collect();
+    let judged = |limit: &str, behaviour: Behaviour| {
+        let load =
+            [("--rate", "500"), ("-d", "2s"), ("-c", "5"), ("--overload", "queue"), ("--threshold", limit)];
+        let (record, _) = simulate(&plan(&load), SimOptions { stalls: stalls.clone(), ..world(behaviour) });
+        let headline = Headline::of(&RunFacts::of(&record));
+        (headline.outcome, record)
+    };
+    let (outcome, late) = judged("p99<1ms", fast());
+    let p99 = |times: &Histogram| times.percentile(99.0).expect("samples");
+    assert!(p99(&late.total.response_time) > 1_000_000 && p99(&late.total.service_time) < 300_000);
+    assert_eq!(outcome, RunOutcome::NoVerdict, "{:?}", late.verdict);
+    assert_eq!(late.verdict.codes(), ["start_lag"], "{:?}", late.verdict);
+    assert_eq!(late.verdict.limited_by.what, LimitedBy::Generator);
+    // A limit that holds with the lag holds, and one that the service times break is broken.
+    assert_eq!(judged("p99<10ms", fast()).0, RunOutcome::Pass);
+    assert_eq!(judged("p99<50us", fast()).0, RunOutcome::Fail);
+    // What arrivals waited for while the server stood still is not called our lag.
+    let pauses = vec![Pause { at: Nanos::from_millis(1_001_000), length: Nanos::from_millis(300) }];
+    let (_, frozen) = judged("p99<50ms", Behaviour { pauses, ..fast() });
+    assert!(frozen.thresholds[0].own_lag.is_none(), "{:?}", frozen.thresholds);
+    assert_eq!(frozen.verdict.limited_by.what, LimitedBy::Target, "{:?}", frozen.verdict);
 }
 
 #[test]

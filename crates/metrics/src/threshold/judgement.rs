@@ -6,7 +6,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 
 use super::decimal::{Decimal, compare};
 use super::text::{Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
-use crate::histogram::{Bucket, Sliding, floor_of};
+use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
 use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
 
 /// The value of a figure, and what it is.
@@ -75,12 +75,14 @@ pub(super) struct Judgement {
     pub(super) reason: Option<String>,
     /// `true` if errors that the target itself answered are enough to fail the threshold.
     pub(super) by_answers: bool,
+    /// Of a percentile, the number of values that may lie beyond the limit.
+    pub(super) beyond: Option<u64>,
 }
 
 impl Judgement {
     /// It cannot be said, so it is not met.
     fn unknown(observed: Option<Observed>, reason: impl Into<String>) -> Self {
-        Self { passed: false, observed, reason: Some(reason.into()), by_answers: false }
+        Self { passed: false, observed, reason: Some(reason.into()), by_answers: false, beyond: None }
     }
 
     /// Returns `true` if the data show that the threshold is not met. A failed threshold without it merely
@@ -289,7 +291,7 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
     match (threshold.metric, threshold.limit) {
         (Metric::Time(kind, figure), Limit::Time(limit)) => {
             let Some(times) = &view.times[kind as usize] else { return Judgement::unknown(None, NO_DATA) };
-            time(threshold, times, figure, limit)
+            Judgement { beyond: beyond(figure, times), ..time(threshold, times, figure, limit) }
         }
         (Metric::ErrorRate, Limit::Percent(limit)) => {
             share(threshold, view.failed + view.timed_out, view.ended(), limit)
@@ -312,6 +314,13 @@ fn compared(threshold: &Threshold, view: &View<'_>) -> Judgement {
         // Parsing pairs every figure with a limit of its kind.
         _ => Judgement::unknown(None, format!("{} has no such limit", Shown(threshold.metric))),
     }
+}
+
+/// The number of values after the one that a percentile is, by nearest rank.
+fn beyond(figure: Figure, times: &Times<'_>) -> Option<u64> {
+    let Figure::Percentile(percentile) = figure else { return None };
+    let count = times.values.count();
+    Some(count.saturating_sub(rank_of(percentile.p(), count)))
 }
 
 fn time(threshold: &Threshold, times: &Times<'_>, figure: Figure, limit: Nanos) -> Judgement {
@@ -390,7 +399,8 @@ fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
 }
 
 fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgement {
-    Judgement { passed: operator.holds(ordering), observed: Some(observed), reason: None, by_answers: false }
+    let passed = operator.holds(ordering);
+    Judgement { passed, observed: Some(observed), reason: None, by_answers: false, beyond: None }
 }
 
 impl Operator {

@@ -461,7 +461,7 @@ fn example(metric: Metric) -> &'static str {
 }
 
 /// The name of a metric.
-pub(super) struct Shown(pub(super) Metric);
+pub(crate) struct Shown(pub(crate) Metric);
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

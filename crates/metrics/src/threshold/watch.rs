@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 
 use super::judgement::{Judgement, View, judge};
+use super::own_lag::own_lag;
 use super::text::{Metric, Operator};
 use super::{Failure, ThresholdResult, ThresholdSpec, Windows};
 use crate::histogram::Sliding;
@@ -241,10 +242,17 @@ impl Watched {
                     observed: None,
                     reason: Some("no data: the run was shorter than a window".to_owned()),
                     by_answers: false,
+                    beyond: None,
                 });
                 (judgement, Some(Windows { first_failed_at: first, ..*windows }))
             }
         };
+        let own_lag = judgement.observed.filter(|_| judgement.is_shown()).and_then(|observed| {
+            let all = spec.scenario.is_none() && spec.step.is_none();
+            let of_steps = if all { None } else { Some(super::merged(steps, record)) };
+            let times = of_steps.as_ref().unwrap_or(&record.total);
+            own_lag(&spec.threshold, (observed.value, judgement.beyond), times, record)
+        });
         ThresholdResult {
             spec: spec.clone(),
             passed: judgement.passed,
@@ -253,6 +261,7 @@ impl Watched {
             windows,
             ended_run,
             failed_by_answers: !judgement.passed && judgement.by_answers,
+            own_lag,
         }
     }
 }

@@ -465,9 +465,13 @@ impl Judge<'_> {
             let hint = "watch the target while it is under this load (--watch PID, if it is on this machine)";
             return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
         }
+        let lag = self.record.total.start_lag.percentile(99.0).map(Nanos);
+        let late = lag.filter(|lag| *lag > self.lag_limit()).map_or("on time".to_owned(), |lag| {
+            format!("with a start lag of up to {} (p99)", figure::nanos(lag))
+        });
         let evidence =
-            "the load that was asked for was delivered on time, and requests in flight did not grow";
-        limited(LimitedBy::None, evidence.to_owned(), "")
+            format!("the load that was asked for was delivered {late}, and requests in flight did not grow");
+        limited(LimitedBy::None, evidence, "")
     }
 
     fn measured_intervals(&self) -> impl Iterator<Item = &Interval> {

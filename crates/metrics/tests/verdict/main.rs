@@ -2,6 +2,7 @@
 
 mod attribution;
 mod causes;
+mod own_lag;
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::course::{Steadiness, little, steadiness};
