@@ -204,6 +204,10 @@ pub(crate) struct Pacer {
     next_nap: Nanos,
     /// `true` if the last wait was a nap.
     napping: bool,
+    /// Time in naps that put an arrival off, of those that began from `counted` on; and the end of the last
+    /// one.
+    napped: Nanos,
+    counted: Nanos,
     lead: Lead,
     /// Highest rate of this worker's arrivals; 0 in the closed model.
     peak_per_second: f64,
@@ -236,6 +240,8 @@ impl Pacer {
             nap_ends: Nanos::ZERO,
             next_nap: Nanos::ZERO,
             napping: false,
+            napped: Nanos::ZERO,
+            counted: Nanos::ZERO,
             lead: Lead::new(),
             peak_per_second: peak_per_second.unwrap_or(0.0),
             last_start: Nanos::ZERO,
@@ -249,6 +255,16 @@ impl Pacer {
     /// [`Pacing::Shared`] shares wake-ups, else zero.
     pub(crate) fn budget(&self) -> Nanos {
         self.budget
+    }
+
+    /// Begins to count naps at this instant: see [`napped`](Self::napped).
+    pub(crate) fn count_from(&mut self, at: Nanos) {
+        (self.napped, self.counted) = (Nanos::ZERO, at);
+    }
+
+    /// Time in which arrivals were put off so that they shared a wake-up, for want of CPU time.
+    pub(crate) const fn napped(&self) -> Nanos {
+        self.napped
     }
 
     /// Notes a new highest rate of this worker's arrivals.
@@ -347,6 +363,10 @@ impl Pacer {
         let start = next_arrival.map_or(Nanos::MAX, |at| at.max(put_off));
         let until = until.min(start);
         self.napping = start == put_off;
+        if self.napping && self.pacing == Pacing::Adaptive && put_off > self.counted {
+            self.napped += put_off.since(now.max(self.counted));
+            self.counted = put_off;
+        }
         let spin = match self.pacing {
             _ if start != until || start == put_off => Nanos::ZERO,
             Pacing::Precise => SPIN,
@@ -540,8 +560,14 @@ mod tests {
         assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, median));
         // Then it takes naps, and more of them as long as it is too busy; their sleeps end early, too.
         spend(&mut pacer, 0.8, 4);
+        assert_eq!(pacer.napped(), Nanos::ZERO);
         let nap = at(&mut pacer);
         assert_eq!((nap.until, nap.spin), (Nanos(1_000) + Economy::NAP - median, Nanos::ZERO));
+        // Its time counts once, however often it is looked at, and not before the measured part.
+        assert_eq!(at(&mut pacer).until, nap.until);
+        assert_eq!(pacer.napped(), Economy::NAP - median);
+        pacer.count_from(nap.until);
+        assert_eq!((at(&mut pacer).until, pacer.napped()), (nap.until, Nanos::ZERO));
         pacer.overslept(Nanos::from_millis(1));
         assert_eq!(pacer.lead.median, median, "a nap teaches nothing about short sleeps");
         let awake = |pacer: &mut Pacer, us: u64| {

@@ -577,6 +577,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.times.measure = start + self.plan.warmup;
         self.times.end = self.plan.end.duration.map_or(Nanos::MAX, |length| self.times.measure + length);
         self.times.drained = self.times.end + self.plan.drain;
+        self.pacer.count_from(self.times.measure);
         while self.io.now() < start {
             self.io.wait(wait_for_one(start));
             self.handle_events();

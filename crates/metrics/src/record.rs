@@ -315,6 +315,9 @@ pub struct WorkerRecord {
     /// Requests whose instant of sending may be wrong by more than a tenth of their service time: the thread
     /// was interrupted while it sent them.
     pub send_time_uncertain: u64,
+    /// Part of the wall time in which arrivals were put off until a wake-up that they shared, because the
+    /// core was too busy for one each. Not the sharing that `--pacing shared` asks for.
+    pub shared_wakeups: Nanos,
     /// Requests whose body was made for them while the run went on.
     pub bodies: u64,
     /// Of them those whose body was made when they were due: none of those that are made ahead was left.

@@ -581,6 +581,10 @@ impl Generator {
                 .checked_div(sum(|worker| worker.turnarounds)),
             unstamped: sum(|worker| worker.unstamped),
             send_time_uncertain: sum(|worker| worker.send_time_uncertain),
+            shared_wakeups_share: match sum(|worker| worker.wall.0) {
+                0 => 0.0,
+                wall => sum(|worker| worker.shared_wakeups.0) as f64 / wall as f64,
+            },
             receive_lag: (receive_lag.count() > 0).then(|| Summary::exact(&receive_lag)),
             workers: record.workers.iter().map(Worker::new).collect(),
             machine: MachineSummary::new(record),

@@ -865,6 +865,10 @@ pub struct Generator {
     /// generator was interrupted while it sent them.
     #[serde(default)]
     pub send_time_uncertain: u64,
+    /// Share of the time in which arrivals shared wake-ups, and started late for that, because the
+    /// generator's core was too busy for one each.
+    #[serde(default)]
+    pub shared_wakeups_share: f64,
     /// Of stamped responses: from the kernel's stamp to when the worker took them up, which is in no other
     /// time here; null if none was stamped.
     #[serde(default)]

@@ -33,6 +33,9 @@ const BAR: usize = 40;
 /// From this length of a run on it is said how the generator's own resources grew: in shorter ones its
 /// buffers and histograms fill up.
 const OWN_TRENDS_FROM_S: f64 = 600.0;
+/// Share of the time in shared wake-ups from which they are told first: below it the median and all
+/// percentiles up to the p90 are on time.
+const SHARED_WAKEUPS: f64 = 0.10;
 /// Columns that the table of times takes with a column of intervals.
 const INTERVAL_WIDTH: usize = 76;
 /// Changes of the rate that are listed.
@@ -129,6 +132,18 @@ pub(crate) fn opening(page: &mut Page<'_>, result: &RunResult) {
     };
     let emphasis = if verdict.valid { Emphasis::Plain } else { Emphasis::Bad };
     page.statement(emphasis, &verdict.validity(), &evidence);
+    if result.generator.shared_wakeups_share > SHARED_WAKEUPS {
+        let share = figure::share(result.generator.shared_wakeups_share);
+        let busiest = result.generator.workers.iter().filter_map(|worker| worker.cpu_share).reduce(f64::max);
+        let busy = busiest.map_or_else(String::new, |busy| {
+            format!(": the core was {} busy, which is part of the start lag", figure::share(busy))
+        });
+        page.statement(
+            Emphasis::Doubtful,
+            &format!("wake-ups were shared for {share} of the time{busy}"),
+            "",
+        );
+    }
 }
 
 /// The first line alone.

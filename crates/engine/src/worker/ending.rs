@@ -397,6 +397,7 @@ impl<B: Backend> Worker<'_, B> {
         self.note_blocked(false, false, self.times.end.min(now));
         let window = self.times.end.since(self.times.measure);
         self.record.wall = window;
+        self.record.shared_wakeups = self.pacer.napped().min(window);
         let pacing_budget = self.pacer.budget();
         let mut connections = std::mem::take(&mut self.recorder.connections);
         self.state_limits(&mut connections);

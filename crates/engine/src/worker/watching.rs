@@ -211,7 +211,7 @@ impl<B: Backend> Worker<'_, B> {
             accounting: self.counts.accounting,
             iterations: self.counts.iterations,
             connections,
-            kept: WorkerRecord { wall, ..self.record.without_times() },
+            kept: WorkerRecord { wall, shared_wakeups: self.pacer.napped(), ..self.record.without_times() },
             completed: self.counts.completed_in_window,
             pacing_budget: self.pacer.budget(),
             waiting,

@@ -161,6 +161,9 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     sum.stamped = sum.stamped.saturating_add(more.stamped);
     sum.unstamped = sum.unstamped.saturating_add(more.unstamped);
     sum.send_time_uncertain = sum.send_time_uncertain.saturating_add(more.send_time_uncertain);
+    let share = |one: &crate::result::Generator| one.shared_wakeups_share * one.workers.len() as f64;
+    let workers = (sum.workers.len() + more.workers.len()).max(1) as f64;
+    sum.shared_wakeups_share = (share(sum) + share(more)) / workers;
     sum.bodies = sum.bodies.saturating_add(more.bodies);
     sum.bodies_late = sum.bodies_late.saturating_add(more.bodies_late);
     sum.bodies_expired = sum.bodies_expired.saturating_add(more.bodies_expired);
