@@ -52,7 +52,7 @@ pub(crate) fn allows_screen() -> bool {
 
 /// Returns `true` if the locale says that bytes beyond ASCII are UTF-8. Without a locale, as in containers,
 /// they are.
-fn unicode() -> bool {
+pub(crate) fn unicode() -> bool {
     is_unicode(|name| std::env::var(name).ok())
 }
 

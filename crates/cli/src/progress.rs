@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{RateUnit, figure};
 
-use crate::streams;
+use crate::{environment, streams};
 
 /// Time between two lines where stderr is no terminal: often enough to show a build machine that something
 /// goes on (most give up after ten minutes of silence), and rarely enough for a log.
@@ -111,7 +111,7 @@ impl Preparing {
         let percent = (u64::from(made) * 100 / u64::from(self.count.max(1))) as u32;
         if self.on && self.percent != Some(percent) {
             self.percent = Some(percent);
-            let line = bar(made, self.count);
+            let line = bar(made, self.count, environment::unicode());
             // A terminal that has gone away is no reason to end.
             streams::renew_line(&line);
         }
@@ -127,13 +127,14 @@ impl Drop for Preparing {
 }
 
 /// `making batches  ████████░░░░░░░░░░░░  200 of 500`
-fn bar(made: u32, count: u32) -> String {
+fn bar(made: u32, count: u32, unicode: bool) -> String {
     const WIDTH: u64 = 20;
     let full = (u64::from(made) * WIDTH / u64::from(count.max(1))) as usize;
-    let rest = "░".repeat(WIDTH as usize - full.min(WIDTH as usize));
+    let [done, open] = if unicode { ["█", "░"] } else { ["#", "."] };
+    let rest = open.repeat(WIDTH as usize - full.min(WIDTH as usize));
     format!(
         "making batches  {}{rest}  {} of {}",
-        "█".repeat(full),
+        done.repeat(full),
         grouped(made.into()),
         grouped(count.into())
     )
@@ -246,9 +247,16 @@ mod tests {
 
     #[test]
     fn a_bar_fills_up() {
-        assert_eq!(bar(0, 500), format!("making batches  {}  0 of 500", "░".repeat(20)));
-        assert_eq!(bar(200, 500), format!("making batches  {}{}  200 of 500", "█".repeat(8), "░".repeat(12)));
-        assert_eq!(bar(1_500, 1_500), format!("making batches  {}  1,500 of 1,500", "█".repeat(20)));
+        assert_eq!(bar(0, 500, true), format!("making batches  {}  0 of 500", "░".repeat(20)));
+        assert_eq!(
+            bar(200, 500, true),
+            format!("making batches  {}{}  200 of 500", "█".repeat(8), "░".repeat(12))
+        );
+        assert_eq!(bar(1_500, 1_500, true), format!("making batches  {}  1,500 of 1,500", "█".repeat(20)));
+        assert_eq!(
+            bar(200, 500, false),
+            format!("making batches  {}{}  200 of 500", "#".repeat(8), ".".repeat(12))
+        );
     }
 
     #[test]

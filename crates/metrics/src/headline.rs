@@ -252,7 +252,8 @@ impl RunFacts {
         match (outcome, cause) {
             (_, Some(Cause::Inconsistent)) => self.inconsistent.clone().unwrap_or_default(),
             (_, Some(Cause::Script)) => {
-                format!("the script failed {} times", figure::count(self.script_errors))
+                let times = if self.script_errors == 1 { "time" } else { "times" };
+                format!("the script failed {} {times}", figure::count(self.script_errors))
             }
             (_, Some(Cause::Thresholds)) => self.broken(),
             (_, Some(Cause::NothingSucceeded)) => self.failures(),

@@ -213,6 +213,8 @@ fn the_first_line_says_what_happened() {
     assert_eq!(Headline::of(&lost).summary, "the server has lost writes");
     let script = RunFacts { script_errors: 1_234, ..facts() };
     assert_eq!(Headline::of(&script).summary, "the script failed 1,234 times");
+    let once = RunFacts { script_errors: 1, ..facts() };
+    assert_eq!(Headline::of(&once).summary, "the script failed 1 time");
 }
 
 /// Failures that a generator which stands still may have brought about prove nothing while it is invalid.

@@ -523,7 +523,28 @@ fn steps(page: &mut Page<'_>, result: &RunResult) {
     let open = result.model.kind == ModelKind::Open;
     let (p50, p99) = if open { ("response p50", "response p99") } else { ("service p50", "service p99") };
     page.table(&["ok", "failed", "timed out", p50, p99], &step_rows(result));
+    examples_of_steps(result).iter().for_each(|line| page.line(line));
     page.blank();
+}
+
+/// The first failure of each step and class, where several steps failed: those of all together are of one of
+/// them only.
+fn examples_of_steps(result: &RunResult) -> Vec<String> {
+    let failed = || result.by_step.iter().filter(|step| !step.error_examples.is_empty());
+    if failed().count() < 2 {
+        return Vec::new();
+    }
+    let lines = failed().flat_map(|step| {
+        step.error_examples.iter().map(move |(class, example)| {
+            format!(
+                "{}: {class}, the first after {}: {}",
+                step.step,
+                seconds(example.at_s),
+                example.summary()
+            )
+        })
+    });
+    lines.collect()
 }
 
 /// A row for each step, with its name.
@@ -617,6 +638,16 @@ fn generator(page: &mut Page<'_>, result: &RunResult) {
         });
         let span = figure::nanos(Nanos(turnaround));
         page.field("", &format!("{span} from a response to the next request of its user{share}"));
+    }
+    if generator.send_time_uncertain > 0 {
+        let (count, s) =
+            (generator.send_time_uncertain, if generator.send_time_uncertain == 1 { "" } else { "s" });
+        let share = figure::share(count as f64 / result.accounting.started.max(1) as f64);
+        let count = figure::count(count);
+        page.field(
+            "",
+            &format!("interrupted while it sent {count} request{s} ({share}): uncertain service times"),
+        );
     }
     if let Some(log) = &result.log {
         let mut parts = Vec::new();

@@ -197,7 +197,7 @@ impl Judge<'_> {
         let most = if total.timed_out > total.errors[*most as usize] { "timed out" } else { most.name() };
         let evidence =
             format!("{} of the requests were not served, most of them: {most}", figure::share(share));
-        Some(limited(LimitedBy::Target, evidence, "look at the errors below and at the target's own log"))
+        Some(limited(LimitedBy::Target, evidence, "look at the errors and at the target's own log"))
     }
 
     /// A target on this machine that had no CPU time left.
@@ -456,7 +456,11 @@ impl Judge<'_> {
     /// Nothing of all this.
     fn rest(&self, suffers: bool) -> Limitation {
         if self.record.total.ok == 0 {
-            let hint = "look at the errors below, and try one request with curl";
+            let bad = self.record.total.failed + self.record.total.timed_out;
+            let hint = match bad {
+                0 => "try one request with curl",
+                _ => "look at the errors, and try one request with curl",
+            };
             return limited(LimitedBy::Unknown, "nothing ended well".to_owned(), hint);
         }
         if suffers {

@@ -126,7 +126,9 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
         page.line("no response or service times: no request succeeded");
         all.clear();
     }
-    if (nothing || result.accounting.ok == 0) && result.failed_response_time.count > 0 {
+    // What failed before it was sent, as in a script, took no time.
+    let timed = result.failed_response_time.max.is_some_and(|max| max > 0);
+    if (nothing || result.accounting.ok == 0) && timed {
         all.push(("failed", &result.failed_response_time, "response time of failed requests"));
     }
     if all.is_empty() {
@@ -231,6 +233,8 @@ fn errors(page: &mut Page<'_>, result: &RunResult, room: usize) {
     if all.len() > room {
         page.field("", &format!("and {} more classes", all.len() - room));
     }
+    let lines = super::examples_of_steps(result);
+    lines.iter().take(room.saturating_sub(all.len())).for_each(|line| page.field("", line));
 }
 
 /// Writes the hint about what limited the run, unless a finding has a hint already.

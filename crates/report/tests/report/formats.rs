@@ -11,10 +11,11 @@ use junit_parser::TestStatus;
 use plimsoll_metrics::{
     Gauges, Histogram, IntervalMerger, Recorder, Sample, StepRecord, TimelineDownsampler,
 };
+use plimsoll_report::example::ErrorExampleResult;
 use plimsoll_report::html::{NamedRun, render as render_page};
 use plimsoll_report::reconciliation::{Reconciliation, ReconciliationCheck};
 use plimsoll_report::records::RecordsResult;
-use plimsoll_report::result::OutcomeResult;
+use plimsoll_report::result::{OutcomeResult, StepResult};
 use plimsoll_report::{
     Format, NoHistograms, RunResult, SavedRun, Style, render, render_saved, schema_ndjson,
 };
@@ -160,6 +161,78 @@ fn what_a_store_has_lost_is_in_every_report() {
     let TestStatus::Failure(failure) = &of("spans").status else { panic!("{:?}", of("spans").status) };
     assert_eq!(failure.message, "100 acknowledged and not there");
     assert_eq!((suite.tests, suite.failures), (suite.cases.len() as u64, 1));
+}
+
+/// Groups that grow as far as they must are told in the first lines.
+#[test]
+fn wake_ups_that_arrivals_shared_are_told_first() {
+    let mut result = fixture::open();
+    result.generator.workers.iter_mut().for_each(|worker| worker.cpu_share = Some(0.83));
+    for (share, told) in [(0.1, false), (0.42, true)] {
+        result.generator.shared_wakeups_share = share;
+        for format in [Format::Text, Format::Summary] {
+            let said = written(&result, format);
+            let first: Vec<&str> = said.lines().take(4).collect();
+            let line = "wake-ups were shared for 42.0 % of the time: the core was 83.0 % busy";
+            assert_eq!(first.iter().any(|text| text.starts_with(line)), told, "{format:?}: {said}");
+        }
+    }
+}
+
+/// What fails before it is sent has taken no time, and each step that fails has an example of its own.
+#[test]
+fn the_short_report_of_failures_shows_no_times_that_are_none() {
+    let mut result = fixture::all_failed();
+    assert!(written(&result, Format::Summary).contains("response time of failed requests"));
+    let failed = &mut result.failed_response_time;
+    (failed.max, failed.min) = (Some(0), Some(0));
+    let said = written(&result, Format::Summary);
+    assert!(!said.contains("0 ns") && !said.contains("response time of failed requests"), "{said}");
+    let example = ErrorExampleResult {
+        at_s: 1.5,
+        status: Some(503),
+        reason: "503 Service Unavailable".to_owned(),
+        body: Some("no room".to_owned()),
+        worker: 0,
+        connection: None,
+        address: None,
+    };
+    result.by_step[0].error_examples = [("status_5xx".to_owned(), example)].into();
+    // Of a single step it is the one of all.
+    assert!(!written(&result, Format::Text).contains(", the first after "));
+    let other = StepResult { step: "other".to_owned(), ..result.by_step[0].clone() };
+    result.by_step.push(other);
+    for format in [Format::Text, Format::Summary] {
+        let said = written(&result, format);
+        assert!(said.contains("other: status_5xx, the first after 1.50 s: 503: no room"), "{said}");
+    }
+}
+
+#[test]
+fn sends_that_were_interrupted_are_in_the_long_report() {
+    let mut result = fixture::open();
+    result.generator.send_time_uncertain = 1;
+    let said = written(&result, Format::Text);
+    assert!(said.contains("interrupted while it sent 1 request ("), "{said}");
+}
+
+/// It said "INVALID" and "excellent, the store keeps up" of one run.
+#[test]
+fn an_invalid_run_praises_no_store() {
+    let records = RecordsResult {
+        acknowledged: 3_000,
+        failed: 0,
+        acknowledged_per_s: Some(1_990.0),
+        target_per_s: Some(2_000.0),
+    };
+    let mut result = RunResult { records: Some(records), ..fixture::open() };
+    for valid in [true, false] {
+        result.verdict.valid = valid;
+        for format in [Format::Text, Format::Summary, Format::Markdown] {
+            let said = written(&result, format);
+            assert_eq!(said.contains("excellent"), valid, "{format:?}: {said}");
+        }
+    }
 }
 
 /// The result as one of an earlier version, which had no headline, is read.
