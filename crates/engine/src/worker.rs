@@ -5,12 +5,15 @@
 //! instants come from the kernel's receive stamps and from the clock around each flush.
 
 mod answering;
+mod buffers;
 mod connecting;
+mod draft;
 mod ending;
 mod failing;
 mod judging;
 mod making;
 mod misbehaving;
+mod outgoing;
 mod polling;
 mod proceeding;
 mod quoting;
@@ -33,30 +36,30 @@ use plimsoll_metrics::{
     StepRecord, WorkerRecord, WorkerStatus,
 };
 use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
-use plimsoll_scenario::{
-    DynamicRequest, Feeds, FieldList, Needs, Program, ResponseHandler, Scripts, SentRequest, Session,
-};
+use plimsoll_scenario::{Feeds, FieldList, Needs, Program, ResponseHandler, Scripts, Session};
 use plimsoll_wire::http1::HeadMemo;
 use plimsoll_wire::http2;
 
 use crate::addresses::TargetAddress;
 use crate::capture::{Captures, whole, with_location};
-use crate::connection::{Completed, Conn, PROTOCOLS};
+use crate::connection::{Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
 use crate::demand::Demand;
 use crate::directory::Directory;
 use crate::pacing::Pacer;
 use crate::ramp::Ramp;
-use crate::send_times::SendTimes;
 use crate::session::Sessions;
 use crate::supply::BodyQueues;
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
+use buffers::Buffers;
+use draft::Draft;
 use misbehaving::Misbehaviour;
+use outgoing::Outgoing;
 use polling::Parked;
 use proceeding::Turn;
 use quoting::Examples;
-use sending::{Facts, Unsent};
+use sending::Facts;
 use tokens::TokenCache;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
@@ -73,15 +76,6 @@ const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
-/// Connections written to before it is all handed to the kernel in the middle of a pass. It keeps the target
-/// busy during long passes, and bounds the error of the send times, which are interpolated over one flush: 16
-/// sends take about 60 µs. The price is one more system call per so many sends, 0.02 µs each.
-const FLUSH_EVERY: usize = 16;
-/// Requests that are handed over at once, where connections carry many: an idle target costs more than the
-/// system call, 0.01 µs each.
-const FLUSH_REQUESTS: usize = 64;
-/// Bytes of requests that are handed over at once, for the same reasons: about 50 µs of copying.
-const FLUSH_BYTES: usize = 256 << 10;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
 /// The name of the backend whose time is virtual.
@@ -275,32 +269,11 @@ pub struct Worker<'p, B> {
     peers: Vec<Peer>,
     tls_versions: BTreeMap<String, u64>,
     error_examples: BTreeMap<String, String>,
-    /// Connections written to since the last flush, in that order.
-    written: Vec<u32>,
-    /// Requests that wait for the flush, in the order of writing.
-    unsent: Vec<Unsent>,
-    /// Bytes of the unsent requests.
-    unsent_bytes: usize,
-    /// The number of the next flush, from 1.
-    flush_number: u64,
-    send_times: SendTimes,
-    completed: Vec<Completed>,
-    events: Vec<http2::Event>,
-    overdue: Vec<u32>,
-    plain: Vec<u8>,
-    /// Bytes that a protocol wants to send by itself.
-    control_bytes: Vec<u8>,
-    scratch: Vec<u8>,
-    /// The request that is being written, as far as its step needs it.
-    sent: SentRequest,
-    /// Failed requests are logged: an HTTP/2 request that is being written.
-    kept: SentRequest,
-    /// Scratch space for the cookies of the request that is being written.
-    cookies: Vec<u8>,
+    outgoing: Outgoing,
+    draft: Draft,
+    buffers: Buffers,
     /// Properties of the steps' exchanges, by step.
     facts: Vec<Facts>,
-    /// The request that a script makes.
-    dynamic: DynamicRequest,
     /// The smallest limit for a response.
     shortest_timeout: Nanos,
     http2: http2::ClientOptions,
@@ -310,8 +283,6 @@ pub struct Worker<'p, B> {
     no_session: Session,
     /// For responses of which only the body is looked at.
     no_fields: FieldList,
-    /// For targets without a book of header blocks; nothing is in it.
-    no_book: http2::HeaderBlockCache,
     open_now: u64,
     /// Limit of open connections to all servers together.
     most_open: u64,
@@ -402,7 +373,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 ..Peer::default()
             })
             .collect();
-        let send_times = SendTimes::new(FLUSH_EVERY, io.preemptions());
+        let outgoing = Outgoing::new(io.preemptions());
         Self {
             io,
             plan,
@@ -473,24 +444,12 @@ impl<'p, B: Backend> Worker<'p, B> {
             peers,
             tls_versions: BTreeMap::new(),
             error_examples: BTreeMap::new(),
-            written: Vec::with_capacity(FLUSH_EVERY),
-            unsent: Vec::with_capacity(FLUSH_EVERY),
-            unsent_bytes: 0,
-            flush_number: 1,
-            send_times,
-            completed: Vec::new(),
-            events: Vec::new(),
-            overdue: Vec::new(),
-            plain: Vec::new(),
-            control_bytes: Vec::new(),
-            scratch: Vec::new(),
-            sent: SentRequest::default(),
-            kept: SentRequest::default(),
-            cookies: Vec::new(),
+            outgoing,
+            draft: Draft::default(),
+            buffers: Buffers::default(),
             judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
             facts,
             keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
-            dynamic: DynamicRequest::default(),
             shortest_timeout: (0..plan.steps.len() as u32)
                 .map(|step| plan.timeout_of(step))
                 .min()
@@ -498,7 +457,6 @@ impl<'p, B: Backend> Worker<'p, B> {
                 .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
             no_session: Session::new(plan.variables),
             no_fields: FieldList::default(),
-            no_book: http2::HeaderBlockCache::new(),
             http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
             open_now: 0,
             most_open,
@@ -652,8 +610,8 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();
             }
-            if self.send_times.is_due() {
-                self.send_times.adjust_limit(busy_until, self.cpu_time());
+            if self.outgoing.send_times.is_due() {
+                self.outgoing.send_times.adjust_limit(busy_until, self.cpu_time());
             }
             if self.pacer.is_due(busy_until) {
                 self.pacer.adjust(busy_until, self.cpu_time());

@@ -275,8 +275,8 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let mut client = http2::Client::new(&self.http2);
-        self.control_bytes.clear();
-        client.start(&mut self.control_bytes);
+        self.buffers.control.clear();
+        client.start(&mut self.buffers.control);
         conn.client = Client::Http2(Box::new(client));
         conn.state = State::Greeting;
         self.write_control(slot);

@@ -102,7 +102,7 @@ impl<B: Backend> Worker<'_, B> {
             request.sent = share.min(at);
             return at;
         }
-        let resolved = self.send_times.resolve(share, request.first_byte, at);
+        let resolved = self.outgoing.send_times.resolve(share, request.first_byte, at);
         request.sent = resolved.at;
         if request.started == share {
             request.started = resolved.at;
@@ -213,16 +213,16 @@ impl<B: Backend> Worker<'_, B> {
             && conn.ping <= now
         {
             conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| now + interval);
-            self.control_bytes.clear();
-            client.ping(now.0, &mut self.control_bytes);
+            self.buffers.control.clear();
+            client.ping(now.0, &mut self.buffers.control);
             self.write_control(slot);
         }
         let conn = &mut self.conns[slot as usize];
         if conn.retires <= now {
             conn.retires = Nanos::MAX;
             if let Client::Http2(client) = &mut conn.client {
-                self.control_bytes.clear();
-                client.go_away(&mut self.control_bytes);
+                self.buffers.control.clear();
+                client.go_away(&mut self.buffers.control);
                 self.write_control(slot);
             }
             self.mark_draining(slot);
@@ -231,15 +231,15 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Gives up the requests on a connection whose time is over.
     fn expire_requests(&mut self, slot: u32, pool: u32, now: Nanos) {
-        if !self.unsent.is_empty() {
+        if self.outgoing.has_requests() {
             // What is written leaves in any case.
             self.flush();
         }
-        let mut overdue = std::mem::take(&mut self.overdue);
+        let mut overdue = std::mem::take(&mut self.buffers.overdue);
         overdue.clear();
         let conn = &mut self.conns[slot as usize];
         conn.requests.overdue(self.plan, now, &mut overdue);
-        self.control_bytes.clear();
+        self.buffers.control.clear();
         let (mut in_turn, mut aborts) = (false, false);
         for &ticket in &overdue {
             let conn = &mut self.conns[slot as usize];
@@ -253,7 +253,7 @@ impl<B: Backend> Worker<'_, B> {
             let request = match &mut conn.client {
                 Client::Http2(client) if conn.state.is_established() => {
                     // Its slot is free again; a late response finds nobody.
-                    client.cancel(ticket, &mut self.control_bytes);
+                    client.cancel(ticket, &mut self.buffers.control);
                     self.recorder.connections.http2.cancelled += 1;
                     conn.requests.take(ticket)
                 }
@@ -277,7 +277,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         self.blamed = None;
-        self.overdue = overdue;
+        self.buffers.overdue = overdue;
         self.write_control(slot);
         if aborts {
             self.break_off(slot, ErrorClass::AbortedByUs, Some(Close::Now), now);

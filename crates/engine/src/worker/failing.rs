@@ -84,12 +84,12 @@ impl<B: Backend> Worker<'_, B> {
         let (template, target) = (&step.request, &self.plan.targets[step.target]);
         let (context, mut random) = (Context::default(), self.random.clone());
         if target.protocol != Protocol::Http1 {
-            template.render_request(&context, &mut random, &mut self.kept);
+            template.render_request(&context, &mut random, &mut self.draft.logged);
             let scheme = target.scheme();
-            self.captures.keep_lines(capture, scheme, &self.kept);
+            self.captures.keep_lines(capture, scheme, &self.draft.logged);
         } else {
             let mut bytes = Vec::new();
-            template.render(&context, &mut random, &mut self.scratch, &mut bytes);
+            template.render(&context, &mut random, &mut self.draft.scratch, &mut bytes);
             let more = template.shared_body().map_or(&[][..], |body| &body[..]);
             self.captures.keep_bytes(capture, &bytes, more);
         }

@@ -24,7 +24,7 @@ impl<B: Backend> Worker<'_, B> {
         self.ready(slot, request, &step.request, self.facts[request.step as usize]);
         let pool = self.conns[slot as usize].pool;
         match self.make_request(slot, request, &step.request, script) {
-            Ok(_) if self.dynamic.is_nothing() => {
+            Ok(_) if self.draft.dynamic.is_nothing() => {
                 self.withhold(request);
                 self.list(slot);
             }
@@ -57,12 +57,12 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn send_made(&mut self, slot: u32, request: &mut InFlight, https: bool, ready: Nanos) {
         let pool = self.conns[slot as usize].pool;
-        let authority = self.dynamic.authority.clone();
+        let authority = self.draft.dynamic.authority.clone();
         match self.pool_to(Origin { https, authority: &authority }) {
             Ok(there) if there == pool => self.transmit_made(slot, request, ready),
             Ok(there) => {
                 self.address_made(request, there);
-                let made = Detour::Made(Arc::new(self.dynamic.clone()));
+                let made = Detour::Made(Arc::new(self.draft.dynamic.clone()));
                 self.captures.send_by(&mut request.capture, made);
                 self.seat_dynamic_origins(there, request, ready, self.now);
                 self.list(slot);
@@ -74,35 +74,30 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Takes out of `dynamic` what the step gave it for its target, the credentials (in `scratch`) and the
-    /// cookies, and adds the cookies of the server of pool `there`.
+    /// Gives the script's request the cookies of the server of pool `there` in place of the fields that its step
+    /// gave it for its target.
     fn address_made(&mut self, request: &InFlight, there: u32) {
-        let (cookies, credentials) = (&self.cookies, &self.scratch);
-        self.dynamic.fields.retain(|name, value| match name {
-            b"cookie" => cookies.is_empty() || !value.ends_with(cookies),
-            b"authorization" => value != credentials.as_slice(),
-            _ => true,
-        });
+        self.draft.remove_target_fields();
         let Some(session) = self.sessions.get(request.session) else { return };
         if !self.facts[request.step as usize].cookies {
             return;
         }
         let pool = &self.pools[there as usize];
         let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
-        self.cookies.clear();
+        self.draft.cookies.clear();
         let jar = &session.state.cookies;
-        jar.header(pool.host(), &self.dynamic.path, pool.https, unix_s, &mut self.cookies);
-        if !self.cookies.is_empty() {
-            self.dynamic.fields.push(b"cookie", &self.cookies);
+        jar.header(pool.host(), &self.draft.dynamic.path, pool.https, unix_s, &mut self.draft.cookies);
+        if !self.draft.cookies.is_empty() {
+            self.draft.dynamic.fields.push(b"cookie", &self.draft.cookies);
         }
     }
 
-    /// Writes what `dynamic` has.
+    /// Writes the script's request.
     pub(super) fn transmit_made(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         let pool = self.conns[slot as usize].pool;
         let place = self.mark_written(slot);
         let conn = &mut self.conns[slot as usize];
-        request.head_request = self.dynamic.is_head();
+        request.head_request = self.draft.dynamic.is_head();
         let pool = &self.pools[pool as usize];
         let out = match &mut conn.tls {
             None => self.io.outbox(conn.id),
@@ -110,12 +105,12 @@ impl<B: Backend> Worker<'_, B> {
         };
         if let Client::Http2(client) = &mut conn.client {
             let needs = &self.needs[request.step as usize];
-            let book = pool.server.book.as_ref().unwrap_or(&self.no_book);
+            let book = pool.server.book.as_ref().unwrap_or(&self.draft.no_book);
             let scheme = if pool.https { Scheme::Https } else { Scheme::Http };
-            let dynamic = &self.dynamic;
+            let dynamic = &self.draft.dynamic;
             if self.keeps {
-                self.kept.copy_from(dynamic);
-                self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.kept);
+                self.draft.logged.copy_from(dynamic);
+                self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.draft.logged);
             }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
             let (ticket, length) =
@@ -129,14 +124,14 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let before = out.len();
-        self.dynamic.write_http1(out);
+        self.draft.dynamic.write_http1(out);
         let length = out.len() - before;
         let mut sibling = *request;
         // Each of several is kept by itself, or the log would take the heads of all but one for content.
         let mut captures = Vec::new();
         let mut left = if self.keeps { &out[before..] } else { &[] };
         while !left.is_empty() {
-            let several = captures.len() + 1 < self.dynamic.raw_count as usize;
+            let several = captures.len() + 1 < self.draft.dynamic.raw_count as usize;
             let (one, rest) =
                 left.split_at(if several { DynamicRequest::first_http1(left) } else { left.len() });
             let mut capture = if captures.is_empty() { request.capture } else { NO_CAPTURE };
@@ -148,7 +143,7 @@ impl<B: Backend> Worker<'_, B> {
         request.capture = captures.next().unwrap_or(request.capture);
         // A script may write several requests at once; each is one of its own, and their bytes are the
         // first's.
-        let others = self.dynamic.raw_count.saturating_sub(1);
+        let others = self.draft.dynamic.raw_count.saturating_sub(1);
         if others > 0 {
             self.count_siblings(request, others);
         }
@@ -198,32 +193,31 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.shard.index,
             unix_ns: self.now.0.wrapping_add(self.unix_offset),
             variables: &session.state.variables,
-            cookies: &self.cookies,
+            cookies: &self.draft.cookies,
             authority: &pool.name_of(conn.target_address).authority,
             // A step has either a script that makes its request, or a supply.
             body: None,
             tokens: Some(&self.tokens.all),
         };
-        template.render_dynamic(&context, &mut self.random, &mut self.dynamic);
-        self.scratch.clear();
-        self.scratch.extend_from_slice(self.dynamic.fields.get("authorization").unwrap_or_default());
+        template.render_dynamic(&context, &mut self.random, &mut self.draft.dynamic);
+        self.draft.note_credentials();
         let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
-        let made = scripts.make_request(script, &session.state, &mut self.dynamic);
+        let made = scripts.make_request(script, &session.state, &mut self.draft.dynamic);
         if let Err(error) = made {
             return Err(self.script_failed(error));
         }
-        if self.dynamic.is_nothing() {
+        if self.draft.dynamic.is_nothing() {
             return Ok(None);
         }
-        if http2 && !self.dynamic.raw.is_empty() {
-            self.dynamic = DynamicRequest::parse_http1(&self.dynamic.raw)?;
+        if http2 && !self.draft.dynamic.raw.is_empty() {
+            self.draft.dynamic = DynamicRequest::parse_http1(&self.draft.dynamic.raw)?;
         }
-        let https = self.dynamic.take_origin();
-        self.dynamic.check()?;
+        let https = self.draft.dynamic.take_origin();
+        self.draft.dynamic.check()?;
         let needs = &self.plan.steps[request.step as usize].needs;
         if needs.path || needs.request {
-            self.sent.copy_from(&self.dynamic);
-            self.captures.keep_sent(&mut request.capture, &mut self.sent);
+            self.draft.sent.copy_from(&self.draft.dynamic);
+            self.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
         }
         Ok(https)
     }

@@ -138,8 +138,8 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let Some(request) = conn.requests.take(ticket) else { return };
-        self.control_bytes.clear();
-        client.cancel(ticket, &mut self.control_bytes);
+        self.buffers.control.clear();
+        client.cancel(ticket, &mut self.buffers.control);
         self.recorder.connections.http2.cancelled += 1;
         self.write_control(slot);
         self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);

@@ -115,8 +115,8 @@ impl<B: Backend> Worker<'_, B> {
 
     fn receive_in_turn(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
         let slot = id.slot() as u32;
-        let mut completed = std::mem::take(&mut self.completed);
-        let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
+        let mut completed = std::mem::take(&mut self.buffers.completed);
+        let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
         let (facts, handlers, no_session) = (&self.facts, &self.handlers, &mut self.no_session);
         let mut is_good = |step: usize, status: u16, body: &[u8]| {
@@ -151,18 +151,18 @@ impl<B: Backend> Worker<'_, B> {
             }
             self.on_response(slot, ticket, at, done.reply);
         }
-        self.completed = completed;
+        self.buffers.completed = completed;
         decoded
     }
 
     fn receive_http2(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
         let slot = id.slot() as u32;
-        let mut events = std::mem::take(&mut self.events);
-        self.control_bytes.clear();
-        let bytes = if secured { self.plain.as_slice() } else { self.io.bytes(data) };
+        let mut events = std::mem::take(&mut self.buffers.events);
+        self.buffers.control.clear();
+        let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &mut conn.client else { return Ok(()) };
-        let decoded = client.receive(bytes, &mut self.control_bytes, &mut events).map_err(Fault::from);
+        let decoded = client.receive(bytes, &mut self.buffers.control, &mut events).map_err(Fault::from);
         if decoded.is_err() {
             conn.take_no_more();
         }
@@ -173,7 +173,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             self.on_http2(slot, at, event);
         }
-        self.events = events;
+        self.buffers.events = events;
         if self.lives(id) {
             // The server may have raised its limit.
             self.list(slot);
@@ -185,13 +185,13 @@ impl<B: Backend> Worker<'_, B> {
     fn decrypt(&mut self, slot: u32, at: Nanos, data: Chunk) -> Result<bool, Fault> {
         let conn = &mut self.conns[slot as usize];
         let Some(tls) = &mut conn.tls else { return Ok(false) };
-        self.plain.clear();
-        let received = tls.session.receive(self.io.bytes(data), &mut self.plain);
+        self.buffers.plain.clear();
+        let received = tls.session.receive(self.io.bytes(data), &mut self.buffers.plain);
         // What the session has to say by itself; after an error, the alert that tells the peer.
-        self.scratch.clear();
-        tls.session.transmit(&mut self.scratch);
-        if !self.scratch.is_empty() {
-            self.io.outbox(conn.id).extend_from_slice(&self.scratch);
+        self.buffers.control.clear();
+        tls.session.transmit(&mut self.buffers.control);
+        if !self.buffers.control.is_empty() {
+            self.io.outbox(conn.id).extend_from_slice(&self.buffers.control);
         }
         match received {
             Ok(received) => {

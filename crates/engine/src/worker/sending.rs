@@ -1,30 +1,19 @@
 //! Sending: requests are written into the outbox of their connection, and all outboxes are flushed together.
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, ConnId};
+use plimsoll_driver::Backend;
 use plimsoll_plan::{Plan, Protocol, Step};
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
-use super::{FLUSH_BYTES, FLUSH_REQUESTS, Worker};
+use super::Worker;
 use crate::capture::{Detour, NO_CAPTURE};
-use crate::connection::{Client, InTurn, State};
+use crate::connection::{Client, InTurn};
 use crate::request::{AT_SEND, InFlight, Intent, Requests};
 use crate::supply;
 
 /// Bytes of the head of an HTTP/2 frame.
 const FRAME_HEAD: usize = 9;
-
-/// A request that is written and not yet handed to the kernel.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unsent {
-    conn: ConnId,
-    ticket: u32,
-    /// Place of its connection among those written to since the last flush.
-    place: u32,
-    /// When the response arrived that made its user ready; never, if that is unknown.
-    ready: Nanos,
-}
 
 /// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -136,7 +125,7 @@ impl<B: Backend> Worker<'_, B> {
                 let _ = self.transmit_as(slot, request, &template, facts, ready);
             }
             Some(Detour::Made(made)) => {
-                self.dynamic.clone_from(&made);
+                self.draft.dynamic.clone_from(&made);
                 self.transmit_made(slot, request, ready);
             }
             None => debug_assert!(false, "nothing was kept of what was not sent"),
@@ -166,7 +155,7 @@ impl<B: Backend> Worker<'_, B> {
             worker: self.shard.index,
             unix_ns,
             variables: self.sessions.variables(request.session),
-            cookies: &self.cookies,
+            cookies: &self.draft.cookies,
             authority: if logic { &pool.name_of(conn.target_address).authority } else { &[] },
             body: body.as_ref(),
             tokens: Some(&self.tokens.all),
@@ -182,15 +171,15 @@ impl<B: Backend> Worker<'_, B> {
         let keeps_text = keeps && matches!(conn.client, Client::InTurn(InTurn::Http1(_)));
         if keeps && !keeps_text {
             // What the rendering below is going to draw, too.
-            template.render_request(&context, &mut self.random.clone(), &mut self.kept);
-            self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.kept);
+            template.render_request(&context, &mut self.random.clone(), &mut self.draft.logged);
+            self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.draft.logged);
         }
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
-            let body = template.render_body(&context, &self.random, &mut self.scratch);
+            let body = template.render_body(&context, &self.random, &mut self.draft.scratch);
             let needs = &self.needs[request.step as usize];
-            let book = pool.server.book.as_ref().unwrap_or(&self.no_book);
+            let book = pool.server.book.as_ref().unwrap_or(&self.draft.no_book);
             let random = &mut self.random;
             let body_bytes = body.len();
             let kind = (template.head_request(), request.intent == Intent::CutRequest);
@@ -200,7 +189,7 @@ impl<B: Backend> Worker<'_, B> {
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
         } else {
-            template.render(&context, &mut self.random, &mut self.scratch, out);
+            template.render(&context, &mut self.random, &mut self.draft.scratch, out);
             if keeps_text {
                 let more = template.separate_body(&context).map_or(&[][..], |body| &body[..]);
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
@@ -265,23 +254,23 @@ impl<B: Backend> Worker<'_, B> {
             tokens: Some(&self.tokens.all),
         };
         // What the rendering of the request is going to draw, too.
-        self.sent.path.clear();
-        template.render_path(&context, &mut self.random.clone(), &mut self.sent.path);
-        self.cookies.clear();
+        self.draft.sent.path.clear();
+        template.render_path(&context, &mut self.random.clone(), &mut self.draft.sent.path);
+        self.draft.cookies.clear();
         if facts.cookies
             && let Some(session) = self.sessions.get(request.session)
         {
             let secure = pool.https;
             let unix_s = unix_ns / 1_000_000_000;
-            let path = &self.sent.path;
-            session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.cookies);
+            let path = &self.draft.sent.path;
+            session.state.cookies.header(&name.host, path, secure, unix_s, &mut self.draft.cookies);
         }
         if needs.request {
-            let context = Context { cookies: &self.cookies, ..context };
-            template.render_request(&context, &mut self.random.clone(), &mut self.sent);
+            let context = Context { cookies: &self.draft.cookies, ..context };
+            template.render_request(&context, &mut self.random.clone(), &mut self.draft.sent);
         }
         if facts.request {
-            self.captures.keep_sent(&mut request.capture, &mut self.sent);
+            self.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
         }
     }
 
@@ -301,12 +290,8 @@ impl<B: Backend> Worker<'_, B> {
             conn.heard = conn.heard.max(self.now);
         }
         conn.served += 1;
-        self.unsent_bytes += length;
-        self.unsent.push(Unsent { conn: conn.id, ticket, place, ready });
-        if self.written.len() >= self.send_times.limit().min(self.pacer.flush_limit())
-            || self.unsent.len() >= FLUSH_REQUESTS
-            || self.unsent_bytes >= FLUSH_BYTES
-        {
+        self.outgoing.push(conn.id, ticket, place, length, ready);
+        if self.outgoing.is_full(self.pacer.flush_limit()) {
             self.flush();
         }
     }
@@ -326,70 +311,21 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Writes what its protocol wants to say by itself, which is in `control_bytes`.
     pub(super) fn write_control(&mut self, slot: u32) {
-        let bytes = std::mem::take(&mut self.control_bytes);
+        let bytes = std::mem::take(&mut self.buffers.control);
         self.write(slot, &bytes);
-        self.control_bytes = bytes;
+        self.buffers.control = bytes;
     }
 
     /// Notes that the connection is written to: its place among those of the next flush.
     #[inline]
     pub(super) fn mark_written(&mut self, slot: u32) -> u32 {
-        let conn = &mut self.conns[slot as usize];
-        if conn.mark.0 != self.flush_number {
-            conn.mark = (self.flush_number, self.written.len() as u32);
-            self.written.push(slot);
-        }
-        conn.mark.1
+        self.outgoing.mark(slot, &mut self.conns[slot as usize])
     }
 
     /// Hands everything written to the kernel, and notes when.
-    ///
-    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
-    /// its share: see [`Flush`](plimsoll_driver::Flush). How far the share may be wrong is known when the
-    /// response is there: see [`SendTimes`](crate::send_times::SendTimes).
     pub(super) fn flush(&mut self) {
-        let sends = self.written.len() as u64;
-        for slot in self.written.drain(..) {
-            let conn = &mut self.conns[slot as usize];
-            if let Some(tls) = &mut conn.tls
-                && !tls.plain.is_empty()
-                && conn.state != State::Free
-            {
-                tls.session.send(&tls.plain, self.io.outbox(conn.id));
-                tls.plain.clear();
-            }
-        }
-        self.flush_number += 1;
-        self.unsent_bytes = 0;
-        let flush = self.io.flush();
-        self.now = self.now.max(flush.last);
-        self.send_times.note(&flush, sends, || self.io.preemptions());
-        // One division for all: spans are far below the 2^53 ns that this is exact for.
-        let share = flush.last.since(flush.first).0 as f64 / sends.max(1) as f64;
-        for Unsent { conn: id, ticket, place, ready } in self.unsent.drain(..) {
-            let at = flush.first + Nanos((share * f64::from(place)) as u64);
-            let conn = &mut self.conns[id.slot()];
-            if conn.id != id {
-                // It is gone, and its slot has a new one.
-                continue;
-            }
-            let Some(request) = conn.requests.get_mut(ticket) else { continue };
-            if request.sent != AT_SEND {
-                continue;
-            }
-            request.sent = at;
-            // Without a connection to open, taking up and sending are one: the start lag holds both.
-            if request.started == AT_SEND {
-                request.started = at;
-            }
-            if request.intended == AT_SEND {
-                request.intended = at;
-                if request.measured && ready != Nanos::MAX {
-                    self.record.turnaround += at.since(ready);
-                    self.record.turnarounds += 1;
-                }
-            }
-        }
+        let last = self.outgoing.flush(&mut self.io, &mut self.conns, &mut self.record);
+        self.now = self.now.max(last);
     }
 
     /// Writes the requests that waited for the connection to be established.

@@ -1,0 +1,23 @@
+//! Working memory of the hot loop.
+
+use plimsoll_wire::http2;
+
+use crate::connection::Completed;
+
+/// Buffers that keep their memory between uses, so that the loop allocates nothing per request.
+///
+/// Each is filled and emptied within one call of the worker; lists are taken out while they are worked off,
+/// because that may use the worker as a whole, and put back afterwards.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    /// Replies that came in turn, decoded and not yet handled.
+    pub(super) completed: Vec<Completed>,
+    /// The same for HTTP/2.
+    pub(super) events: Vec<http2::Event>,
+    /// Tickets of the requests on one connection whose time is over.
+    pub(super) overdue: Vec<u32>,
+    /// Decrypted bytes of the present event.
+    pub(super) plain: Vec<u8>,
+    /// Bytes that a protocol wants to send by itself.
+    pub(super) control: Vec<u8>,
+}
