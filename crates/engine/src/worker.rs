@@ -7,6 +7,7 @@
 mod answering;
 mod buffers;
 mod connecting;
+mod dialing;
 mod draft;
 mod ending;
 mod failing;
@@ -35,24 +36,22 @@ use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, RateUnit, Recorder, Snapshot,
     StepRecord, WorkerRecord, WorkerStatus,
 };
-use plimsoll_plan::{Load, Overload, Plan, Scenario, Step};
+use plimsoll_plan::{Load, Plan, Scenario, Step};
 use plimsoll_scenario::{Feeds, FieldList, Needs, Program, ResponseHandler, Scripts, Session};
 use plimsoll_wire::http1::HeadMemo;
-use plimsoll_wire::http2;
 
 use crate::addresses::TargetAddress;
 use crate::capture::{Captures, whole, with_location};
 use crate::connection::{Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
-use crate::demand::Demand;
 use crate::directory::Directory;
 use crate::pacing::Pacer;
-use crate::ramp::Ramp;
 use crate::session::Sessions;
 use crate::supply::BodyQueues;
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
 use buffers::Buffers;
+use dialing::Dialing;
 use draft::Draft;
 use misbehaving::Misbehaviour;
 use outgoing::Outgoing;
@@ -61,6 +60,7 @@ use proceeding::Turn;
 use quoting::Examples;
 use sending::Facts;
 use tokens::TokenCache;
+use users::Users;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -203,13 +203,8 @@ pub struct Worker<'p, B> {
     conns: Vec<Conn>,
     memos: Vec<HeadMemo>,
     timers: Timers,
-    /// Users of the closed model that wait to try again, by time and pool.
-    retries: BinaryHeap<Reverse<(Nanos, u32)>>,
-    ramp: Ramp,
-    /// Closed model with a ramp: when to open a connection of which pool, in order.
-    openers: VecDeque<(Nanos, u32)>,
-    /// Closed model with a number of users: the pool that they all belong to.
-    users_home: u32,
+    dialing: Dialing,
+    users: Users,
     sessions: Sessions,
     /// Iterations that think, by the end of that.
     sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
@@ -276,31 +271,15 @@ pub struct Worker<'p, B> {
     facts: Vec<Facts>,
     /// The smallest limit for a response.
     shortest_timeout: Nanos,
-    http2: http2::ClientOptions,
     /// Set if there are steps whose responses are judged by their bodies alone.
     judges_bodies: bool,
     /// For reactions that read and take nothing of a session; nothing is in it but working memory.
     no_session: Session,
     /// For responses of which only the body is looked at.
     no_fields: FieldList,
-    open_now: u64,
-    /// Limit of open connections to all servers together.
-    most_open: u64,
-    /// Open model whose connections grow: how many are needed.
-    demand: Option<Demand>,
-    /// Set while an arrival waits because no further connection is needed for it.
-    held: bool,
-    /// Connections that may still be opened for arrivals in this pass.
-    openings: u32,
-    /// Connections that are being established.
-    connecting: u32,
-    sources: usize,
     unix_offset: u64,
     /// The time that serves all decisions of this pass; read again after each flush.
     now: Nanos,
-    /// When the number of users changes next, on the driver's clock; never, where they are those of the
-    /// connections.
-    users_change: Nanos,
     /// End of the phase that is under way, on the driver's clock; never, without phases.
     border: Nanos,
     /// Set once arrivals are over.
@@ -319,10 +298,6 @@ pub struct Worker<'p, B> {
     /// ended after its begin, met it: that is one comparison per request, and false for all of them while
     /// there was no stall.
     stalled: [Nanos; 3],
-    /// Start of the time for which an arrival has been due without finding a connection.
-    blocked_since: Option<Nanos>,
-    /// Set if the limit of connections is what blocks it.
-    blocked_at_limit: bool,
 }
 
 impl<B> std::fmt::Debug for Worker<'_, B> {
@@ -356,12 +331,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             Load::Closed => None,
         };
         let pools = TargetPool::all(plan, addresses, shard);
-        let most_open = match plan.load {
-            // Each user has a connection to every server that it is led to, one of them in use: if those of
-            // the others were closed each time, handshakes that nobody asked for would be measured.
-            Load::Closed => u64::MAX,
-            Load::Open { .. } => pools.iter().map(|pool| u64::from(pool.max)).sum(),
-        };
         let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
         let peers = plan
             .targets
@@ -380,7 +349,8 @@ impl<'p, B: Backend> Worker<'p, B> {
             shard,
             control,
             heeded: 0,
-            users_home: pools.iter().position(TargetPool::has_scenarios).unwrap_or(0) as u32,
+            dialing: Dialing::new(plan, shard, &pools, peak),
+            users: Users::new(&pools),
             pools,
             directory,
             asked: 0,
@@ -388,13 +358,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             conns: Vec::new(),
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             timers: Timers::default(),
-            retries: BinaryHeap::new(),
-            ramp: Ramp::new(
-                plan.connections.rate,
-                shard,
-                shard.share_of(u64::from(plan.connections.initial)),
-            ),
-            openers: VecDeque::new(),
             sessions: Sessions::new(plan.variables),
             sleepers: BinaryHeap::new(),
             parked: Parked::default(),
@@ -457,22 +420,8 @@ impl<'p, B: Backend> Worker<'p, B> {
                 .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
             no_session: Session::new(plan.variables),
             no_fields: FieldList::default(),
-            http2: http2::ClientOptions { max_streams: plan.connections.streams, ..plan.http2 },
-            open_now: 0,
-            most_open,
-            demand: match plan.load {
-                Load::Open { overload: Overload::Grow, .. } => {
-                    Some(Demand::new(plan, peak.unwrap_or_default()))
-                }
-                _ => None,
-            },
-            held: false,
-            openings: u32::MAX,
-            connecting: 0,
-            sources: shard.index as usize,
             unix_offset,
             now: Nanos::ZERO,
-            users_change: Nanos::MAX,
             border: Nanos::MAX,
             ended: false,
             observed: false,
@@ -481,8 +430,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
             more: false,
             stalled: [Nanos::ZERO; 3],
-            blocked_since: None,
-            blocked_at_limit: false,
         }
     }
 
@@ -500,24 +447,24 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
         let mut missing: Vec<u32> = self.pools.iter().map(|pool| pool.initial).collect();
-        if self.plan.connections.keep_alive && !self.ramp.is_paced() {
+        if self.plan.connections.keep_alive && !self.dialing.ramp.is_paced() {
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
-                    while *left > 0 && self.connecting < CONNECTING_AT_ONCE {
+                    while *left > 0 && self.dialing.connecting() < CONNECTING_AT_ONCE {
                         *left -= 1;
                         let now = self.io.now();
                         // What failed is counted, and tried again under load.
                         let _ = self.open_connection(index as u32, now);
                     }
                 }
-                if self.connecting == 0 || self.control.requested_stop() == Stop::Now {
+                if self.dialing.connecting() == 0 || self.control.requested_stop() == Stop::Now {
                     break;
                 }
                 self.flush();
                 let now = self.io.now();
                 let until = self.timers.next_due().min(now + LONGEST_WAIT);
                 // Handshakes of many connections share wake-ups; one alone is not kept waiting.
-                let want = self.connecting / 2;
+                let want = self.dialing.connecting() / 2;
                 self.io.wait(Wait { until, want, floor: Nanos::from_millis(1), spin: Nanos::ZERO });
                 self.handle_events();
                 let now = self.io.now();
@@ -551,7 +498,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         if self.users_have_connections() {
             self.start_users(start);
         } else if self.plan.users.is_some() {
-            self.users_change = start;
+            self.users.change_at(start);
         }
         let mut now = self.io.now();
         loop {

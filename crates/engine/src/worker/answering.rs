@@ -45,7 +45,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         if !self.observed && request.sent != AT_SEND {
             self.observed = true;
-            if let Some(demand) = &mut self.demand {
+            if let Some(demand) = self.dialing.demand_mut() {
                 demand.heard(self.now);
                 // What met a stall of this thread says nothing of the target.
                 let [begin, end, _] = self.stalled;
@@ -135,7 +135,7 @@ impl<B: Backend> Worker<'_, B> {
             Some(session) => session.home,
             // It may have been led away from the target of its step; the plan's pools are in the order of its
             // targets.
-            None if self.plan.users.is_some() => self.users_home,
+            None if self.plan.users.is_some() => self.users.home(),
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
             None => pool,
         }

@@ -1,7 +1,7 @@
 //! Connections: from the connect call to the first request, and their end.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_driver::{Backend, Close, ConnId, Endpoint, SocketOptions};
+use plimsoll_driver::{Backend, Close, ConnId, Endpoint};
 use plimsoll_plan::Protocol;
 use plimsoll_wire::cache::ReplyClient;
 use plimsoll_wire::http1::ResponseClient;
@@ -21,7 +21,7 @@ impl<B: Backend> Worker<'_, B> {
     /// # Errors
     /// If not even a socket could be made. That is counted here.
     pub(super) fn open_connection(&mut self, pool: u32, now: Nanos) -> Result<u32, ErrorClass> {
-        if self.open_now >= self.most_open
+        if self.dialing.is_full()
             && let Some(idle) = self.idle_dynamic_origins(pool)
         {
             self.mark_draining(idle);
@@ -38,14 +38,7 @@ impl<B: Backend> Worker<'_, B> {
         now: Nanos,
     ) -> Result<u32, ErrorClass> {
         let pool = &mut self.pools[pool_index as usize];
-        let sources = &self.plan.connections.sources;
-        let source = (!sources.is_empty()).then(|| {
-            self.sources += 1;
-            sources[(self.sources - 1) % sources.len()]
-        });
-        let options = SocketOptions { source, ..SocketOptions::default() };
-        self.ramp.note_opened();
-        self.openings = self.openings.saturating_sub(1);
+        let options = self.dialing.begin(self.plan);
         match self.io.connect(endpoint, &options) {
             Ok(id) => {
                 let slot = id.slot();
@@ -53,10 +46,9 @@ impl<B: Backend> Worker<'_, B> {
                     self.conns.resize_with(slot + 1, Conn::free);
                 }
                 pool.open += 1;
-                self.open_now += 1;
-                self.connecting += 1;
+                self.dialing.note_connecting();
                 let connections = &mut self.recorder.connections;
-                connections.peak_open = connections.peak_open.max(self.open_now);
+                connections.peak_open = connections.peak_open.max(self.dialing.open());
                 let conn = &mut self.conns[slot];
                 let requests = std::mem::take(&mut conn.requests);
                 debug_assert!(requests.is_empty(), "the slot was freed with requests");
@@ -66,7 +58,7 @@ impl<B: Backend> Worker<'_, B> {
                     target_address,
                     state: State::Connecting,
                     since: now,
-                    number: self.ramp.opened(),
+                    number: self.dialing.ramp.opened(),
                     ..Conn::free()
                 };
                 conn.fills = pool.unfilled > 0;
@@ -114,10 +106,10 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(how) = close {
             self.io.close(conn.id, how);
         }
-        self.connecting -= u32::from(conn.state.is_early());
         // It never was open: the next one has its users.
         self.pools[conn.pool as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
         let was_open = conn.state.is_established();
+        self.dialing.note_released(was_open);
         conn.state = State::Free;
         conn.requests = Requests::default();
         conn.client = Client::Undecided;
@@ -129,7 +121,6 @@ impl<B: Backend> Worker<'_, B> {
         if was_open {
             pool.target_addresses.miss(conn.target_address, self.now);
         }
-        self.open_now -= 1;
     }
 
     /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
@@ -172,7 +163,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Notes how many connections were free after what was due has been started, where they grow with need.
     #[inline]
     pub(super) fn note_spare(&mut self) {
-        if self.demand.is_some() {
+        if self.dialing.grows() {
             for pool in &mut self.pools {
                 pool.spare.note(pool.available.len());
             }
@@ -182,7 +173,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Closes some of the connections that have grown with need and were not needed for a while: never below
     /// the planned number, and the longest idle first.
     pub(super) fn close_spare(&mut self, now: Nanos) {
-        let Some(demand) = self.demand else { return };
+        let Some(&demand) = self.dialing.demand() else { return };
         for number in 0..self.pools.len() as u32 {
             let pool = &mut self.pools[number as usize];
             let surplus =
@@ -274,7 +265,7 @@ impl<B: Backend> Worker<'_, B> {
             self.on_open(slot, at);
             return;
         }
-        let mut client = http2::Client::new(&self.http2);
+        let mut client = http2::Client::new(&self.dialing.http2);
         self.buffers.control.clear();
         client.start(&mut self.buffers.control);
         conn.client = Client::Http2(Box::new(client));
@@ -289,7 +280,7 @@ impl<B: Backend> Worker<'_, B> {
         conn.state = State::Open;
         conn.heard = at;
         conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| at + lifetime);
-        self.connecting -= 1;
+        self.dialing.note_open();
         self.recorder.connections.opened += 1;
         let pool = &mut self.pools[conn.pool as usize];
         pool.connected();

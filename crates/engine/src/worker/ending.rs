@@ -1,7 +1,5 @@
 //! Ending: the one place where a request's end is recorded, deadlines, and the final accounts.
 
-use std::cmp::Reverse;
-
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
 use plimsoll_metrics::{LogEntry, Recorder, Sample};
@@ -138,7 +136,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         match fate {
             Fate::GoesOn => self.sleep(request.session, now + pause),
-            _ => self.retries.push(Reverse((now + pause, home))),
+            _ => self.users.retry(now + pause, home),
         }
     }
 
@@ -172,7 +170,7 @@ impl<B: Backend> Worker<'_, B> {
         self.finish(request, Outcome::TimedOut, (0, 0), now);
         match self.conclude(request, false) {
             Fate::GoesOn => self.sleep(request.session, now),
-            Fate::Over if matches!(self.plan.load, Load::Closed) => self.retries.push(Reverse((now, home))),
+            Fate::Over if matches!(self.plan.load, Load::Closed) => self.users.retry(now, home),
             Fate::Over | Fate::Pending => {}
         }
     }
@@ -338,7 +336,7 @@ impl<B: Backend> Worker<'_, B> {
             pool.change(&profile);
         }
         let peak = profile.peak_from(now.since(self.times.start));
-        if let Some(demand) = &mut self.demand {
+        if let Some(demand) = self.dialing.demand_mut() {
             demand.change_rate(self.plan, peak / f64::from(self.shard.of));
         }
         self.pacer.change_rate(peak / f64::from(self.shard.of));

@@ -232,7 +232,7 @@ impl<B: Backend> Worker<'_, B> {
             let over = self.proceed(number, home, None, due) == IterationState::Over;
             if over && matches!(self.plan.load, Load::Closed) {
                 // It has taken its time already.
-                self.retries.push(Reverse((now, home)));
+                self.users.retry(now, home);
             }
         }
     }
@@ -242,7 +242,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn user_goes_on(&mut self, home: u32, now: Nanos) {
         if matches!(self.plan.load, Load::Closed) {
             let pause = Nanos::from_millis(1);
-            self.retries.push(Reverse((now + pause, home)));
+            self.users.retry(now + pause, home);
         }
     }
 

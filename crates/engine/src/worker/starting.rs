@@ -1,6 +1,5 @@
 //! Starting: who begins an iteration, on which connection, and how its request is written.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use plimsoll_core::Nanos;
@@ -12,10 +11,6 @@ use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
 use crate::request::{AT_SEND, InFlight, new_request};
 use crate::target_pool::{Passed, TargetPool};
-
-/// Connections that are opened in one pass for arrivals that find none, at some ten microseconds each: then
-/// what has arrived meanwhile gets its turn, and may have made others free.
-const OPENINGS_PER_PASS: u32 = 64;
 
 /// An iteration that is to be begun.
 #[derive(Clone, Copy, Debug)]
@@ -47,10 +42,10 @@ impl<B: Backend> Worker<'_, B> {
                 }
             }
             for _ in 0..missing {
-                if self.ramp.is_paced() {
+                if self.dialing.ramp.is_paced() {
                     // One user opens the connection; those that share it come when it is open.
-                    let at = self.times.start + self.ramp.at(self.openers.len() as u64);
-                    self.openers.push_back((at, pool));
+                    let at = self.times.start + self.dialing.ramp.at(self.users.openers());
+                    self.users.open_at(at, pool);
                     continue;
                 }
                 for _ in 0..depth {
@@ -62,10 +57,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model with a ramp: opens the connections whose time has come, each with its first user.
     pub(super) fn start_openers(&mut self, now: Nanos) {
-        while let Some(&(at, pool)) = self.openers.front()
-            && at <= now
-        {
-            self.openers.pop_front();
+        while let Some(pool) = self.users.pop_opener(now) {
             if now >= self.times.end {
                 continue;
             }
@@ -77,7 +69,7 @@ impl<B: Backend> Worker<'_, B> {
                 // It was counted. The user tries again as any other does.
                 Err(_) => {
                     let pause = self.pools[pool as usize].backoff(now);
-                    self.retries.push(Reverse((now + pause, pool)));
+                    self.users.retry(now + pause, pool);
                 }
             }
         }
@@ -105,20 +97,20 @@ impl<B: Backend> Worker<'_, B> {
                 return false;
             }
             if self.is_long_over(now) {
-                self.retries.push(Reverse((self.now, pool)));
+                self.users.retry(self.now, pool);
                 return false;
             }
             if self.user_goes(pool) {
                 return false;
             }
             if self.control.is_paused() {
-                self.retries.push(Reverse((now + LONGEST_WAIT, pool)));
+                self.users.retry(now + LONGEST_WAIT, pool);
                 return false;
             }
             let at = now.since(self.times.start);
             let Some(scenario) = self.pools[pool as usize].next_scenario(&self.exhausted, at) else {
                 if let Some(joins) = self.pools[pool as usize].next_joining(at) {
-                    self.retries.push(Reverse((self.times.start + joins, pool)));
+                    self.users.retry(self.times.start + joins, pool);
                 }
                 return false;
             };
@@ -186,11 +178,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model: users whose back-off is over try again.
     pub(super) fn start_retries(&mut self, now: Nanos) {
-        while let Some(&Reverse((at, pool))) = self.retries.peek() {
-            if at > now {
-                return;
-            }
-            self.retries.pop();
+        while let Some(pool) = self.users.pop_retry(now) {
             self.next_iteration(pool, None, Nanos::MAX, now);
         }
     }
@@ -219,8 +207,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
-        self.held = false;
-        self.openings = OPENINGS_PER_PASS;
+        self.dialing.begin_arrivals();
         'pools: for pool in 0..self.pools.len() as u32 {
             let state = &mut self.pools[pool as usize];
             // While its server is looked for, no connection is what is missing.
@@ -318,7 +305,10 @@ impl<B: Backend> Worker<'_, B> {
             // They come at the pace of the ramp by themselves.
             return;
         }
-        while self.ramp.is_rising() && now >= self.times.start + self.ramp.next() && now < self.times.end {
+        while self.dialing.ramp.is_rising()
+            && now >= self.times.start + self.dialing.ramp.next()
+            && now < self.times.end
+        {
             let lacks = |pool: &TargetPool| pool.open < pool.initial;
             let Some(pool) = self.pools.iter().position(lacks) else { return };
             if self.is_at_limit(pool as u32) {
@@ -330,21 +320,16 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     fn may_open(&mut self, pool: u32, now: Nanos) -> bool {
-        let paced = self.ramp.is_paced() && !self.users_have_connections();
-        let may = !self.is_at_limit(pool) && (!paced || now >= self.times.start + self.ramp.next());
-        let Some(demand) = self.demand.filter(|_| may) else { return may };
-        let TargetPool { open, initial, depth, .. } = self.pools[pool as usize];
-        // By the time of this pass: opening connections takes time, too, in which nothing is heard.
-        let needed = open < initial || (self.openings > 0 && demand.warrants(open, depth, now));
-        self.held |= !needed;
-        needed
+        let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
+        let may = !self.is_at_limit(pool) && (!paced || now >= self.times.start + self.dialing.ramp.next());
+        may && self.dialing.needs(&self.pools[pool as usize], now)
     }
 
     /// Returns `true` if the limit of connections allows the pool no further one.
     #[inline]
     fn is_at_limit(&self, pool: u32) -> bool {
         let TargetPool { open, max, .. } = self.pools[pool as usize];
-        open >= max || (self.open_now >= self.most_open && self.idle_dynamic_origins(pool).is_none())
+        open >= max || (self.dialing.is_full() && self.idle_dynamic_origins(pool).is_none())
     }
 
     /// A connection of another pool on which nothing is in flight, of the pool with most of them that which
@@ -405,7 +390,7 @@ impl<B: Backend> Worker<'_, B> {
 
     #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
-        if let (0, Some(demand)) = (self.counts.in_flight, &mut self.demand) {
+        if let (0, Some(demand)) = (self.counts.in_flight, self.dialing.demand_mut()) {
             demand.heard(self.now);
         }
         self.counts.in_flight += 1;

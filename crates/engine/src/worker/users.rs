@@ -4,11 +4,103 @@
 //! missing begin at once; if there are too many, whoever is ready for its next iteration goes. So a user
 //! always ends what it has begun, and their number falls as fast as that allows.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::Backend;
 use plimsoll_plan::Load;
 
 use super::Worker;
+use crate::target_pool::TargetPool;
+
+/// Users of the closed model that are not under way: those that wait to try again, and those whose connection
+/// is still to be opened.
+///
+/// A user is here or has an iteration under way, never both. In the open model there are none.
+#[derive(Debug)]
+pub(super) struct Users {
+    /// The pool that all users belong to, where they have a number.
+    home: u32,
+    /// When their number changes next, on the driver's clock; never, where it is that of the connections.
+    next_change: Nanos,
+    /// Users that wait to begin an iteration, by time and pool.
+    retries: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Users whose connection is opened at the pace of the ramp: when, and of which pool, in order.
+    openers: VecDeque<(Nanos, u32)>,
+}
+
+impl Users {
+    /// No users so far. They are at home where the first scenarios begin.
+    pub(super) fn new(pools: &[TargetPool]) -> Self {
+        Self {
+            home: pools.iter().position(TargetPool::has_scenarios).unwrap_or(0) as u32,
+            next_change: Nanos::MAX,
+            retries: BinaryHeap::new(),
+            openers: VecDeque::new(),
+        }
+    }
+
+    /// The pool that all users belong to, where they have a number.
+    pub(super) const fn home(&self) -> u32 {
+        self.home
+    }
+
+    /// Notes when their number changes next.
+    pub(super) const fn change_at(&mut self, at: Nanos) {
+        self.next_change = at;
+    }
+
+    /// When their number changes next; never, where it is that of the connections.
+    pub(super) const fn next_change(&self) -> Nanos {
+        self.next_change
+    }
+
+    /// Lets a user of the pool begin an iteration at that time.
+    pub(super) fn retry(&mut self, at: Nanos, pool: u32) {
+        self.retries.push(Reverse((at, pool)));
+    }
+
+    /// Takes a user whose time to begin an iteration has come: its pool.
+    pub(super) fn pop_retry(&mut self, now: Nanos) -> Option<u32> {
+        let &Reverse((at, pool)) = self.retries.peek()?;
+        if at > now {
+            return None;
+        }
+        self.retries.pop();
+        Some(pool)
+    }
+
+    /// When the next user begins an iteration that waits for that.
+    pub(super) fn next_retry(&self) -> Nanos {
+        self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
+    }
+
+    /// Lets a user of the pool open its connection at that time, which is no earlier than that of the last.
+    pub(super) fn open_at(&mut self, at: Nanos, pool: u32) {
+        self.openers.push_back((at, pool));
+    }
+
+    /// Takes a user whose time to open its connection has come: its pool.
+    pub(super) fn pop_opener(&mut self, now: Nanos) -> Option<u32> {
+        let &(at, pool) = self.openers.front()?;
+        if at > now {
+            return None;
+        }
+        self.openers.pop_front();
+        Some(pool)
+    }
+
+    /// When the next connection of a user is to be opened.
+    pub(super) fn next_opener(&self) -> Nanos {
+        self.openers.front().map_or(Nanos::MAX, |(at, _)| *at)
+    }
+
+    /// Number of users whose connection is still to be opened.
+    pub(super) fn openers(&self) -> u64 {
+        self.openers.len() as u64
+    }
+}
 
 impl<B: Backend> Worker<'_, B> {
     /// Closed model: whether every connection has users of its own.
@@ -21,11 +113,11 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn adjust_users(&mut self, now: Nanos) {
         let Some(population) = &self.plan.users else { return };
         // Who comes at the end of a phase belongs to the next one, after the figures of this one.
-        if now < self.users_change || now >= self.times.end.min(self.border) {
+        if now < self.users.next_change() || now >= self.times.end.min(self.border) {
             return;
         }
         let at = now.since(self.times.start);
-        self.users_change = population.change_after(at).map_or(Nanos::MAX, |next| self.times.start + next);
+        self.users.change_at(population.change_after(at).map_or(Nanos::MAX, |next| self.times.start + next));
         let mine = self.shard.share_of(u64::from(population.at(at)));
         let of = self.pools.iter().filter(|pool| pool.has_scenarios()).count() as u32;
         let homes = self.pools.iter_mut().filter(|pool| pool.has_scenarios());

@@ -13,8 +13,6 @@ use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
 use crate::pacing::Outlook;
 use crate::target_pool::TargetPool;
 
-/// Delay before an arrival that needs no further connection is looked at again.
-const HELD: Nanos = Nanos::from_millis(1);
 /// A wait that returned so much too late makes the target seem silent that was not listened to.
 const UNHEARD: Nanos = Nanos::from_millis(1);
 
@@ -46,7 +44,7 @@ impl<B: Backend> Worker<'_, B> {
             due.map(|at| self.times.start + at)
         };
         let end = if over { self.times.drained } else { self.times.end };
-        let retry = self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at);
+        let retry = self.users.next_retry();
         let longest = if self.more { now } else { now + LONGEST_WAIT };
         let parked = self.parked.next_due().max(now);
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(parked).min(longest);
@@ -56,14 +54,14 @@ impl<B: Backend> Worker<'_, B> {
         // After the end no server is asked for, and nobody thinks.
         let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
         let sleeper = self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| (*at).max(now));
-        let until = if over { until } else { until.min(sleeper).min(self.users_change.max(now)) };
-        let waits = self.blocked_since.is_some() || self.pools.iter().any(|pool| !pool.waiting.is_empty());
-        let opening = self.times.start + self.ramp.next();
-        let paced = self.ramp.is_rising() && !self.users_have_connections() && !over;
+        let until = if over { until } else { until.min(sleeper).min(self.users.next_change().max(now)) };
+        let waits =
+            self.dialing.blocked_since().is_some() || self.pools.iter().any(|pool| !pool.waiting.is_empty());
+        let opening = self.times.start + self.dialing.ramp.next();
+        let paced = self.dialing.ramp.is_rising() && !self.users_have_connections() && !over;
         let until = if paced { until.min(opening.max(now)) } else { until };
-        let until = self.openers.front().map_or(until, |(at, _)| until.min((*at).max(now)));
-        // A target that has fallen silent needs more connections from moment to moment.
-        let until = if self.held { until.min(now + HELD) } else { until };
+        let until = until.min(self.users.next_opener().max(now));
+        let until = until.min(self.dialing.next_look(now));
         let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
         Outlook {
             now,
@@ -89,20 +87,15 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
-        if let Some(since) = self.blocked_since {
-            let length = now.since(since.max(self.times.measure));
-            self.recorder.connections.blocked += length;
-            if self.blocked_at_limit {
-                self.recorder.connections.blocked_at_limit += length;
-            }
+        self.dialing.add_blocked(&mut self.recorder.connections, self.times.measure, now);
+        if let Some(since) = self.dialing.blocked_since() {
             // Requests that fell due in a stall wait for connections, and so do those behind them.
             let [_, end, latest] = self.stalled;
             if since <= end + CATCHING_UP && end < latest {
                 self.stalled[1] = end.max(now.min(latest));
             }
         }
-        self.blocked_since = blocked.then_some(now);
-        self.blocked_at_limit = at_limit;
+        self.dialing.note_blocked(blocked, at_limit, now);
     }
 
     pub(super) fn note_pass(&mut self, began: Nanos, ended: Nanos) {
@@ -122,7 +115,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn note_wait(&mut self, began: Nanos, until: Nanos, returned: Nanos) {
         let late = returned.since(until.min(began + LONGEST_WAIT));
         if late > UNHEARD
-            && let Some(demand) = &mut self.demand
+            && let Some(demand) = self.dialing.demand_mut()
         {
             demand.stood_still(late, returned);
         }
@@ -171,7 +164,7 @@ impl<B: Backend> Worker<'_, B> {
             scheduled: std::mem::take(&mut self.counts.new_scheduled),
             iterations: std::mem::take(&mut self.counts.new_iterations),
             in_flight: self.counts.in_flight,
-            connections: self.open_now,
+            connections: self.dialing.open(),
         };
         // A worker whose load ends in the warm-up says how it stands with the last interval of that.
         let tells = self.control.is_detailed() && (!warmup || at >= self.times.end);
@@ -194,11 +187,7 @@ impl<B: Backend> Worker<'_, B> {
     fn worker_status(&mut self, at: Nanos) -> WorkerStatus {
         let load_end = at.min(self.times.end);
         let mut connections = self.recorder.connections.counts();
-        if let Some(since) = self.blocked_since {
-            let length = load_end.since(since.max(self.times.measure));
-            connections.blocked += length;
-            connections.blocked_at_limit += if self.blocked_at_limit { length } else { Nanos::ZERO };
-        }
+        self.dialing.add_blocked(&mut connections, self.times.measure, load_end);
         self.state_limits(&mut connections);
         let wall = load_end.since(self.times.measure);
         let until = load_end.since(self.times.start);
@@ -222,7 +211,7 @@ impl<B: Backend> Worker<'_, B> {
     /// States what connections were allowed.
     pub(super) fn state_limits(&self, connections: &mut ConnectionRecord) {
         let limit = self.pools.iter().map(|pool| u64::from(pool.max)).sum();
-        connections.limit = self.most_open.min(limit);
+        connections.limit = self.dialing.limit().min(limit);
         connections.depth = self.pools.iter().map(|pool| pool.depth).max().unwrap_or(1);
         connections.http2.streams_asked = self.plan.connections.streams;
     }
