@@ -7,10 +7,12 @@
 mod answering;
 mod buffers;
 mod connecting;
+mod content;
 mod dialing;
 mod draft;
 mod ending;
 mod failing;
+mod iterations;
 mod judging;
 mod making;
 mod misbehaving;
@@ -22,44 +24,42 @@ mod receiving;
 mod routing;
 mod sending;
 mod starting;
+mod step_table;
 mod tokens;
 mod users;
 mod watching;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, RateUnit, Recorder, Snapshot,
-    StepRecord, WorkerRecord, WorkerStatus,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
+    WorkerRecord, WorkerStatus,
 };
-use plimsoll_plan::{Load, Plan, Scenario, Step};
-use plimsoll_scenario::{Feeds, FieldList, Needs, Program, ResponseHandler, Scripts, Session};
-use plimsoll_wire::http1::HeadMemo;
+use plimsoll_plan::{Load, Plan};
+use plimsoll_scenario::{Feeds, FieldList, Scripts, Session};
 
 use crate::addresses::TargetAddress;
-use crate::capture::{Captures, whole, with_location};
+use crate::capture::Captures;
 use crate::connection::{Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
 use crate::directory::Directory;
 use crate::pacing::Pacer;
-use crate::session::Sessions;
 use crate::supply::BodyQueues;
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
 use buffers::Buffers;
+use content::Content;
 use dialing::Dialing;
 use draft::Draft;
+use iterations::Iterations;
 use misbehaving::Misbehaviour;
 use outgoing::Outgoing;
 use polling::Parked;
-use proceeding::Turn;
 use quoting::Examples;
-use sending::Facts;
-use tokens::TokenCache;
+use step_table::StepTable;
 use users::Users;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
@@ -201,42 +201,16 @@ pub struct Worker<'p, B> {
     /// Other ways to write the authority of a server: whether it is https, the text, and its pool.
     spellings: Vec<(bool, Vec<u8>, u32)>,
     conns: Vec<Conn>,
-    memos: Vec<HeadMemo>,
     timers: Timers,
     dialing: Dialing,
     users: Users,
-    sessions: Sessions,
-    /// Iterations that think, by the end of that.
-    sleepers: BinaryHeap<Reverse<(Nanos, u32)>>,
+    iterations: Iterations,
     /// Requests whose answer is still to come, and that are to be sent again.
     parked: Parked,
-    /// By scenario. They are the worker's own: what a regular expression remembers between uses is not
-    /// shared.
-    programs: Vec<Program>,
-    /// By step, for the same reason.
-    handlers: Vec<ResponseHandler>,
-    /// The only step of each scenario that is nothing but a request; such iterations need no session.
-    singles: Vec<Option<u32>>,
-    /// Open model: whether arrivals are requests, and not iterations.
-    paces_requests: bool,
-    /// By scenario: requests of iterations under way that wait for an arrival, in the order in which they
-    /// became ready.
-    turns: Vec<VecDeque<Turn>>,
-    /// Scenarios whose data has ended.
-    exhausted: Vec<bool>,
-    /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
-    /// and what would fall due is not owed.
-    complete: bool,
-    feeds: Feeds,
-    body_queues: BodyQueues,
-    scripts: Option<Box<dyn Scripts>>,
-    tokens: TokenCache,
+    steps: StepTable,
+    content: Content,
     /// Faults that clients make on purpose, if the plan has any.
     misbehaviour: Option<Box<Misbehaviour>>,
-    /// Parts of responses that are kept, by step.
-    needs: Vec<Needs>,
-    /// Set if any bodies are kept.
-    keeps_bodies: bool,
     captures: Captures,
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
@@ -255,7 +229,6 @@ pub struct Worker<'p, B> {
     /// The first failures, by step.
     examples: Vec<Examples>,
     pacer: Pacer,
-    random: Random,
     times: Times,
     counts: Counts,
     record: WorkerRecord,
@@ -267,12 +240,6 @@ pub struct Worker<'p, B> {
     outgoing: Outgoing,
     draft: Draft,
     buffers: Buffers,
-    /// Properties of the steps' exchanges, by step.
-    facts: Vec<Facts>,
-    /// The smallest limit for a response.
-    shortest_timeout: Nanos,
-    /// Set if there are steps whose responses are judged by their bodies alone.
-    judges_bodies: bool,
     /// For reactions that read and take nothing of a session; nothing is in it but working memory.
     no_session: Session,
     /// For responses of which only the body is looked at.
@@ -290,8 +257,6 @@ pub struct Worker<'p, B> {
     responses: u64,
     /// Set if the event being handled was stamped by the kernel.
     stamped: bool,
-    /// Set if something is sent because of a response, and not by the schedule alone.
-    follows: bool,
     /// Set if the last pass left events for the next.
     more: bool,
     /// Begin and end of the last stall, and how far its end may still move. What was due before its end, and
@@ -325,7 +290,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
         let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
         let unix_now = io.now().0.wrapping_add(unix_offset);
-        let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
+        let steps = StepTable::new(plan, &log);
         let peak = match &plan.load {
             Load::Open { profile, .. } => Some(profile.peak() / f64::from(shard.of)),
             Load::Closed => None,
@@ -356,32 +321,12 @@ impl<'p, B: Backend> Worker<'p, B> {
             asked: 0,
             spellings: Vec::new(),
             conns: Vec::new(),
-            memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             timers: Timers::default(),
-            sessions: Sessions::new(plan.variables),
-            sleepers: BinaryHeap::new(),
+            iterations: Iterations::new(plan),
             parked: Parked::default(),
-            programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
-            handlers: plan.steps.iter().map(|step| step.handler.clone()).collect(),
-            singles: plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect(),
-            paces_requests: matches!(plan.load, Load::Open { rate_of: RateUnit::Requests, .. }),
-            turns: vec![VecDeque::new(); plan.scenarios.len()],
-            exhausted: vec![false; plan.scenarios.len()],
-            complete: false,
-            feeds,
-            body_queues,
-            scripts,
-            tokens: TokenCache::new(plan, shard, unix_now),
+            content: Content::new(plan, shard, unix_now, feeds, body_queues, scripts),
+            steps,
             misbehaviour: Misbehaviour::of(plan, shard),
-            needs: plan
-                .steps
-                .iter()
-                .zip(&facts)
-                .map(|(step, facts)| match keeps_failed || (keeps_writes && facts.writes) {
-                    true => whole(&step.needs),
-                    false => with_location(&step.needs, plan.redirects),
-                })
-                .collect(),
             captures: Captures::new(log.longest()),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
@@ -392,7 +337,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             blamed: None,
             examples: plan.steps.iter().map(|_| Examples::default()).collect(),
             pacer: Pacer::new(plan.pacing, peak),
-            random: random_of(plan.seed, shard),
             times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
             counts: Counts {
                 // In the open model the schedule itself counts.
@@ -410,14 +354,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             outgoing,
             draft: Draft::default(),
             buffers: Buffers::default(),
-            judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
-            facts,
-            keeps_bodies: keeps || plan.steps.iter().any(|step| step.needs.body),
-            shortest_timeout: (0..plan.steps.len() as u32)
-                .map(|step| plan.timeout_of(step))
-                .min()
-                .unwrap_or(plan.timeout)
-                .min(plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after)),
             no_session: Session::new(plan.variables),
             no_fields: FieldList::default(),
             unix_offset,
@@ -427,7 +363,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             observed: false,
             responses: 0,
             stamped: false,
-            follows: plan.redirects > 0 || plan.scenarios.iter().any(|s| single(plan, s).is_none()),
             more: false,
             stalled: [Nanos::ZERO; 3],
         }
@@ -487,7 +422,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.handle_events();
         }
         let mut cpu = usage::thread_cpu();
-        let mut helpers = self.body_queues.cpu();
+        let mut helpers = self.content.bodies.cpu();
         let mut run_delay = usage::thread_run_delay();
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.edge_after(start);
@@ -507,7 +442,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if !measuring && now >= self.times.measure && cpu_end.is_none() {
                 measuring = true;
                 cpu = usage::thread_cpu();
-                helpers = self.body_queues.cpu();
+                helpers = self.content.bodies.cpu();
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
@@ -534,7 +469,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
             let over = now >= self.times.end;
             if over && cpu_end.is_none() {
-                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.body_queues.cpu()));
+                cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
                 let at = next_edge.min(self.times.end);
@@ -553,7 +488,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             let mut busy_until = self.io.now();
             self.note_pass(now, busy_until);
             self.pacer.worked(busy_until.since(now));
-            if busy_until >= self.tokens.due {
+            if busy_until >= self.content.tokens.due {
                 self.renew_tokens(busy_until);
                 busy_until = self.io.now();
             }
@@ -579,7 +514,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             }
         }
         let (end, delay_end, helpers_end) = cpu_end
-            .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.body_queues.cpu()));
+            .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
         // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
         // nothing.
         if self.io.name() != SIMULATED {
@@ -612,14 +547,6 @@ impl<B: Backend> Worker<'_, B> {
 /// The stream of random numbers of one worker. Stream 0 is the schedule's.
 pub(crate) fn random_of(seed: u64, worker: Shard) -> Random {
     Random::new(seed, u64::from(worker.index) + 1)
-}
-
-/// The step of a scenario whose iterations are one request that remembers nothing.
-fn single(plan: &Plan, scenario: &Scenario) -> Option<u32> {
-    let step = scenario.program.single()?;
-    let Step { request, handler, make_script, check_script, .. } = &plan.steps[step as usize];
-    let forgets = handler.reads_response_alone() && make_script.is_none() && check_script.is_none();
-    (forgets && !request.uses_variables()).then_some(step)
 }
 
 fn wait_for_one(until: Nanos) -> Wait {

@@ -131,7 +131,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// The pool to which the user of a request belongs, which is on `pool`.
     pub(super) fn home_of(&self, request: &InFlight, pool: u32) -> u32 {
-        match self.sessions.get(request.session) {
+        match self.iterations.sessions.get(request.session) {
             Some(session) => session.home,
             // It may have been led away from the target of its step; the plan's pools are in the order of its
             // targets.

@@ -86,7 +86,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut deadline = conn.deadline(self.plan);
         if !conn.requests.is_empty() {
             // One that waits for the flush has no deadline yet, and nothing arms it when it gets one.
-            deadline = deadline.min(self.now + self.shortest_timeout);
+            deadline = deadline.min(self.now + self.steps.shortest_timeout);
         }
         if deadline < conn.armed {
             conn.armed = deadline;

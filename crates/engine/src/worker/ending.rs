@@ -56,7 +56,7 @@ impl<B: Backend> Worker<'_, B> {
             let entry = entry();
             self.hand_over(request, entry);
         }
-        if self.facts[request.step as usize].writes && self.log.keeps_writes() {
+        if self.steps.facts[request.step as usize].writes && self.log.keeps_writes() {
             let entry = entry();
             self.hand_over_write(request, entry);
         }
@@ -135,7 +135,7 @@ impl<B: Backend> Worker<'_, B> {
             Nanos::ZERO
         };
         match fate {
-            Fate::GoesOn => self.sleep(request.session, now + pause),
+            Fate::GoesOn => self.iterations.sleep(request.session, now + pause),
             _ => self.users.retry(now + pause, home),
         }
     }
@@ -169,7 +169,7 @@ impl<B: Backend> Worker<'_, B> {
         self.do_without_response(request, pool);
         self.finish(request, Outcome::TimedOut, (0, 0), now);
         match self.conclude(request, false) {
-            Fate::GoesOn => self.sleep(request.session, now),
+            Fate::GoesOn => self.iterations.sleep(request.session, now),
             Fate::Over if matches!(self.plan.load, Load::Closed) => self.users.retry(now, home),
             Fate::Over | Fate::Pending => {}
         }
@@ -321,9 +321,9 @@ impl<B: Backend> Worker<'_, B> {
     /// the run. The load ends then; steps to come are not begun, either.
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
-        let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
+        let stops = self.content.wants_to_stop();
         if stops && self.times.end > now {
-            self.complete = true;
+            self.iterations.complete();
             self.end_load(now);
         }
         stops
@@ -345,7 +345,10 @@ impl<B: Backend> Worker<'_, B> {
     /// Logs a request that may have changed something, was sent and has not ended: it is reported with the
     /// other writes.
     fn hand_over_unfinished(&mut self, request: &InFlight, now: Nanos) {
-        if !self.facts[request.step as usize].writes || !self.log.keeps_writes() || request.sent == AT_SEND {
+        if !self.steps.facts[request.step as usize].writes
+            || !self.log.keeps_writes()
+            || request.sent == AT_SEND
+        {
             return;
         }
         let intended = if request.intended == AT_SEND { request.sent } else { request.intended };
@@ -388,8 +391,9 @@ impl<B: Backend> Worker<'_, B> {
             let intended = if request.intended == AT_SEND { started } else { request.intended };
             self.recorder.record_unfinished(request.step, started.since(intended));
         }
-        for pool in self.pools.iter().filter(|_| !self.complete) {
-            let passed = pool.give_up_before(self.times.end.since(self.times.start), &self.exhausted);
+        for pool in self.pools.iter().filter(|_| !self.iterations.is_complete()) {
+            let passed =
+                pool.give_up_before(self.times.end.since(self.times.start), self.iterations.exhausted());
             self.counts.never_start(passed.measured, passed.without_data);
         }
         self.note_blocked(false, false, self.times.end.min(now));
@@ -406,10 +410,10 @@ impl<B: Backend> Worker<'_, B> {
         let mut iterations = self.counts.iterations;
         let ended = iterations.completed + iterations.failed;
         iterations.unfinished = iterations.started.saturating_sub(ended);
-        if let Some(scripts) = self.scripts.take() {
+        if let Some(scripts) = self.content.scripts.take() {
             self.control.leave(scripts.finish());
         }
-        let bodies = self.body_queues.count();
+        let bodies = self.content.bodies.count();
         (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
         (self.record.bodies_unsigned, self.record.bodies_expired) = (bodies.unsigned, bodies.expired);
         let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);

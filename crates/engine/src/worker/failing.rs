@@ -76,13 +76,13 @@ impl<B: Backend> Worker<'_, B> {
     /// capture if there is none.
     fn write_again(&mut self, request: &InFlight, capture: &mut u32) {
         let is_as_ever =
-            self.facts[request.step as usize].repeated && self.captures.detour(*capture).is_none();
+            self.steps.facts[request.step as usize].repeated && self.captures.detour(*capture).is_none();
         if !is_as_ever || request.bytes_sent == 0 {
             return;
         }
         let step = &self.plan.steps[request.step as usize];
         let (template, target) = (&step.request, &self.plan.targets[step.target]);
-        let (context, mut random) = (Context::default(), self.random.clone());
+        let (context, mut random) = (Context::default(), self.content.random.clone());
         if target.protocol != Protocol::Http1 {
             template.render_request(&context, &mut random, &mut self.draft.logged);
             let scheme = target.scheme();

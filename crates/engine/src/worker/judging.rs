@@ -34,7 +34,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let Client::Http2(client) = &conn.client else { return };
         let captured = self.captures.get_mut(request.capture);
-        let needs = &self.needs[request.step as usize];
+        let needs = &self.steps.needs[request.step as usize];
         for (name, value) in client.captured(&fields) {
             captured.keep(&needs.fields, name, value);
         }
@@ -43,14 +43,14 @@ impl<B: Backend> Worker<'_, B> {
     /// HTTP/2: the whole response came; keeps its body if that is needed, or says what is wrong.
     #[inline]
     pub(super) fn keep_body(&mut self, slot: u32, ticket: u32, status: u16) {
-        if !self.keeps_bodies && status < QUOTED_FROM {
+        if !self.steps.keeps_bodies && status < QUOTED_FROM {
             return;
         }
         let conn = &mut self.conns[slot as usize];
         let Client::Http2(client) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let body = client.body(ticket);
-        if !self.needs[request.step as usize].body && body.is_empty() {
+        if !self.steps.needs[request.step as usize].body && body.is_empty() {
             return;
         }
         if request.capture == NO_CAPTURE {
@@ -64,7 +64,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let Client::InTurn(InTurn::Http1(client)) = &conn.client else { return };
         let Some(request) = conn.requests.get_mut(ticket) else { return };
-        let needs = &self.needs[request.step as usize];
+        let needs = &self.steps.needs[request.step as usize];
         if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.is_given_up() {
             request.capture = self.captures.begin();
         }
@@ -78,7 +78,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         self.recall_sent(request);
-        let Some(session) = self.sessions.get_mut(request.session) else { return };
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else { return };
         let pool = &self.pools[pool as usize];
         let host = &pool.name_of(target_address).host;
         let secure = pool.https;
@@ -95,7 +95,7 @@ impl<B: Backend> Worker<'_, B> {
         let needs = &self.plan.steps[request.step as usize].needs;
         if (needs.path || needs.request)
             && request.capture != NO_CAPTURE
-            && let Some(session) = self.sessions.get_mut(request.session)
+            && let Some(session) = self.iterations.sessions.get_mut(request.session)
         {
             std::mem::swap(&mut session.state.sent, &mut self.captures.get_mut(request.capture).sent);
         }
@@ -114,8 +114,8 @@ impl<B: Backend> Worker<'_, B> {
             return Judged::Ended(Outcome::Ok);
         }
         let status = reply.status;
-        if self.facts[request.step as usize].status_alone {
-            match self.handlers[request.step as usize].accepts(status) {
+        if self.steps.facts[request.step as usize].status_alone {
+            match self.steps.handlers[request.step as usize].accepts(status) {
                 Ok(()) => return Judged::Ended(Outcome::Ok),
                 // The reason in words is wanted, too.
                 Err(failure) if self.keeps || self.lacks_example(request, failure.class) => {}
@@ -138,7 +138,7 @@ impl<B: Backend> Worker<'_, B> {
         let step = &plan.steps[request.step as usize];
         let captured = self.captures.get_mut(request.capture);
         let pool = &self.pools[pool as usize];
-        let session = self.sessions.get(request.session);
+        let session = self.iterations.sessions.get(request.session);
         let received = Received {
             id: session.and_then(|session| session.state.follow_up.as_ref()).map(|follow_up| follow_up.id),
             host: &pool.name_of(target_address).host,
@@ -147,10 +147,10 @@ impl<B: Backend> Worker<'_, B> {
             unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
             ..Received::new(status, &captured.fields, &captured.body)
         };
-        let handler = &self.handlers[request.step as usize];
+        let handler = &self.steps.handlers[request.step as usize];
         let lacks = |class| request.measured && self.examples[request.step as usize].lacks(class);
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
-        let session = match self.sessions.get_mut(request.session) {
+        let session = match self.iterations.sessions.get_mut(request.session) {
             Some(session) => &mut session.state,
             None => &mut self.no_session,
         };
@@ -160,12 +160,13 @@ impl<B: Backend> Worker<'_, B> {
         }
         // What a failed request was to take, its iteration needs to go on.
         let lacks_values = accepted.is_err() && step.goes_on && !handler.salvage(&received, session);
-        let accepted = accepted.and_then(|_| handler.collect(&received, &mut self.feeds, &mut self.random));
+        let accepted = accepted
+            .and_then(|_| handler.collect(&received, &mut self.content.feeds, &mut self.content.random));
         if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
         } else if let Some(script) = step.check_script
-            && let Some(scripts) = &mut self.scripts
+            && let Some(scripts) = &mut self.content.scripts
         {
             // Its word stands for the step's own checks.
             match scripts.validate_response(script, &received) {
@@ -193,7 +194,7 @@ impl<B: Backend> Worker<'_, B> {
             self.reason = Some((class, reason));
         }
         if lacks_values {
-            self.stop_session(request.session);
+            self.iterations.stop(request.session);
         }
         if plan.scripts.is_some() {
             let is_quoted = match outcome {
@@ -208,7 +209,9 @@ impl<B: Backend> Worker<'_, B> {
     /// There is no response to a request that has failed: takes what belongs to the request itself into its
     /// session, if that may go on. Its capture is still there.
     pub(super) fn do_without_response(&mut self, request: &InFlight, pool: u32) {
-        if !self.plan.steps[request.step as usize].goes_on || self.sessions.get(request.session).is_none() {
+        if !self.plan.steps[request.step as usize].goes_on
+            || self.iterations.sessions.get(request.session).is_none()
+        {
             return;
         }
         self.recall_sent(request);
@@ -218,8 +221,8 @@ impl<B: Backend> Worker<'_, B> {
             secure: pool.https,
             ..Received::new(0, &self.no_fields, &[])
         };
-        let handler = &self.handlers[request.step as usize];
-        let Some(session) = self.sessions.get_mut(request.session) else { return };
+        let handler = &self.steps.handlers[request.step as usize];
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else { return };
         session.state.last_status = 0;
         session.state.last_fields.clear();
         session.state.last_body.clear();
@@ -231,18 +234,10 @@ impl<B: Backend> Worker<'_, B> {
         session.stops |= !is_whole;
     }
 
-    /// Nothing comes after the requests of a session that are under way.
-    #[cold]
-    fn stop_session(&mut self, number: u32) {
-        if let Some(session) = self.sessions.get_mut(number) {
-            session.stops = true;
-        }
-    }
-
     /// The response becomes the last one of its session: a script may make the next request of it. It stays
     /// in its capture, too, if it is about to be quoted.
     fn remember(&mut self, request: &InFlight, status: u16, is_quoted: bool) {
-        if let Some(session) = self.sessions.get_mut(request.session)
+        if let Some(session) = self.iterations.sessions.get_mut(request.session)
             && request.capture != NO_CAPTURE
         {
             let captured = self.captures.get_mut(request.capture);
@@ -260,7 +255,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Returns the time that a script wants its user to wait.
     pub(super) fn script_pause(&mut self, script: u32) -> Result<Nanos, String> {
-        let Some(scripts) = &mut self.scripts else { return Ok(Nanos::ZERO) };
+        let Some(scripts) = &mut self.content.scripts else { return Ok(Nanos::ZERO) };
         scripts.delay(script).map_err(|error| self.script_failed(error))
     }
 
@@ -280,7 +275,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.counts.script_failures == SCRIPT_FAILURES {
             self.control.stop(Stop::Drain);
             // What is due by now would fail as well.
-            self.complete = true;
+            self.iterations.complete();
             self.end_load(self.now);
         }
         if error.ends_run {

@@ -21,7 +21,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn transmit_scripted(&mut self, slot: u32, request: &mut InFlight, script: u32, ready: Nanos) {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
-        self.ready(slot, request, &step.request, self.facts[request.step as usize]);
+        self.ready(slot, request, &step.request, self.steps.facts[request.step as usize]);
         let pool = self.conns[slot as usize].pool;
         match self.make_request(slot, request, &step.request, script) {
             Ok(_) if self.draft.dynamic.is_nothing() => {
@@ -78,8 +78,8 @@ impl<B: Backend> Worker<'_, B> {
     /// gave it for its target.
     fn address_made(&mut self, request: &InFlight, there: u32) {
         self.draft.remove_target_fields();
-        let Some(session) = self.sessions.get(request.session) else { return };
-        if !self.facts[request.step as usize].cookies {
+        let Some(session) = self.iterations.sessions.get(request.session) else { return };
+        if !self.steps.facts[request.step as usize].cookies {
             return;
         }
         let pool = &self.pools[there as usize];
@@ -104,7 +104,7 @@ impl<B: Backend> Worker<'_, B> {
             Some(tls) => &mut tls.plain,
         };
         if let Client::Http2(client) = &mut conn.client {
-            let needs = &self.needs[request.step as usize];
+            let needs = &self.steps.needs[request.step as usize];
             let book = pool.server.book.as_ref().unwrap_or(&self.draft.no_book);
             let scheme = if pool.https { Scheme::Https } else { Scheme::Http };
             let dynamic = &self.draft.dynamic;
@@ -168,7 +168,7 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.new_scheduled += u64::from(others);
         self.counts.accounting.scheduled += others_measured;
         self.counts.accounting.started += others_measured;
-        if let Some(session) = self.sessions.get_mut(request.session) {
+        if let Some(session) = self.iterations.sessions.get_mut(request.session) {
             session.outstanding += others;
         }
     }
@@ -185,7 +185,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &self.conns[slot as usize];
         let http2 = matches!(conn.client, Client::Http2(_));
         let pool = &self.pools[conn.pool as usize];
-        let Some(session) = self.sessions.get_mut(request.session) else {
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else {
             return Err("a request of no iteration".to_owned());
         };
         let context = Context {
@@ -197,11 +197,11 @@ impl<B: Backend> Worker<'_, B> {
             authority: &pool.name_of(conn.target_address).authority,
             // A step has either a script that makes its request, or a supply.
             body: None,
-            tokens: Some(&self.tokens.all),
+            tokens: Some(&self.content.tokens.all),
         };
-        template.render_dynamic(&context, &mut self.random, &mut self.draft.dynamic);
+        template.render_dynamic(&context, &mut self.content.random, &mut self.draft.dynamic);
         self.draft.note_credentials();
-        let Some(scripts) = &mut self.scripts else { return Err("there are no scripts".to_owned()) };
+        let Some(scripts) = &mut self.content.scripts else { return Err("there are no scripts".to_owned()) };
         let made = scripts.make_request(script, &session.state, &mut self.draft.dynamic);
         if let Err(error) = made {
             return Err(self.script_failed(error));

@@ -9,7 +9,7 @@ use plimsoll_driver::{Backend, Close, ConnId};
 use plimsoll_plan::{ClientFaults, Parts, Plan};
 
 use super::Worker;
-use super::sending::Facts;
+use super::step_table::Facts;
 use crate::connection::{Client, State};
 use crate::request::{InFlight, Intent};
 

@@ -1,13 +1,12 @@
 //! Proceeding: what an iteration does next, and how it ends.
 
-use std::cmp::Reverse;
-
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
 use plimsoll_plan::Load;
-use plimsoll_scenario::{Next, Surroundings};
+use plimsoll_scenario::Next;
 
 use super::Worker;
+use super::iterations::Turn;
 use super::routing::NoWay;
 use crate::request::{AT_SEND, InFlight, new_request};
 
@@ -22,15 +21,6 @@ pub(super) struct NextDue {
     pub(super) since: Nanos,
     /// `true` if its iteration begins with it.
     pub(super) begins: bool,
-}
-
-/// The next request of an iteration, where arrivals are requests: it waits for the next one of its scenario.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    session: u32,
-    step: u32,
-    /// The pool of the request before.
-    pool: u32,
 }
 
 /// State of an iteration after it was asked to go on.
@@ -65,30 +55,26 @@ impl<B: Backend> Worker<'_, B> {
         slot: Option<u32>,
         due: NextDue,
     ) -> IterationState {
-        let Some(session) = self.sessions.get_mut(number) else { return IterationState::Over };
+        let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
         let (scenario, measured) = (session.scenario, session.measured);
         loop {
-            let Some(session) = self.sessions.get_mut(number) else { return IterationState::Over };
-            let mut surroundings = Surroundings {
-                index: session.index,
-                worker: self.shard.index,
-                unix_ns: self.now.0.wrapping_add(self.unix_offset),
-                random: &mut self.random,
-                feeds: &mut self.feeds,
-                tokens: Some(&self.tokens.all),
-            };
-            let steps = match self.programs[scenario as usize].next(&mut session.state, &mut surroundings) {
+            let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
+            let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+            let mut surroundings = self.content.surroundings(session.index, self.shard, unix_ns);
+            let steps = match self.iterations.programs[scenario as usize]
+                .next(&mut session.state, &mut surroundings)
+            {
                 Next::Send(step) => step..step + 1,
                 Next::Fork(steps) => steps,
                 Next::Pause(time) if time == Nanos::ZERO => continue,
                 Next::Pause(time) => {
-                    self.sleep(number, due.since + time);
+                    self.iterations.sleep(number, due.since + time);
                     return IterationState::UnderWay;
                 }
                 Next::ScriptPause(script) => match self.script_pause(script) {
                     Ok(Nanos::ZERO) => continue,
                     Ok(time) => {
-                        self.sleep(number, due.since + time);
+                        self.iterations.sleep(number, due.since + time);
                         return IterationState::UnderWay;
                     }
                     Err(reason) => return self.give_up(number, ErrorClass::Script, &reason),
@@ -97,37 +83,35 @@ impl<B: Backend> Worker<'_, B> {
                     let (completed, failed) = if session.failed { (0, 1) } else { (1, 0) };
                     self.counts.iterations.completed += if measured { completed } else { 0 };
                     self.counts.iterations.failed += if measured { failed } else { 0 };
-                    self.end_session(number);
+                    self.iterations.end(number, &mut self.content.feeds);
                     return IterationState::Over;
                 }
                 Next::Exhausted => {
-                    self.exhausted[scenario as usize] = true;
-                    // What is under way goes on to its end.
-                    self.complete |= self.exhausted.iter().all(|exhausted| *exhausted);
+                    self.iterations.exhaust(scenario);
                     if !due.begins {
                         // It has thought already, and counts.
                         return self.give_up(number, ErrorClass::Scenario, "the data has ended");
                     }
-                    self.end_session(number);
+                    self.iterations.end(number, &mut self.content.feeds);
                     return IterationState::Exhausted;
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
             if self.now >= self.times.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
-                self.end_session(number);
+                self.iterations.end(number, &mut self.content.feeds);
                 return IterationState::Over;
             }
             session.outstanding = steps.len() as u32;
             let mut slot = slot;
-            let mut has_arrival = due.begins || !self.paces_requests;
+            let mut has_arrival = due.begins || !self.iterations.paces_requests;
             for step in steps {
                 if has_arrival {
                     self.send_step(number, step, pool, slot.take(), due, measured);
                 } else {
-                    self.turns[scenario as usize].push_back(Turn { session: number, step, pool });
+                    self.iterations.queue_turn(scenario, Turn { session: number, step, pool });
                 }
-                has_arrival = !self.paces_requests;
+                has_arrival = !self.iterations.paces_requests;
             }
             return IterationState::UnderWay;
         }
@@ -150,7 +134,7 @@ impl<B: Backend> Worker<'_, B> {
         due: NextDue,
         measured: bool,
     ) {
-        let Some(session) = self.sessions.get(number) else { return };
+        let Some(session) = self.iterations.sessions.get(number) else { return };
         let index = session.index;
         self.counts.accounting.scheduled += u64::from(measured);
         self.counts.new_scheduled += 1;
@@ -195,38 +179,26 @@ impl<B: Backend> Worker<'_, B> {
         self.pools.iter().position(|pool| pool.target == target).map_or(likely, |pool| pool as u32)
     }
 
-    /// An iteration is over.
-    fn end_session(&mut self, number: u32) {
-        if let Some(session) = self.sessions.get_mut(number) {
-            self.feeds.release(&mut session.state);
-        }
-        self.sessions.end(number);
-    }
-
-    /// The iteration does nothing until then.
-    pub(super) fn sleep(&mut self, number: u32, until: Nanos) {
-        self.sleepers.push(Reverse((until, number)));
-    }
-
     /// The iteration cannot go on.
     fn give_up(&mut self, number: u32, class: ErrorClass, reason: &str) -> IterationState {
         self.note_error(class, reason);
         self.record.script_errors += 1;
-        if let Some(session) = self.sessions.get(number) {
+        if let Some(session) = self.iterations.sessions.get(number) {
             self.counts.iterations.failed += u64::from(session.measured);
         }
-        self.end_session(number);
+        self.iterations.end(number, &mut self.content.feeds);
         IterationState::Over
     }
 
     /// Iterations whose think time is over go on.
     pub(super) fn start_sleepers(&mut self, now: Nanos) {
-        while let Some(&Reverse((at, number))) = self.sleepers.peek() {
-            if at > now || now >= self.times.end || self.is_long_over(now) {
-                return;
-            }
-            self.sleepers.pop();
-            let Some(home) = self.sessions.get(number).map(|session| session.home) else { continue };
+        while now < self.times.end
+            && !self.is_long_over(now)
+            && let Some((at, number)) = self.iterations.pop_sleeper(now)
+        {
+            let Some(home) = self.iterations.sessions.get(number).map(|session| session.home) else {
+                continue;
+            };
             // It owes its next request to its own plan: being late is the generator's matter.
             let due = NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false };
             let over = self.proceed(number, home, None, due) == IterationState::Over;
@@ -251,7 +223,7 @@ impl<B: Backend> Worker<'_, B> {
     /// ([`Session::stops`](crate::session::Session::stops)).
     #[inline]
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
-        let Some(session) = self.sessions.get_mut(request.session) else {
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else {
             let measured = u64::from(request.measured);
             let iterations = &mut self.counts.iterations;
             iterations.completed += if ok { measured } else { 0 };
@@ -265,7 +237,7 @@ impl<B: Backend> Worker<'_, B> {
             (0, false) => Fate::GoesOn,
             (0, true) => {
                 self.counts.iterations.failed += u64::from(session.measured);
-                self.end_session(request.session);
+                self.iterations.end(request.session, &mut self.content.feeds);
                 Fate::Over
             }
             _ => Fate::Pending,

@@ -118,7 +118,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut completed = std::mem::take(&mut self.buffers.completed);
         let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
-        let (facts, handlers, no_session) = (&self.facts, &self.handlers, &mut self.no_session);
+        let (facts, handlers, no_session) = (&self.steps.facts, &self.steps.handlers, &mut self.no_session);
         let mut is_good = |step: usize, status: u16, body: &[u8]| {
             if !(200..300).contains(&status) {
                 return false;
@@ -129,10 +129,10 @@ impl<B: Backend> Worker<'_, B> {
             let received = Received::new(status, &self.no_fields, body);
             facts[step].body_alone && handlers[step].apply(&received, no_session) == Ok(Verdict::Settled)
         };
-        let keeps = self.keeps || self.judges_bodies;
+        let keeps = self.keeps || self.steps.judges_bodies;
         let mut keeping = Keeping {
-            memos: &mut self.memos,
-            needs: &self.needs,
+            memos: &mut self.steps.memos,
+            needs: &self.steps.needs,
             captures: &mut self.captures,
             is_good: if keeps && !self.keeps_good { Some(&mut is_good) } else { None },
         };

@@ -38,7 +38,8 @@ impl<B: Backend> Worker<'_, B> {
         let (Some(away), Some(variable)) = (&step.away, step.request.leading_variable()) else {
             return Ok(home);
         };
-        let Some(value) = self.sessions.variables(request.session).get(usize::from(variable)) else {
+        let Some(value) = self.iterations.sessions.variables(request.session).get(usize::from(variable))
+        else {
             return Ok(home);
         };
         let Some((origin, _)) = reference::origin(value) else { return Ok(home) };

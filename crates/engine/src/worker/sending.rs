@@ -2,11 +2,11 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
-use plimsoll_plan::{Plan, Protocol, Step};
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
 use super::Worker;
+use super::step_table::Facts;
 use crate::capture::{Detour, NO_CAPTURE};
 use crate::connection::{Client, InTurn};
 use crate::request::{AT_SEND, InFlight, Intent, Requests};
@@ -14,51 +14,6 @@ use crate::supply;
 
 /// Bytes of the head of an HTTP/2 frame.
 const FRAME_HEAD: usize = 9;
-
-/// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Facts {
-    /// Cookies are sent.
-    pub(super) cookies: bool,
-    /// The authority is that of the connection's server.
-    authority: bool,
-    /// The request is wanted later.
-    request: bool,
-    /// Its responses are judged by their status, and by nothing else.
-    pub(super) status_alone: bool,
-    /// Its responses are judged by their status and body, and nothing of them is taken.
-    pub(super) body_alone: bool,
-    /// Each of its requests is written with the same bytes: what failed of them can be written once more.
-    pub(super) repeated: bool,
-    /// It may change something at the target.
-    pub(super) writes: bool,
-}
-
-impl Facts {
-    /// Returns the properties of a step of the plan.
-    pub(super) fn of(plan: &Plan, step: &Step) -> Self {
-        let scripted = step.check_script.is_some() || plan.scripts.is_some();
-        Self {
-            status_alone: step.handler.is_plain() && !scripted,
-            body_alone: step.handler.reads_response_alone()
-                && !step.handler.collects()
-                && step.needs.fields == FieldNeeds::Nothing
-                && !scripted,
-            cookies: step.request.uses_cookies(),
-            authority: step.request.uses_authority(),
-            request: step.needs.path || step.needs.request,
-            // Nobody knows what a script makes of a request.
-            writes: !step.request.is_safe() || step.make_script.is_some(),
-            repeated: step.request.is_static()
-                && step.make_script.is_none()
-                && plan.targets[step.target].protocol != Protocol::Negotiated,
-        }
-    }
-
-    const fn is_plain(self) -> bool {
-        !self.cookies && !self.authority && !self.request
-    }
-}
 
 /// Opens a stream, for a HEAD request or another, whole or cut behind its head: its ticket, and the bytes of
 /// the request on the wire.
@@ -103,7 +58,7 @@ impl<B: Backend> Worker<'_, B> {
         let step = &plan.steps[request.step as usize];
         match step.make_script {
             None => {
-                let facts = self.facts[request.step as usize];
+                let facts = self.steps.facts[request.step as usize];
                 if self.misbehaviour.is_some() {
                     return self.transmit_badly(slot, request, facts, ready);
                 }
@@ -119,7 +74,7 @@ impl<B: Backend> Worker<'_, B> {
         if request.redirects > 0 {
             self.count_redirect(request);
         }
-        let facts = Facts { authority: true, repeated: false, ..self.facts[request.step as usize] };
+        let facts = Facts { authority: true, repeated: false, ..self.steps.facts[request.step as usize] };
         match self.captures.detour(request.capture).cloned() {
             Some(Detour::Template(template)) => {
                 let _ = self.transmit_as(slot, request, &template, facts, ready);
@@ -148,17 +103,23 @@ impl<B: Backend> Worker<'_, B> {
         let pool = &self.pools[conn.pool as usize];
         let body = template.supply().map(|supplied| {
             let unix_ns = self.now.0.wrapping_add(self.unix_offset);
-            supply::body_of(supplied, &mut self.body_queues, &mut self.sessions, request.session, unix_ns)
+            supply::body_of(
+                supplied,
+                &mut self.content.bodies,
+                &mut self.iterations.sessions,
+                request.session,
+                unix_ns,
+            )
         });
         let context = Context {
             index: request.index,
             worker: self.shard.index,
             unix_ns,
-            variables: self.sessions.variables(request.session),
+            variables: self.iterations.sessions.variables(request.session),
             cookies: &self.draft.cookies,
             authority: if logic { &pool.name_of(conn.target_address).authority } else { &[] },
             body: body.as_ref(),
-            tokens: Some(&self.tokens.all),
+            tokens: Some(&self.content.tokens.all),
         };
         request.head_request = template.head_request();
         let id = conn.id;
@@ -171,16 +132,16 @@ impl<B: Backend> Worker<'_, B> {
         let keeps_text = keeps && matches!(conn.client, Client::InTurn(InTurn::Http1(_)));
         if keeps && !keeps_text {
             // What the rendering below is going to draw, too.
-            template.render_request(&context, &mut self.random.clone(), &mut self.draft.logged);
+            template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.logged);
             self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.draft.logged);
         }
         let ticket;
         let length;
         if let Client::Http2(client) = &mut conn.client {
-            let body = template.render_body(&context, &self.random, &mut self.draft.scratch);
-            let needs = &self.needs[request.step as usize];
+            let body = template.render_body(&context, &self.content.random, &mut self.draft.scratch);
+            let needs = &self.steps.needs[request.step as usize];
             let book = pool.server.book.as_ref().unwrap_or(&self.draft.no_book);
-            let random = &mut self.random;
+            let random = &mut self.content.random;
             let body_bytes = body.len();
             let kind = (template.head_request(), request.intent == Intent::CutRequest);
             (ticket, length) = submit(client, kind, needs, body, out, |indexing, out| {
@@ -189,7 +150,7 @@ impl<B: Backend> Worker<'_, B> {
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
         } else {
-            template.render(&context, &mut self.random, &mut self.draft.scratch, out);
+            template.render(&context, &mut self.content.random, &mut self.draft.scratch, out);
             if keeps_text {
                 let more = template.separate_body(&context).map_or(&[][..], |body| &body[..]);
                 self.captures.keep_bytes(&mut request.capture, &out[before..], more);
@@ -247,18 +208,18 @@ impl<B: Backend> Worker<'_, B> {
             index: request.index,
             worker: self.shard.index,
             unix_ns,
-            variables: self.sessions.variables(request.session),
+            variables: self.iterations.sessions.variables(request.session),
             cookies: &[],
             authority: &name.authority,
             body: None,
-            tokens: Some(&self.tokens.all),
+            tokens: Some(&self.content.tokens.all),
         };
         // What the rendering of the request is going to draw, too.
         self.draft.sent.path.clear();
-        template.render_path(&context, &mut self.random.clone(), &mut self.draft.sent.path);
+        template.render_path(&context, &mut self.content.random.clone(), &mut self.draft.sent.path);
         self.draft.cookies.clear();
         if facts.cookies
-            && let Some(session) = self.sessions.get(request.session)
+            && let Some(session) = self.iterations.sessions.get(request.session)
         {
             let secure = pool.https;
             let unix_s = unix_ns / 1_000_000_000;
@@ -267,7 +228,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         if needs.request {
             let context = Context { cookies: &self.draft.cookies, ..context };
-            template.render_request(&context, &mut self.random.clone(), &mut self.draft.sent);
+            template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.sent);
         }
         if facts.request {
             self.captures.keep_sent(&mut request.capture, &mut self.draft.sent);

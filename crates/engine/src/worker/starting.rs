@@ -1,7 +1,5 @@
 //! Starting: who begins an iteration, on which connection, and how its request is written.
 
-use std::collections::VecDeque;
-
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_plan::{Load, Overload};
@@ -108,7 +106,8 @@ impl<B: Backend> Worker<'_, B> {
                 return false;
             }
             let at = now.since(self.times.start);
-            let Some(scenario) = self.pools[pool as usize].next_scenario(&self.exhausted, at) else {
+            let Some(scenario) = self.pools[pool as usize].next_scenario(self.iterations.exhausted(), at)
+            else {
                 if let Some(joins) = self.pools[pool as usize].next_joining(at) {
                     self.users.retry(self.times.start + joins, pool);
                 }
@@ -131,7 +130,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(always)]
     fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
-        if let Some(step) = self.singles[scenario as usize] {
+        if let Some(step) = self.iterations.single(scenario) {
             self.counts.accounting.scheduled += u64::from(measured);
             self.counts.iterations.started += u64::from(measured);
             self.counts.new_scheduled += 1;
@@ -149,7 +148,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn begin_session(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
-        let session = self.sessions.begin(scenario, pool, index, measured);
+        let session = self.iterations.sessions.begin(scenario, pool, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
         self.counts.iterations.started += u64::from(measured);
         self.counts.new_iterations += 1;
@@ -190,7 +189,7 @@ impl<B: Backend> Worker<'_, B> {
     /// taken keeps its place and its intended time in it.
     pub(super) fn start_arrivals(&mut self, now: Nanos) {
         let Load::Open { overload, .. } = self.plan.load else { return };
-        if self.ended || self.has_begun_all() {
+        if self.ended || self.iterations.has_begun_all() {
             return;
         }
         // What falls due in the next phase waits for the figures of this one; the first pass at or after the
@@ -224,10 +223,10 @@ impl<B: Backend> Worker<'_, B> {
                     break 'pools;
                 }
                 let measured = intended >= self.times.measure;
-                let turn = self.turns[scenario as usize].front().copied();
-                if turn.is_none() && self.exhausted[scenario as usize] {
+                let turn = self.iterations.first_turn(scenario);
+                if turn.is_none() && self.iterations.exhausted()[scenario as usize] {
                     self.pools[pool as usize].take();
-                    if !self.complete {
+                    if !self.iterations.is_complete() {
                         self.pass_by(measured);
                     }
                     continue;
@@ -238,7 +237,7 @@ impl<B: Backend> Worker<'_, B> {
                         // In this pass no connection becomes free for those behind it, either.
                         let due = until.min(now + Nanos(1)).since(self.times.start);
                         let Passed { all, measured, without_data } =
-                            self.pools[pool as usize].take_before(due, &self.exhausted);
+                            self.pools[pool as usize].take_before(due, self.iterations.exhausted());
                         self.counts.new_scheduled += all;
                         self.counts.never_start(without_data, without_data);
                         self.counts.accounting.scheduled += measured - without_data;
@@ -252,7 +251,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 self.pools[pool as usize].take();
                 if let Some(turn) = turn {
-                    self.turns[scenario as usize].pop_front();
+                    self.iterations.take_turn(scenario);
                     self.send_turn(turn, intended, measured);
                     started = true;
                     continue;
@@ -261,10 +260,10 @@ impl<B: Backend> Worker<'_, B> {
                 let begin = Begin { scenario, pool, index, intended, ready: Nanos::MAX, measured };
                 if self.begin(begin, None, now) {
                     started = true;
-                } else if !self.complete {
+                } else if !self.iterations.is_complete() {
                     self.pass_by(measured);
                 }
-                if self.has_begun_all() || self.is_stopped_by_script(now) {
+                if self.iterations.has_begun_all() || self.is_stopped_by_script(now) {
                     break 'pools;
                 }
             }
@@ -274,11 +273,6 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.ended = over && !(blocked && now < latest);
         self.note_blocked(blocked, at_limit, now.min(self.times.end));
-    }
-
-    /// Returns `true` if the load is complete before its end, and no request waits for an arrival.
-    pub(super) fn has_begun_all(&self) -> bool {
-        self.complete && self.turns.iter().all(VecDeque::is_empty)
     }
 
     /// An arrival whose scenario has no data any more, while others have.
@@ -291,7 +285,7 @@ impl<B: Backend> Worker<'_, B> {
     /// first: scripts may take their time.
     #[inline]
     pub(super) fn is_long_over(&self, now: Nanos) -> bool {
-        self.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
+        self.content.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
     }
 
     /// Returns `true` if [`place`](Self::place) would find or may open a connection.

@@ -64,7 +64,7 @@ impl<B: Backend> Worker<'_, B> {
     #[cold]
     pub(super) fn renew_tokens(&mut self, now: Nanos) {
         let unix_ns = now.0.wrapping_add(self.unix_offset);
-        let TokenCache { all, random, pending, .. } = &mut self.tokens;
+        let TokenCache { all, random, pending, .. } = &mut self.content.tokens;
         while let Some((number, signer)) = all.due(unix_ns) {
             let signer = Arc::clone(signer);
             let draft = signer.draft(unix_ns, random);
@@ -88,9 +88,9 @@ impl<B: Backend> Worker<'_, B> {
                 }
             }
         }
-        self.tokens.collect();
-        let due = Nanos(self.tokens.all.due_ns().saturating_sub(self.unix_offset));
-        self.tokens.due = match self.tokens.pending.is_empty() {
+        self.content.tokens.collect();
+        let due = Nanos(self.content.tokens.all.due_ns().saturating_sub(self.unix_offset));
+        self.content.tokens.due = match self.content.tokens.pending.is_empty() {
             true => due,
             false => due.min(now + LOOK_AGAIN),
         };

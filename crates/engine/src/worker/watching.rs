@@ -1,7 +1,5 @@
 //! Watching itself: how long to wait, whether arrivals are held up, and whether this thread was.
 
-use std::cmp::Reverse;
-
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
@@ -20,12 +18,12 @@ impl<B: Backend> Worker<'_, B> {
     /// Returns `true` if a run that is counted, or complete, has nothing left to start and nothing to wait
     /// for.
     pub(super) fn is_through(&mut self) -> bool {
-        let ends = self.complete || self.plan.end.iterations.is_some();
-        if !ends || self.counts.in_flight > 0 || !self.sleepers.is_empty() {
+        let ends = self.iterations.is_complete() || self.plan.end.iterations.is_some();
+        if !ends || self.counts.in_flight > 0 || self.iterations.has_sleepers() {
             return false;
         }
-        if self.complete {
-            return self.has_begun_all();
+        if self.iterations.is_complete() {
+            return self.iterations.has_begun_all();
         }
         match self.counts.remaining {
             Some(remaining) => remaining == 0,
@@ -35,7 +33,7 @@ impl<B: Backend> Worker<'_, B> {
 
     pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
         let over = now >= self.times.end;
-        let next_arrival = if over || self.has_begun_all() {
+        let next_arrival = if over || self.iterations.has_begun_all() {
             None
         } else {
             // While an arrival waits for a connection, the next thing to wait for is a response.
@@ -53,7 +51,7 @@ impl<B: Backend> Worker<'_, B> {
         let probe = self.pools.iter().map(|pool| pool.target_addresses.next_probe().max(now)).min();
         // After the end no server is asked for, and nobody thinks.
         let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
-        let sleeper = self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| (*at).max(now));
+        let sleeper = self.iterations.next_sleeper().max(now);
         let until = if over { until } else { until.min(sleeper).min(self.users.next_change().max(now)) };
         let waits =
             self.dialing.blocked_since().is_some() || self.pools.iter().any(|pool| !pool.waiting.is_empty());
@@ -68,7 +66,7 @@ impl<B: Backend> Worker<'_, B> {
             until: until.min(measure),
             next_arrival,
             blocked: waits || over,
-            follows: self.follows,
+            follows: self.iterations.follows,
             // Nothing comes for those that are to be sent again.
             in_flight: self.counts.in_flight - self.parked.len(),
             room: self.room(),
@@ -191,7 +189,7 @@ impl<B: Backend> Worker<'_, B> {
         self.state_limits(&mut connections);
         let wall = load_end.since(self.times.measure);
         let until = load_end.since(self.times.start);
-        let waiting = match self.complete {
+        let waiting = match self.iterations.is_complete() {
             true => 0,
             false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),
         };

@@ -1,0 +1,103 @@
+//! Steps as a worker has them: one row per step of the plan.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::LogSink;
+use plimsoll_plan::{Plan, Protocol, Step};
+use plimsoll_scenario::{FieldNeeds, Needs, ResponseHandler};
+use plimsoll_wire::http1::HeadMemo;
+
+use crate::capture::{whole, with_location};
+
+/// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Facts {
+    /// Cookies are sent.
+    pub(super) cookies: bool,
+    /// The authority is that of the connection's server.
+    pub(super) authority: bool,
+    /// The request is wanted later.
+    pub(super) request: bool,
+    /// Its responses are judged by their status, and by nothing else.
+    pub(super) status_alone: bool,
+    /// Its responses are judged by their status and body, and nothing of them is taken.
+    pub(super) body_alone: bool,
+    /// Each of its requests is written with the same bytes: what failed of them can be written once more.
+    pub(super) repeated: bool,
+    /// It may change something at the target.
+    pub(super) writes: bool,
+}
+
+impl Facts {
+    /// Returns the properties of a step of the plan.
+    pub(super) fn of(plan: &Plan, step: &Step) -> Self {
+        let scripted = step.check_script.is_some() || plan.scripts.is_some();
+        Self {
+            status_alone: step.handler.is_plain() && !scripted,
+            body_alone: step.handler.reads_response_alone()
+                && !step.handler.collects()
+                && step.needs.fields == FieldNeeds::Nothing
+                && !scripted,
+            cookies: step.request.uses_cookies(),
+            authority: step.request.uses_authority(),
+            request: step.needs.path || step.needs.request,
+            // Nobody knows what a script makes of a request.
+            writes: !step.request.is_safe() || step.make_script.is_some(),
+            repeated: step.request.is_static()
+                && step.make_script.is_none()
+                && plan.targets[step.target].protocol != Protocol::Negotiated,
+        }
+    }
+
+    /// Returns `true` if its requests are written without a look at their session or connection.
+    pub(super) const fn is_plain(self) -> bool {
+        !self.cookies && !self.authority && !self.request
+    }
+}
+
+/// The steps of the plan, by their number: what a worker looks up for each request, and its own copies of
+/// what remembers things between uses.
+///
+/// Only the memos change during a run.
+#[derive(Debug)]
+pub(super) struct StepTable {
+    /// Properties of the exchanges.
+    pub(super) facts: Vec<Facts>,
+    /// The worker's own: what a regular expression remembers between uses is not shared.
+    pub(super) handlers: Vec<ResponseHandler>,
+    /// Parts of responses that are kept.
+    pub(super) needs: Vec<Needs>,
+    /// HTTP/1.1: the last head of a response.
+    pub(super) memos: Vec<HeadMemo>,
+    /// Set if any bodies are kept.
+    pub(super) keeps_bodies: bool,
+    /// Set if there are steps whose responses are judged by their bodies alone.
+    pub(super) judges_bodies: bool,
+    /// The smallest limit for a response.
+    pub(super) shortest_timeout: Nanos,
+}
+
+impl StepTable {
+    /// The steps of a plan whose requests are logged there.
+    pub(super) fn new(plan: &Plan, log: &LogSink) -> Self {
+        let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
+        let needs = plan.steps.iter().zip(&facts).map(|(step, facts)| {
+            match log.keeps_failed() || (log.keeps_writes() && facts.writes) {
+                true => whole(&step.needs),
+                false => with_location(&step.needs, plan.redirects),
+            }
+        });
+        let timeouts = (0..plan.steps.len() as u32).map(|step| plan.timeout_of(step));
+        let abandoned = plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after);
+        Self {
+            needs: needs.collect(),
+            handlers: plan.steps.iter().map(|step| step.handler.clone()).collect(),
+            memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
+            keeps_bodies: log.keeps_failed()
+                || log.keeps_writes()
+                || plan.steps.iter().any(|step| step.needs.body),
+            judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
+            shortest_timeout: timeouts.min().unwrap_or(plan.timeout).min(abandoned),
+            facts,
+        }
+    }
+}
