@@ -11,7 +11,9 @@ mod content;
 mod dialing;
 mod draft;
 mod ending;
+mod exchanges;
 mod failing;
+mod failures;
 mod iterations;
 mod judging;
 mod making;
@@ -32,17 +34,16 @@ mod watching;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_core::{ErrorClass, Nanos, Random, Shard};
+use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
     Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
     WorkerRecord, WorkerStatus,
 };
 use plimsoll_plan::{Load, Plan};
-use plimsoll_scenario::{Feeds, FieldList, Scripts, Session};
+use plimsoll_scenario::{Feeds, Scripts};
 
 use crate::addresses::TargetAddress;
-use crate::capture::Captures;
 use crate::connection::{Conn, PROTOCOLS};
 use crate::control::{Control, Stop};
 use crate::directory::Directory;
@@ -54,11 +55,12 @@ use buffers::Buffers;
 use content::Content;
 use dialing::Dialing;
 use draft::Draft;
+use exchanges::Exchanges;
+use failures::Failures;
 use iterations::Iterations;
 use misbehaving::Misbehaviour;
 use outgoing::Outgoing;
 use polling::Parked;
-use quoting::Examples;
 use step_table::StepTable;
 use users::Users;
 
@@ -211,23 +213,11 @@ pub struct Worker<'p, B> {
     content: Content,
     /// Faults that clients make on purpose, if the plan has any.
     misbehaviour: Option<Box<Misbehaviour>>,
-    captures: Captures,
+    exchanges: Exchanges,
+    failures: Failures,
     recorder: Recorder,
     /// Records the warm-up, for its intervals only.
     warmup: Recorder,
-    /// The log of single requests.
-    log: LogSink,
-    /// Set if the log wants failed requests with both messages, or all requests that may have changed
-    /// something: every exchange is kept until it has ended.
-    keeps: bool,
-    /// Set if exchanges that end well are kept, too.
-    keeps_good: bool,
-    /// The last error in words, until the next event.
-    reason: Option<(ErrorClass, String)>,
-    /// The connection on which a request is about to fail.
-    blamed: Option<u32>,
-    /// The first failures, by step.
-    examples: Vec<Examples>,
     pacer: Pacer,
     times: Times,
     counts: Counts,
@@ -236,14 +226,9 @@ pub struct Worker<'p, B> {
     told: Option<Box<WorkerStatus>>,
     peers: Vec<Peer>,
     tls_versions: BTreeMap<String, u64>,
-    error_examples: BTreeMap<String, String>,
     outgoing: Outgoing,
     draft: Draft,
     buffers: Buffers,
-    /// For reactions that read and take nothing of a session; nothing is in it but working memory.
-    no_session: Session,
-    /// For responses of which only the body is looked at.
-    no_fields: FieldList,
     unix_offset: u64,
     /// The time that serves all decisions of this pass; read again after each flush.
     now: Nanos,
@@ -287,8 +272,6 @@ impl<'p, B: Backend> Worker<'p, B> {
         resources: Resources,
     ) -> Self {
         let Resources { feeds, body_queues, scripts, log, directory } = resources;
-        let (keeps_failed, keeps_writes) = (log.keeps_failed(), log.keeps_writes());
-        let (keeps, keeps_good) = (keeps_failed || keeps_writes, keeps_writes || log.keeps_good());
         let unix_now = io.now().0.wrapping_add(unix_offset);
         let steps = StepTable::new(plan, &log);
         let peak = match &plan.load {
@@ -327,15 +310,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             content: Content::new(plan, shard, unix_now, feeds, body_queues, scripts),
             steps,
             misbehaviour: Misbehaviour::of(plan, shard),
-            captures: Captures::new(log.longest()),
+            exchanges: Exchanges::new(plan, log),
+            failures: Failures::new(plan.steps.len()),
             recorder: Recorder::new(&names),
             warmup: Recorder::new(&names),
-            log,
-            keeps,
-            keeps_good,
-            reason: None,
-            blamed: None,
-            examples: plan.steps.iter().map(|_| Examples::default()).collect(),
             pacer: Pacer::new(plan.pacing, peak),
             times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
             counts: Counts {
@@ -350,12 +328,9 @@ impl<'p, B: Backend> Worker<'p, B> {
             told: None,
             peers,
             tls_versions: BTreeMap::new(),
-            error_examples: BTreeMap::new(),
             outgoing,
             draft: Draft::default(),
             buffers: Buffers::default(),
-            no_session: Session::new(plan.variables),
-            no_fields: FieldList::default(),
             unix_offset,
             now: Nanos::ZERO,
             border: Nanos::MAX,

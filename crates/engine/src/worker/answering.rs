@@ -85,7 +85,7 @@ impl<B: Backend> Worker<'_, B> {
             let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
             self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
             self.keep_cookies(&request, (pool, target_address));
-            let location = self.location(&request);
+            let location = self.exchanges.location(&request);
             let redirect = Redirect { slot, pool, target_address, here, status: reply.status, location, at };
             self.on_redirect(redirect, request);
             if usable {
@@ -107,7 +107,7 @@ impl<B: Backend> Worker<'_, B> {
         self.counts.answered[protocol] += u64::from(request.measured);
         let home = self.home_of(&request, pool);
         if outcome.is_bad() {
-            self.blamed = Some(slot);
+            self.failures.blamed = Some(slot);
         }
         self.finish(&request, outcome, (reply.status, reply.wire_bytes), at);
         let slot_if_usable = usable.then_some(slot);
@@ -155,7 +155,7 @@ impl<B: Backend> Worker<'_, B> {
             Ok(next) => next,
             Err(NoWay { class, reason }) => {
                 self.note_error(class, &reason);
-                self.blamed = Some(slot);
+                self.failures.blamed = Some(slot);
                 let status = if class == ErrorClass::Redirect { status } else { 0 };
                 self.fail(pool, &request, class, status, at);
                 return;
@@ -164,7 +164,7 @@ impl<B: Backend> Worker<'_, B> {
         request.redirects += 1;
         // What is measured and extracted is the last response.
         request.first_byte = Nanos::MAX;
-        self.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
+        self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
         // The server may have gone away, or have lowered its limit, together with this answer.
         if there == pool && here && self.has_room(slot) {
             self.transmit(slot, &mut request, Nanos::MAX);
@@ -202,7 +202,7 @@ impl<B: Backend> Worker<'_, B> {
             return Err(unfollowed(format!("a redirect to what is no URL: {}", shown())));
         };
         // What it was redirected from may itself be such a request.
-        let detour = match self.captures.detour(request.capture) {
+        let detour = match self.exchanges.captures.detour(request.capture) {
             Some(Detour::Template(template)) => Some(Arc::clone(template)),
             _ => None,
         };

@@ -147,11 +147,11 @@ impl<B: Backend> Worker<'_, B> {
             if (established && answered || fails_over) && request.sent == AT_SEND {
                 // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
                 let mut again = InFlight { bytes_sent: 0, ..request };
-                self.captures.renew(&mut again.capture);
+                self.exchanges.captures.renew(&mut again.capture);
                 self.assign(pool, None, &mut again, Nanos::MAX, now);
                 continue;
             }
-            self.blamed = Some(slot);
+            self.failures.blamed = Some(slot);
             self.fail(pool, &request, class, 0, now);
             // What we close fails for no other reason.
             if established && in_turn && first != ErrorClass::AbortedByUs {

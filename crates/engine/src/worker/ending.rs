@@ -46,21 +46,21 @@ impl<B: Backend> Worker<'_, B> {
             let unix = Nanos(intended.0.wrapping_add(unix_offset));
             LogEntry::new(&sample, unix, !request.measured)
         };
-        if self.log.wants() {
-            self.log.push(entry());
+        if self.exchanges.log.wants() {
+            self.exchanges.log.push(entry());
         }
         if outcome.is_bad() {
             self.quote(request, outcome, status, at);
         }
-        if self.log.wants_exchange(outcome.is_bad()) {
+        if self.exchanges.log.wants_exchange(outcome.is_bad()) {
             let entry = entry();
             self.hand_over(request, entry);
         }
-        if self.steps.facts[request.step as usize].writes && self.log.keeps_writes() {
+        if self.steps.facts[request.step as usize].writes && self.exchanges.log.keeps_writes() {
             let entry = entry();
             self.hand_over_write(request, entry);
         }
-        self.captures.end(request.capture);
+        self.exchanges.captures.end(request.capture);
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
             self.counts.warmup_ok += u64::from(outcome == Outcome::Ok);
@@ -176,7 +176,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     fn expire_connection(&mut self, slot: u32, now: Nanos) {
-        self.reason = None;
+        self.failures.forget_reason();
         let conn = &mut self.conns[slot as usize];
         let (id, early, pool) = (conn.id, conn.state.is_early(), conn.pool);
         if early && conn.since + self.plan.connect_timeout <= now {
@@ -265,7 +265,7 @@ impl<B: Backend> Worker<'_, B> {
                     })
                 }
             };
-            self.blamed = Some(slot);
+            self.failures.blamed = Some(slot);
             match request {
                 Some(request) if request.intent == Intent::Abandon => {
                     self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);
@@ -274,7 +274,7 @@ impl<B: Backend> Worker<'_, B> {
                 None => {}
             }
         }
-        self.blamed = None;
+        self.failures.blamed = None;
         self.buffers.overdue = overdue;
         self.write_control(slot);
         if aborts {
@@ -346,7 +346,7 @@ impl<B: Backend> Worker<'_, B> {
     /// other writes.
     fn hand_over_unfinished(&mut self, request: &InFlight, now: Nanos) {
         if !self.steps.facts[request.step as usize].writes
-            || !self.log.keeps_writes()
+            || !self.exchanges.log.keeps_writes()
             || request.sent == AT_SEND
         {
             return;
@@ -402,10 +402,11 @@ impl<B: Backend> Worker<'_, B> {
         let pacing_budget = self.pacer.budget();
         let mut connections = std::mem::take(&mut self.recorder.connections);
         self.state_limits(&mut connections);
-        self.log.flush();
+        self.exchanges.log.flush();
         let mut steps = self.recorder.finish();
-        for (step, examples) in steps.iter_mut().zip(self.examples) {
-            step.error_examples = examples.all;
+        let (examples, error_examples) = self.failures.finish();
+        for (step, examples) in steps.iter_mut().zip(examples) {
+            step.error_examples = examples;
         }
         let mut iterations = self.counts.iterations;
         let ended = iterations.completed + iterations.failed;
@@ -427,12 +428,12 @@ impl<B: Backend> Worker<'_, B> {
             tls_versions: self.tls_versions,
             protocols: protocols.filter(|(_, responses)| *responses > 0).collect(),
             iterations,
-            error_examples: self.error_examples,
+            error_examples,
             completed_in_window: self.counts.completed_in_window,
             window,
             drain: now.since(self.times.end),
             pacing_budget,
-            log: self.log.record(),
+            log: self.exchanges.log.record(),
         }
     }
 }

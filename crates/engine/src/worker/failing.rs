@@ -19,28 +19,27 @@ impl<B: Backend> Worker<'_, B> {
     #[cold]
     pub(super) fn hand_over(&mut self, request: &InFlight, entry: LogEntry) {
         let exchange = self.exchange(request, entry, false);
-        self.log.push_failed(exchange);
+        self.exchanges.log.push_failed(exchange);
     }
 
     /// The same for one that may have changed something, after the other.
     pub(super) fn hand_over_write(&mut self, request: &InFlight, entry: LogEntry) {
         let exchange = self.exchange(request, entry, true);
-        self.log.push_write(exchange);
+        self.exchanges.log.push_write(exchange);
     }
 
     /// Both messages of a request; their memory leaves its capture if it `takes` it.
     fn exchange(&mut self, request: &InFlight, entry: LogEntry, takes: bool) -> FailedExchange {
         let mut exchange = FailedExchange::bare(entry);
         if let Outcome::Failed(class) = entry.outcome
-            && let Some((known, reason)) = &self.reason
-            && *known == class
+            && let Some(reason) = self.failures.reason(class)
         {
             exchange.reason.clone_from(reason);
         }
         let mut capture = request.capture;
         self.write_again(request, &mut capture);
         if capture != NO_CAPTURE {
-            let captured = self.captures.get_mut(capture);
+            let captured = self.exchanges.captures.get_mut(capture);
             exchange.request = match takes {
                 true => std::mem::take(&mut captured.request),
                 false => captured.request.clone(),
@@ -63,11 +62,11 @@ impl<B: Backend> Worker<'_, B> {
             }
             exchange.response = match takes {
                 true => Message { head, body: std::mem::take(&mut captured.body), cut: 0 },
-                false => Message::new(&head, &captured.body, self.log.longest()),
+                false => Message::new(&head, &captured.body, self.exchanges.log.longest()),
             };
         }
         if capture != request.capture {
-            self.captures.end(capture);
+            self.exchanges.captures.end(capture);
         }
         exchange
     }
@@ -75,8 +74,8 @@ impl<B: Backend> Worker<'_, B> {
     /// Keeps a request that was written as its step always is, and was not kept for that reason; begins a
     /// capture if there is none.
     fn write_again(&mut self, request: &InFlight, capture: &mut u32) {
-        let is_as_ever =
-            self.steps.facts[request.step as usize].repeated && self.captures.detour(*capture).is_none();
+        let is_as_ever = self.steps.facts[request.step as usize].repeated
+            && self.exchanges.captures.detour(*capture).is_none();
         if !is_as_ever || request.bytes_sent == 0 {
             return;
         }
@@ -86,12 +85,12 @@ impl<B: Backend> Worker<'_, B> {
         if target.protocol != Protocol::Http1 {
             template.render_request(&context, &mut random, &mut self.draft.logged);
             let scheme = target.scheme();
-            self.captures.keep_lines(capture, scheme, &self.draft.logged);
+            self.exchanges.captures.keep_lines(capture, scheme, &self.draft.logged);
         } else {
             let mut bytes = Vec::new();
             template.render(&context, &mut random, &mut self.draft.scratch, &mut bytes);
             let more = template.shared_body().map_or(&[][..], |body| &body[..]);
-            self.captures.keep_bytes(capture, &bytes, more);
+            self.exchanges.captures.keep_bytes(capture, &bytes, more);
         }
     }
 }

@@ -30,10 +30,10 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         if request.capture == NO_CAPTURE {
-            request.capture = self.captures.begin();
+            request.capture = self.exchanges.captures.begin();
         }
         let Client::Http2(client) = &conn.client else { return };
-        let captured = self.captures.get_mut(request.capture);
+        let captured = self.exchanges.captures.get_mut(request.capture);
         let needs = &self.steps.needs[request.step as usize];
         for (name, value) in client.captured(&fields) {
             captured.keep(&needs.fields, name, value);
@@ -54,9 +54,9 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         if request.capture == NO_CAPTURE {
-            request.capture = self.captures.begin();
+            request.capture = self.exchanges.captures.begin();
         }
-        self.captures.get_mut(request.capture).body.extend_from_slice(body);
+        self.exchanges.captures.get_mut(request.capture).body.extend_from_slice(body);
     }
 
     /// HTTP/1.1: keeps the head of a response that ended with its connection.
@@ -66,9 +66,9 @@ impl<B: Backend> Worker<'_, B> {
         let Some(request) = conn.requests.get_mut(ticket) else { return };
         let needs = &self.steps.needs[request.step as usize];
         if request.capture == NO_CAPTURE && !needs.is_nothing() && !request.is_given_up() {
-            request.capture = self.captures.begin();
+            request.capture = self.exchanges.captures.begin();
         }
-        let captured = self.captures.get_mut(request.capture);
+        let captured = self.exchanges.captures.get_mut(request.capture);
         client.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
     }
 
@@ -84,7 +84,7 @@ impl<B: Backend> Worker<'_, B> {
         let secure = pool.https;
         let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
         let Session { cookies, sent, .. } = &mut session.state;
-        for cookie in self.captures.get_mut(request.capture).fields.all("set-cookie") {
+        for cookie in self.exchanges.captures.get_mut(request.capture).fields.all("set-cookie") {
             cookies.store(cookie, host, &sent.path, secure, unix_s);
         }
     }
@@ -97,13 +97,11 @@ impl<B: Backend> Worker<'_, B> {
             && request.capture != NO_CAPTURE
             && let Some(session) = self.iterations.sessions.get_mut(request.session)
         {
-            std::mem::swap(&mut session.state.sent, &mut self.captures.get_mut(request.capture).sent);
+            std::mem::swap(
+                &mut session.state.sent,
+                &mut self.exchanges.captures.get_mut(request.capture).sent,
+            );
         }
-    }
-
-    /// The location that the response to a request named.
-    pub(super) fn location(&mut self, request: &InFlight) -> Option<Vec<u8>> {
-        self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }
 
     /// Judges this whole response, from this pool and site, by what the step of its request expects. Takes
@@ -118,7 +116,8 @@ impl<B: Backend> Worker<'_, B> {
             match self.steps.handlers[request.step as usize].accepts(status) {
                 Ok(()) => return Judged::Ended(Outcome::Ok),
                 // The reason in words is wanted, too.
-                Err(failure) if self.keeps || self.lacks_example(request, failure.class) => {}
+                Err(failure)
+                    if self.exchanges.keeps || self.failures.lacks_example(request, failure.class) => {}
                 Err(failure) => return Judged::Ended(Outcome::Failed(failure.class)),
             }
         }
@@ -132,11 +131,11 @@ impl<B: Backend> Worker<'_, B> {
         (pool, target_address): (u32, u32),
         status: u16,
     ) -> Judged {
-        self.reason = None;
+        self.failures.forget_reason();
         self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
-        let captured = self.captures.get_mut(request.capture);
+        let captured = self.exchanges.captures.get_mut(request.capture);
         let pool = &self.pools[pool as usize];
         let session = self.iterations.sessions.get(request.session);
         let received = Received {
@@ -148,11 +147,10 @@ impl<B: Backend> Worker<'_, B> {
             ..Received::new(status, &captured.fields, &captured.body)
         };
         let handler = &self.steps.handlers[request.step as usize];
-        let lacks = |class| request.measured && self.examples[request.step as usize].lacks(class);
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         let session = match self.iterations.sessions.get_mut(request.session) {
             Some(session) => &mut session.state,
-            None => &mut self.no_session,
+            None => &mut self.exchanges.no_session,
         };
         let accepted = handler.apply(&received, session);
         if let (Ok(Verdict::Pending), Some(poll)) = (accepted, handler.poll()) {
@@ -183,7 +181,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
-            if self.keeps || lacks(failure.class) {
+            if self.exchanges.keeps || self.failures.lacks_example(request, failure.class) {
                 reason = Some(handler.describe(failure, &received));
             }
         }
@@ -191,14 +189,14 @@ impl<B: Backend> Worker<'_, B> {
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
             // Those who read it know the step.
-            self.reason = Some((class, reason));
+            self.failures.set_reason(class, reason);
         }
         if lacks_values {
             self.iterations.stop(request.session);
         }
         if plan.scripts.is_some() {
             let is_quoted = match outcome {
-                Outcome::Failed(class) => self.lacks_example(request, class),
+                Outcome::Failed(class) => self.failures.lacks_example(request, class),
                 _ => false,
             };
             self.remember(request, status, is_quoted);
@@ -219,7 +217,7 @@ impl<B: Backend> Worker<'_, B> {
         let received = Received {
             authority: pool.authority(),
             secure: pool.https,
-            ..Received::new(0, &self.no_fields, &[])
+            ..Received::new(0, &self.exchanges.no_fields, &[])
         };
         let handler = &self.steps.handlers[request.step as usize];
         let Some(session) = self.iterations.sessions.get_mut(request.session) else { return };
@@ -240,9 +238,9 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(session) = self.iterations.sessions.get_mut(request.session)
             && request.capture != NO_CAPTURE
         {
-            let captured = self.captures.get_mut(request.capture);
+            let captured = self.exchanges.captures.get_mut(request.capture);
             session.state.last_status = status;
-            if self.keeps || is_quoted {
+            if self.exchanges.keeps || is_quoted {
                 // It may have failed, and is to be shown then.
                 session.state.last_fields.clone_from(&captured.fields);
                 session.state.last_body.clone_from(&captured.body);

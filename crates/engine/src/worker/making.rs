@@ -43,7 +43,7 @@ impl<B: Backend> Worker<'_, B> {
     #[cold]
     fn withhold(&mut self, request: &InFlight) {
         self.counts.in_flight -= 1;
-        self.captures.end(request.capture);
+        self.exchanges.captures.end(request.capture);
         if request.measured {
             self.counts.accounting.in_flight_at_stop += 1;
             self.counts.accounting.undelivered += 1;
@@ -63,7 +63,7 @@ impl<B: Backend> Worker<'_, B> {
             Ok(there) => {
                 self.address_made(request, there);
                 let made = Detour::Made(Arc::new(self.draft.dynamic.clone()));
-                self.captures.send_by(&mut request.capture, made);
+                self.exchanges.captures.send_by(&mut request.capture, made);
                 self.seat_dynamic_origins(there, request, ready, self.now);
                 self.list(slot);
             }
@@ -108,9 +108,13 @@ impl<B: Backend> Worker<'_, B> {
             let book = pool.server.book.as_ref().unwrap_or(&self.draft.no_book);
             let scheme = if pool.https { Scheme::Https } else { Scheme::Http };
             let dynamic = &self.draft.dynamic;
-            if self.keeps {
+            if self.exchanges.keeps {
                 self.draft.logged.copy_from(dynamic);
-                self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.draft.logged);
+                self.exchanges.captures.keep_lines(
+                    &mut request.capture,
+                    pool.server.scheme(),
+                    &self.draft.logged,
+                );
             }
             let body = if dynamic.body.is_empty() { Payload::None } else { Payload::Bytes(&dynamic.body) };
             let (ticket, length) =
@@ -129,13 +133,13 @@ impl<B: Backend> Worker<'_, B> {
         let mut sibling = *request;
         // Each of several is kept by itself, or the log would take the heads of all but one for content.
         let mut captures = Vec::new();
-        let mut left = if self.keeps { &out[before..] } else { &[] };
+        let mut left = if self.exchanges.keeps { &out[before..] } else { &[] };
         while !left.is_empty() {
             let several = captures.len() + 1 < self.draft.dynamic.raw_count as usize;
             let (one, rest) =
                 left.split_at(if several { DynamicRequest::first_http1(left) } else { left.len() });
             let mut capture = if captures.is_empty() { request.capture } else { NO_CAPTURE };
-            self.captures.keep_bytes(&mut capture, one, &[]);
+            self.exchanges.captures.keep_bytes(&mut capture, one, &[]);
             captures.push(capture);
             left = rest;
         }
@@ -217,7 +221,7 @@ impl<B: Backend> Worker<'_, B> {
         let needs = &self.plan.steps[request.step as usize].needs;
         if needs.path || needs.request {
             self.draft.sent.copy_from(&self.draft.dynamic);
-            self.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
+            self.exchanges.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
         }
         Ok(https)
     }

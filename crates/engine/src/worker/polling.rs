@@ -63,7 +63,7 @@ impl Parked {
 impl<B: Backend> Worker<'_, B> {
     /// The request is sent again at that time, on whatever connection there is then. Its time limit goes on.
     pub(super) fn park(&mut self, pool: u32, mut request: InFlight, at: Nanos) {
-        self.captures.end(request.capture);
+        self.exchanges.captures.end(request.capture);
         request.capture = NO_CAPTURE;
         request.redirects = 0;
         // What is measured and extracted is the last response.

@@ -30,7 +30,7 @@ impl<B: Backend> Worker<'_, B> {
             left -= 1;
             // A script may take its time for each.
             self.more = left == 0 || self.now.since(began) > LONGEST_WAIT;
-            self.reason = None;
+            self.failures.forget_reason();
             match event {
                 Event::Received { conn, at, stamped, data } => {
                     if self.lives(conn) {
@@ -118,7 +118,8 @@ impl<B: Backend> Worker<'_, B> {
         let mut completed = std::mem::take(&mut self.buffers.completed);
         let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
         let conn = &mut self.conns[slot as usize];
-        let (facts, handlers, no_session) = (&self.steps.facts, &self.steps.handlers, &mut self.no_session);
+        let (facts, handlers, no_session) =
+            (&self.steps.facts, &self.steps.handlers, &mut self.exchanges.no_session);
         let mut is_good = |step: usize, status: u16, body: &[u8]| {
             if !(200..300).contains(&status) {
                 return false;
@@ -126,15 +127,15 @@ impl<B: Backend> Worker<'_, B> {
             if facts[step].status_alone {
                 return handlers[step].accepts(status).is_ok();
             }
-            let received = Received::new(status, &self.no_fields, body);
+            let received = Received::new(status, &self.exchanges.no_fields, body);
             facts[step].body_alone && handlers[step].apply(&received, no_session) == Ok(Verdict::Settled)
         };
-        let keeps = self.keeps || self.steps.judges_bodies;
+        let keeps = self.exchanges.keeps || self.steps.judges_bodies;
         let mut keeping = Keeping {
             memos: &mut self.steps.memos,
             needs: &self.steps.needs,
-            captures: &mut self.captures,
-            is_good: if keeps && !self.keeps_good { Some(&mut is_good) } else { None },
+            captures: &mut self.exchanges.captures,
+            is_good: if keeps && !self.exchanges.keeps_good { Some(&mut is_good) } else { None },
         };
         let decoded = conn.decode_in_turn(self.plan, &mut keeping, bytes, at, &mut completed);
         if decoded.is_err() {
@@ -277,7 +278,7 @@ impl<B: Backend> Worker<'_, B> {
             client.reuse(ticket);
         }
         self.note_error(class, &reason);
-        self.blamed = Some(slot);
+        self.failures.blamed = Some(slot);
         self.fail(pool, &request, class, 0, at);
         self.finish_request(slot);
     }

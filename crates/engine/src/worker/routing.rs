@@ -52,7 +52,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         if pool != home {
-            self.captures.send_by(&mut request.capture, Detour::Template(Arc::clone(template)));
+            self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::clone(template)));
         }
         Ok(pool)
     }

@@ -75,7 +75,7 @@ impl<B: Backend> Worker<'_, B> {
             self.count_redirect(request);
         }
         let facts = Facts { authority: true, repeated: false, ..self.steps.facts[request.step as usize] };
-        match self.captures.detour(request.capture).cloned() {
+        match self.exchanges.captures.detour(request.capture).cloned() {
             Some(Detour::Template(template)) => {
                 let _ = self.transmit_as(slot, request, &template, facts, ready);
             }
@@ -128,12 +128,16 @@ impl<B: Backend> Worker<'_, B> {
             Some(tls) => &mut tls.plain,
         };
         let before = out.len();
-        let keeps = self.keeps && !facts.repeated;
+        let keeps = self.exchanges.keeps && !facts.repeated;
         let keeps_text = keeps && matches!(conn.client, Client::InTurn(InTurn::Http1(_)));
         if keeps && !keeps_text {
             // What the rendering below is going to draw, too.
             template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.logged);
-            self.captures.keep_lines(&mut request.capture, pool.server.scheme(), &self.draft.logged);
+            self.exchanges.captures.keep_lines(
+                &mut request.capture,
+                pool.server.scheme(),
+                &self.draft.logged,
+            );
         }
         let ticket;
         let length;
@@ -153,7 +157,7 @@ impl<B: Backend> Worker<'_, B> {
             template.render(&context, &mut self.content.random, &mut self.draft.scratch, out);
             if keeps_text {
                 let more = template.separate_body(&context).map_or(&[][..], |body| &body[..]);
-                self.captures.keep_bytes(&mut request.capture, &out[before..], more);
+                self.exchanges.captures.keep_bytes(&mut request.capture, &out[before..], more);
             }
             let mut bytes = out.len() - before;
             if request.intent == Intent::CutRequest {
@@ -231,7 +235,7 @@ impl<B: Backend> Worker<'_, B> {
             template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.sent);
         }
         if facts.request {
-            self.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
+            self.exchanges.captures.keep_sent(&mut request.capture, &mut self.draft.sent);
         }
     }
 

@@ -154,7 +154,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn snapshot(&mut self, at: Nanos, drain: bool) -> Snapshot {
         let measure = self.times.measure;
         let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
-        self.log.flush();
+        self.exchanges.log.flush();
         let gauges = Gauges {
             at: at.since(self.times.start),
             warmup,
