@@ -6,11 +6,14 @@
 
 mod answering;
 mod buffers;
+mod clock;
 mod connecting;
 mod content;
+mod counts;
 mod dialing;
 mod draft;
 mod ending;
+mod event_batch;
 mod exchanges;
 mod failing;
 mod failures;
@@ -23,8 +26,11 @@ mod polling;
 mod proceeding;
 mod quoting;
 mod receiving;
+mod records;
+mod routes;
 mod routing;
 mod sending;
+mod stalls;
 mod starting;
 mod step_table;
 mod tokens;
@@ -37,14 +43,14 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_driver::{Backend, Wait, usage};
 use plimsoll_metrics::{
-    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Recorder, Snapshot, StepRecord,
-    WorkerRecord, WorkerStatus,
+    Accounting, ConnectionRecord, IterationRecord, LogRecord, LogSink, Peer, Snapshot, StepRecord,
+    WorkerRecord,
 };
 use plimsoll_plan::{Load, Plan};
 use plimsoll_scenario::{Feeds, Scripts};
 
 use crate::addresses::TargetAddress;
-use crate::connection::{Conn, PROTOCOLS};
+use crate::connection::Conn;
 use crate::control::{Control, Stop};
 use crate::directory::Directory;
 use crate::pacing::Pacer;
@@ -52,29 +58,27 @@ use crate::supply::BodyQueues;
 use crate::target_pool::TargetPool;
 use crate::timers::Timers;
 use buffers::Buffers;
+use clock::Clock;
 use content::Content;
+use counts::Counts;
 use dialing::Dialing;
 use draft::Draft;
+use event_batch::EventBatch;
 use exchanges::Exchanges;
 use failures::Failures;
 use iterations::Iterations;
 use misbehaving::Misbehaviour;
 use outgoing::Outgoing;
 use polling::Parked;
+use records::Records;
+use routes::Routes;
+use stalls::Stalls;
 use step_table::StepTable;
 use users::Users;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
 pub const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
-/// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a
-/// stop signal held it, and what it measured meanwhile is not the target's doing.
-const STALL: Nanos = Nanos::from_millis(50);
-/// A pass that begins so soon after a stall, or after another such pass, still works off what the stall has
-/// left: without a backlog a worker would wait.
-const CATCHING_UP: Nanos = Nanos::from_micros(20);
-/// Stalls kept in detail.
-const STALLS_KEPT: usize = 100;
 /// Connections being established at once while preparing: below the usual listen backlog, so that no SYN is
 /// dropped and sent again a second later.
 const CONNECTING_AT_ONCE: u32 = 256;
@@ -139,54 +143,6 @@ impl std::fmt::Debug for Resources {
     }
 }
 
-/// When the parts of a run begin and end, on the driver's clock.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    start: Nanos,
-    measure: Nanos,
-    /// End of the load; [`Nanos::MAX`] while it is not known (a counted run).
-    end: Nanos,
-    /// After this nothing is waited for any more.
-    drained: Nanos,
-}
-
-/// Counters beside the recorder.
-#[derive(Debug, Default)]
-struct Counts {
-    accounting: Accounting,
-    /// Requests started and not ended, warm-up included.
-    in_flight: u64,
-    completed_in_window: u64,
-    last_done: Nanos,
-    /// Iterations that the closed model may still start in the measured part; `None` without a count.
-    remaining: Option<u64>,
-    /// Scheduled since the last snapshot, warm-up included.
-    new_scheduled: u64,
-    /// Iterations started since then.
-    new_iterations: u64,
-    /// When the last snapshot was taken.
-    last_edge: Nanos,
-    /// Iterations begun by this worker, the source of their global index in the closed model.
-    begun: u64,
-    iterations: IterationRecord,
-    /// Requests of the warm-up that ended well.
-    warmup_ok: u64,
-    /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
-    script_failures: u64,
-    ok_at_failure: u64,
-    /// Measured responses by protocol, in the order of [`PROTOCOLS`].
-    answered: [u64; PROTOCOLS.len()],
-}
-
-impl Counts {
-    /// Arrivals of the measured part fell due and are never started, some of them for want of data.
-    fn never_start(&mut self, measured: u64, without_data: u64) {
-        self.accounting.scheduled += measured;
-        self.accounting.never_started += measured;
-        self.accounting.without_data += without_data;
-    }
-}
-
 /// One worker. Call [`prepare`](Self::prepare), then [`run`](Self::run).
 pub struct Worker<'p, B> {
     io: B,
@@ -197,11 +153,7 @@ pub struct Worker<'p, B> {
     heeded: u64,
     /// Pools of the plan's targets, in their order, followed by those of servers that came up during the run.
     pools: Vec<TargetPool>,
-    directory: Arc<Directory>,
-    /// Number of pools whose server is being looked for.
-    asked: u32,
-    /// Other ways to write the authority of a server: whether it is https, the text, and its pool.
-    spellings: Vec<(bool, Vec<u8>, u32)>,
+    routes: Routes,
     conns: Vec<Conn>,
     timers: Timers,
     dialing: Dialing,
@@ -215,39 +167,15 @@ pub struct Worker<'p, B> {
     misbehaviour: Option<Box<Misbehaviour>>,
     exchanges: Exchanges,
     failures: Failures,
-    recorder: Recorder,
-    /// Records the warm-up, for its intervals only.
-    warmup: Recorder,
     pacer: Pacer,
-    times: Times,
+    clock: Clock,
+    stalls: Stalls,
     counts: Counts,
-    record: WorkerRecord,
-    /// The status of the worker as it was last reported.
-    told: Option<Box<WorkerStatus>>,
-    peers: Vec<Peer>,
-    tls_versions: BTreeMap<String, u64>,
+    records: Records,
+    batch: EventBatch,
     outgoing: Outgoing,
     draft: Draft,
     buffers: Buffers,
-    unix_offset: u64,
-    /// The time that serves all decisions of this pass; read again after each flush.
-    now: Nanos,
-    /// End of the phase that is under way, on the driver's clock; never, without phases.
-    border: Nanos,
-    /// Set once arrivals are over.
-    ended: bool,
-    /// Set once the pacer was told of a response of this pass: one is enough for its means.
-    observed: bool,
-    /// Responses in what is being handled.
-    responses: u64,
-    /// Set if the event being handled was stamped by the kernel.
-    stamped: bool,
-    /// Set if the last pass left events for the next.
-    more: bool,
-    /// Begin and end of the last stall, and how far its end may still move. What was due before its end, and
-    /// ended after its begin, met it: that is one comparison per request, and false for all of them while
-    /// there was no stall.
-    stalled: [Nanos; 3],
 }
 
 impl<B> std::fmt::Debug for Worker<'_, B> {
@@ -279,17 +207,6 @@ impl<'p, B: Backend> Worker<'p, B> {
             Load::Closed => None,
         };
         let pools = TargetPool::all(plan, addresses, shard);
-        let names: Vec<String> = plan.steps.iter().map(|step| step.name.clone()).collect();
-        let peers = plan
-            .targets
-            .iter()
-            .zip(addresses)
-            .map(|(target, list)| Peer {
-                authority: target.authority.clone(),
-                addresses: list.iter().map(|target_address| target_address.endpoint.to_string()).collect(),
-                ..Peer::default()
-            })
-            .collect();
         let outgoing = Outgoing::new(io.preemptions());
         Self {
             io,
@@ -300,9 +217,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             dialing: Dialing::new(plan, shard, &pools, peak),
             users: Users::new(&pools),
             pools,
-            directory,
-            asked: 0,
-            spellings: Vec::new(),
+            routes: Routes::new(directory),
             conns: Vec::new(),
             timers: Timers::default(),
             iterations: Iterations::new(plan),
@@ -312,34 +227,15 @@ impl<'p, B: Backend> Worker<'p, B> {
             misbehaviour: Misbehaviour::of(plan, shard),
             exchanges: Exchanges::new(plan, log),
             failures: Failures::new(plan.steps.len()),
-            recorder: Recorder::new(&names),
-            warmup: Recorder::new(&names),
             pacer: Pacer::new(plan.pacing, peak),
-            times: Times { start: Nanos::MAX, measure: Nanos::MAX, end: Nanos::MAX, drained: Nanos::MAX },
-            counts: Counts {
-                // In the open model the schedule itself counts.
-                remaining: match plan.load {
-                    Load::Closed => plan.end.iterations.map(|total| shard.share_of(total)),
-                    Load::Open { .. } => None,
-                },
-                ..Counts::default()
-            },
-            record: WorkerRecord::default(),
-            told: None,
-            peers,
-            tls_versions: BTreeMap::new(),
+            clock: Clock::new(unix_offset),
+            stalls: Stalls::default(),
+            counts: Counts::new(plan, shard),
+            records: Records::new(plan, addresses),
+            batch: EventBatch::default(),
             outgoing,
             draft: Draft::default(),
             buffers: Buffers::default(),
-            unix_offset,
-            now: Nanos::ZERO,
-            border: Nanos::MAX,
-            ended: false,
-            observed: false,
-            responses: 0,
-            stamped: false,
-            more: false,
-            stalled: [Nanos::ZERO; 3],
         }
     }
 
@@ -388,10 +284,7 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// Carries out the load from `start` on, and waits for what is in flight at its end. Gives a snapshot to
     /// `send` about once per second.
     pub fn run(mut self, start: Nanos, mut send: impl FnMut(Snapshot)) -> WorkerReport {
-        self.times.start = start;
-        self.times.measure = start + self.plan.warmup;
-        self.times.end = self.plan.end.duration.map_or(Nanos::MAX, |length| self.times.measure + length);
-        self.times.drained = self.times.end + self.plan.drain;
+        self.clock.begin(start, self.plan);
         while self.io.now() < start {
             self.io.wait(wait_for_one(start));
             self.handle_events();
@@ -400,11 +293,10 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut helpers = self.content.bodies.cpu();
         let mut run_delay = usage::thread_run_delay();
         let mut measuring = self.plan.warmup == Nanos::ZERO;
-        let mut next_edge = self.edge_after(start);
+        let mut next_edge = self.clock.edge_after(start, self.plan);
         let mut cpu_end = None;
-        self.border = self.border_after(start);
         // What was prepared may have ended long ago.
-        self.now = self.io.now();
+        self.clock.now = self.io.now();
         if self.users_have_connections() {
             self.start_users(start);
         } else if self.plan.users.is_some() {
@@ -412,9 +304,9 @@ impl<'p, B: Backend> Worker<'p, B> {
         }
         let mut now = self.io.now();
         loop {
-            self.now = self.now.max(now);
+            self.clock.advance(now);
             // A load that ended in its warm-up has no measured part.
-            if !measuring && now >= self.times.measure && cpu_end.is_none() {
+            if !measuring && now >= self.clock.measure && cpu_end.is_none() {
                 measuring = true;
                 cpu = usage::thread_cpu();
                 helpers = self.content.bodies.cpu();
@@ -425,7 +317,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.start_openers(now);
             self.adjust_users(now);
             self.probe_lost(now);
-            if self.asked > 0 {
+            if self.routes.is_asking() {
                 self.ask_directory(now);
             }
             self.start_parked(now);
@@ -438,26 +330,26 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.misbehaviour.is_some() {
                 self.cut_off();
             }
-            if now < self.times.end && self.is_through() {
-                self.times.end = self.counts.last_done.max(self.times.measure).max(self.counts.last_edge);
-                self.times.drained = self.times.end;
+            if now < self.clock.end && self.is_through() {
+                self.clock.complete(self.counts.last_done.max(self.clock.measure).max(self.counts.last_edge));
             }
-            let over = now >= self.times.end;
+            let over = now >= self.clock.end;
             if over && cpu_end.is_none() {
                 cpu_end = Some((usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
             }
             if now >= next_edge || (over && next_edge != Nanos::MAX) {
-                let at = next_edge.min(self.times.end);
+                let at = next_edge.min(self.clock.end);
                 if at > self.counts.last_edge {
                     send(self.snapshot(at, false));
                 }
                 self.close_spare(now);
                 self.counts.last_edge = at;
-                next_edge = if at >= self.times.end { Nanos::MAX } else { self.edge_after(at) };
-                self.border = self.border_after(at);
+                next_edge =
+                    if at >= self.clock.end { Nanos::MAX } else { self.clock.edge_after(at, self.plan) };
+                self.clock.begin_phase(at, self.plan);
                 continue;
             }
-            if over && (self.counts.in_flight == 0 || now >= self.times.drained) {
+            if over && (self.counts.in_flight == 0 || now >= self.clock.drained) {
                 break;
             }
             let mut busy_until = self.io.now();
@@ -476,7 +368,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             let outlook = self.outlook(busy_until, next_edge);
             let wait = self.pacer.wait(outlook);
             if wait.want > 1 {
-                self.record.gather_time = self.record.gather_time.max(wait.floor);
+                self.records.worker.gather_time = self.records.worker.gather_time.max(wait.floor);
             }
             let late = self.io.wait(wait);
             now = self.io.now();
@@ -493,12 +385,12 @@ impl<'p, B: Backend> Worker<'p, B> {
         // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
         // nothing.
         if self.io.name() != SIMULATED {
-            self.record.cpu_user = end.user - cpu.user;
-            self.record.cpu_system = end.system - cpu.system;
-            self.record.bodies_cpu = helpers_end.bodies.since(helpers.bodies);
-            self.record.signing_cpu = helpers_end.signing.since(helpers.signing);
-            self.record.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
-            self.record.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
+            self.records.worker.cpu_user = end.user - cpu.user;
+            self.records.worker.cpu_system = end.system - cpu.system;
+            self.records.worker.bodies_cpu = helpers_end.bodies.since(helpers.bodies);
+            self.records.worker.signing_cpu = helpers_end.signing.since(helpers.signing);
+            self.records.worker.involuntary_switches = end.involuntary_switches - cpu.involuntary_switches;
+            self.records.worker.run_delay = delay_end.zip(run_delay).map(|(after, before)| after - before);
         }
         let drain = self.snapshot(now, true);
         if !drain.is_empty() {

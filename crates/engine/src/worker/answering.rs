@@ -43,19 +43,17 @@ impl<B: Backend> Worker<'_, B> {
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
-        if !self.observed && request.sent != AT_SEND {
-            self.observed = true;
+        if request.sent != AT_SEND && self.batch.observe() {
             if let Some(demand) = self.dialing.demand_mut() {
-                demand.heard(self.now);
+                demand.heard(self.clock.now);
                 // What met a stall of this thread says nothing of the target.
-                let [begin, end, _] = self.stalled;
-                if request.sent >= end || at < begin {
+                if !self.stalls.met(request.sent, at) {
                     demand.observe(at.since(request.sent));
                 }
             }
-            self.pacer.observe(self.now.since(request.sent), self.stamped, reply.wire_bytes);
+            self.pacer.observe(self.clock.now.since(request.sent), self.batch.stamped, reply.wire_bytes);
         }
-        self.responses += 1;
+        self.batch.responses += 1;
         let connections = &self.plan.connections;
         let closes = !reply.keep_alive || !connections.keep_alive;
         let usable = conn.state == State::Open && !closes && !conn.is_spent(connections.max_requests);
@@ -83,7 +81,7 @@ impl<B: Backend> Worker<'_, B> {
         if self.plan.redirects > 0 && matches!(reply.status, 301 | 302 | 303 | 307 | 308) {
             // On a pipelined connection the redirect would wait behind other requests: it takes a new one.
             let here = usable && (http2 || self.conns[slot as usize].requests.is_empty());
-            self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+            self.records.of(&request).note_received(request.step, reply.wire_bytes);
             self.keep_cookies(&request, (pool, target_address));
             let location = self.exchanges.location(&request);
             let redirect = Redirect { slot, pool, target_address, here, status: reply.status, location, at };
@@ -96,7 +94,7 @@ impl<B: Backend> Worker<'_, B> {
         let outcome = match self.judge(&request, (pool, target_address), reply) {
             Judged::Ended(outcome) => outcome,
             Judged::Pending(pause) => {
-                self.recorder_of(&request).note_received(request.step, reply.wire_bytes);
+                self.records.of(&request).note_received(request.step, reply.wire_bytes);
                 self.park(pool, request, at + pause);
                 if usable {
                     self.list(slot);
@@ -121,7 +119,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         if over && matches!(self.plan.load, Load::Closed) {
-            self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.now);
+            self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.clock.now);
         }
         // What follows may think first, go to another target, or not be at all.
         if usable {
@@ -169,7 +167,7 @@ impl<B: Backend> Worker<'_, B> {
         if there == pool && here && self.has_room(slot) {
             self.transmit(slot, &mut request, Nanos::MAX);
         } else {
-            self.seat_dynamic_origins(there, &mut request, Nanos::MAX, self.now);
+            self.seat_dynamic_origins(there, &mut request, Nanos::MAX, self.clock.now);
         }
     }
 

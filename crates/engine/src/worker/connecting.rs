@@ -47,7 +47,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 pool.open += 1;
                 self.dialing.note_connecting();
-                let connections = &mut self.recorder.connections;
+                let connections = &mut self.records.measured.connections;
                 connections.peak_open = connections.peak_open.max(self.dialing.open());
                 let conn = &mut self.conns[slot];
                 let requests = std::mem::take(&mut conn.requests);
@@ -76,7 +76,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn connect_failed(&mut self, class: ErrorClass, reason: &str) {
-        self.recorder.connections.failed[class as usize] += 1;
+        self.records.measured.connections.failed[class as usize] += 1;
         self.note_error(class, reason);
     }
 
@@ -86,7 +86,7 @@ impl<B: Backend> Worker<'_, B> {
         let mut deadline = conn.deadline(self.plan);
         if !conn.requests.is_empty() {
             // One that waits for the flush has no deadline yet, and nothing arms it when it gets one.
-            deadline = deadline.min(self.now + self.steps.shortest_timeout);
+            deadline = deadline.min(self.clock.now + self.steps.shortest_timeout);
         }
         if deadline < conn.armed {
             conn.armed = deadline;
@@ -119,7 +119,7 @@ impl<B: Backend> Worker<'_, B> {
         pool.open -= 1;
         pool.target_addresses.release(conn.target_address);
         if was_open {
-            pool.target_addresses.miss(conn.target_address, self.now);
+            pool.target_addresses.miss(conn.target_address, self.clock.now);
         }
     }
 
@@ -199,7 +199,7 @@ impl<B: Backend> Worker<'_, B> {
     /// TCP is established.
     pub(super) fn on_connected(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
-        self.recorder.connections.connect_time.record(at.since(conn.since).0);
+        self.records.measured.connections.connect_time.record(at.since(conn.since).0);
         conn.since = at;
         let target = &self.pools[conn.pool as usize].server;
         let Some(tls) = &target.tls else {
@@ -216,7 +216,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             Err(error) => {
                 self.note_error(ErrorClass::Tls, &error.to_string());
-                self.recorder.connections.failed[ErrorClass::Tls as usize] += 1;
+                self.records.measured.connections.failed[ErrorClass::Tls as usize] += 1;
                 self.break_off(slot, ErrorClass::Tls, Some(Close::Now), at);
             }
         }
@@ -226,14 +226,10 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn on_secured(&mut self, slot: u32, at: Nanos) {
         let conn = &self.conns[slot as usize];
         if let Some(tls) = &conn.tls {
-            self.recorder.connections.tls_time.record(at.since(conn.since).0);
-            self.recorder.connections.tls_resumed += u64::from(tls.session.resumed());
+            self.records.measured.connections.tls_time.record(at.since(conn.since).0);
+            self.records.measured.connections.tls_resumed += u64::from(tls.session.resumed());
             let version = tls.session.version();
-            if let Some(count) = self.tls_versions.get_mut(version) {
-                *count += 1;
-            } else {
-                self.tls_versions.insert(version.to_owned(), 1);
-            }
+            self.records.count_tls(version);
         }
         self.agree(slot, at);
     }
@@ -281,7 +277,7 @@ impl<B: Backend> Worker<'_, B> {
         conn.heard = at;
         conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| at + lifetime);
         self.dialing.note_open();
-        self.recorder.connections.opened += 1;
+        self.records.measured.connections.opened += 1;
         let pool = &mut self.pools[conn.pool as usize];
         pool.connected();
         let found = pool.target_addresses.find(conn.target_address);
@@ -289,13 +285,13 @@ impl<B: Backend> Worker<'_, B> {
         let protocol = conn.client.protocol();
         if let Client::Http2(client) = &conn.client {
             conn.ping = self.plan.ping_interval.map_or(Nanos::MAX, |interval| at + interval);
-            let record = &mut self.recorder.connections.http2;
+            let record = &mut self.records.measured.connections.http2;
             record.connections += 1;
             if let Some(limit) = client.server_limit() {
                 record.stream_limit = Some(record.stream_limit.map_or(limit, |least| least.min(limit)));
             }
         }
-        let peer = &mut self.peers[pool.target];
+        let peer = &mut self.records.peers[pool.target];
         if peer.protocol.is_empty() {
             protocol.clone_into(&mut peer.protocol);
             if let Some(tls) = &conn.tls {
@@ -316,7 +312,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Asks lost servers of pools whether they are there again, by a connection that is used if they are.
     pub(super) fn probe_lost(&mut self, now: Nanos) {
         for pool in 0..self.pools.len() as u32 {
-            if self.pools[pool as usize].target_addresses.next_probe() > now || now >= self.times.end {
+            if self.pools[pool as usize].target_addresses.next_probe() > now || now >= self.clock.end {
                 continue;
             }
             while let Some(target_address) = self.pools[pool as usize].target_addresses.probe(now) {
@@ -348,17 +344,6 @@ impl<B: Backend> Worker<'_, B> {
             conn.pool == pool && conn.target_address == target_address && conn.state == State::Draining
         };
         self.conns.iter().filter(leaves).count() as u32
-    }
-
-    /// Not earlier than when it is sent: a connection that has to be opened for it may fail, and then the
-    /// target does not get it.
-    pub(super) fn count_redirect(&mut self, request: &InFlight) {
-        let accounting = &mut self.counts.accounting;
-        if request.measured {
-            accounting.redirects_followed += 1;
-        } else {
-            accounting.unmeasured += 1;
-        }
     }
 }
 

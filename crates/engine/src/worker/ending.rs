@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
-use plimsoll_metrics::{LogEntry, Recorder, Sample};
+use plimsoll_metrics::{LogEntry, Sample};
 use plimsoll_plan::Load;
 
 use super::proceeding::Fate;
@@ -13,11 +13,6 @@ use crate::control::Stop;
 use crate::request::{AT_SEND, InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
-    /// The recorder that a request belongs to.
-    pub(super) fn recorder_of(&mut self, request: &InFlight) -> &mut Recorder {
-        if request.measured { &mut self.recorder } else { &mut self.warmup }
-    }
-
     /// Records the end of a request; `response` is the status and the bytes of its response, zeros if there
     /// was none. What it means for its iteration says [`conclude`](Self::conclude).
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
@@ -41,11 +36,8 @@ impl<B: Backend> Worker<'_, B> {
             bytes_sent: request.bytes_sent,
             bytes_received,
         };
-        let unix_offset = self.unix_offset;
-        let entry = || {
-            let unix = Nanos(intended.0.wrapping_add(unix_offset));
-            LogEntry::new(&sample, unix, !request.measured)
-        };
+        let unix = self.clock.unix(intended);
+        let entry = || LogEntry::new(&sample, unix, !request.measured);
         if self.exchanges.log.wants() {
             self.exchanges.log.push(entry());
         }
@@ -64,27 +56,15 @@ impl<B: Backend> Worker<'_, B> {
         if !request.measured {
             self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
             self.counts.warmup_ok += u64::from(outcome == Outcome::Ok);
-            self.warmup.record(&sample);
+            self.records.warmup.record(&sample);
             return;
         }
-        self.recorder.record(&sample);
-        let [begin, end, _] = self.stalled;
-        if intended < end && at >= begin {
-            self.recorder.record_in_stall(&sample);
+        self.records.measured.record(&sample);
+        if self.stalls.met(intended, at) {
+            self.records.measured.record_in_stall(&sample);
         }
-        let accounting = &mut self.counts.accounting;
-        match outcome {
-            Outcome::Ok => accounting.ok += 1,
-            Outcome::Failed(ErrorClass::AbortedByUs) => {
-                accounting.aborted += 1;
-                accounting.cut_short += u64::from(request.intent == Intent::CutRequest);
-            }
-            Outcome::Failed(_) => accounting.failed += 1,
-            Outcome::TimedOut => accounting.timed_out += 1,
-        }
-        accounting.undelivered += u64::from(request.sent == AT_SEND);
-        self.counts.completed_in_window += u64::from(sample.is_complete() && at <= self.times.end);
-        self.counts.last_done = self.counts.last_done.max(at);
+        let in_window = sample.is_complete() && at <= self.clock.end;
+        self.counts.end_measured(request, outcome, at, in_window);
     }
 
     /// Settles when a request was sent whose end came `at`, and returns when that was. Only one that was
@@ -109,8 +89,8 @@ impl<B: Backend> Worker<'_, B> {
         if request.intended == share && matches!(self.plan.load, Load::Closed) {
             request.intended = resolved.at;
         }
-        self.record.send_time_uncertain += u64::from(resolved.uncertain && request.measured);
-        if at > resolved.at { at } else { self.now.max(resolved.at) }
+        self.records.worker.send_time_uncertain += u64::from(resolved.uncertain && request.measured);
+        if at > resolved.at { at } else { self.clock.now.max(resolved.at) }
     }
 
     /// A request that failed; `status` is that of its response, 0 if there was none. Its iteration goes on if
@@ -124,7 +104,7 @@ impl<B: Backend> Worker<'_, B> {
         if fate == Fate::Pending || fate == Fate::Over && !matches!(self.plan.load, Load::Closed) {
             return;
         }
-        let now = self.now;
+        let now = self.clock.now;
         // One that had no connection, be it to where it was redirected to, would be tried again at once.
         let pause = if matches!(class, ErrorClass::Script | ErrorClass::TooManyServers) {
             // It says nothing about the target.
@@ -252,7 +232,7 @@ impl<B: Backend> Worker<'_, B> {
                 Client::Http2(client) if conn.state.is_established() => {
                     // Its slot is free again; a late response finds nobody.
                     client.cancel(ticket, &mut self.buffers.control);
-                    self.recorder.connections.http2.cancelled += 1;
+                    self.records.measured.connections.http2.cancelled += 1;
                     conn.requests.take(ticket)
                 }
                 _ => {
@@ -299,21 +279,11 @@ impl<B: Backend> Worker<'_, B> {
         self.is_stopped_by_script(now);
         match self.control.requested_stop() {
             Stop::No => {}
-            Stop::Drain if self.times.end > now => self.end_load(now),
+            Stop::Drain if self.clock.end > now => self.clock.end_load(now, self.plan),
             Stop::Drain => {}
             Stop::Now => {
-                self.times.end = self.times.end.min(now);
-                self.times.drained = now;
-                self.ended = true;
+                self.clock.stop(now);
             }
-        }
-    }
-
-    /// Nothing more is begun; what is in flight is waited for.
-    pub(super) fn end_load(&mut self, now: Nanos) {
-        if self.times.end > now {
-            self.times.end = now;
-            self.times.drained = now + self.plan.drain;
         }
     }
 
@@ -322,9 +292,9 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
         let stops = self.content.wants_to_stop();
-        if stops && self.times.end > now {
+        if stops && self.clock.end > now {
             self.iterations.complete();
-            self.end_load(now);
+            self.clock.end_load(now, self.plan);
         }
         stops
     }
@@ -335,7 +305,7 @@ impl<B: Backend> Worker<'_, B> {
         for pool in &mut self.pools {
             pool.change(&profile);
         }
-        let peak = profile.peak_from(now.since(self.times.start));
+        let peak = profile.peak_from(now.since(self.clock.start));
         if let Some(demand) = self.dialing.demand_mut() {
             demand.change_rate(self.plan, peak / f64::from(self.shard.of));
         }
@@ -353,7 +323,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let intended = if request.intended == AT_SEND { request.sent } else { request.intended };
         let entry = LogEntry {
-            unix: Nanos(intended.0.wrapping_add(self.unix_offset)),
+            unix: self.clock.unix(intended),
             step: request.step,
             status: 0,
             outcome: Outcome::TimedOut,
@@ -389,21 +359,21 @@ impl<B: Backend> Worker<'_, B> {
             self.counts.accounting.undelivered += u64::from(request.sent == AT_SEND);
             let started = if request.started == AT_SEND { now } else { request.started };
             let intended = if request.intended == AT_SEND { started } else { request.intended };
-            self.recorder.record_unfinished(request.step, started.since(intended));
+            self.records.measured.record_unfinished(request.step, started.since(intended));
         }
         for pool in self.pools.iter().filter(|_| !self.iterations.is_complete()) {
             let passed =
-                pool.give_up_before(self.times.end.since(self.times.start), self.iterations.exhausted());
+                pool.give_up_before(self.clock.end.since(self.clock.start), self.iterations.exhausted());
             self.counts.never_start(passed.measured, passed.without_data);
         }
-        self.note_blocked(false, false, self.times.end.min(now));
-        let window = self.times.end.since(self.times.measure);
-        self.record.wall = window;
+        self.note_blocked(false, false, self.clock.end.min(now));
+        let window = self.clock.end.since(self.clock.measure);
+        self.records.worker.wall = window;
         let pacing_budget = self.pacer.budget();
-        let mut connections = std::mem::take(&mut self.recorder.connections);
+        let mut connections = std::mem::take(&mut self.records.measured.connections);
         self.state_limits(&mut connections);
         self.exchanges.log.flush();
-        let mut steps = self.recorder.finish();
+        let mut steps = self.records.measured.finish();
         let (examples, error_examples) = self.failures.finish();
         for (step, examples) in steps.iter_mut().zip(examples) {
             step.error_examples = examples;
@@ -415,23 +385,24 @@ impl<B: Backend> Worker<'_, B> {
             self.control.leave(scripts.finish());
         }
         let bodies = self.content.bodies.count();
-        (self.record.bodies, self.record.bodies_late) = (bodies.taken, bodies.late);
-        (self.record.bodies_unsigned, self.record.bodies_expired) = (bodies.unsigned, bodies.expired);
+        (self.records.worker.bodies, self.records.worker.bodies_late) = (bodies.taken, bodies.late);
+        (self.records.worker.bodies_unsigned, self.records.worker.bodies_expired) =
+            (bodies.unsigned, bodies.expired);
         let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,
             steps,
             connections,
             accounting: self.counts.accounting,
-            worker: self.record,
-            peers: self.peers,
-            tls_versions: self.tls_versions,
+            worker: self.records.worker,
+            peers: self.records.peers,
+            tls_versions: self.records.tls_versions,
             protocols: protocols.filter(|(_, responses)| *responses > 0).collect(),
             iterations,
             error_examples,
             completed_in_window: self.counts.completed_in_window,
             window,
-            drain: now.since(self.times.end),
+            drain: now.since(self.clock.end),
             pacing_budget,
             log: self.exchanges.log.record(),
         }

@@ -82,7 +82,7 @@ impl<B: Backend> Worker<'_, B> {
         let pool = &self.pools[pool as usize];
         let host = &pool.name_of(target_address).host;
         let secure = pool.https;
-        let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
+        let unix_s = self.clock.unix_s();
         let Session { cookies, sent, .. } = &mut session.state;
         for cookie in self.exchanges.captures.get_mut(request.capture).fields.all("set-cookie") {
             cookies.store(cookie, host, &sent.path, secure, unix_s);
@@ -143,7 +143,7 @@ impl<B: Backend> Worker<'_, B> {
             host: &pool.name_of(target_address).host,
             authority: &pool.name_of(target_address).authority,
             secure: pool.https,
-            unix_s: self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000,
+            unix_s: self.clock.unix_s(),
             ..Received::new(status, &captured.fields, &captured.body)
         };
         let handler = &self.steps.handlers[request.step as usize];
@@ -154,7 +154,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         let accepted = handler.apply(&received, session);
         if let (Ok(Verdict::Pending), Some(poll)) = (accepted, handler.poll()) {
-            return Judged::Pending(poll.pause(self.now.since(request.sent)));
+            return Judged::Pending(poll.pause(self.clock.now.since(request.sent)));
         }
         // What a failed request was to take, its iteration needs to go on.
         let lacks_values = accepted.is_err() && step.goes_on && !handler.salvage(&received, session);
@@ -175,7 +175,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Err(error) => {
                     outcome = Outcome::Failed(ErrorClass::Script);
-                    self.record.script_errors += 1;
+                    self.records.worker.script_errors += 1;
                     fault = Some(error);
                 }
             }
@@ -262,23 +262,17 @@ impl<B: Backend> Worker<'_, B> {
     #[cold]
     pub(super) fn script_failed(&mut self, error: ScriptError) -> String {
         // It may have taken long, and a pass in which nothing is sent would not notice.
-        self.now = self.now.max(self.io.now());
+        self.clock.advance(self.io.now());
         self.control.note_script_error(&error.message);
-        let ok = self.counts.accounting.ok + self.counts.warmup_ok;
-        self.counts.script_failures = match self.counts.ok_at_failure == ok {
-            true => self.counts.script_failures + 1,
-            false => 1,
-        };
-        self.counts.ok_at_failure = ok;
-        if self.counts.script_failures == SCRIPT_FAILURES {
+        if self.counts.script_failure() == SCRIPT_FAILURES {
             self.control.stop(Stop::Drain);
             // What is due by now would fail as well.
             self.iterations.complete();
-            self.end_load(self.now);
+            self.clock.end_load(self.clock.now, self.plan);
         }
         if error.ends_run {
             self.control.stop(Stop::Now);
-            self.end_load(self.now);
+            self.clock.end_load(self.clock.now, self.plan);
         }
         error.message
     }

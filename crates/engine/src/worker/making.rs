@@ -32,8 +32,8 @@ impl<B: Backend> Worker<'_, B> {
             Ok(Some(https)) => self.send_made(slot, request, https, ready),
             Err(reason) => {
                 self.note_error(ErrorClass::Script, &format!("{}: {reason}", step.name));
-                self.record.script_errors += 1;
-                self.fail(pool, request, ErrorClass::Script, 0, self.now);
+                self.records.worker.script_errors += 1;
+                self.fail(pool, request, ErrorClass::Script, 0, self.clock.now);
                 self.list(slot);
             }
         }
@@ -47,10 +47,10 @@ impl<B: Backend> Worker<'_, B> {
         if request.measured {
             self.counts.accounting.in_flight_at_stop += 1;
             self.counts.accounting.undelivered += 1;
-            let now = self.now;
-            self.recorder.record_unfinished(request.step, now.since(request.intended.min(now)));
+            let now = self.clock.now;
+            self.records.measured.record_unfinished(request.step, now.since(request.intended.min(now)));
         }
-        self.is_stopped_by_script(self.now);
+        self.is_stopped_by_script(self.clock.now);
     }
 
     /// The same for a request that a script has made with a whole URL: that says who is asked.
@@ -64,7 +64,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.address_made(request, there);
                 let made = Detour::Made(Arc::new(self.draft.dynamic.clone()));
                 self.exchanges.captures.send_by(&mut request.capture, made);
-                self.seat_dynamic_origins(there, request, ready, self.now);
+                self.seat_dynamic_origins(there, request, ready, self.clock.now);
                 self.list(slot);
             }
             Err(NoWay { class, reason }) => {
@@ -83,7 +83,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let pool = &self.pools[there as usize];
-        let unix_s = self.now.0.wrapping_add(self.unix_offset) / 1_000_000_000;
+        let unix_s = self.clock.unix_s();
         self.draft.cookies.clear();
         let jar = &session.state.cookies;
         jar.header(pool.host(), &self.draft.dynamic.path, pool.https, unix_s, &mut self.draft.cookies);
@@ -167,7 +167,7 @@ impl<B: Backend> Worker<'_, B> {
         let others_measured = if request.measured { u64::from(others) } else { 0 };
         self.counts.in_flight += u64::from(others);
         for _ in 0..others {
-            self.recorder_of(request).note_started(request.step);
+            self.records.of(request).note_started(request.step);
         }
         self.counts.new_scheduled += u64::from(others);
         self.counts.accounting.scheduled += others_measured;
@@ -195,7 +195,7 @@ impl<B: Backend> Worker<'_, B> {
         let context = Context {
             index: request.index,
             worker: self.shard.index,
-            unix_ns: self.now.0.wrapping_add(self.unix_offset),
+            unix_ns: self.clock.unix_ns(),
             variables: &session.state.variables,
             cookies: &self.draft.cookies,
             authority: &pool.name_of(conn.target_address).authority,

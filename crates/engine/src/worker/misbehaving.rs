@@ -102,7 +102,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         for (id, ticket) in std::mem::take(&mut faults.pending) {
             if self.lives(id) {
-                self.abort(id.slot() as u32, ticket, self.now);
+                self.abort(id.slot() as u32, ticket, self.clock.now);
             }
         }
         self.flush();
@@ -140,7 +140,7 @@ impl<B: Backend> Worker<'_, B> {
         let Some(request) = conn.requests.take(ticket) else { return };
         self.buffers.control.clear();
         client.cancel(ticket, &mut self.buffers.control);
-        self.recorder.connections.http2.cancelled += 1;
+        self.records.measured.connections.http2.cancelled += 1;
         self.write_control(slot);
         self.fail(pool, &request, ErrorClass::AbortedByUs, 0, now);
         self.finish_request(slot);

@@ -82,15 +82,4 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
     }
-
-    /// A request is sent again.
-    #[cold]
-    pub(super) fn count_poll(&mut self, request: &InFlight) {
-        let accounting = &mut self.counts.accounting;
-        if request.measured {
-            accounting.polls += 1;
-        } else {
-            accounting.unmeasured += 1;
-        }
-    }
 }

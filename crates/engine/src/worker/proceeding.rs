@@ -59,7 +59,7 @@ impl<B: Backend> Worker<'_, B> {
         let (scenario, measured) = (session.scenario, session.measured);
         loop {
             let Some(session) = self.iterations.sessions.get_mut(number) else { return IterationState::Over };
-            let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+            let unix_ns = self.clock.unix_ns();
             let mut surroundings = self.content.surroundings(session.index, self.shard, unix_ns);
             let steps = match self.iterations.programs[scenario as usize]
                 .next(&mut session.state, &mut surroundings)
@@ -97,7 +97,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
-            if self.now >= self.times.end && !due.begins {
+            if self.clock.now >= self.clock.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
                 self.iterations.end(number, &mut self.content.feeds);
                 return IterationState::Over;
@@ -146,14 +146,14 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let slot = slot.filter(|_| next_pool == pool);
-        self.place(next_pool, slot, &mut request, due.ready, self.now);
+        self.place(next_pool, slot, &mut request, due.ready, self.clock.now);
     }
 
     /// The same for a step whose URL may be that of another server than its target, whose pool is `home`.
     #[inline(never)]
     fn send_by_url(&mut self, home: u32, pool: u32, slot: Option<u32>, request: &mut InFlight, ready: Nanos) {
         let way = self.pool_by_url(request, home);
-        let now = self.now;
+        let now = self.clock.now;
         match way {
             Ok(there) if there == pool && slot.is_some() => self.place(there, slot, request, ready, now),
             Ok(there) => {
@@ -182,7 +182,7 @@ impl<B: Backend> Worker<'_, B> {
     /// The iteration cannot go on.
     fn give_up(&mut self, number: u32, class: ErrorClass, reason: &str) -> IterationState {
         self.note_error(class, reason);
-        self.record.script_errors += 1;
+        self.records.worker.script_errors += 1;
         if let Some(session) = self.iterations.sessions.get(number) {
             self.counts.iterations.failed += u64::from(session.measured);
         }
@@ -192,7 +192,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Iterations whose think time is over go on.
     pub(super) fn start_sleepers(&mut self, now: Nanos) {
-        while now < self.times.end
+        while now < self.clock.end
             && !self.is_long_over(now)
             && let Some((at, number)) = self.iterations.pop_sleeper(now)
         {

@@ -48,7 +48,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.pools[conn.pool as usize].target_addresses.endpoint(conn.target_address).to_string();
         }
         let example = ErrorExample {
-            at: at.since(self.times.start),
+            at: at.since(self.clock.start),
             status,
             reason,
             body,

@@ -21,15 +21,14 @@ enum Ending {
 
 impl<B: Backend> Worker<'_, B> {
     pub(super) fn handle_events(&mut self) {
-        self.now = self.io.now();
-        let began = self.now;
-        self.more = false;
-        self.observed = false;
+        self.clock.now = self.io.now();
+        let began = self.clock.now;
+        self.batch.begin();
         let mut left = EVENTS_PER_PASS;
         while let Some(event) = self.io.next_event() {
             left -= 1;
             // A script may take its time for each.
-            self.more = left == 0 || self.now.since(began) > LONGEST_WAIT;
+            self.batch.more = left == 0 || self.clock.now.since(began) > LONGEST_WAIT;
             self.failures.forget_reason();
             match event {
                 Event::Received { conn, at, stamped, data } => {
@@ -59,7 +58,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Event::Accepted { conn, .. } => self.io.close(conn, Close::Now),
             }
-            if self.more {
+            if self.batch.more {
                 return;
             }
         }
@@ -67,9 +66,8 @@ impl<B: Backend> Worker<'_, B> {
 
     fn on_received(&mut self, id: ConnId, at: Nanos, stamped: bool, data: Chunk) {
         let slot = id.slot() as u32;
-        self.stamped = stamped;
-        self.responses = 0;
-        let lag = self.now.since(at);
+        self.batch.receive(stamped);
+        let lag = self.clock.now.since(at);
         let conn = &mut self.conns[slot as usize];
         conn.heard = at;
         let secured = conn.tls.is_some();
@@ -93,12 +91,12 @@ impl<B: Backend> Worker<'_, B> {
                 Client::InTurn(_) => self.receive_in_turn(id, at, secured, data),
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
             };
-            self.pacer.received(self.responses);
+            self.pacer.received(self.batch.responses);
             if stamped {
-                self.record.stamped += self.responses;
-                self.record.receive_lag.record_many(lag.0, self.responses);
+                self.records.worker.stamped += self.batch.responses;
+                self.records.worker.receive_lag.record_many(lag.0, self.batch.responses);
             } else {
-                self.record.unstamped += self.responses;
+                self.records.worker.unstamped += self.batch.responses;
             }
         }
         if let Err(fault) = decoded {
@@ -106,7 +104,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.on_fault(slot, at, &fault);
             } else {
                 self.note_fault(&fault);
-                self.recorder.connections.failed[fault.class as usize] += 1;
+                self.records.measured.connections.failed[fault.class as usize] += 1;
             }
         } else if over && self.lives(id) {
             self.on_closed(slot, at, Ending::Announced);
@@ -231,19 +229,19 @@ impl<B: Backend> Worker<'_, B> {
             }
             http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
             http2::Event::GoAway { code, .. } => {
-                *self.recorder.connections.http2.go_aways.entry(code.name()).or_default() += 1;
+                *self.records.measured.connections.http2.go_aways.entry(code.name()).or_default() += 1;
                 self.mark_draining(slot);
             }
             http2::Event::Pong { payload } => {
                 let time = at.since(Nanos(payload));
-                self.recorder.connections.http2.ping_time.record(time.0);
+                self.records.measured.connections.http2.ping_time.record(time.0);
             }
         }
     }
 
     fn on_stream_failed(&mut self, slot: u32, ticket: u32, at: Nanos, failure: http2::StreamFailure) {
         use http2::StreamFailure as Failure;
-        let resets = &mut self.recorder.connections.http2.resets;
+        let resets = &mut self.records.measured.connections.http2.resets;
         let (class, reason) = match failure {
             Failure::Refused => {
                 *resets.entry(http2::ErrorCode::RefusedStream.name()).or_default() += 1;
@@ -258,7 +256,7 @@ impl<B: Backend> Worker<'_, B> {
                 (ErrorClass::GoAway, reason.to_owned())
             }
             Failure::Malformed(reason) => {
-                let violations = &mut self.recorder.connections.http2.violations;
+                let violations = &mut self.records.measured.connections.http2.violations;
                 *violations.entry(http2::ErrorCode::ProtocolError.name()).or_default() += 1;
                 (ErrorClass::Protocol, format!("malformed response: {reason}"))
             }
@@ -288,7 +286,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         if conn.state.is_early() {
             // Nothing was sent on it.
-            self.break_off(slot, ErrorClass::GoAway, Some(Close::Now), self.now);
+            self.break_off(slot, ErrorClass::GoAway, Some(Close::Now), self.clock.now);
             return;
         }
         conn.state = State::Draining;
@@ -311,10 +309,10 @@ impl<B: Backend> Worker<'_, B> {
 
     fn note_fault(&mut self, fault: &Fault) {
         self.note_error(fault.class, &fault.reason);
-        let known = &mut self.recorder.connections.tls_hint;
+        let known = &mut self.records.measured.connections.tls_hint;
         *known = known.or(fault.hint);
         if let Some(code) = fault.code {
-            *self.recorder.connections.http2.violations.entry(code).or_default() += 1;
+            *self.records.measured.connections.http2.violations.entry(code).or_default() += 1;
         }
     }
 
@@ -325,7 +323,7 @@ impl<B: Backend> Worker<'_, B> {
         let early = state.is_early();
         self.note_fault(fault);
         if early || idle {
-            self.recorder.connections.failed[fault.class as usize] += 1;
+            self.records.measured.connections.failed[fault.class as usize] += 1;
         }
         // So that the peer gets to know why: an alert, or a GOAWAY.
         let tells = state == State::Handshaking || fault.code.is_some();
@@ -377,7 +375,7 @@ impl<B: Backend> Worker<'_, B> {
                     return;
                 }
             }
-            Ok(None) if conn.requests.is_empty() => self.recorder.connections.closed_idle += 1,
+            Ok(None) if conn.requests.is_empty() => self.records.measured.connections.closed_idle += 1,
             Ok(None) => {
                 let multiplexed = matches!(conn.client, Client::Http2(_));
                 if multiplexed && conn.requests.iter().any(|request| request.first_byte != Nanos::MAX) {
@@ -402,7 +400,7 @@ impl<B: Backend> Worker<'_, B> {
             _ => ErrorClass::Io,
         };
         if conn.requests.is_empty() {
-            self.recorder.connections.closed_idle += 1;
+            self.records.measured.connections.closed_idle += 1;
         } else {
             self.note_error(class, &error.to_string());
         }

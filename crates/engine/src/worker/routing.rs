@@ -10,6 +10,7 @@ use plimsoll_plan::{DynamicOrigin, DynamicOrigins};
 use plimsoll_scenario::reference::{self, Origin};
 
 use super::Worker;
+use super::records::Records;
 use crate::capture::Detour;
 use crate::directory::{Answer, ResolvedServer};
 use crate::request::InFlight;
@@ -20,8 +21,6 @@ use crate::target_pool::{ResolveState, TargetPool};
 pub(super) const ASK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// A server that was not found is looked for again by the first request after this time.
 const LOST_FOR: Nanos = Nanos::from_secs(1);
-/// Ways to write the authorities of known servers that are remembered. What is beyond is read each time.
-const SPELLINGS: usize = 256;
 
 /// Why a request cannot go where it is sent.
 pub(super) struct NoWay {
@@ -44,7 +43,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         let Some((origin, _)) = reference::origin(value) else { return Ok(home) };
         let template = if origin.https { &away.secure } else { &away.plain };
-        let pool = match self.known_pool(origin) {
+        let pool = match self.routes.find(&self.pools, origin) {
             Some(pool) => pool,
             None => {
                 let (https, authority) = (origin.https, origin.authority.to_vec());
@@ -59,21 +58,10 @@ impl<B: Backend> Worker<'_, B> {
 
     /// The pool of the server of a URL; a new one, if there is none yet.
     pub(super) fn pool_to(&mut self, origin: Origin<'_>) -> Result<u32, NoWay> {
-        match self.known_pool(origin) {
+        match self.routes.find(&self.pools, origin) {
             Some(pool) => Ok(pool),
             None => self.new_pool(origin),
         }
-    }
-
-    /// The pool of a server whose authority was written like this before.
-    fn known_pool(&self, origin: Origin<'_>) -> Option<u32> {
-        let pool = self.pools.iter().position(|pool| pool.is_called(origin)).map(|pool| pool as u32);
-        pool.or_else(|| {
-            let same = |(https, authority, _): &&(bool, Vec<u8>, u32)| {
-                *https == origin.https && authority == origin.authority
-            };
-            self.spellings.iter().find(same).map(|(_, _, pool)| *pool)
-        })
     }
 
     #[cold]
@@ -83,15 +71,15 @@ impl<B: Backend> Worker<'_, B> {
             .map_err(|reason| no_way(ErrorClass::Resolve, reason))?;
         let known = self.pools.iter().position(|pool| pool.is(&dynamic_origin));
         if let Some(pool) = known {
-            self.remember_spelling(origin, pool as u32);
+            self.routes.remember(origin, pool as u32);
             return Ok(pool as u32);
         }
-        let Some(dynamic_origins) = self.directory.dynamic_origins() else {
+        let Some(dynamic_origins) = self.routes.dynamic_origins() else {
             let reason = format!("`{}` is no target of the plan", dynamic_origin.authority());
             return Err(no_way(ErrorClass::Resolve, reason));
         };
         let outline = dynamic_origins.outline(&dynamic_origin);
-        let answer = self.directory.ask(&dynamic_origin, false);
+        let answer = self.routes.directory.ask(&dynamic_origin, false);
         if matches!(answer, Answer::Full) {
             let most = DynamicOrigins::MOST;
             let reason = format!(
@@ -104,12 +92,6 @@ impl<B: Backend> Worker<'_, B> {
         let pool = (self.pools.len() - 1) as u32;
         self.take_answer(pool, answer);
         Ok(pool)
-    }
-
-    fn remember_spelling(&mut self, origin: Origin<'_>, pool: u32) {
-        if self.spellings.len() < SPELLINGS {
-            self.spellings.push((origin.https, origin.authority.to_vec(), pool));
-        }
     }
 
     /// Starts a request, which was counted before, on a pool that may be one of a server that the plan does
@@ -140,13 +122,13 @@ impl<B: Backend> Worker<'_, B> {
     /// A request that cannot go anywhere.
     pub(super) fn fail_unrouted(&mut self, pool: u32, request: &InFlight, class: ErrorClass, reason: &str) {
         self.note_error(class, reason);
-        self.fail(pool, request, class, 0, self.now);
+        self.fail(pool, request, class, 0, self.clock.now);
     }
 
     /// Asks for the servers that are being looked for.
     #[cold]
     pub(super) fn ask_directory(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
+        self.clock.advance(now);
         for pool in 0..self.pools.len() as u32 {
             if matches!(self.pools[pool as usize].resolve_state, ResolveState::Resolving) {
                 self.ask_for(pool, false);
@@ -156,7 +138,7 @@ impl<B: Backend> Worker<'_, B> {
 
     fn ask_for(&mut self, pool: u32, again: bool) {
         let Some(dynamic_origin) = &self.pools[pool as usize].origin else { return };
-        let answer = self.directory.ask(dynamic_origin, again);
+        let answer = self.routes.directory.ask(dynamic_origin, again);
         self.take_answer(pool, answer);
     }
 
@@ -167,7 +149,7 @@ impl<B: Backend> Worker<'_, B> {
             Answer::Found(found) => self.settle_pool(pool, &found),
             Answer::Pending => state.resolve_state = ResolveState::Resolving,
             Answer::Lost(reason) => {
-                let until = self.now + LOST_FOR;
+                let until = self.clock.now + LOST_FOR;
                 state.resolve_state = ResolveState::Failed { until, reason: Arc::clone(&reason) };
                 let waiting = std::mem::take(&mut state.waiting);
                 for (_, request) in waiting {
@@ -177,26 +159,17 @@ impl<B: Backend> Worker<'_, B> {
             // It has an entry already, so that there is room for it.
             Answer::Full => {}
         }
-        let asked = |pool: &&TargetPool| matches!(pool.resolve_state, ResolveState::Resolving);
-        self.asked = self.pools.iter().filter(asked).count() as u32;
+        self.routes.count_asked(&self.pools);
     }
 
     /// The server is found: connections to it may be opened.
     fn settle_pool(&mut self, pool: u32, found: &ResolvedServer) {
         let most = self.shard.share_of(u64::from(self.plan.connections.max)) as u32;
-        let peer = self.peers.len();
+        let peer = self.records.peers.len();
         let pool = &mut self.pools[pool as usize];
         let origin = pool.origin.as_ref().map(DynamicOrigin::origin).unwrap_or_default();
         pool.settle(found, peer, most.max(1), self.shard.index);
-        self.peers.push(Peer {
-            authority: found.target.authority.clone(),
-            origin,
-            addresses: found
-                .target_addresses
-                .iter()
-                .map(|target_address| target_address.endpoint.to_string())
-                .collect(),
-            ..Peer::default()
-        });
+        let authority = found.target.authority.clone();
+        self.records.peers.push(Peer { origin, ..Records::peer(authority, &found.target_addresses) });
     }
 }

@@ -52,7 +52,7 @@ impl<B: Backend> Worker<'_, B> {
             return self.transmit_detour(slot, request, ready);
         }
         if request.sent != AT_SEND {
-            self.count_poll(request);
+            self.counts.poll(request);
         }
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
@@ -72,7 +72,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(never)]
     fn transmit_detour(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         if request.redirects > 0 {
-            self.count_redirect(request);
+            self.counts.redirect(request);
         }
         let facts = Facts { authority: true, repeated: false, ..self.steps.facts[request.step as usize] };
         match self.exchanges.captures.detour(request.capture).cloned() {
@@ -99,10 +99,10 @@ impl<B: Backend> Worker<'_, B> {
         let place = self.mark_written(slot);
         let logic = self.ready(slot, request, template, facts);
         let conn = &mut self.conns[slot as usize];
-        let unix_ns = if template.needs_clock() { self.now.0.wrapping_add(self.unix_offset) } else { 0 };
+        let unix_ns = if template.needs_clock() { self.clock.unix_ns() } else { 0 };
         let pool = &self.pools[conn.pool as usize];
         let body = template.supply().map(|supplied| {
-            let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+            let unix_ns = self.clock.unix_ns();
             supply::body_of(
                 supplied,
                 &mut self.content.bodies,
@@ -206,7 +206,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &self.conns[slot as usize];
         let pool = &self.pools[conn.pool as usize];
         let name = pool.name_of(conn.target_address);
-        let unix_ns = self.now.0.wrapping_add(self.unix_offset);
+        let unix_ns = self.clock.unix_ns();
         let needs = &self.plan.steps[request.step as usize].needs;
         let context = Context {
             index: request.index,
@@ -252,7 +252,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         if conn.requests.len() == 1 {
             // Until now nothing was owed on it: its silence begins here.
-            conn.heard = conn.heard.max(self.now);
+            conn.heard = conn.heard.max(self.clock.now);
         }
         conn.served += 1;
         self.outgoing.push(conn.id, ticket, place, length, ready);
@@ -289,8 +289,8 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Hands everything written to the kernel, and notes when.
     pub(super) fn flush(&mut self) {
-        let last = self.outgoing.flush(&mut self.io, &mut self.conns, &mut self.record);
-        self.now = self.now.max(last);
+        let last = self.outgoing.flush(&mut self.io, &mut self.conns, &mut self.records.worker);
+        self.clock.advance(last);
     }
 
     /// Writes the requests that waited for the connection to be established.
@@ -310,7 +310,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.transmit(slot, &mut request, Nanos::MAX);
             } else {
                 // The server allows fewer than was expected.
-                self.wait_for_room(pool, &mut request, self.now);
+                self.wait_for_room(pool, &mut request, self.clock.now);
             }
         }
     }

@@ -42,7 +42,7 @@ impl<B: Backend> Worker<'_, B> {
             for _ in 0..missing {
                 if self.dialing.ramp.is_paced() {
                     // One user opens the connection; those that share it come when it is open.
-                    let at = self.times.start + self.dialing.ramp.at(self.users.openers());
+                    let at = self.clock.start + self.dialing.ramp.at(self.users.openers());
                     self.users.open_at(at, pool);
                     continue;
                 }
@@ -56,7 +56,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Closed model with a ramp: opens the connections whose time has come, each with its first user.
     pub(super) fn start_openers(&mut self, now: Nanos) {
         while let Some(pool) = self.users.pop_opener(now) {
-            if now >= self.times.end {
+            if now >= self.clock.end {
                 continue;
             }
             self.pools[pool as usize].unfilled += 1;
@@ -81,7 +81,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         let (pool, users) = (conn.pool, conn.depth(self.plan.connections.depth));
         for _ in 1..users {
-            self.next_iteration(pool, Some(slot), Nanos::MAX, self.now);
+            self.next_iteration(pool, Some(slot), Nanos::MAX, self.clock.now);
         }
     }
 
@@ -90,12 +90,12 @@ impl<B: Backend> Worker<'_, B> {
     /// unknown. Whether it was begun.
     pub(super) fn next_iteration(&mut self, pool: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
-            let over = now.max(self.now) >= self.times.end;
+            let over = now.max(self.clock.now) >= self.clock.end;
             if over || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
                 return false;
             }
             if self.is_long_over(now) {
-                self.users.retry(self.now, pool);
+                self.users.retry(self.clock.now, pool);
                 return false;
             }
             if self.user_goes(pool) {
@@ -105,15 +105,15 @@ impl<B: Backend> Worker<'_, B> {
                 self.users.retry(now + LONGEST_WAIT, pool);
                 return false;
             }
-            let at = now.since(self.times.start);
+            let at = now.since(self.clock.start);
             let Some(scenario) = self.pools[pool as usize].next_scenario(self.iterations.exhausted(), at)
             else {
                 if let Some(joins) = self.pools[pool as usize].next_joining(at) {
-                    self.users.retry(self.times.start + joins, pool);
+                    self.users.retry(self.clock.start + joins, pool);
                 }
                 return false;
             };
-            let measured = now >= self.times.measure;
+            let measured = now >= self.clock.measure;
             let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
             let begin = Begin { scenario, pool, index, intended: AT_SEND, ready, measured };
             if self.begin(begin, slot, now) {
@@ -189,20 +189,20 @@ impl<B: Backend> Worker<'_, B> {
     /// taken keeps its place and its intended time in it.
     pub(super) fn start_arrivals(&mut self, now: Nanos) {
         let Load::Open { overload, .. } = self.plan.load else { return };
-        if self.ended || self.iterations.has_begun_all() {
+        if self.clock.arrivals_ended || self.iterations.has_begun_all() {
             return;
         }
         // What falls due in the next phase waits for the figures of this one; the first pass at or after the
         // end still starts what fell due before it.
-        let until = self.times.end.min(self.border);
-        let over = now >= self.times.end && until == self.times.end;
+        let until = self.clock.border();
+        let over = now >= self.clock.end && until == self.clock.end;
         // The last ones may share a wake-up, which comes late and owes more of them than there are free
         // connections. They are late by the generator's own doing, as at any other time, and may be so by as
         // much. Where every arrival has its own wake-up, one that finds no connection at the end waits for
         // the target or its limit of connections: that is never started, though the run was on time.
-        let latest = self.times.end + self.pacer.budget();
-        if over && now > latest && self.counts.last_edge >= self.times.end {
-            self.ended = true;
+        let latest = self.clock.end + self.pacer.budget();
+        if over && now > latest && self.counts.last_edge >= self.clock.end {
+            self.clock.arrivals_ended = true;
             return;
         }
         let (mut blocked, mut at_limit, mut started) = (false, false, false);
@@ -215,19 +215,19 @@ impl<B: Backend> Worker<'_, B> {
             blocked |= waits;
             at_limit |= waits && self.is_at_limit(pool);
             while let Some((arrival, scenario)) = self.pools[pool as usize].peek() {
-                let intended = self.times.start + arrival.at;
+                let intended = self.clock.start + arrival.at;
                 if intended > now || intended >= until || self.is_long_over(now) {
                     break;
                 }
                 if self.is_stopped_by_script(now) {
                     break 'pools;
                 }
-                let measured = intended >= self.times.measure;
+                let measured = intended >= self.clock.measure;
                 let turn = self.iterations.first_turn(scenario);
                 if turn.is_none() && self.iterations.exhausted()[scenario as usize] {
                     self.pools[pool as usize].take();
                     if !self.iterations.is_complete() {
-                        self.pass_by(measured);
+                        self.counts.pass_by(measured);
                     }
                     continue;
                 }
@@ -235,7 +235,7 @@ impl<B: Backend> Worker<'_, B> {
                 if !self.pools[there as usize].waiting.is_empty() || !self.can_place(there, now) {
                     if overload == Overload::Drop {
                         // In this pass no connection becomes free for those behind it, either.
-                        let due = until.min(now + Nanos(1)).since(self.times.start);
+                        let due = until.min(now + Nanos(1)).since(self.clock.start);
                         let Passed { all, measured, without_data } =
                             self.pools[pool as usize].take_before(due, self.iterations.exhausted());
                         self.counts.new_scheduled += all;
@@ -261,7 +261,7 @@ impl<B: Backend> Worker<'_, B> {
                 if self.begin(begin, None, now) {
                     started = true;
                 } else if !self.iterations.is_complete() {
-                    self.pass_by(measured);
+                    self.counts.pass_by(measured);
                 }
                 if self.iterations.has_begun_all() || self.is_stopped_by_script(now) {
                     break 'pools;
@@ -271,21 +271,15 @@ impl<B: Backend> Worker<'_, B> {
         if started {
             self.pacer.started(now);
         }
-        self.ended = over && !(blocked && now < latest);
-        self.note_blocked(blocked, at_limit, now.min(self.times.end));
-    }
-
-    /// An arrival whose scenario has no data any more, while others have.
-    fn pass_by(&mut self, measured: bool) {
-        self.counts.new_scheduled += 1;
-        self.counts.never_start(u64::from(measured), u64::from(measured));
+        self.clock.arrivals_ended = over && !(blocked && now < latest);
+        self.note_blocked(blocked, at_limit, now.min(self.clock.end));
     }
 
     /// Returns `true` if a pass that began at `now` has taken so long that the control and the deadlines come
     /// first: scripts may take their time.
     #[inline]
     pub(super) fn is_long_over(&self, now: Nanos) -> bool {
-        self.content.scripts.is_some() && self.now.since(now) > LONGEST_WAIT
+        self.content.scripts.is_some() && self.clock.now.since(now) > LONGEST_WAIT
     }
 
     /// Returns `true` if [`place`](Self::place) would find or may open a connection.
@@ -300,8 +294,8 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         while self.dialing.ramp.is_rising()
-            && now >= self.times.start + self.dialing.ramp.next()
-            && now < self.times.end
+            && now >= self.clock.start + self.dialing.ramp.next()
+            && now < self.clock.end
         {
             let lacks = |pool: &TargetPool| pool.open < pool.initial;
             let Some(pool) = self.pools.iter().position(lacks) else { return };
@@ -315,7 +309,7 @@ impl<B: Backend> Worker<'_, B> {
 
     fn may_open(&mut self, pool: u32, now: Nanos) -> bool {
         let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
-        let may = !self.is_at_limit(pool) && (!paced || now >= self.times.start + self.dialing.ramp.next());
+        let may = !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next());
         may && self.dialing.needs(&self.pools[pool as usize], now)
     }
 
@@ -385,10 +379,10 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
         if let (0, Some(demand)) = (self.counts.in_flight, self.dialing.demand_mut()) {
-            demand.heard(self.now);
+            demand.heard(self.clock.now);
         }
         self.counts.in_flight += 1;
-        self.recorder_of(request).note_started(request.step);
+        self.records.of(request).note_started(request.step);
         self.counts.accounting.started += u64::from(request.measured);
     }
 

@@ -63,7 +63,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Signs tokens that have come due again, or lets them be signed.
     #[cold]
     pub(super) fn renew_tokens(&mut self, now: Nanos) {
-        let unix_ns = now.0.wrapping_add(self.unix_offset);
+        let unix_ns = self.clock.unix(now).0;
         let TokenCache { all, random, pending, .. } = &mut self.content.tokens;
         while let Some((number, signer)) = all.due(unix_ns) {
             let signer = Arc::clone(signer);
@@ -89,7 +89,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         }
         self.content.tokens.collect();
-        let due = Nanos(self.content.tokens.all.due_ns().saturating_sub(self.unix_offset));
+        let due = self.clock.at_unix(self.content.tokens.all.due_ns());
         self.content.tokens.due = match self.content.tokens.pending.is_empty() {
             true => due,
             false => due.min(now + LOOK_AGAIN),

@@ -113,11 +113,11 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn adjust_users(&mut self, now: Nanos) {
         let Some(population) = &self.plan.users else { return };
         // Who comes at the end of a phase belongs to the next one, after the figures of this one.
-        if now < self.users.next_change() || now >= self.times.end.min(self.border) {
+        if now < self.users.next_change() || now >= self.clock.border() {
             return;
         }
-        let at = now.since(self.times.start);
-        self.users.change_at(population.change_after(at).map_or(Nanos::MAX, |next| self.times.start + next));
+        let at = now.since(self.clock.start);
+        self.users.change_at(population.change_after(at).map_or(Nanos::MAX, |next| self.clock.start + next));
         let mine = self.shard.share_of(u64::from(population.at(at)));
         let of = self.pools.iter().filter(|pool| pool.has_scenarios()).count() as u32;
         let homes = self.pools.iter_mut().filter(|pool| pool.has_scenarios());

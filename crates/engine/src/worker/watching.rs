@@ -7,10 +7,13 @@ use plimsoll_metrics::{ConnectionRecord, Snapshot, Stall, WorkerRecord, WorkerSt
 use plimsoll_plan::{Load, Overload};
 
 use super::routing::ASK_INTERVAL;
-use super::{CATCHING_UP, LONGEST_WAIT, STALL, STALLS_KEPT, Worker};
+use super::stalls::STALL;
+use super::{LONGEST_WAIT, Worker};
 use crate::pacing::Outlook;
 use crate::target_pool::TargetPool;
 
+/// Stalls kept in detail.
+const STALLS_KEPT: usize = 100;
 /// A wait that returned so much too late makes the target seem silent that was not listened to.
 const UNHEARD: Nanos = Nanos::from_millis(1);
 
@@ -32,21 +35,21 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn outlook(&mut self, now: Nanos, next_edge: Nanos) -> Outlook {
-        let over = now >= self.times.end;
+        let over = now >= self.clock.end;
         let next_arrival = if over || self.iterations.has_begun_all() {
             None
         } else {
             // While an arrival waits for a connection, the next thing to wait for is a response.
             let pools = self.pools.iter_mut().filter(|pool| !pool.blocked);
             let due = pools.filter_map(|pool| pool.peek().map(|(arrival, _)| arrival.at)).min();
-            due.map(|at| self.times.start + at)
+            due.map(|at| self.clock.start + at)
         };
-        let end = if over { self.times.drained } else { self.times.end };
+        let end = if over { self.clock.drained } else { self.clock.end };
         let retry = self.users.next_retry();
-        let longest = if self.more { now } else { now + LONGEST_WAIT };
+        let longest = if self.batch.more { now } else { now + LONGEST_WAIT };
         let parked = self.parked.next_due().max(now);
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(parked).min(longest);
-        let until = if self.asked > 0 { until.min(now + ASK_INTERVAL) } else { until };
+        let until = if self.routes.is_asking() { until.min(now + ASK_INTERVAL) } else { until };
         let until = self.pools.iter().map(TargetPool::waiting_until).fold(until, Nanos::min);
         let probe = self.pools.iter().map(|pool| pool.target_addresses.next_probe().max(now)).min();
         // After the end no server is asked for, and nobody thinks.
@@ -55,12 +58,12 @@ impl<B: Backend> Worker<'_, B> {
         let until = if over { until } else { until.min(sleeper).min(self.users.next_change().max(now)) };
         let waits =
             self.dialing.blocked_since().is_some() || self.pools.iter().any(|pool| !pool.waiting.is_empty());
-        let opening = self.times.start + self.dialing.ramp.next();
+        let opening = self.clock.start + self.dialing.ramp.next();
         let paced = self.dialing.ramp.is_rising() && !self.users_have_connections() && !over;
         let until = if paced { until.min(opening.max(now)) } else { until };
         let until = until.min(self.users.next_opener().max(now));
         let until = until.min(self.dialing.next_look(now));
-        let measure = if now < self.times.measure { self.times.measure } else { Nanos::MAX };
+        let measure = if now < self.clock.measure { self.clock.measure } else { Nanos::MAX };
         Outlook {
             now,
             until: until.min(measure),
@@ -85,25 +88,19 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
-        self.dialing.add_blocked(&mut self.recorder.connections, self.times.measure, now);
+        self.dialing.add_blocked(&mut self.records.measured.connections, self.clock.measure, now);
         if let Some(since) = self.dialing.blocked_since() {
             // Requests that fell due in a stall wait for connections, and so do those behind them.
-            let [_, end, latest] = self.stalled;
-            if since <= end + CATCHING_UP && end < latest {
-                self.stalled[1] = end.max(now.min(latest));
-            }
+            self.stalls.extend(since, now);
         }
         self.dialing.note_blocked(blocked, at_limit, now);
     }
 
     pub(super) fn note_pass(&mut self, began: Nanos, ended: Nanos) {
         let length = ended.since(began);
-        self.record.passes += 1;
-        self.record.longest_pass = self.record.longest_pass.max(length);
-        let [_, end, latest] = self.stalled;
-        if began <= end + CATCHING_UP && end < latest {
-            self.stalled[1] = ended.min(latest);
-        }
+        self.records.worker.passes += 1;
+        self.records.worker.longest_pass = self.records.worker.longest_pass.max(length);
+        self.stalls.extend(began, ended);
         if length > STALL {
             self.note_stall(began, length);
         }
@@ -123,40 +120,23 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn note_stall(&mut self, at: Nanos, length: Nanos) {
-        // While the backlog of the last one is worked off, both are one.
-        let [begin, end, _] = self.stalled;
-        let begin = if end > Nanos::ZERO && at <= end + LONGEST_WAIT { begin } else { at };
-        let end = at + length;
-        self.stalled = [begin, end, end + length];
-        if at >= self.times.measure && self.record.stalls.len() < STALLS_KEPT {
-            self.record.stalls.push(Stall {
+        self.stalls.note(at, length);
+        if at >= self.clock.measure && self.records.worker.stalls.len() < STALLS_KEPT {
+            self.records.worker.stalls.push(Stall {
                 worker: self.shard.index,
-                at: at.since(self.times.start),
+                at: at.since(self.clock.start),
                 length,
             });
         }
     }
 
-    /// The end of the phase that is under way at `at`; never, without phases.
-    pub(super) fn border_after(&self, at: Nanos) -> Nanos {
-        let ends = self.plan.phases.iter().map(|phase| self.times.start + phase.end());
-        ends.filter(|end| *end > at).min().unwrap_or(Nanos::MAX)
-    }
-
-    /// The end of the interval that begins at `at`. None reaches from the warm-up into the measured part, or
-    /// from one phase into the next.
-    pub(super) fn edge_after(&self, at: Nanos) -> Nanos {
-        let edge = (at + self.plan.interval).min(self.border_after(at));
-        if at < self.times.measure { edge.min(self.times.measure) } else { edge }
-    }
-
     /// The interval that ends at `at`, or what came after the last one: the drain.
     pub(super) fn snapshot(&mut self, at: Nanos, drain: bool) -> Snapshot {
-        let measure = self.times.measure;
+        let measure = self.clock.measure;
         let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
         self.exchanges.log.flush();
         let gauges = Gauges {
-            at: at.since(self.times.start),
+            at: at.since(self.clock.start),
             warmup,
             drain,
             scheduled: std::mem::take(&mut self.counts.new_scheduled),
@@ -165,30 +145,25 @@ impl<B: Backend> Worker<'_, B> {
             connections: self.dialing.open(),
         };
         // A worker whose load ends in the warm-up says how it stands with the last interval of that.
-        let tells = self.control.is_detailed() && (!warmup || at >= self.times.end);
-        let worker_status = if tells { self.news(at) } else { None };
-        let recorder = if warmup { &mut self.warmup } else { &mut self.recorder };
+        let tells = self.control.is_detailed() && (!warmup || at >= self.clock.end);
+        let worker_status = if tells {
+            let status = self.worker_status(at);
+            self.records.news(status)
+        } else {
+            None
+        };
+        let recorder = if warmup { &mut self.records.warmup } else { &mut self.records.measured };
         Snapshot { worker_status, ..recorder.snapshot(gauges) }
-    }
-
-    /// Returns the status of this worker, unless it was reported already.
-    fn news(&mut self, at: Nanos) -> Option<Box<WorkerStatus>> {
-        let worker_status = self.worker_status(at);
-        if self.told.as_ref().is_some_and(|told| !worker_status.tells_more_than(told)) {
-            return None;
-        }
-        self.told = Some(Box::new(worker_status.without_lags()));
-        Some(Box::new(worker_status))
     }
 
     /// Returns the status of this worker at an instant of the measured part, or in the drain.
     fn worker_status(&mut self, at: Nanos) -> WorkerStatus {
-        let load_end = at.min(self.times.end);
-        let mut connections = self.recorder.connections.counts();
-        self.dialing.add_blocked(&mut connections, self.times.measure, load_end);
+        let load_end = at.min(self.clock.end);
+        let mut connections = self.records.measured.connections.counts();
+        self.dialing.add_blocked(&mut connections, self.clock.measure, load_end);
         self.state_limits(&mut connections);
-        let wall = load_end.since(self.times.measure);
-        let until = load_end.since(self.times.start);
+        let wall = load_end.since(self.clock.measure);
+        let until = load_end.since(self.clock.start);
         let waiting = match self.iterations.is_complete() {
             true => 0,
             false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),
@@ -198,11 +173,11 @@ impl<B: Backend> Worker<'_, B> {
             accounting: self.counts.accounting,
             iterations: self.counts.iterations,
             connections,
-            kept: WorkerRecord { wall, ..self.record.without_times() },
+            kept: WorkerRecord { wall, ..self.records.worker.without_times() },
             completed: self.counts.completed_in_window,
             pacing_budget: self.pacer.budget(),
             waiting,
-            start_lags: self.recorder.start_lags(),
+            start_lags: self.records.measured.start_lags(),
         }
     }
 
