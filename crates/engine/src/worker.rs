@@ -22,6 +22,7 @@ mod judging;
 mod making;
 mod misbehaving;
 mod outgoing;
+mod poll_queue;
 mod polling;
 mod proceeding;
 mod quoting;
@@ -69,7 +70,7 @@ use failures::Failures;
 use iterations::Iterations;
 use misbehaving::Misbehaviour;
 use outgoing::Outgoing;
-use polling::Parked;
+use poll_queue::PollQueue;
 use records::Records;
 use routes::Routes;
 use stalls::Stalls;
@@ -159,8 +160,7 @@ pub struct Worker<'p, B> {
     dialing: Dialing,
     users: Users,
     iterations: Iterations,
-    /// Requests whose answer is still to come, and that are to be sent again.
-    parked: Parked,
+    polls: PollQueue,
     steps: StepTable,
     content: Content,
     /// Faults that clients make on purpose, if the plan has any.
@@ -221,7 +221,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             conns: Vec::new(),
             timers: Timers::default(),
             iterations: Iterations::new(plan),
-            parked: Parked::default(),
+            polls: PollQueue::default(),
             content: Content::new(plan, shard, unix_now, feeds, body_queues, scripts),
             steps,
             misbehaviour: Misbehaviour::of(plan, shard),
@@ -320,7 +320,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.routes.is_asking() {
                 self.ask_directory(now);
             }
-            self.start_parked(now);
+            self.start_polls(now);
             self.start_waiting(now);
             self.start_sleepers(now);
             self.start_retries(now);
@@ -349,7 +349,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.clock.begin_phase(at, self.plan);
                 continue;
             }
-            if over && (self.counts.in_flight == 0 || now >= self.clock.drained) {
+            if over && (self.counts.in_flight() == 0 || now >= self.clock.drained) {
                 break;
             }
             let mut busy_until = self.io.now();

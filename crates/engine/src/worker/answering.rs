@@ -102,7 +102,7 @@ impl<B: Backend> Worker<'_, B> {
                 return;
             }
         };
-        self.counts.answered[protocol] += u64::from(request.measured);
+        self.counts.answer(protocol, request.measured);
         let home = self.home_of(&request, pool);
         if outcome.is_bad() {
             self.failures.blamed = Some(slot);

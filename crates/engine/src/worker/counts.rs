@@ -1,40 +1,45 @@
 //! Counters beside the recorder.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::{ErrorClass, Nanos, Outcome, Shard};
 use plimsoll_metrics::{Accounting, IterationRecord};
 use plimsoll_plan::{Load, Plan};
 
 use crate::connection::PROTOCOLS;
 use crate::request::{AT_SEND, InFlight, Intent};
+use crate::target_pool::Passed;
 
 /// Counters of one worker: the accounts of its arrivals and iterations, and progress since the last snapshot.
 ///
-/// Every scheduled arrival ends in exactly one account; `in_flight` counts the requests between.
+/// Every scheduled arrival ends in exactly one account. `in_flight` counts the requests between: those that
+/// were [started](Self::start), and have neither [ended](Self::end) nor been [withheld](Self::withhold).
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    pub(super) accounting: Accounting,
+    accounting: Accounting,
+    iterations: IterationRecord,
     /// Requests started and not ended, warm-up included.
-    pub(super) in_flight: u64,
-    pub(super) completed_in_window: u64,
-    pub(super) last_done: Nanos,
+    in_flight: u64,
+    completed_in_window: u64,
     /// Iterations that the closed model may still start in the measured part; `None` without a count.
-    pub(super) remaining: Option<u64>,
-    /// Scheduled since the last snapshot, warm-up included.
-    pub(super) new_scheduled: u64,
-    /// Iterations started since then.
-    pub(super) new_iterations: u64,
-    /// When the last snapshot was taken.
-    pub(super) last_edge: Nanos,
+    remaining: Option<u64>,
     /// Iterations begun by this worker, the source of their global index in the closed model.
-    pub(super) begun: u64,
-    pub(super) iterations: IterationRecord,
-    /// Requests of the warm-up that ended well.
-    pub(super) warmup_ok: u64,
+    begun: u64,
+    /// Scheduled since the last snapshot, warm-up included.
+    new_scheduled: u64,
+    /// Iterations started since then.
+    new_iterations: u64,
     /// Measured responses by protocol, in the order of [`PROTOCOLS`].
-    pub(super) answered: [u64; PROTOCOLS.len()],
+    answered: [u64; PROTOCOLS.len()],
+    /// Requests of the warm-up that ended well.
+    warmup_ok: u64,
     /// Calls of scripts that have failed in a row, and the requests that had ended well by then.
     script_failures: u64,
     ok_at_failure: u64,
+    /// When the last request of the measured part ended.
+    pub(super) last_done: Nanos,
+    /// When the last snapshot was taken.
+    pub(super) last_edge: Nanos,
 }
 
 impl Counts {
@@ -48,18 +53,34 @@ impl Counts {
         Self { remaining, ..Self::default() }
     }
 
-    /// Counts arrivals of the measured part that fell due and are never started, some of them for want of
-    /// data.
-    pub(super) const fn never_start(&mut self, measured: u64, without_data: u64) {
-        self.accounting.scheduled += measured;
-        self.accounting.never_started += measured;
-        self.accounting.without_data += without_data;
+    /// Counts a request that falls due.
+    #[inline]
+    pub(super) fn schedule(&mut self, measured: bool) {
+        self.accounting.scheduled += u64::from(measured);
+        self.new_scheduled += 1;
     }
 
-    /// Counts an arrival whose scenario has no data any more, while others have.
-    pub(super) fn pass_by(&mut self, measured: bool) {
-        self.new_scheduled += 1;
-        self.never_start(u64::from(measured), u64::from(measured));
+    /// Counts a scheduled request that starts.
+    #[inline]
+    pub(super) fn start(&mut self, measured: bool) {
+        self.in_flight += 1;
+        self.accounting.started += u64::from(measured);
+    }
+
+    /// Counts requests that fall due and start together with another one of their iteration.
+    pub(super) fn start_siblings(&mut self, others: u64, measured: bool) {
+        let others_measured = if measured { others } else { 0 };
+        self.in_flight += others;
+        self.new_scheduled += others;
+        self.accounting.scheduled += others_measured;
+        self.accounting.started += others_measured;
+    }
+
+    /// Counts out a request that ends. Its account is [`end_measured`](Self::end_measured) or
+    /// [`end_unmeasured`](Self::end_unmeasured).
+    #[inline]
+    pub(super) const fn end(&mut self) {
+        self.in_flight -= 1;
     }
 
     /// Counts a request of the measured part that has ended.
@@ -78,6 +99,53 @@ impl Counts {
         accounting.undelivered += u64::from(request.sent == AT_SEND);
         self.completed_in_window += u64::from(in_window);
         self.last_done = self.last_done.max(at);
+    }
+
+    /// Counts a request of the warm-up that has ended.
+    #[inline]
+    pub(super) fn end_unmeasured(&mut self, request: &InFlight, outcome: Outcome) {
+        self.accounting.unmeasured += u64::from(request.sent != AT_SEND);
+        self.warmup_ok += u64::from(outcome == Outcome::Ok);
+    }
+
+    /// Counts a request that was started, and is not sent any more: a script has asked for the end.
+    pub(super) fn withhold(&mut self, measured: bool) {
+        self.in_flight -= 1;
+        self.accounting.in_flight_at_stop += u64::from(measured);
+        self.accounting.undelivered += u64::from(measured);
+    }
+
+    /// Counts a request that has not ended when the run has.
+    pub(super) fn leave_unfinished(&mut self, request: &InFlight) {
+        if request.measured {
+            self.accounting.in_flight_at_stop += 1;
+            self.accounting.undelivered += u64::from(request.sent == AT_SEND);
+        } else {
+            self.accounting.unmeasured += u64::from(request.sent != AT_SEND);
+        }
+    }
+
+    /// Counts arrivals of the measured part that fell due and are never started, some of them for want of
+    /// data.
+    pub(super) const fn never_start(&mut self, measured: u64, without_data: u64) {
+        self.accounting.scheduled += measured;
+        self.accounting.never_started += measured;
+        self.accounting.without_data += without_data;
+    }
+
+    /// Counts an arrival whose scenario has no data any more, while others have.
+    pub(super) fn pass_by(&mut self, measured: bool) {
+        self.new_scheduled += 1;
+        self.never_start(u64::from(measured), u64::from(measured));
+    }
+
+    /// Counts arrivals that fell due and are dropped, except those that lack data.
+    pub(super) const fn drop_passed(&mut self, passed: Passed) {
+        let Passed { all, measured, without_data } = passed;
+        self.new_scheduled += all;
+        self.never_start(without_data, without_data);
+        self.accounting.scheduled += measured - without_data;
+        self.accounting.dropped += measured - without_data;
     }
 
     /// Counts a request that is sent again, because its answer is still to come.
@@ -100,6 +168,48 @@ impl Counts {
         }
     }
 
+    /// Counts a response by the number of its protocol.
+    #[inline]
+    pub(super) fn answer(&mut self, protocol: usize, measured: bool) {
+        self.answered[protocol] += u64::from(measured);
+    }
+
+    /// Counts an iteration that begins.
+    #[inline]
+    pub(super) fn begin_iteration(&mut self, measured: bool) {
+        self.iterations.started += u64::from(measured);
+        self.new_iterations += 1;
+    }
+
+    /// Takes back an iteration that could not begin, because its data has ended.
+    pub(super) fn take_back_iteration(&mut self, measured: bool) {
+        self.iterations.started -= u64::from(measured);
+        self.new_iterations -= 1;
+    }
+
+    /// Counts an iteration that ends.
+    #[inline]
+    pub(super) fn end_iteration(&mut self, measured: bool, ok: bool) {
+        let measured = u64::from(measured);
+        self.iterations.completed += if ok { measured } else { 0 };
+        self.iterations.failed += if ok { 0 } else { measured };
+    }
+
+    /// Closed model: the global index of the next iteration.
+    #[inline]
+    pub(super) fn next_index(&self, shard: Shard) -> u64 {
+        self.begun * u64::from(shard.of) + u64::from(shard.index)
+    }
+
+    /// Closed model: counts an iteration that took the [next index](Self::next_index).
+    #[inline]
+    pub(super) const fn take_index(&mut self, measured: bool) {
+        self.begun += 1;
+        if measured && let Some(remaining) = &mut self.remaining {
+            *remaining -= 1;
+        }
+    }
+
     /// Counts a call of a script that has failed: how many have in a row, without one request in between that
     /// ended well.
     pub(super) const fn script_failure(&mut self) -> u64 {
@@ -107,5 +217,42 @@ impl Counts {
         self.script_failures = if self.ok_at_failure == ok { self.script_failures + 1 } else { 1 };
         self.ok_at_failure = ok;
         self.script_failures
+    }
+
+    /// Arrivals scheduled since the last call, and iterations started since then.
+    pub(super) fn take_progress(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.new_scheduled), std::mem::take(&mut self.new_iterations))
+    }
+
+    /// Requests started and not ended, warm-up included.
+    #[inline]
+    pub(super) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Iterations that the closed model may still start in the measured part; `None` without a count.
+    #[inline]
+    pub(super) const fn remaining(&self) -> Option<u64> {
+        self.remaining
+    }
+
+    /// Accounts of the arrivals.
+    pub(super) const fn accounting(&self) -> Accounting {
+        self.accounting
+    }
+
+    /// Accounts of the iterations; while the load goes on, without those that are under way.
+    pub(super) const fn iterations(&self) -> IterationRecord {
+        self.iterations
+    }
+
+    /// Requests completed within the measured part.
+    pub(super) const fn completed_in_window(&self) -> u64 {
+        self.completed_in_window
+    }
+
+    /// Measured responses by protocol.
+    pub(super) fn protocols(&self) -> BTreeMap<&'static str, u64> {
+        PROTOCOLS.into_iter().zip(self.answered).filter(|(_, responses)| *responses > 0).collect()
     }
 }

@@ -8,7 +8,7 @@ use plimsoll_plan::Load;
 use super::proceeding::Fate;
 use super::{Worker, WorkerReport};
 use crate::capture::NO_CAPTURE;
-use crate::connection::{Client, PROTOCOLS, State};
+use crate::connection::{Client, State};
 use crate::control::Stop;
 use crate::request::{AT_SEND, InFlight, Intent};
 
@@ -17,7 +17,7 @@ impl<B: Backend> Worker<'_, B> {
     /// was none. What it means for its iteration says [`conclude`](Self::conclude).
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
         let (status, bytes_received) = response;
-        self.counts.in_flight -= 1;
+        self.counts.end();
         let (mut request, mut at) = (*request, at);
         if request.sent != AT_SEND {
             at = self.resolve_send(&mut request, at, status != 0);
@@ -54,8 +54,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         self.exchanges.captures.end(request.capture);
         if !request.measured {
-            self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
-            self.counts.warmup_ok += u64::from(outcome == Outcome::Ok);
+            self.counts.end_unmeasured(request, outcome);
             self.records.warmup.record(&sample);
             return;
         }
@@ -348,15 +347,13 @@ impl<B: Backend> Worker<'_, B> {
         for pool in &self.pools {
             unfinished.extend(pool.waiting.iter().map(|(_, request)| request));
         }
-        unfinished.extend(self.parked.requests());
+        unfinished.extend(self.polls.requests());
         for request in unfinished {
             self.hand_over_unfinished(&request, now);
+            self.counts.leave_unfinished(&request);
             if !request.measured {
-                self.counts.accounting.unmeasured += u64::from(request.sent != AT_SEND);
                 continue;
             }
-            self.counts.accounting.in_flight_at_stop += 1;
-            self.counts.accounting.undelivered += u64::from(request.sent == AT_SEND);
             let started = if request.started == AT_SEND { now } else { request.started };
             let intended = if request.intended == AT_SEND { started } else { request.intended };
             self.records.measured.record_unfinished(request.step, started.since(intended));
@@ -378,7 +375,7 @@ impl<B: Backend> Worker<'_, B> {
         for (step, examples) in steps.iter_mut().zip(examples) {
             step.error_examples = examples;
         }
-        let mut iterations = self.counts.iterations;
+        let mut iterations = self.counts.iterations();
         let ended = iterations.completed + iterations.failed;
         iterations.unfinished = iterations.started.saturating_sub(ended);
         if let Some(scripts) = self.content.scripts.take() {
@@ -388,19 +385,18 @@ impl<B: Backend> Worker<'_, B> {
         (self.records.worker.bodies, self.records.worker.bodies_late) = (bodies.taken, bodies.late);
         (self.records.worker.bodies_unsigned, self.records.worker.bodies_expired) =
             (bodies.unsigned, bodies.expired);
-        let protocols = PROTOCOLS.into_iter().zip(self.counts.answered);
         WorkerReport {
             shard: self.shard,
             steps,
             connections,
-            accounting: self.counts.accounting,
+            accounting: self.counts.accounting(),
             worker: self.records.worker,
             peers: self.records.peers,
             tls_versions: self.records.tls_versions,
-            protocols: protocols.filter(|(_, responses)| *responses > 0).collect(),
+            protocols: self.counts.protocols(),
             iterations,
             error_examples,
-            completed_in_window: self.counts.completed_in_window,
+            completed_in_window: self.counts.completed_in_window(),
             window,
             drain: now.since(self.clock.end),
             pacing_budget,

@@ -42,11 +42,9 @@ impl<B: Backend> Worker<'_, B> {
     /// A script has asked for the end in place of a request: it was started, and is not sent any more.
     #[cold]
     fn withhold(&mut self, request: &InFlight) {
-        self.counts.in_flight -= 1;
+        self.counts.withhold(request.measured);
         self.exchanges.captures.end(request.capture);
         if request.measured {
-            self.counts.accounting.in_flight_at_stop += 1;
-            self.counts.accounting.undelivered += 1;
             let now = self.clock.now;
             self.records.measured.record_unfinished(request.step, now.since(request.intended.min(now)));
         }
@@ -164,14 +162,10 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Requests that were written together with another one of their iteration.
     fn count_siblings(&mut self, request: &InFlight, others: u32) {
-        let others_measured = if request.measured { u64::from(others) } else { 0 };
-        self.counts.in_flight += u64::from(others);
+        self.counts.start_siblings(u64::from(others), request.measured);
         for _ in 0..others {
             self.records.of(request).note_started(request.step);
         }
-        self.counts.new_scheduled += u64::from(others);
-        self.counts.accounting.scheduled += others_measured;
-        self.counts.accounting.started += others_measured;
         if let Some(session) = self.iterations.sessions.get_mut(request.session) {
             session.outstanding += others;
         }

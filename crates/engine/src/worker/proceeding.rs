@@ -80,9 +80,7 @@ impl<B: Backend> Worker<'_, B> {
                     Err(reason) => return self.give_up(number, ErrorClass::Script, &reason),
                 },
                 Next::End => {
-                    let (completed, failed) = if session.failed { (0, 1) } else { (1, 0) };
-                    self.counts.iterations.completed += if measured { completed } else { 0 };
-                    self.counts.iterations.failed += if measured { failed } else { 0 };
+                    self.counts.end_iteration(measured, !session.failed);
                     self.iterations.end(number, &mut self.content.feeds);
                     return IterationState::Over;
                 }
@@ -136,8 +134,7 @@ impl<B: Backend> Worker<'_, B> {
     ) {
         let Some(session) = self.iterations.sessions.get(number) else { return };
         let index = session.index;
-        self.counts.accounting.scheduled += u64::from(measured);
-        self.counts.new_scheduled += 1;
+        self.counts.schedule(measured);
         let next_pool = self.pool_of(self.plan.steps[step as usize].target, pool);
         let mut request = new_request(due.intended, index, step, measured);
         request.session = number;
@@ -184,7 +181,7 @@ impl<B: Backend> Worker<'_, B> {
         self.note_error(class, reason);
         self.records.worker.script_errors += 1;
         if let Some(session) = self.iterations.sessions.get(number) {
-            self.counts.iterations.failed += u64::from(session.measured);
+            self.counts.end_iteration(session.measured, false);
         }
         self.iterations.end(number, &mut self.content.feeds);
         IterationState::Over
@@ -224,10 +221,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline]
     pub(super) fn conclude(&mut self, request: &InFlight, ok: bool) -> Fate {
         let Some(session) = self.iterations.sessions.get_mut(request.session) else {
-            let measured = u64::from(request.measured);
-            let iterations = &mut self.counts.iterations;
-            iterations.completed += if ok { measured } else { 0 };
-            iterations.failed += if ok { 0 } else { measured };
+            self.counts.end_iteration(request.measured, ok);
             return Fate::Over;
         };
         session.outstanding = session.outstanding.saturating_sub(1);
@@ -236,7 +230,7 @@ impl<B: Backend> Worker<'_, B> {
         match (session.outstanding, session.stops) {
             (0, false) => Fate::GoesOn,
             (0, true) => {
-                self.counts.iterations.failed += u64::from(session.measured);
+                self.counts.end_iteration(session.measured, false);
                 self.iterations.end(request.session, &mut self.content.feeds);
                 Fate::Over
             }

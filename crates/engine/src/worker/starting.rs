@@ -8,7 +8,7 @@ use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
 use crate::connection::State;
 use crate::request::{AT_SEND, InFlight, new_request};
-use crate::target_pool::{Passed, TargetPool};
+use crate::target_pool::TargetPool;
 
 /// An iteration that is to be begun.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +91,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn next_iteration(&mut self, pool: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
             let over = now.max(self.clock.now) >= self.clock.end;
-            if over || self.counts.remaining == Some(0) || self.is_stopped_by_script(now) {
+            if over || self.counts.remaining() == Some(0) || self.is_stopped_by_script(now) {
                 return false;
             }
             if self.is_long_over(now) {
@@ -114,13 +114,10 @@ impl<B: Backend> Worker<'_, B> {
                 return false;
             };
             let measured = now >= self.clock.measure;
-            let index = self.counts.begun * u64::from(self.shard.of) + u64::from(self.shard.index);
+            let index = self.counts.next_index(self.shard);
             let begin = Begin { scenario, pool, index, intended: AT_SEND, ready, measured };
             if self.begin(begin, slot, now) {
-                self.counts.begun += 1;
-                if measured && let Some(remaining) = &mut self.counts.remaining {
-                    *remaining -= 1;
-                }
+                self.counts.take_index(measured);
                 return true;
             }
         }
@@ -131,10 +128,8 @@ impl<B: Backend> Worker<'_, B> {
     fn begin(&mut self, begin: Begin, slot: Option<u32>, now: Nanos) -> bool {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
         if let Some(step) = self.iterations.single(scenario) {
-            self.counts.accounting.scheduled += u64::from(measured);
-            self.counts.iterations.started += u64::from(measured);
-            self.counts.new_scheduled += 1;
-            self.counts.new_iterations += 1;
+            self.counts.schedule(measured);
+            self.counts.begin_iteration(measured);
             let mut request = new_request(intended, index, step, measured);
             // A user that is counted goes to whoever its scenario begins at.
             let there = self.pool_of(self.plan.steps[step as usize].target, pool);
@@ -150,14 +145,12 @@ impl<B: Backend> Worker<'_, B> {
         let Begin { scenario, pool, index, intended, ready, measured } = begin;
         let session = self.iterations.sessions.begin(scenario, pool, index, measured);
         let since = if intended == AT_SEND { now } else { intended };
-        self.counts.iterations.started += u64::from(measured);
-        self.counts.new_iterations += 1;
+        self.counts.begin_iteration(measured);
         match self.proceed(session, pool, slot, NextDue { intended, ready, since, begins: true }) {
             IterationState::UnderWay => {}
             IterationState::Over => self.user_goes_on(pool, now),
             IterationState::Exhausted => {
-                self.counts.iterations.started -= u64::from(measured);
-                self.counts.new_iterations -= 1;
+                self.counts.take_back_iteration(measured);
                 return false;
             }
         }
@@ -236,12 +229,8 @@ impl<B: Backend> Worker<'_, B> {
                     if overload == Overload::Drop {
                         // In this pass no connection becomes free for those behind it, either.
                         let due = until.min(now + Nanos(1)).since(self.clock.start);
-                        let Passed { all, measured, without_data } =
-                            self.pools[pool as usize].take_before(due, self.iterations.exhausted());
-                        self.counts.new_scheduled += all;
-                        self.counts.never_start(without_data, without_data);
-                        self.counts.accounting.scheduled += measured - without_data;
-                        self.counts.accounting.dropped += measured - without_data;
+                        let passed = self.pools[pool as usize].take_before(due, self.iterations.exhausted());
+                        self.counts.drop_passed(passed);
                         break;
                     }
                     blocked = true;
@@ -378,12 +367,11 @@ impl<B: Backend> Worker<'_, B> {
 
     #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
-        if let (0, Some(demand)) = (self.counts.in_flight, self.dialing.demand_mut()) {
+        if let (0, Some(demand)) = (self.counts.in_flight(), self.dialing.demand_mut()) {
             demand.heard(self.clock.now);
         }
-        self.counts.in_flight += 1;
+        self.counts.start(request.measured);
         self.records.of(request).note_started(request.step);
-        self.counts.accounting.started += u64::from(request.measured);
     }
 
     /// The same for a request that was counted before. Without a connection it waits for one.

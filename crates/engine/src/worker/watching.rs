@@ -22,13 +22,13 @@ impl<B: Backend> Worker<'_, B> {
     /// for.
     pub(super) fn is_through(&mut self) -> bool {
         let ends = self.iterations.is_complete() || self.plan.end.iterations.is_some();
-        if !ends || self.counts.in_flight > 0 || self.iterations.has_sleepers() {
+        if !ends || self.counts.in_flight() > 0 || self.iterations.has_sleepers() {
             return false;
         }
         if self.iterations.is_complete() {
             return self.iterations.has_begun_all();
         }
-        match self.counts.remaining {
+        match self.counts.remaining() {
             Some(remaining) => remaining == 0,
             None => self.pools.iter_mut().all(|pool| pool.peek().is_none()),
         }
@@ -47,8 +47,8 @@ impl<B: Backend> Worker<'_, B> {
         let end = if over { self.clock.drained } else { self.clock.end };
         let retry = self.users.next_retry();
         let longest = if self.batch.more { now } else { now + LONGEST_WAIT };
-        let parked = self.parked.next_due().max(now);
-        let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(parked).min(longest);
+        let poll = self.polls.next_due().max(now);
+        let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(poll).min(longest);
         let until = if self.routes.is_asking() { until.min(now + ASK_INTERVAL) } else { until };
         let until = self.pools.iter().map(TargetPool::waiting_until).fold(until, Nanos::min);
         let probe = self.pools.iter().map(|pool| pool.target_addresses.next_probe().max(now)).min();
@@ -71,7 +71,7 @@ impl<B: Backend> Worker<'_, B> {
             blocked: waits || over,
             follows: self.iterations.follows,
             // Nothing comes for those that are to be sent again.
-            in_flight: self.counts.in_flight - self.parked.len(),
+            in_flight: self.counts.in_flight() - self.polls.len(),
             room: self.room(),
         }
     }
@@ -82,7 +82,7 @@ impl<B: Backend> Worker<'_, B> {
         // Those of the plan's targets: arrivals begin there.
         let pools = self.pools.iter().take(self.plan.targets.len());
         let places = pools.map(|pool| u64::from(pool.max) * u64::from(pool.depth)).sum::<u64>();
-        let room = places.saturating_sub(self.counts.in_flight);
+        let room = places.saturating_sub(self.counts.in_flight());
         let drops = matches!(self.plan.load, Load::Open { overload: Overload::Drop, .. });
         if drops { room / 2 } else { room }
     }
@@ -135,13 +135,14 @@ impl<B: Backend> Worker<'_, B> {
         let measure = self.clock.measure;
         let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
         self.exchanges.log.flush();
+        let (scheduled, iterations) = self.counts.take_progress();
         let gauges = Gauges {
             at: at.since(self.clock.start),
             warmup,
             drain,
-            scheduled: std::mem::take(&mut self.counts.new_scheduled),
-            iterations: std::mem::take(&mut self.counts.new_iterations),
-            in_flight: self.counts.in_flight,
+            scheduled,
+            iterations,
+            in_flight: self.counts.in_flight(),
             connections: self.dialing.open(),
         };
         // A worker whose load ends in the warm-up says how it stands with the last interval of that.
@@ -170,11 +171,11 @@ impl<B: Backend> Worker<'_, B> {
         };
         WorkerStatus {
             worker: self.shard.index,
-            accounting: self.counts.accounting,
-            iterations: self.counts.iterations,
+            accounting: self.counts.accounting(),
+            iterations: self.counts.iterations(),
             connections,
             kept: WorkerRecord { wall, ..self.records.worker.without_times() },
-            completed: self.counts.completed_in_window,
+            completed: self.counts.completed_in_window(),
             pacing_budget: self.pacer.budget(),
             waiting,
             start_lags: self.records.measured.start_lags(),
