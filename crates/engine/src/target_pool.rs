@@ -142,8 +142,8 @@ pub(crate) struct TargetPool {
     /// Arrivals from this index on are beyond the iterations that were asked for.
     arrivals_end: u64,
     /// Closed model with a number of users: how many there are, and how many there should be.
-    pub(crate) users: u32,
-    pub(crate) users_wanted: u32,
+    users: u32,
+    users_wanted: u32,
     failing_since: Option<Nanos>,
     /// Open model whose connections grow: the number of them that is not needed.
     pub(crate) spare: Spare,
@@ -358,6 +358,26 @@ impl TargetPool {
     /// Returns `true` if iterations begin here.
     pub(crate) fn has_scenarios(&self) -> bool {
         !self.scenarios.is_empty()
+    }
+
+    /// Closed model with a number of users: sets their number.
+    pub(crate) const fn want_users(&mut self, users: u32) {
+        self.users_wanted = users;
+    }
+
+    /// Returns `true` if a user is missing, and counts it in.
+    pub(crate) fn add_user(&mut self) -> bool {
+        let is_missing = self.users < self.users_wanted;
+        self.users += u32::from(is_missing);
+        is_missing
+    }
+
+    /// Returns `true` if a user that is ready for its next iteration leaves instead, and counts it out.
+    #[inline]
+    pub(crate) fn dismiss_user(&mut self) -> bool {
+        let leaves = self.users > self.users_wanted;
+        self.users -= u32::from(leaves);
+        leaves
     }
 
     /// When the next scenario joins after `at`, since the start.

@@ -66,8 +66,8 @@ impl Dialing {
             openings: u32::MAX,
             open: 0,
             limit: match plan.load {
-                // Each user has a connection to every server that it is led to, one of them in use: if those of
-                // the others were closed each time, handshakes that nobody asked for would be measured.
+                // Each user has a connection to every server that it is led to, one of them in use: if those
+                // of the others were closed each time, handshakes that nobody asked for would be measured.
                 Load::Closed => u64::MAX,
                 Load::Open { .. } => pools.iter().map(|pool| u64::from(pool.max)).sum(),
             },

@@ -72,8 +72,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Gives the script's request the cookies of the server of pool `there` in place of the fields that its step
-    /// gave it for its target.
+    /// Gives the script's request the cookies of the server of pool `there`, in place of the fields that its
+    /// step gave it for its target.
     fn address_made(&mut self, request: &InFlight, there: u32) {
         self.draft.remove_target_fields();
         let Some(session) = self.iterations.sessions.get(request.session) else { return };

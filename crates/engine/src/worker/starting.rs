@@ -98,7 +98,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.users.retry(self.clock.now, pool);
                 return false;
             }
-            if self.user_goes(pool) {
+            if self.pools[pool as usize].dismiss_user() {
                 return false;
             }
             if self.control.is_paused() {

@@ -122,23 +122,12 @@ impl<B: Backend> Worker<'_, B> {
         let of = self.pools.iter().filter(|pool| pool.has_scenarios()).count() as u32;
         let homes = self.pools.iter_mut().filter(|pool| pool.has_scenarios());
         for (index, pool) in (0..of).zip(homes) {
-            pool.users_wanted = Shard { index, of }.share_of(mine) as u32;
+            pool.want_users(Shard { index, of }.share_of(mine) as u32);
         }
         for pool in 0..self.pools.len() as u32 {
-            while self.pools[pool as usize].users < self.pools[pool as usize].users_wanted {
-                self.pools[pool as usize].users += 1;
+            while self.pools[pool as usize].add_user() {
                 self.next_iteration(pool, None, Nanos::MAX, now);
             }
         }
-    }
-
-    /// Returns `true` if a user of the pool that is ready for its next iteration leaves instead, and counts
-    /// it out.
-    #[inline]
-    pub(super) fn user_goes(&mut self, pool: u32) -> bool {
-        let pool = &mut self.pools[pool as usize];
-        let goes = pool.users > pool.users_wanted;
-        pool.users -= u32::from(goes);
-        goes
     }
 }

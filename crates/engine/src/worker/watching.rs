@@ -87,6 +87,7 @@ impl<B: Backend> Worker<'_, B> {
         if drops { room / 2 } else { room }
     }
 
+    /// Notes whether an arrival is due that finds no connection, and whether their limit is the reason.
     pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
         self.dialing.add_blocked(&mut self.records.measured.connections, self.clock.measure, now);
         if let Some(since) = self.dialing.blocked_since() {
@@ -96,6 +97,7 @@ impl<B: Backend> Worker<'_, B> {
         self.dialing.note_blocked(blocked, at_limit, now);
     }
 
+    /// Notes a pass of the loop, without the wait after it.
     pub(super) fn note_pass(&mut self, began: Nanos, ended: Nanos) {
         let length = ended.since(began);
         self.records.worker.passes += 1;
@@ -106,7 +108,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// A wait that returned long after it had to: this thread did not run.
+    /// Notes a wait. If it returned long after it had to, this thread did not run.
     pub(super) fn note_wait(&mut self, began: Nanos, until: Nanos, returned: Nanos) {
         let late = returned.since(until.min(began + LONGEST_WAIT));
         if late > UNHEARD
@@ -119,7 +121,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    pub(super) fn note_stall(&mut self, at: Nanos, length: Nanos) {
+    /// Notes that this thread did not run.
+    fn note_stall(&mut self, at: Nanos, length: Nanos) {
         self.stalls.note(at, length);
         if at >= self.clock.measure && self.records.worker.stalls.len() < STALLS_KEPT {
             self.records.worker.stalls.push(Stall {
