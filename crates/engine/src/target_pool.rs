@@ -366,6 +366,7 @@ impl TargetPool {
     }
 
     /// Returns `true` if a user is missing, and counts it in.
+    #[inline]
     pub(crate) fn add_user(&mut self) -> bool {
         let is_missing = self.users < self.users_wanted;
         self.users += u32::from(is_missing);

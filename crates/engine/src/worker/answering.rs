@@ -43,7 +43,8 @@ impl<B: Backend> Worker<'_, B> {
         if let Client::Http2(client) = &mut conn.client {
             client.reuse(ticket);
         }
-        if request.sent != AT_SEND && self.batch.observe() {
+        if !self.batch.observed && request.sent != AT_SEND {
+            self.batch.observed = true;
             if let Some(demand) = self.dialing.demand_mut() {
                 demand.heard(self.clock.now);
                 // What met a stall of this thread says nothing of the target.

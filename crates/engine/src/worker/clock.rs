@@ -78,11 +78,13 @@ impl Clock {
     }
 
     /// The instant of a Unix time, which is given in ns.
+    #[inline]
     pub(super) const fn at_unix(&self, unix_ns: u64) -> Nanos {
         Nanos(unix_ns.saturating_sub(self.unix_offset))
     }
 
     /// Lets the load end now, unless it has ended. What is in flight is waited for.
+    #[inline]
     pub(super) fn end_load(&mut self, now: Nanos, plan: &Plan) {
         if self.end > now {
             self.end = now;
@@ -104,6 +106,7 @@ impl Clock {
     }
 
     /// Begins the phase that is under way from `at` on.
+    #[inline]
     pub(super) fn begin_phase(&mut self, at: Nanos, plan: &Plan) {
         self.border = self.border_after(at, plan);
     }
@@ -117,12 +120,14 @@ impl Clock {
 
     /// The end of the interval that begins at `at`. None reaches from the warm-up into the measured part, or
     /// from one phase into the next.
+    #[inline]
     pub(super) fn edge_after(&self, at: Nanos, plan: &Plan) -> Nanos {
         let edge = (at + plan.interval).min(self.border_after(at, plan));
         if at < self.measure { edge.min(self.measure) } else { edge }
     }
 
     /// The end of the phase that is under way at `at`; never, without phases.
+    #[inline]
     fn border_after(&self, at: Nanos, plan: &Plan) -> Nanos {
         let ends = plan.phases.iter().map(|phase| self.start + phase.end());
         ends.filter(|end| *end > at).min().unwrap_or(Nanos::MAX)

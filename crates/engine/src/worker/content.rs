@@ -38,6 +38,7 @@ impl Content {
     }
 
     /// The sources that a program may draw from when it does what iteration `index` does next.
+    #[inline]
     pub(super) fn surroundings(&mut self, index: u64, shard: Shard, unix_ns: u64) -> Surroundings<'_> {
         Surroundings {
             index,

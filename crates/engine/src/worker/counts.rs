@@ -68,6 +68,7 @@ impl Counts {
     }
 
     /// Counts requests that fall due and start together with another one of their iteration.
+    #[inline]
     pub(super) fn start_siblings(&mut self, others: u64, measured: bool) {
         let others_measured = if measured { others } else { 0 };
         self.in_flight += others;
@@ -84,7 +85,7 @@ impl Counts {
     }
 
     /// Counts a request of the measured part that has ended.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_measured(&mut self, request: &InFlight, outcome: Outcome, at: Nanos, in_window: bool) {
         let accounting = &mut self.accounting;
         match outcome {
@@ -109,6 +110,7 @@ impl Counts {
     }
 
     /// Counts a request that was started, and is not sent any more: a script has asked for the end.
+    #[inline]
     pub(super) fn withhold(&mut self, measured: bool) {
         self.in_flight -= 1;
         self.accounting.in_flight_at_stop += u64::from(measured);
@@ -127,6 +129,7 @@ impl Counts {
 
     /// Counts arrivals of the measured part that fell due and are never started, some of them for want of
     /// data.
+    #[inline]
     pub(super) const fn never_start(&mut self, measured: u64, without_data: u64) {
         self.accounting.scheduled += measured;
         self.accounting.never_started += measured;
@@ -134,12 +137,14 @@ impl Counts {
     }
 
     /// Counts an arrival whose scenario has no data any more, while others have.
+    #[inline]
     pub(super) fn pass_by(&mut self, measured: bool) {
         self.new_scheduled += 1;
         self.never_start(u64::from(measured), u64::from(measured));
     }
 
     /// Counts arrivals that fell due and are dropped, except those that lack data.
+    #[inline]
     pub(super) const fn drop_passed(&mut self, passed: Passed) {
         let Passed { all, measured, without_data } = passed;
         self.new_scheduled += all;
@@ -160,6 +165,7 @@ impl Counts {
 
     /// Counts a request that is sent to where it was redirected. Not earlier than when it is sent: a
     /// connection that has to be opened for it may fail, and then the target does not get it.
+    #[inline]
     pub(super) const fn redirect(&mut self, request: &InFlight) {
         if request.measured {
             self.accounting.redirects_followed += 1;
@@ -182,6 +188,7 @@ impl Counts {
     }
 
     /// Takes back an iteration that could not begin, because its data has ended.
+    #[inline]
     pub(super) fn take_back_iteration(&mut self, measured: bool) {
         self.iterations.started -= u64::from(measured);
         self.new_iterations -= 1;
@@ -220,6 +227,7 @@ impl Counts {
     }
 
     /// Arrivals scheduled since the last call, and iterations started since then.
+    #[inline]
     pub(super) fn take_progress(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.new_scheduled), std::mem::take(&mut self.new_iterations))
     }
@@ -237,16 +245,19 @@ impl Counts {
     }
 
     /// Accounts of the arrivals.
+    #[inline]
     pub(super) const fn accounting(&self) -> Accounting {
         self.accounting
     }
 
     /// Accounts of the iterations; while the load goes on, without those that are under way.
+    #[inline]
     pub(super) const fn iterations(&self) -> IterationRecord {
         self.iterations
     }
 
     /// Requests completed within the measured part.
+    #[inline]
     pub(super) const fn completed_in_window(&self) -> u64 {
         self.completed_in_window
     }

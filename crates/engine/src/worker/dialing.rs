@@ -79,6 +79,7 @@ impl Dialing {
     }
 
     /// Begins an attempt to connect: its options.
+    #[inline]
     pub(super) fn begin(&mut self, plan: &Plan) -> SocketOptions {
         let sources = &plan.connections.sources;
         let source = (!sources.is_empty()).then(|| {
@@ -91,33 +92,39 @@ impl Dialing {
     }
 
     /// Counts a connection that is being established.
+    #[inline]
     pub(super) const fn note_connecting(&mut self) {
         self.open += 1;
         self.connecting += 1;
     }
 
     /// Notes that a connection is ready for requests.
+    #[inline]
     pub(super) const fn note_open(&mut self) {
         self.connecting -= 1;
     }
 
     /// Counts out a connection that was or was not `ready` for requests.
+    #[inline]
     pub(super) fn note_released(&mut self, ready: bool) {
         self.connecting -= u32::from(!ready);
         self.open -= 1;
     }
 
     /// Connections that are established or being established.
+    #[inline]
     pub(super) const fn open(&self) -> u64 {
         self.open
     }
 
     /// Connections that are being established.
+    #[inline]
     pub(super) const fn connecting(&self) -> u32 {
         self.connecting
     }
 
     /// Limit of open connections.
+    #[inline]
     pub(super) const fn limit(&self) -> u64 {
         self.limit
     }
@@ -129,6 +136,7 @@ impl Dialing {
     }
 
     /// Begins to open connections for the arrivals of a pass.
+    #[inline]
     pub(super) const fn begin_arrivals(&mut self) {
         self.held = false;
         self.openings = OPENINGS_PER_PASS;
@@ -136,6 +144,7 @@ impl Dialing {
 
     /// Returns `true` if a connection of this pool is needed, though it may be opened; else the arrival that
     /// asks waits.
+    #[inline]
     pub(super) fn needs(&mut self, pool: &TargetPool, now: Nanos) -> bool {
         let Some(demand) = &self.demand else { return true };
         let TargetPool { open, initial, depth, .. } = *pool;
@@ -147,6 +156,7 @@ impl Dialing {
 
     /// When an arrival that waits, because no connection is needed for it, is looked at again: a target that
     /// has fallen silent needs more from moment to moment.
+    #[inline]
     pub(super) fn next_look(&self, now: Nanos) -> Nanos {
         if self.held { now + HELD } else { Nanos::MAX }
     }
@@ -170,6 +180,7 @@ impl Dialing {
     }
 
     /// Notes whether an arrival is due that finds no connection, and whether their limit is the reason.
+    #[inline]
     pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
         self.blocked_since = blocked.then_some(now);
         self.blocked_at_limit = at_limit;
@@ -182,6 +193,7 @@ impl Dialing {
     }
 
     /// Adds the time for which arrivals have been blocked, from `begin` on, to the figures.
+    #[inline]
     pub(super) fn add_blocked(&self, connections: &mut ConnectionRecord, begin: Nanos, now: Nanos) {
         let Some(since) = self.blocked_since else { return };
         let length = now.since(since.max(begin));

@@ -27,6 +27,7 @@ pub(super) struct Draft {
 impl Draft {
     /// Takes the fields that the step gave for its target out of the script's request: the credentials, which
     /// are in `scratch`, and the cookies.
+    #[inline]
     pub(super) fn remove_target_fields(&mut self) {
         let Self { dynamic, cookies, scratch: credentials, .. } = self;
         dynamic.fields.retain(|name, value| match name {
@@ -37,6 +38,7 @@ impl Draft {
     }
 
     /// Notes the credentials that the step has given the script's request.
+    #[inline]
     pub(super) fn note_credentials(&mut self) {
         self.scratch.clear();
         self.scratch.extend_from_slice(self.dynamic.fields.get("authorization").unwrap_or_default());

@@ -13,7 +13,7 @@ pub(super) struct EventBatch {
     /// Set if that event was stamped by the kernel.
     pub(super) stamped: bool,
     /// Set once the pacer was told of a response of this pass: one is enough for its means.
-    observed: bool,
+    pub(super) observed: bool,
 }
 
 impl EventBatch {
@@ -28,11 +28,5 @@ impl EventBatch {
     pub(super) const fn receive(&mut self, stamped: bool) {
         self.stamped = stamped;
         self.responses = 0;
-    }
-
-    /// Returns `true` once per pass: for the response that the pacer is told of.
-    #[inline]
-    pub(super) const fn observe(&mut self) -> bool {
-        !std::mem::replace(&mut self.observed, true)
     }
 }

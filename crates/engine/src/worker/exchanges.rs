@@ -41,6 +41,7 @@ impl Exchanges {
     }
 
     /// The location that the response to a request named.
+    #[inline]
     pub(super) fn location(&mut self, request: &InFlight) -> Option<Vec<u8>> {
         self.captures.get_mut(request.capture).fields.get("location").map(<[u8]>::to_vec)
     }

@@ -58,6 +58,7 @@ impl Failures {
     }
 
     /// Notes the reason of the requests that fail next with this class.
+    #[inline]
     pub(super) fn set_reason(&mut self, class: ErrorClass, reason: String) {
         self.reason = Some((class, reason));
     }
@@ -74,11 +75,13 @@ impl Failures {
     }
 
     /// The last reason, if it is one of this class.
+    #[inline]
     pub(super) fn reason(&self, class: ErrorClass) -> Option<&String> {
         self.reason.as_ref().filter(|(known, _)| *known == class).map(|(_, reason)| reason)
     }
 
     /// Returns `true` if a failure of this class would be the first one of its step, in the measured part.
+    #[inline]
     pub(super) fn lacks_example(&self, request: &InFlight, class: ErrorClass) -> bool {
         request.measured && self.examples[request.step as usize].lacks(class)
     }

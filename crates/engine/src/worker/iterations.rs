@@ -72,6 +72,7 @@ impl Iterations {
     }
 
     /// Ends an iteration; its session is used again.
+    #[inline]
     pub(super) fn end(&mut self, number: u32, feeds: &mut Feeds) {
         if let Some(session) = self.sessions.get_mut(number) {
             feeds.release(&mut session.state);
@@ -88,11 +89,13 @@ impl Iterations {
     }
 
     /// Lets an iteration do nothing until then.
+    #[inline]
     pub(super) fn sleep(&mut self, number: u32, until: Nanos) {
         self.sleepers.push(Reverse((until, number)));
     }
 
     /// Takes an iteration whose think time is over, and when it ended.
+    #[inline]
     pub(super) fn pop_sleeper(&mut self, now: Nanos) -> Option<(Nanos, u32)> {
         let &Reverse((at, number)) = self.sleepers.peek()?;
         if at > now {
@@ -103,16 +106,19 @@ impl Iterations {
     }
 
     /// When the next think time ends.
+    #[inline]
     pub(super) fn next_sleeper(&self) -> Nanos {
         self.sleepers.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
 
     /// Returns `true` if iterations think.
+    #[inline]
     pub(super) fn has_sleepers(&self) -> bool {
         !self.sleepers.is_empty()
     }
 
     /// Lets a request of an iteration of this scenario wait for an arrival.
+    #[inline]
     pub(super) fn queue_turn(&mut self, scenario: u32, turn: Turn) {
         self.turns[scenario as usize].push_back(turn);
     }
@@ -124,6 +130,7 @@ impl Iterations {
     }
 
     /// Takes [that request](Self::first_turn) out.
+    #[inline]
     pub(super) fn take_turn(&mut self, scenario: u32) {
         self.turns[scenario as usize].pop_front();
     }

@@ -87,6 +87,7 @@ impl Outgoing {
     }
 
     /// Returns `true` if requests wait for the flush.
+    #[inline]
     pub(super) const fn has_requests(&self) -> bool {
         !self.requests.is_empty()
     }

@@ -36,6 +36,7 @@ impl PollQueue {
     }
 
     /// Takes a request whose time has come, with its pool.
+    #[inline]
     pub(super) fn pop_due(&mut self, now: Nanos) -> Option<(u32, InFlight)> {
         let &Reverse((at, place)) = self.due.peek()?;
         if at > now {
@@ -47,11 +48,13 @@ impl PollQueue {
     }
 
     /// Returns the time at which the next one is due.
+    #[inline]
     pub(super) fn next_due(&self) -> Nanos {
         self.due.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
 
     /// Returns the number of requests that are to be sent again.
+    #[inline]
     pub(super) fn len(&self) -> u64 {
         self.due.len() as u64
     }

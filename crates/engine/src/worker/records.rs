@@ -59,6 +59,7 @@ impl Records {
     }
 
     /// Counts a connection by its version of TLS.
+    #[inline]
     pub(super) fn count_tls(&mut self, version: &str) {
         if let Some(count) = self.tls_versions.get_mut(version) {
             *count += 1;

@@ -39,6 +39,7 @@ impl Routes {
     }
 
     /// The pool of a server whose authority was written like this before.
+    #[inline]
     pub(super) fn find(&self, pools: &[TargetPool], origin: Origin<'_>) -> Option<u32> {
         let pool = pools.iter().position(|pool| pool.is_called(origin)).map(|pool| pool as u32);
         pool.or_else(|| {
@@ -70,6 +71,7 @@ impl Routes {
     }
 
     /// Settings for servers that the plan does not name; `None` if the plan has no way to meet one.
+    #[inline]
     pub(super) fn dynamic_origins(&self) -> Option<&DynamicOrigins> {
         self.directory.dynamic_origins()
     }

@@ -26,6 +26,7 @@ pub(super) struct Stalls {
 
 impl Stalls {
     /// Notes a stall. While the backlog of the last one is worked off, both are one.
+    #[inline]
     pub(super) fn note(&mut self, at: Nanos, length: Nanos) {
         if self.end == Nanos::ZERO || at > self.end + LONGEST_WAIT {
             self.begin = at;

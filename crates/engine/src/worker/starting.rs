@@ -367,7 +367,9 @@ impl<B: Backend> Worker<'_, B> {
 
     #[inline(always)]
     pub(super) fn count_started(&mut self, request: &InFlight) {
-        if let (0, Some(demand)) = (self.counts.in_flight(), self.dialing.demand_mut()) {
+        if self.counts.in_flight() == 0
+            && let Some(demand) = self.dialing.demand_mut()
+        {
             demand.heard(self.clock.now);
         }
         self.counts.start(request.measured);

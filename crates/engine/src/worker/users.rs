@@ -42,26 +42,31 @@ impl Users {
     }
 
     /// The pool that all users belong to, where they have a number.
+    #[inline]
     pub(super) const fn home(&self) -> u32 {
         self.home
     }
 
     /// Notes when their number changes next.
+    #[inline]
     pub(super) const fn change_at(&mut self, at: Nanos) {
         self.next_change = at;
     }
 
     /// When their number changes next; never, where it is that of the connections.
+    #[inline]
     pub(super) const fn next_change(&self) -> Nanos {
         self.next_change
     }
 
     /// Lets a user of the pool begin an iteration at that time.
+    #[inline]
     pub(super) fn retry(&mut self, at: Nanos, pool: u32) {
         self.retries.push(Reverse((at, pool)));
     }
 
     /// Takes a user whose time to begin an iteration has come: its pool.
+    #[inline]
     pub(super) fn pop_retry(&mut self, now: Nanos) -> Option<u32> {
         let &Reverse((at, pool)) = self.retries.peek()?;
         if at > now {
@@ -72,6 +77,7 @@ impl Users {
     }
 
     /// When the next user begins an iteration that waits for that.
+    #[inline]
     pub(super) fn next_retry(&self) -> Nanos {
         self.retries.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
@@ -82,6 +88,7 @@ impl Users {
     }
 
     /// Takes a user whose time to open its connection has come: its pool.
+    #[inline]
     pub(super) fn pop_opener(&mut self, now: Nanos) -> Option<u32> {
         let &(at, pool) = self.openers.front()?;
         if at > now {
@@ -92,11 +99,13 @@ impl Users {
     }
 
     /// When the next connection of a user is to be opened.
+    #[inline]
     pub(super) fn next_opener(&self) -> Nanos {
         self.openers.front().map_or(Nanos::MAX, |(at, _)| *at)
     }
 
     /// Number of users whose connection is still to be opened.
+    #[inline]
     pub(super) fn openers(&self) -> u64 {
         self.openers.len() as u64
     }
