@@ -42,10 +42,18 @@ fn files_without_an_end_are_read_up_to_a_bound() {
         said
     };
     let [plan, import, run] = [&["check", name][..], &["import", "har", name], &["show", name]].map(words);
+    let at_file = format!("@{name}");
+    let control = ["http://127.0.0.1:1/", "-R", "1", "--control", "127.0.0.1:0", "--control-token", &at_file];
+    let payload = ["crud", "--leader", "http://127.0.0.1:1", "--payload", &at_file];
+    let key = ["canister", "http://127.0.0.1:1", "--pem-file", name, "--principal-id", "2vxsx-fae"];
+    let named = [&control[..], &payload, &key].map(words);
     std::fs::remove_file(&path).expect("it was written");
     assert!(plan.contains("error: the plan has more than 16 MiB\nhint: put data into CSV"), "{plan}");
     assert!(import.contains(" has more than 256 MiB\nhint: import a part of it"), "{import}");
     assert!(run.contains(" has more than 256 MiB: it is no run\nhint: name a file"), "{run}");
+    for said in named {
+        assert!(said.contains("it has more than 16 MiB"), "{said}");
+    }
 }
 
 /// An unknown key of 5 MB took 849 MB and 6 s: it was compared with every key that is known.

@@ -159,6 +159,8 @@ fn a_script_that_is_wrong_in_the_run_fails_its_requests() {
         ("function request()\n local none\n return none.field\nend", "3", "attempt to index"),
         ("function request()\n while true do end\nend", "2", "time limit"),
         ("function response()\n error('no answer')\nend", "2", "no answer"),
+        // A slow function of the library, of which only a few fit between two signals.
+        ("function request()\n while true do string.rep('x', 1e7) end\nend", "2", "time limit"),
         // Recursion through functions of the library: the first one aborted the process.
         (
             "function f() return (string.gsub('a', 'a', f)) end\nfunction request()\n f()\nend",
@@ -207,6 +209,15 @@ fn a_script_without_memory_ends_the_run() {
         let shown = result["errors"].to_string() + &result["error_examples"].to_string();
         assert!(errors(&result, "script") > 0, "{shown}");
     }
+}
+
+#[test]
+fn recursion_through_the_library_in_the_script_of_a_step_is_an_error() {
+    let script = "local function f() return (string.gsub('a', 'a', f)) end function make_request() f() end";
+    let result = wrong_plan("connections: 2, duration: 500ms", script);
+    let shown = result["error_examples"].to_string();
+    assert!(shown.contains("login: inline:1: ") && shown.contains("stack"), "{shown}");
+    assert_eq!(errors(&result, "script"), account(&result, "failed"), "{}", result["accounting"]);
 }
 
 #[test]

@@ -7,7 +7,10 @@ use plimsoll_core::Nanos;
 use serde_json::Value;
 
 /// The largest answer that is read, in bytes: a page of a list may be long.
-const LARGEST: u64 = 256 << 20;
+const LARGEST_ANSWER: u64 = 256 << 20;
+
+/// An answer whose body was not read yet, or why there is none.
+type Response = Result<ureq::http::Response<ureq::Body>, ureq::Error>;
 
 /// A node's answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,14 +60,15 @@ fn agent(patience: Nanos) -> ureq::Agent {
     ureq::Agent::new_with_config(config)
 }
 
-fn answer(
-    request: &str,
-    response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-) -> Result<Answer, String> {
+fn answer(request: &str, response: Response) -> Result<Answer, String> {
+    answer_within(request, response, LARGEST_ANSWER)
+}
+
+fn answer_within(request: &str, response: Response, largest: u64) -> Result<Answer, String> {
     let said = |error: ureq::Error| format!("{request}: {error}");
     let mut response = response.map_err(said)?;
     let status = response.status().as_u16();
-    let body = response.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(said)?;
+    let body = response.body_mut().with_config().limit(largest).read_to_vec().map_err(said)?;
     Ok(Answer { status, body })
 }
 
@@ -83,4 +87,21 @@ pub(crate) fn json(address: SocketAddr, path: &str, patience: Nanos) -> Result<V
 /// A value as the text that specs have for it: that of a string without its quotes.
 pub(crate) fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_endless_answer_a_bounded_part_is_read() {
+        let within = |body: ureq::Body, largest| {
+            answer_within("GET /", Ok(ureq::http::Response::new(body)), largest)
+                .map(|answer| answer.body.len())
+        };
+        let endless = || ureq::Body::builder().reader(std::io::repeat(b'x'));
+        let said = within(endless(), 50_000).unwrap_err();
+        assert!(said.starts_with("GET /: ") && said.contains("limit"), "{said}");
+        assert_eq!(within(ureq::Body::builder().data(vec![0; 49_000]), 50_000), Ok(49_000));
+    }
 }

@@ -1,6 +1,7 @@
 //! Readiness of a node.
 
 use core::net::SocketAddr;
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -14,10 +15,12 @@ use crate::spec::{Condition, Probe};
 pub(crate) const QUESTION: Nanos = Nanos::from_secs(2);
 /// Lines of a log that are shown where a node does not become ready.
 const LINES_SHOWN: usize = 5;
-/// Lines of a log that are looked at for the first error.
-const LINES_READ: usize = 10_000;
-/// Bytes of a log that are looked at for the last ones.
+/// Bytes of a log that are looked at for the first error, from where a start begins.
+const FRONT: u64 = 1 << 20;
+/// Bytes of a log that are looked at for the last lines.
 const TAIL: u64 = 16 << 10;
+/// Bytes of a log that are read at a time where a text is looked for.
+const PIECE: usize = 64 << 10;
 
 /// Everything needed to look for a sign of readiness.
 pub(crate) struct ProbeContext<'a> {
@@ -48,7 +51,7 @@ impl ProbeContext<'_> {
                 can_connect(address, QUESTION).then_some(()).ok_or_else(message)
             }
             Probe::Log(text) => {
-                let found = since(self.log, self.before).is_some_and(|log| log.contains(text.as_str()));
+                let found = says(self.log, self.before, text.as_bytes()).unwrap_or(false);
                 found.then_some(()).ok_or_else(|| format!("no line of its log has `{text}`"))
             }
         }
@@ -71,13 +74,36 @@ fn holds(condition: &Condition, path: &str, body: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Returns the content of a file after its first `before` bytes.
-fn since(path: &Path, before: u64) -> Option<String> {
-    let mut file = std::fs::File::open(path).ok()?;
+/// Returns at most `most` bytes of a file after its first `before`.
+fn part(path: &Path, before: u64, most: u64) -> Option<String> {
+    let mut file = File::open(path).ok()?;
     file.seek(SeekFrom::Start(before)).ok()?;
     let mut text = Vec::new();
-    file.read_to_end(&mut text).ok()?;
+    file.take(most).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Reports whether a text is in a file after its first `before` bytes. The file is read piece by piece, as
+/// far as it goes now: a log may be large, and grow faster than it is read.
+fn says(path: &Path, before: u64, text: &[u8]) -> std::io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut left = file.metadata()?.len().saturating_sub(before);
+    file.seek(SeekFrom::Start(before))?;
+    let mut window = Vec::new();
+    while left > 0 {
+        let count = file.by_ref().take(left.min(PIECE as u64)).read_to_end(&mut window)?;
+        if text.is_empty() || window.windows(text.len()).any(|bytes| bytes == text) {
+            return Ok(true);
+        }
+        if count == 0 {
+            break;
+        }
+        left -= count as u64;
+        // What may be the begin of the text.
+        let done = window.len().saturating_sub(text.len() - 1);
+        window.drain(..done);
+    }
+    Ok(false)
 }
 
 /// The length of a file; zero if there is none.
@@ -88,10 +114,10 @@ pub(crate) fn length(path: &Path) -> u64 {
 /// Returns the log lines that explain a failed start: the first line that reads like an error, and the last
 /// lines. `before` is the length of the log before that start.
 pub(crate) fn told_lines(path: &Path, before: u64) -> Vec<String> {
-    let start = since(path, before).unwrap_or_default();
-    let error = start.lines().take(LINES_READ).position(is_error);
+    let start = part(path, before, FRONT).unwrap_or_default();
+    let error = start.lines().position(is_error);
     // What is short was only just begun.
-    let tail = since(path, length(path).saturating_sub(TAIL).max(before)).unwrap_or_default();
+    let tail = part(path, length(path).saturating_sub(TAIL).max(before), TAIL).unwrap_or_default();
     let lines: Vec<&str> = tail.lines().collect();
     let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
     let first = error.and_then(|at| start.lines().nth(at)).filter(|line| !last.contains(line));
@@ -119,6 +145,27 @@ mod tests {
         assert_eq!((told.len(), told[0].as_str()), (LINES_SHOWN + 1, "Error: Address already in use"));
         std::fs::write(&path, format!("{old}starting\nready\n")).unwrap();
         assert_eq!(told_lines(&path, old.len() as u64), ["starting", "ready"]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn of_a_long_log_the_front_and_the_end_are_told_and_all_of_it_is_searched() {
+        let path = std::env::temp_dir().join(format!("plimsoll-long-log-{}", std::process::id()));
+        let line = "all is well, and nobody needs to know it\n";
+        let many = line.repeat(2 * FRONT as usize / line.len());
+        let last: String = (0..LINES_SHOWN).map(|number| format!("line {number}\n")).collect();
+        std::fs::write(&path, format!("old\n{many}Error: late\n{last}")).unwrap();
+        let told = told_lines(&path, 4);
+        // An error behind the front is not looked for.
+        assert_eq!(told, last.lines().collect::<Vec<_>>());
+        assert!(says(&path, 4, b"Error: late\nline 0").unwrap());
+        assert!(!says(&path, 4, b"old").unwrap(), "it is of an earlier start");
+        // Wherever a piece ends.
+        for at in PIECE - 12..PIECE + 2 {
+            std::fs::write(&path, format!("{}listening{}", "-".repeat(at), "-".repeat(100))).unwrap();
+            assert!(says(&path, 0, b"listening").unwrap(), "{at}");
+            assert!(!says(&path, at as u64 + 1, b"listening").unwrap(), "{at}");
+        }
         std::fs::remove_file(path).unwrap();
     }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use plimsoll_core::Nanos;
-use plimsoll_plan::{Place, Source};
+use plimsoll_plan::{Place, Source, named_text};
 
 pub use crate::fault::{Action, Choice, FaultPlan};
 
@@ -324,7 +324,7 @@ impl Spec {
     /// The file cannot be read.
     pub fn plan_text(&self, place: &PlanPlace) -> std::io::Result<(String, String)> {
         match place {
-            PlanPlace::File(path) => Ok((path.display().to_string(), std::fs::read_to_string(path)?)),
+            PlanPlace::File(path) => Ok((path.display().to_string(), named_text(path)?)),
             PlanPlace::Inline(Place { start, end }) => {
                 let within = *start as usize..*end as usize;
                 let blank = |text: &str| -> String {

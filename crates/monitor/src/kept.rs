@@ -80,3 +80,19 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_cut() {
+        let path = std::env::temp_dir().join(format!("plimsoll-kept-{}", std::process::id()));
+        // It takes no place on the disk.
+        File::create(&path).unwrap().set_len(64 << 20).unwrap();
+        let file = ProcFile::find(&path).unwrap();
+        let mut buffer = Buffer::new();
+        assert_eq!(file.read(&mut buffer).map(<[u8]>::len), Some(LARGEST));
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 
 use plimsoll_wire::tls::KeyLogSink;
 
+use crate::document::LARGEST_TEXT;
+
 /// Where the files that a plan names are read from: bodies, certificates, keys, credentials.
 pub trait Files {
     /// The whole content of `path`.
@@ -87,6 +89,23 @@ impl Files for Disk {
     }
 }
 
+/// Reads the text of a file that a flag or a cluster spec names: a plan, a payload, a token, a key. Such
+/// files are as large as a plan file at most.
+///
+/// # Errors
+/// Why it cannot be read, which may be that it is no file, is too large, or is not text in UTF-8.
+pub fn named_text(path: &Path) -> io::Result<String> {
+    if Disk.kind(path) == Some(FileKind::Stream) {
+        return Err(io::Error::other("it is a pipe, a socket or a device"));
+    }
+    // One byte more tells a file that is too large.
+    let content = Disk.read_head(path, LARGEST_TEXT + 1)?;
+    if content.len() > LARGEST_TEXT {
+        return Err(io::Error::other(format!("it has more than {} MiB", LARGEST_TEXT >> 20)));
+    }
+    String::from_utf8(content).map_err(|_| io::Error::other("it is not text in UTF-8"))
+}
+
 /// Appends TLS secrets to a file in the NSS key log format, for Wireshark and the like (`SSLKEYLOGFILE`).
 #[derive(Debug)]
 pub struct KeyLogFile(Mutex<File>);
@@ -129,5 +148,32 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read, b"CLIENT_RANDOM a b\nCLIENT_RANDOM c d\n");
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn named_texts_are_bounded_and_no_pipes() {
+        use std::process::Command;
+        let path = std::env::temp_dir().join(format!("plimsoll-named-text-{}", std::process::id()));
+        let said = || named_text(&path).map_err(|error| error.to_string());
+        assert!(said().is_err(), "there is none yet");
+        // It takes no place on the disk.
+        let file = File::create(&path).unwrap();
+        for (length, expected) in [
+            (LARGEST_TEXT, Ok(LARGEST_TEXT)),
+            (LARGEST_TEXT + 1, Err("it has more than 16 MiB")),
+            (300 << 20, Err("it has more than 16 MiB")),
+        ] {
+            file.set_len(length as u64).unwrap();
+            let read = said();
+            assert_eq!(read.as_ref().map(String::len).map_err(String::as_str), expected);
+        }
+        std::fs::write(&path, b"\xff").unwrap();
+        assert_eq!(said(), Err("it is not text in UTF-8".to_owned()));
+        std::fs::remove_file(&path).unwrap();
+        // Nobody is at its other end, and nobody waits for him.
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let pipe = said();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(pipe, Err("it is a pipe, a socket or a device".to_owned()));
     }
 }

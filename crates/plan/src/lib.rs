@@ -21,6 +21,7 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod acknowledgement;
 mod canister;
 mod client_faults;
 mod compile;
@@ -54,7 +55,7 @@ pub use canister::{CanisterNotes, CertificateSample, canister_judges};
 pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;
-pub use files::{Disk, FileKind, Files, KeyLogFile};
+pub use files::{Disk, FileKind, Files, KeyLogFile, named_text};
 pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};

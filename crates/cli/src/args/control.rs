@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Rate;
-use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
+use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue, named_text};
 use plimsoll_schedule::parse_rate;
 
 use crate::args::setting::{ControlSection, SettingArgs};
@@ -142,7 +142,7 @@ pub(crate) fn address(text: &str) -> Option<SocketAddr> {
 fn token(text: &str) -> Result<String, Problem> {
     let token = match text.strip_prefix('@') {
         Some(path) => {
-            let content = std::fs::read_to_string(path).map_err(|error| {
+            let content = named_text(path.as_ref()).map_err(|error| {
                 Problem::new(format!("--control-token: cannot read {}: {error}", path.escape_debug()))
             })?;
             content.lines().next().unwrap_or_default().trim().to_owned()

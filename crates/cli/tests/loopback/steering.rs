@@ -138,6 +138,11 @@ fn a_watched_file_sets_the_rate() {
     folder.write("rate", "many");
     let message = steered.run.stderr.wait_for("ignored");
     assert!(message.contains("`many` is not a rate") && message.contains(&file), "{message}");
+    // Slips of the hand: no machine sends that many, and ten times the plan's rate is the most.
+    folder.write("rate", "1000000000000\n");
+    steered.run.stderr.wait_for("`1000000000000` is a rate that no machine sends");
+    folder.write("rate", "50000\n");
+    steered.run.stderr.wait_for("`50000` is ignored: at most 1000/s can be set");
     folder.write("rate", "pause\n");
     steered.run.stderr.wait_for("paused from");
     steered.wait_for_due(2.0, 0..=0);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply};
-use plimsoll_synth::{Spec, Synthesizer};
+use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
+use plimsoll_synth::{Format, Spec, Synthesizer};
 
 use super::Compiler;
 use super::body::Content;
+use crate::acknowledgement::{BulkJudge, OtlpJudge};
 use crate::document::RequestStep;
 use crate::{Place, Problem};
 
@@ -71,11 +72,18 @@ impl Compiler<'_, '_> {
         let headers = fixed.chain(batch.headers().iter().copied());
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let records = batch.batch_size;
+        // A good status is not all that these say.
+        let judge: Option<Arc<dyn Judge>> = match batch.format {
+            Format::ElasticBulk => Some(Arc::new(BulkJudge::new().ok()?)),
+            Format::OtlpProtobuf => Some(Arc::new(OtlpJudge)),
+            _ => None,
+        };
+        let judge = judge.map(|judge| JudgeSpec { of: batch.format.name().into(), judge, pending: None });
         self.supplies.push(BodySupply {
             records,
             bodies: Bodies::Fresh(Arc::new(Batches(batch))),
             stock: Arc::from([]),
         });
-        Some(Content { body: Body::Supplied { supply, inquiry: false, of }, headers, judge: None })
+        Some(Content { body: Body::Supplied { supply, inquiry: false, of }, headers, judge })
     }
 }

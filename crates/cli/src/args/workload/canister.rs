@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
 use plimsoll_ic::{BadPrincipal, Identity, Principal};
-use plimsoll_plan::Problem;
+use plimsoll_plan::{Problem, named_text};
 use plimsoll_schedule::parse_duration;
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 
@@ -290,7 +290,7 @@ impl CanisterArgs {
         };
         let named = principal("--principal-id", named)?;
         let shown = file.display();
-        let text = std::fs::read_to_string(file)
+        let text = named_text(file)
             .map_err(|error| Problem::new(format!("--pem-file: cannot read `{shown}`: {error}")))?;
         let identity = Identity::from_pem(&text).map_err(|bad| {
             Problem::new(format!("--pem-file `{shown}`: {}", bad.problem)).with_hint(bad.hint)

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use plimsoll_core::Nanos;
-use plimsoll_plan::Problem;
+use plimsoll_plan::{Problem, named_text};
 use plimsoll_workloads::WorkloadError;
 use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
 
@@ -296,7 +296,7 @@ impl CrudLoadArgs {
 /// A text, or that of a file.
 fn content(flag: &str, text: &str) -> Result<String, Problem> {
     let Some(file) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    std::fs::read_to_string(file).map_err(|error| {
+    named_text(file.as_ref()).map_err(|error| {
         let problem = Problem::new(format!("{flag}: cannot read `{file}`: {error}"));
         problem.with_hint("a payload that begins with @ names a file with it")
     })
