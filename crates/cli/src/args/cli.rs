@@ -173,8 +173,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::base::environment::RunEnvironment;
     use crate::args::command_word::with_command;
+    use crate::base::environment::RunEnvironment;
     use crate::session::describe;
     use clap::CommandFactory as _;
     use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problem, RawValue, Setting, SettingKind};
