@@ -42,7 +42,7 @@ workload:
 /// Nodes of that kind with more arguments, and the rest of a spec.
 fn nodes(count: u32, arguments: &str, rest: &str) -> Option<Stage> {
     if Command::new("python3").arg("--version").output().is_err() {
-        skip("python3");
+        plimsoll_testkit::skip::without_program("python3");
         return None;
     }
     let stage = Stage::new(&format!(

@@ -214,7 +214,7 @@ fn a_script_ends_the_load_of_either_model() {
             match lasts {
                 Some(length) => assert_eq!(record.duration, Nanos::from_secs(length), "{settings}"),
                 None => {
-                    assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration)
+                    assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
                 }
             }
         }
