@@ -68,6 +68,10 @@ fn check(name: &str, result: &Value, printed: &str) {
     match name {
         "pipeline.lua" => assert_eq!(requests, 3 * iterations("completed"), "{}", result["iterations"]),
         "stop.lua" => {
+            // Nothing more is sent, and the run lasts as long as it was told to.
+            assert_eq!(result["duration_s"], 0.5);
+            let rate = result["rate"]["achieved_per_s"].as_f64().expect("a rate");
+            assert!((400.0..=412.0).contains(&rate), "{rate}");
             // Two threads stop after a hundred responses each; what their other connections had under way
             // then is waited for.
             assert!((200..=206).contains(&requests), "{requests}");
@@ -255,7 +259,7 @@ fn a_request_that_stops_its_thread_and_returns_nothing_is_no_error() {
     let text = "local n = 0\nfunction request()\n n = n + 1\n if n > 50 then wrk.thread:stop() return end\n \
                 return wrk.format()\nend";
     let script = folder.write("stops.lua", text);
-    let finished = run(&format!("{} -s {script} -d 1h -c 2 -t 1 -o json", sink.url()));
+    let finished = run(&format!("{} -s {script} -n 1000 -c 2 -t 1 -o json", sink.url()));
     assert!(matches!(finished.code, Some(0 | 3)), "{:?} {}", finished.code, finished.stderr);
     let result: Value = serde_json::from_str(&finished.stdout).expect("the result");
     assert_balance(&result);

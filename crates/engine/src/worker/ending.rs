@@ -320,15 +320,29 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Returns `true` if a script has asked for the end of the load, or has failed with an error that ends
-    /// the run. The load ends then; steps to come are not begun, either.
+    /// the run. Nothing more is begun then, steps to come included. As in wrk, a run that has a length keeps
+    /// it, and its rates are over that; one that is counted ends.
     #[inline]
     pub(super) fn is_stopped_by_script(&mut self, now: Nanos) -> bool {
-        let stops = self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop());
+        let stops = self.wants_to_stop();
         if stops && self.times.end > now {
             self.complete = true;
-            self.end_load(now);
+            if !self.keeps_its_length() {
+                self.end_load(now);
+            }
         }
         stops
+    }
+
+    /// Returns `true` if a script has asked for the end of the load.
+    #[inline]
+    pub(super) fn wants_to_stop(&self) -> bool {
+        self.scripts.as_ref().is_some_and(|scripts| scripts.wants_to_stop())
+    }
+
+    /// Returns `true` if the load lasts as long as the plan says though a script has ended it.
+    pub(super) fn keeps_its_length(&self) -> bool {
+        self.plan.end.duration.is_some() && self.plan.end.iterations.is_none()
     }
 
     /// The rate was changed. Arrivals up to `now` may have been taken; the change applies later than that.

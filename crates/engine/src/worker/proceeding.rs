@@ -68,6 +68,7 @@ impl<B: Backend> Worker<'_, B> {
         let Some(session) = self.sessions.get_mut(number) else { return IterationState::Over };
         let (scenario, measured) = (session.scenario, session.measured);
         loop {
+            let stops = !due.begins && self.wants_to_stop();
             let Some(session) = self.sessions.get_mut(number) else { return IterationState::Over };
             let mut surroundings = Surroundings {
                 index: session.index,
@@ -113,7 +114,7 @@ impl<B: Backend> Worker<'_, B> {
                 }
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
-            if self.now >= self.times.end && !due.begins {
+            if stops || self.now >= self.times.end && !due.begins {
                 // The load is over: what it would have done is not begun, and the iteration not complete.
                 self.end_session(number);
                 return IterationState::Over;

@@ -23,6 +23,9 @@ impl<B: Backend> Worker<'_, B> {
     /// for.
     pub(super) fn is_through(&mut self) -> bool {
         let ends = self.complete || self.plan.end.iterations.is_some();
+        if self.wants_to_stop() && self.keeps_its_length() {
+            return false;
+        }
         if !ends || self.counts.in_flight > 0 || !self.sleepers.is_empty() {
             return false;
         }

@@ -193,9 +193,16 @@ fn scripted(mut plan: Plan, scripts: Arc<dyn ScriptSource>) -> Plan {
     plan
 }
 
+/// A run that has a length keeps it, as in wrk: the rate that it tells is over that.
 #[test]
 fn a_script_ends_the_load_of_either_model() {
-    for load in ["duration: 100s", "rate: 100, duration: 100s", "rate: 100, iterations: 10000"] {
+    let loads = [
+        ("duration: 100s", Some(100)),
+        ("rate: 100, duration: 100s", Some(100)),
+        ("iterations: 10000", None),
+        ("rate: 100, iterations: 10000", None),
+    ];
+    for (load, lasts) in loads {
         for threads in [1, 2] {
             let settings = format!("connections: 2, threads: {threads}, {load}");
             let plan = plan(&settings, "scenarios: [{steps: [{get: /}]}]");
@@ -203,9 +210,26 @@ fn a_script_ends_the_load_of_either_model() {
                 simulate(&scripted(plan, Arc::new(ByWorker(|_| Script::Counts { left: 12 }))), world(good()));
             assert_eq!(truth.len(), 12 * threads, "{settings}");
             assert_eq!((record.accounting.ok, record.accounting.never_started), (12 * threads as u64, 0));
-            assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
+            assert_eq!(record.accounting.check(), Ok(()), "{settings}");
+            match lasts {
+                Some(length) => assert_eq!(record.duration, Nanos::from_secs(length), "{settings}"),
+                None => {
+                    assert!(record.duration < Nanos::from_secs(1), "{settings}: {:?}", record.duration);
+                }
+            }
         }
     }
+}
+
+/// Whoever thinks when its thread is stopped does not go on.
+#[test]
+fn a_script_ends_iterations_that_are_under_way() {
+    let rest = "scenarios: [{steps: [{get: /}, {think: 20ms}, {get: /b}]}]";
+    let plan = plan("connections: 4, duration: 10s", rest);
+    let script = ByWorker(|_| Script::Counts { left: 5 });
+    let (record, truth) = simulate(&scripted(plan, Arc::new(script)), world(good()));
+    assert_eq!((truth.len(), record.accounting.ok), (5, 5));
+    assert_eq!((record.duration, record.accounting.check()), (Nanos::from_secs(10), Ok(())));
 }
 
 /// Three workers, of which the first ones get stuck.
