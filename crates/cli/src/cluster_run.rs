@@ -82,6 +82,7 @@ pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
         let values = single_values(&args.start, &spec)?;
         CommandContext { args, spec: &spec, suite: None }.check(&values)?;
     }
+    spec.unchecked_note().iter().for_each(|note| run::say(args.run.output.quiet)(&format!("note: {note}")));
     run::to_stdout(|out| writeln!(out, "{}: ok", spec.source.name))?;
     Ok(Exit::Success)
 }
@@ -228,6 +229,8 @@ struct UnderTest {
     probes: Vec<Staleness>,
     /// The steps of the load that write to what is checked for taking writes.
     writing: Vec<usize>,
+    /// The note that the load writes to a list that is not checked for taking writes, if it does.
+    writes_unchecked: Option<String>,
     quiet: bool,
 }
 
@@ -240,6 +243,7 @@ impl UnderTest {
             books: Vec::new(),
             probes: Vec::new(),
             writing: Vec::new(),
+            writes_unchecked: None,
             quiet,
         }
     }
@@ -306,6 +310,10 @@ impl Workload for UnderTest {
         let lists: Vec<String> =
             of_kind(CheckKind::Writable).into_iter().map(|check| check.content.list).collect();
         self.writing = writing(plan, &lists);
+        if !writing(plan, self.cluster.spec().unchecked.as_slice()).is_empty() {
+            self.writes_unchecked = self.cluster.spec().unchecked_note();
+        }
+        self.writes_unchecked.iter().for_each(|note| run::say(self.quiet)(&format!("note: {note}")));
         // What it creates is there before the writes of the load are noted.
         for check in of_kind(CheckKind::Staleness) {
             let probe = Staleness::begin(&self.cluster, &check).map_err(|reason| {
@@ -374,6 +382,8 @@ impl Workload for UnderTest {
         if let Some(text) = self.cluster.network_note() {
             run.result.notes.push(Note { code: "network".to_owned(), text: text.to_owned() });
         }
+        let unchecked = self.writes_unchecked.take();
+        run.result.notes.extend(unchecked.map(|text| Note { code: "writable".to_owned(), text }));
         // Who interrupts it wants to be done.
         if run.result.run.interrupted_by_signal.is_some() {
             return Ok(Exit::Success);

@@ -79,7 +79,7 @@ impl Reading<'_> {
         );
         let network = network.unwrap_or_default();
         let faults = self.faults(&nodes, network, &links);
-        let checks = self.checks(&ports, &first);
+        let (checks, unchecked) = self.checks(&ports, &first);
         let suites = self.suites(&profiles);
         Spec {
             directory: PathBuf::from(directory),
@@ -97,6 +97,7 @@ impl Reading<'_> {
             faults,
             fault_seed: self.number(&document.fault_seed, "fault_seed").unwrap_or(1),
             checks,
+            unchecked,
             suites,
             name,
         }

@@ -43,8 +43,22 @@ pub struct Spec {
     pub fault_seed: u64,
     /// Checks after the load.
     pub checks: Vec<Check>,
+    /// The list of which it is not checked that writes to it are taken, since nothing says what an item is.
+    pub unchecked: Option<String>,
     /// Series of runs by name.
     pub suites: Vec<Suite>,
+}
+
+impl Spec {
+    /// Returns the note that it is not checked whether writes are taken, with the way to check it.
+    pub fn unchecked_note(&self) -> Option<String> {
+        self.unchecked.as_ref().map(|list| {
+            format!(
+                "it is not checked whether {list} takes writes, since nothing says what an item of it is: add \
+                 `{{check: writable, list: {list}, item: '{{\"name\": \"a\"}}'}}`, or `item: none`"
+            )
+        })
+    }
 }
 
 /// When data folders are removed.

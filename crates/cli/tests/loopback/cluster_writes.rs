@@ -39,6 +39,28 @@ workload:
     Some(stage)
 }
 
+/// Nodes of that kind with more arguments, and the rest of a spec.
+fn nodes(count: u32, arguments: &str, rest: &str) -> Option<Stage> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        skip("python3");
+        return None;
+    }
+    let stage = Stage::new(&format!(
+        r#"
+name: poisoned
+nodes:
+  count: {count}
+  command: python3
+  arguments: ["${{spec}}/poisoned.py", "${{port.http}}", "${{data}}", {arguments}]
+  ports: {{http: 0}}
+  ready: {{http: /status}}
+{rest}
+"#
+    ));
+    stage.folder.write("poisoned.py", include_str!("poisoned.py"));
+    Some(stage)
+}
+
 const GOOD: &str = "{delete: /api/products/none}";
 const BULK: &str = "{post: /api/products/_bulk, json: [{name: a, price: 3}], expect: {status: 201}}";
 const BAD_CREATE: &str = "{post: /api/products, json: {name: a}, expect: {status: 201}}";
@@ -104,6 +126,59 @@ fn whether_writes_are_taken_is_checked_after_the_load_and_after_a_restart_unless
     let reads = findings(&Stage::new(SINKS).run("-o json"));
     assert_eq!(said(&reads, "writable"), []);
     assert_eq!(said(&reads, "error_share").len(), 1);
+}
+
+/// It was called one that takes no writes, ten seconds and twenty more items later.
+#[test]
+fn a_create_whose_answer_has_no_id_is_a_reason_of_its_own() {
+    let rest = r#"
+workload:
+  run: {connections: 2, iterations: 20, no_preflight: true}
+  targets: {node: "http://${node.0.http}"}
+  scenarios: [{steps: [{post: /api/products, json: {name: a, price: 3}, expect: {status: 201}}]}]
+"#;
+    let Some(stage) = nodes(1, "nameless", rest) else { return };
+    let finished = stage.run("-o json");
+    assert_eq!(finished.code, Some(6), "{}", finished.stderr);
+    let found = findings(&finished);
+    let said = said(&found, "writable");
+    let reason = "writes cannot be checked: node 0: POST /api/products was answered by 201, and there is no id at \
+                  /id of the answer";
+    assert_eq!(said, [(false, reason)]);
+    assert!(finished.stdout.contains("say where the id is: `id: /POINTER`"), "{}", finished.stdout);
+}
+
+#[test]
+fn writes_to_a_list_of_unknown_items_are_not_silently_unchecked() {
+    let rest = r#"
+workload:
+  run: {connections: 2, iterations: 20, no_preflight: true}
+  targets: {node: "http://${node.0.http}"}
+  scenarios: [{steps: [{post: /api/things, json: {name: a, price: 3}, expect: {status: 201}}]}]
+checks: [{check: convergence, list: /api/things, count: /api/things/count}]
+"#;
+    let Some(stage) = nodes(1, "list=/api/things", rest) else { return };
+    let note = "it is not checked whether /api/things takes writes, since nothing says what an item of it is";
+    let finished = stage.run("-o json");
+    assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let notes = result["notes"].as_array().expect("a list");
+    let told = notes.iter().find(|note| note["code"] == "writable").expect("a note");
+    assert!(told["text"].as_str().expect("a text").starts_with(note), "{told}");
+    assert_eq!(said(&findings(&finished), "writable"), []);
+    let checked = run(&format!("cluster check {}", stage.folder.file("spec.yaml")));
+    assert!(checked.stderr.contains(&format!("note: {note}")), "{}", checked.stderr);
+    // As it advises.
+    let item = "{check: writable, list: /api/things, item: '{\"name\": \"a\", \"price\": 1}'}";
+    let Some(stage) = nodes(1, "list=/api/things", &rest.replace("checks: [", &format!("checks: [{item}, ")))
+    else {
+        return;
+    };
+    let finished = stage.run("-o json");
+    let found = findings(&finished);
+    let [(true, writable)] = said(&found, "writable")[..] else { panic!("{found:?}") };
+    assert!(writable.starts_with("node 0 takes writes after the load, "), "{writable}");
+    assert!(!finished.stdout.contains(note), "{}", finished.stdout);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 """A node with the products of Lithair: a bulk, or a create without a price, is answered by 503, and so is every
 write after it, as lithair-core 1.21 does in a cluster. Arguments: port, data folder, and `mute` for one that takes
-no writes after it was started again."""
+no writes after it was started again, `nameless` for one whose answers have no id, `list=PATH` for another list."""
 
 import json
 import os
@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlparse
 PORT, FOLDER = int(sys.argv[1]), sys.argv[2]
 FILE = os.path.join(FOLDER, "items.json")
 STARTED_AGAIN = os.path.exists(os.path.join(FOLDER, "started"))
-LIST = "/api/products"
+OPTIONS = dict(argument.split("=", 1) for argument in sys.argv[3:] if "=" in argument)
+LIST = OPTIONS.get("list", "/api/products")
 
 items = json.load(open(FILE)) if os.path.exists(FILE) else {}
 writing = threading.Lock()
@@ -62,7 +63,7 @@ class Node(BaseHTTPRequestHandler):
             item["id"] = str(uuid.uuid4())
             items[item["id"]] = item
             self.keep()
-        self.answer(201, item)
+        self.answer(201, {} if "nameless" in sys.argv else item)
 
     def do_DELETE(self):
         with writing:

@@ -13,6 +13,9 @@ use crate::spec::Check;
 const LEAST_PATIENCE: Nanos = Nanos::from_secs(1);
 /// Between two attempts: those that are answered by an error may have left something all the same.
 const AGAIN: Nanos = Nanos::from_millis(500);
+/// Advice where the id of an item is not found.
+const ID_HINT: &str =
+    "say where the id is: `id: /POINTER` of the check `writable`, or `item: none` to leave it out";
 /// Characters of an answer that are shown.
 const SHOWN: usize = 200;
 
@@ -29,7 +32,7 @@ pub(super) struct Moment<'a> {
 /// spec does not say who leads.
 ///
 /// # Errors
-/// No node takes writes in the time of the check, and since when.
+/// No node takes writes in the time of the check, and since when; or the answer of one that does has no id.
 pub(super) fn writable(
     cluster: &Cluster,
     check: &Check,
@@ -51,7 +54,12 @@ pub(super) fn writable(
                             let took = (clock::monotonic() - begun).as_secs_f64();
                             return Ok(format!("node {id} takes writes after {after}, in {took:.1} s"));
                         }
-                        Err(reason) => refused.push(format!("node {id}: {reason}")),
+                        Err(Unwritten::Refused(reason)) => refused.push(format!("node {id}: {reason}")),
+                        // Once more would make one more item.
+                        Err(Unwritten::Unnamed(reason)) => {
+                            let said = format!("writes cannot be checked: node {id}: {reason}");
+                            return Err(Wrong::with(said, vec![ID_HINT.to_owned()]));
+                        }
                     }
                 }
                 refused
@@ -74,19 +82,37 @@ fn takers(cluster: &Cluster, gone: &[String]) -> Result<Vec<usize>, String> {
     }
 }
 
+/// Why an item was not created, read back and deleted.
+enum Unwritten {
+    /// A request was refused, or not answered.
+    Refused(String),
+    /// It was created, and nobody knows by what id.
+    Unnamed(String),
+}
+
+impl From<String> for Unwritten {
+    fn from(reason: String) -> Self {
+        Self::Refused(reason)
+    }
+}
+
 /// Creates an item at a node, reads it back and deletes it.
-fn write(cluster: &Cluster, check: &Check, node: usize, patience: Nanos) -> Result<(), String> {
+fn write(cluster: &Cluster, check: &Check, node: usize, patience: Nanos) -> Result<(), Unwritten> {
     let content = &check.content;
     let address = cluster.addresses.own_address(node, &content.port);
     let list = content.list.split('?').next().unwrap_or_default();
     let made = ask::post(address, list, &check.item, patience)?;
     good(&format!("POST {list}"), &made)?;
-    let made: Option<Value> = serde_json::from_slice(&made.body).ok();
-    let id = made.as_ref().and_then(|item| item.pointer(&content.id)).map(ask::shown);
-    let id = id.ok_or_else(|| format!("POST {list}: nothing is at {} of the answer", content.id))?;
+    let item: Option<Value> = serde_json::from_slice(&made.body).ok();
+    let Some(id) = item.as_ref().and_then(|item| item.pointer(&content.id)).map(ask::shown) else {
+        let (status, id) = (made.status, &content.id);
+        let said = format!("POST {list} was answered by {status}, and there is no id at {id} of the answer");
+        return Err(Unwritten::Unnamed(said));
+    };
     let item = format!("{list}/{id}");
     good(&format!("GET {item}"), &ask::get(address, &item, patience)?)?;
-    good(&format!("DELETE {item}"), &ask::delete(address, &item, patience)?)
+    good(&format!("DELETE {item}"), &ask::delete(address, &item, patience)?)?;
+    Ok(())
 }
 
 /// Returns `Ok` if the status is 2xx, else the status and the start of the body as the error.

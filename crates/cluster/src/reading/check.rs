@@ -23,8 +23,9 @@ const ITEM_HINT: &str = "write it as in `item: '{\"name\": \"a\"}'`";
 
 impl Reading<'_> {
     /// The checks of the spec. Whether the cluster takes writes is checked before the others, since they may
-    /// start the nodes again; of the collection that the first of them is about.
-    pub(super) fn checks(&mut self, ports: &[String], first: &str) -> Vec<Check> {
+    /// start the nodes again; of the collection that the first of them is about. With them comes the list of
+    /// that collection if writes to it cannot be checked.
+    pub(super) fn checks(&mut self, ports: &[String], first: &str) -> (Vec<Check>, Option<String>) {
         let document = self.document;
         let given = document.checks.iter();
         let given: Vec<Check> = given.filter_map(|check| self.check(check.get()?, ports, first)).collect();
@@ -36,11 +37,12 @@ impl Reading<'_> {
             Check { is_default: true, ..Check::new(CheckKind::Writable, content) }
         });
         // Nobody knows what an item of another list is.
-        let writable = writable.filter(|check| check.content.list == LIST);
+        let unchecked = writable.as_ref().map(|check| check.content.list.clone()).filter(|list| list != LIST);
+        let writable = writable.filter(|_| unchecked.is_none());
         let share = (!has(CheckKind::ErrorShare))
             .then(|| Check { is_default: true, ..Check::new(CheckKind::ErrorShare, Content::default()) });
         let is_wanted = |check: &Check| check.kind != CheckKind::Writable || check.item != NONE;
-        writable.into_iter().chain(given).chain(share).filter(is_wanted).collect()
+        (writable.into_iter().chain(given).chain(share).filter(is_wanted).collect(), unchecked)
     }
 
     fn check(&mut self, check: &CheckSpec, ports: &[String], first: &str) -> Option<Check> {
