@@ -128,6 +128,44 @@ fn whether_writes_are_taken_is_checked_after_the_load_and_after_a_restart_unless
     assert_eq!(said(&reads, "error_share").len(), 1);
 }
 
+/// One of three nodes takes no writes after the load. That matters where it leads by then.
+#[test]
+fn the_leader_of_that_time_has_to_take_writes() {
+    let rest = r#"
+leader: {path: /raft/leader, within: 10s}
+workload:
+  run: {connections: 2, iterations: 100, no_preflight: true}
+  targets: {leader: "http://${leader.http}", other: "http://${node.1.http}"}
+  scenarios:
+    - weight: 9
+      steps: [{post: /api/products, target: leader, json: {name: a, price: 3}, expect: {status: 201}}]
+    - steps: [{post: /api/products/_bulk, target: other, json: [{name: a}], expect: {status: 503}}]
+checks: [{check: writable, within: 1s}]
+"#;
+    for (takes_over, passes) in [("", true), (", takes-over", false)] {
+        let arguments = format!("\"id=${{id}}\", \"leader=${{spec}}/leader\"{takes_over}");
+        let Some(stage) = nodes(3, &arguments, rest) else { return };
+        stage.folder.write("leader", "0");
+        let finished = stage.run("-o json");
+        let found = findings(&finished);
+        let [(passed, writable)] = said(&found, "writable")[..] else { panic!("{found:?}") };
+        assert_eq!(passed, passes, "{writable}");
+        assert_eq!(said(&found, "error_share"), [(true, "0 of 100 requests failed: 0.00 %, and 1 % may")]);
+        if passes {
+            assert!(writable.starts_with("node 0 takes writes after the load, "), "{writable}");
+            continue;
+        }
+        assert_eq!(finished.code, Some(6), "{}", finished.stderr);
+        assert!(writable.starts_with("takes no writes since "), "{writable}");
+        let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+        let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
+        let evidence = findings.iter().find(|one| one["check"] == "writable").expect("it was checked");
+        let evidence = evidence["evidence"].to_string();
+        assert!(evidence.contains("node 1: POST /api/products was answered by 503"), "{evidence}");
+        assert!(!evidence.contains("node 0"), "{evidence}");
+    }
+}
+
 /// It was called one that takes no writes, ten seconds and twenty more items later.
 #[test]
 fn a_create_whose_answer_has_no_id_is_a_reason_of_its_own() {

@@ -1,6 +1,8 @@
 """A node with the products of Lithair: a bulk, or a create without a price, is answered by 503, and so is every
 write after it, as lithair-core 1.21 does in a cluster. Arguments: port, data folder, and `mute` for one that takes
-no writes after it was started again, `nameless` for one whose answers have no id, `list=PATH` for another list."""
+no writes after it was started again, `nameless` for one whose answers have no id, `list=PATH` for another list,
+`id=N leader=FILE` for one of several of which the file names the leader, `takes-over` for one that leads from its
+first bad write on."""
 
 import json
 import os
@@ -47,6 +49,8 @@ class Node(BaseHTTPRequestHandler):
             skip = query.get("skip", 0)
             page = list(items.values())[skip : skip + query.get("take", 1000)]
             self.answer(200, {"data": page, "total": len(items)})
+        elif url.path == "/raft/leader":
+            self.answer(200, {"leader_id": open(OPTIONS["leader"]).read().strip()})
         elif rest == "count":
             self.answer(200, {"count": len(items)})
         elif rest in items:
@@ -58,6 +62,10 @@ class Node(BaseHTTPRequestHandler):
         item = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with writing:
             state["poisoned"] |= self.path.endswith("_bulk") or "price" not in item
+            if state["poisoned"] and "takes-over" in sys.argv:
+                with open(OPTIONS["leader"] + ".new", "w") as file:
+                    file.write(OPTIONS["id"])
+                os.replace(OPTIONS["leader"] + ".new", OPTIONS["leader"])
             if state["poisoned"]:
                 return self.refuse()
             item["id"] = str(uuid.uuid4())
