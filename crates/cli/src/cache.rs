@@ -2,6 +2,7 @@
 
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::comparison::Question;
+use plimsoll_report::result::Note;
 use plimsoll_report::{SavedRun, Style};
 use plimsoll_workloads::cache::{Api, CARBON_AVERAGE_MS, CacheLoad, Targets};
 use serde_json::json;
@@ -9,6 +10,7 @@ use serde_json::json;
 use crate::cache_flags::{CacheArgs, problem};
 use crate::errand::{once, reason, transport};
 use crate::flags::RunArgs;
+use crate::output_flags::OutputFormat;
 use crate::paired::{self, Outputs, Pairing};
 use crate::printed_plan::PrintedPlan;
 use crate::run::Workload;
@@ -72,12 +74,7 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     let Some(pairing) = pair else {
         let say = run::say(args.run.output.quiet);
         load.note().iter().for_each(|note| say(&format!("note: {note}")));
-        return run::command_with(
-            &args.run,
-            &mut Average { load: &load, quiet: args.run.output.quiet },
-            look,
-            style,
-        );
+        return run::command_with(&args.run, &mut Average { load: &load, args }, look, style);
     };
     if let Some(url) = &args.compare_http {
         reach_http(url, &load.cache, &pairing.sides[1].1.layered.patch)?;
@@ -88,10 +85,11 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     paired::command(pairing, &question, style).map(|(exit, _)| exit)
 }
 
-/// Tells the average as Carbon computes it, beside ours.
+/// Tells the average as Carbon computes it, beside ours: as a note of the result, and on stderr unless that
+/// is the whole report, which shows it.
 struct Average<'a> {
     load: &'a CacheLoad,
-    quiet: bool,
+    args: &'a CacheArgs,
 }
 
 impl Workload for Average<'_> {
@@ -99,7 +97,12 @@ impl Workload for Average<'_> {
         let result = &run.result;
         let (good, mean) = (result.accounting.ok, result.response_time.mean);
         if let (Targets::Carbon, 1.., Some(mean)) = (self.load.targets, good, mean) {
-            run::say(self.quiet)(&averages(result.duration_s * 1e3 / good as f64, mean));
+            let text = averages(result.duration_s * 1e3 / good as f64, mean);
+            let output = &self.args.run.output;
+            if output.format() != OutputFormat::Text {
+                run::say(output.quiet)(&text);
+            }
+            run.result.notes.push(Note { code: "average".to_owned(), text });
         }
         Ok(Exit::Success)
     }

@@ -132,6 +132,7 @@ impl Workload for Crud<'_> {
         let result = &mut run.result;
         let output = &self.args.run.output;
         result.notes.extend(self.redirected(result));
+        result.notes.extend(skipped_note(skipped(self.load, result)));
         let asked = concurrency(self.load, &self.flags);
         let text = summary(self.load, &asked, result);
         match output.format() {
@@ -278,6 +279,31 @@ impl Tally {
         }
         tally
     }
+
+    /// The same of all operations of the mix.
+    fn of_main(load: &CrudLoad, result: &RunResult) -> Self {
+        Self::of(load, Operation::ALL[..4].iter().flat_map(|&operation| steps_of(result, operation)))
+    }
+}
+
+fn steps_of(result: &RunResult, wanted: Operation) -> impl Iterator<Item = &StepResult> {
+    result.by_step.iter().filter(move |step| Operation::of_step(&step.step) == Some(wanted))
+}
+
+/// Iterations that came to no operation: there was no item for it.
+fn skipped(load: &CrudLoad, result: &RunResult) -> u64 {
+    let all = Tally::of_main(load, result);
+    result.iterations.completed.saturating_sub(all.ok + all.nothing)
+}
+
+fn skipped_note(skipped: u64) -> Option<Note> {
+    (skipped > 0).then(|| Note {
+        code: "skipped".to_owned(),
+        text: format!(
+            "{} operations were skipped: there was no item for them; --preseed creates some before the load",
+            figure::count(skipped)
+        ),
+    })
 }
 
 /// Good responses of a step that say that there is no such item.
@@ -295,11 +321,8 @@ fn aborted(step: &StepResult) -> u64 {
 /// The lines that the generator of the Lithair project prints, with figures that are what they are called:
 /// what was acknowledged is told from what was asked for, and items from requests.
 fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
-    let of = |wanted: Operation| {
-        result.by_step.iter().filter(move |step| Operation::of_step(&step.step) == Some(wanted))
-    };
-    let main = Operation::ALL[..4].iter().flat_map(|&operation| of(operation));
-    let all = Tally::of(load, main);
+    let of = |wanted: Operation| steps_of(result, wanted);
+    let all = Tally::of_main(load, result);
     let (unit, mode) = match load.mode {
         Mode::Single => ("items", "single"),
         Mode::Bulk(_) => ("items", "bulk"),
@@ -332,8 +355,7 @@ fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     if all.nothing > 0 {
         let _ = write!(text, " found_nothing={}", all.nothing);
     }
-    // Iterations that came to no operation: there was no item for it.
-    let skipped = result.iterations.completed.saturating_sub(all.ok + all.nothing);
+    let skipped = skipped(load, result);
     if skipped > 0 {
         let _ = write!(text, " skipped={skipped}");
     }

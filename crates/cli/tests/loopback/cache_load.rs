@@ -281,6 +281,19 @@ fn carbons_average_is_told_beside_the_mean_and_its_targets_can_be_met() {
     assert!(line.contains(&format!("{wall_ms:.4} ms by Carbon's formula")), "{wall_ms} {line}");
     let mean = count(&result, "/response_time/mean") as f64 / 1e6;
     assert!(line.ends_with(&format!("{mean:.4} ms is the mean of the response times")), "{mean} {line}");
+    let word = if wall_ms < 1.0 { "PASS" } else { "FAIL" };
+    assert!(line.contains(&format!("(target 1 ms: {word})")), "{line}");
+    // It is in the result, and shown once.
+    let notes = result["notes"].as_array().expect("a list");
+    let note = notes.iter().find(|note| note["code"] == "average").expect("a note");
+    assert_eq!(note["text"], *line);
+    for (form, on_stdout) in [("", false), ("--long", true)] {
+        let args = format!("--requests 100 -c 4 --thresholds carbon {form}");
+        let shown = run(&format!("cache --server {} {args}", target.frames));
+        let [out, err] =
+            [&shown.stdout, &shown.stderr].map(|text| text.matches("by Carbon's formula").count());
+        assert_eq!((out, err), (usize::from(on_stdout), usize::from(!on_stdout)), "{shown:?}");
+    }
     // Without a rate the mean is what the connections make it: it is no threshold.
     let thresholds = result["thresholds"].to_string();
     assert!(thresholds.contains("p99<10ms") && !thresholds.contains("mean<1ms"), "{thresholds}");

@@ -305,6 +305,13 @@ fn operations_without_an_item_are_counted() {
     assert!(count("skipped") > 100, "{}", finished.stdout);
     let nothing = count("found_nothing") + count("failed");
     assert_eq!(count("acknowledged") + count("skipped") + nothing, 300, "{}", finished.stdout);
+    let json = run(&format!("crud --leader {} {args} -o json", url(&cluster, 0)));
+    let notes = json.result()["notes"].as_array().expect("a list").clone();
+    let note = notes.iter().find(|note| note["code"] == "skipped").expect("a note");
+    assert!(json.stderr.contains(" skipped="), "{}", json.stderr);
+    let skipped = json.stderr.split(" skipped=").nth(1).and_then(|rest| rest.split(['\n', ' ']).next());
+    let text = note["text"].as_str().expect("a text");
+    assert!(text.starts_with(&format!("{} operations", skipped.expect("a count"))), "{text}");
     for purpose in ["RANDOM-ID for DELETE (count=", "RANDOM-ID for UPDATE (count="] {
         assert!(finished.stdout.contains(purpose), "{}", finished.stdout);
     }
