@@ -61,6 +61,9 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString]) -> Option<Proble
                 let name = flag().replace(['<', '>', '[', ']'], "");
                 let problem = Problem::new(format!("{name}: `{value}` is not one of {known}"));
                 match (&*name, &*value) {
+                    ("--mode", perf) if perf.starts_with("perf-") => problem.with_hint(
+                        "it asks one path again and again: `plimsoll run URL/status -n 20000 -c 64`",
+                    ),
                     ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
                     ("--output", _) => problem.with_hint(output_hint(&value, &known, args)),
                     _ => problem,
@@ -237,7 +240,22 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--interval-between-ping-frames" => "the time between PINGs is --ping-interval",
         "--alpn-list" | "--npn-list" => "the protocols to offer are --alpn h2,http/1.1",
         "--wait-ongoing-requests-after-deadline" => "the wait for owed responses is --drain",
-        "-i" | "--requests" => "the number of iterations is -n",
+        "-i" => {
+            "h2load's `-i` is a list of URLs: write them one after another, or as steps of a plan; the number \
+             of iterations is -n"
+        }
+        "--requests" => "the number of iterations is -n",
+        "-v" | "--verbose" => {
+            "--log FILE has a line for every request, --failed FILE both messages of those that failed"
+        }
+        "-B" | "--base-uri" => {
+            "URLs are written whole; in a plan, the paths of steps are put behind the URL of one of its `targets`"
+        }
+        "--timing-script-file" => {
+            "`plimsoll import har` keeps the gaps between the requests of a recording, --rate-file has a rate \
+             over time"
+        }
+        "--qlog-file-base" => "qlog is of HTTP/3, which is not supported yet",
         "-r" => "requests per second are --rate, for the whole run; new connections --connection-rate",
         "--qps" | "--arrival-rate" => "the rate is --rate, for the whole run",
         "--data" | "--data-raw" | "--data-binary" | "--payload" => "the body is -b",
