@@ -56,7 +56,8 @@ fn every_example_is_right() {
 
 #[test]
 fn every_spec_of_a_cluster_is_right_with_its_plans_and_suites() {
-    for name in ["crud-node", "crud-namespaces", "lithair-node", "lithair-cluster"] {
+    let names = ["crud-node", "crud-namespaces", "lithair-node", "lithair-cluster"];
+    for name in names.iter().chain(&["lithair-bulk", "lithair-bad-create"]) {
         let output = plimsoll(&["cluster", "check", &format!("cluster/{name}.yaml")], &[]);
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     }
