@@ -268,4 +268,24 @@ mod tests {
             }
         }
     }
+
+    /// Who adds a server adds it to the page, too.
+    #[test]
+    fn the_page_of_assurance_counts_the_servers_of_each_table() {
+        let page = include_str!("../../../docs/assurance.md");
+        let tables = [
+            ("HTTP/1.1", "http1"),
+            ("HTTP/2", "http2"),
+            ("TLS", "tls"),
+            ("cache", "cache"),
+            ("canister, ingest, crud", "services"),
+        ];
+        let row = |(name, file): (&str, &str)| {
+            let is_in = |suite: &&Suite| name.split(", ").any(|start| suite.name.starts_with(start));
+            let count: usize = suites().iter().filter(is_in).map(|suite| suite.cases.len()).sum();
+            format!(" | {count} | `crates/testkit/src/hostile/{file}.rs` |")
+        };
+        let missing: Vec<String> = tables.map(row).into_iter().filter(|row| !page.contains(row)).collect();
+        assert!(missing.is_empty(), "{missing:#?}");
+    }
 }
