@@ -88,6 +88,18 @@ fn errors_in_part_are_told_and_judged_by_thresholds_only() {
 }
 
 #[test]
+fn one_failure_in_twenty_is_told_and_judged() {
+    let sink = Sink::start("--fail 5%:503");
+    let load = format!("{} -n 2000 -c 2", sink.url());
+    let done = assert_outcome(&load, (0, "done"), NO_VERDICT).result();
+    let failed = done["accounting"]["failed"].as_u64().expect("a count");
+    assert!((50..=160).contains(&failed), "{failed} of 2,000");
+    assert_eq!(done["errors"]["status_5xx"], failed);
+    assert_outcome(&format!("{load} --threshold error_rate<1%"), (99, "fail"), (99, "fail"));
+    assert_outcome(&format!("{load} --threshold error_rate<10%"), (0, "pass"), NO_VERDICT);
+}
+
+#[test]
 fn a_healthy_server_passes_or_is_done() {
     let sink = Sink::start("");
     assert_outcome(&format!("{} -n 500 -c 2", sink.url()), (0, "done"), NO_VERDICT);
