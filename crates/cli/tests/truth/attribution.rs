@@ -66,14 +66,15 @@ fn few_users() {
 #[test]
 fn nothing() {
     let script = "sink --delay constant:1ms; load --rate 100 -d 3s --interval 500ms";
-    assert_limited(Needs::Nothing, script, "none", "on time");
+    // Where something else kept the processor, the lag is said in place of "on time".
+    assert_limited(Needs::Nothing, script, "none", "on time|start lag of up to");
 }
 
 /// A long way is part of the response time; as long as nothing has to wait for it, it limits nothing.
 #[test]
 fn a_network_that_delays() {
     let script = "sink; delay 0.02; load --rate 100 -c 50 -d 3s --interval 500ms";
-    assert_limited(Needs::Delay, script, "none", "on time");
+    assert_limited(Needs::Delay, script, "none", "on time|start lag of up to");
 }
 
 #[test]

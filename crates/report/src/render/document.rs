@@ -164,8 +164,8 @@ impl Shown {
     }
 }
 
-/// The unit of a figure, by which a reader of the page's source can tell how its text was made of the value in
-/// the result.
+/// The unit of a figure, by which a reader of the page's source can tell how its text was made of the value
+/// in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Nanos,

@@ -1,4 +1,5 @@
-//! The report for people in full, from what came of the run down to what it cost, and the [short one](brief()).
+//! The report for people in full, from what came of the run down to what it cost, and the
+//! [short one](brief()).
 
 mod brief;
 pub(crate) mod capacity;

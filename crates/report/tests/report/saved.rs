@@ -370,7 +370,7 @@ fn a_bomb_is_refused_before_it_is_unpacked() {
 }
 
 /// Runs that 0.1.0 saved before its records were written by their own types: they are read whole, and written
-/// as they were.
+/// as they were, but for fields that came later.
 #[test]
 fn runs_saved_by_an_earlier_build_are_read_and_written_as_they_were() {
     use std::io::Read as _;
@@ -389,6 +389,7 @@ fn runs_saved_by_an_earlier_build_are_read_and_written_as_they_were() {
         assert_eq!((total.ok, total.failed + total.timed_out), (ok, bad));
         assert_eq!(total.response_time.count(), total.ok + total.timed_out);
         assert_eq!(run.result.accounting.ok, ok);
-        assert!(unpacked(&run.to_bytes().expect("it can be written")) == unpacked(bytes));
+        let again = unpacked(&run.to_bytes().expect("it can be written"));
+        assert!(again.replace("\"shared_wakeups_share\":0.0,", "") == unpacked(bytes));
     }
 }
