@@ -6,7 +6,8 @@
 //! terminal can show is an argument ([`Style`]).
 //!
 //! `contract` has the types of results with their schemas, `build` makes a result from a record, `saved`
-//! reads and writes what outlives a run, `compare` holds runs against each other, and `render` writes all of them.
+//! reads and writes what outlives a run, `compare` holds runs against each other, and `render` writes all of
+//! them.
 #![forbid(unsafe_code)]
 
 mod build;
