@@ -66,7 +66,7 @@ fn tree(code: &[Token<'_>], from: usize, before: &mut Vec<String>, found: &mut V
                 break;
             }
             Some(name) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                before.push(name.to_owned())
+                before.push(name.to_owned());
             }
             _ => break,
         }

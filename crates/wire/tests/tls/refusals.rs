@@ -122,7 +122,7 @@ fn the_very_certificate_of_a_ca_file_is_accepted_from_a_server_as_curl_does() {
 #[test]
 fn the_very_certificate_of_a_ca_file_may_have_its_name_in_its_subject_only() {
     for is_ca in [IsCa::Ca(BasicConstraints::Unconstrained), IsCa::NoCa] {
-        let named = |common: &str, names: &[&str]| self_signed_as(common, names, (2020, 4000), is_ca.clone());
+        let named = |common: &str, names: &[&str]| self_signed_as(common, names, (2020, 4000), is_ca);
         let tried = |own: &Identity| {
             let ca_pem = vec![own.cert_pem.clone()];
             let client = ClientConfig::new(&ClientOptions { ca_pem, ..ClientOptions::default() }).unwrap();
