@@ -165,8 +165,8 @@ impl Measure {
             }
             Self::Rate => result.rate.achieved_per_s.ok_or_else(|| "the run had no length".to_owned()),
             Self::Errors => {
-                let bad = result.accounting.failed + result.accounting.timed_out;
-                let ended = bad + result.accounting.ok;
+                let bad = result.accounting.failed.saturating_add(result.accounting.timed_out);
+                let ended = bad.saturating_add(result.accounting.ok);
                 if ended == 0 { Err("no request ended".to_owned()) } else { Ok(bad as f64 / ended as f64) }
             }
             Self::Cpu => result.generator.cpu_us_per_request.ok_or_else(|| "no responses".to_owned()),

@@ -642,7 +642,7 @@ impl IntervalResult {
     /// In how many of the plan's intervals that it is made of some request failed or timed out, or requests
     /// in flight stood still.
     pub(crate) fn disturbed(&self) -> u32 {
-        let is_disturbed = self.failed + self.timed_out > 0 || (self.ok == 0 && self.in_flight > 0);
+        let is_disturbed = self.failed > 0 || self.timed_out > 0 || (self.ok == 0 && self.in_flight > 0);
         if self.joined == 0 { u32::from(is_disturbed) } else { self.disturbed }
     }
 

@@ -147,7 +147,7 @@ fn row(number: u32, parameters: &[String], run: &SuiteRun) -> Row {
                 |value: Option<u64>| value.map_or("-".to_owned(), |value| figure::nanos_f64(value as f64));
             cells.push(result.rate.achieved_per_s.map_or("-".to_owned(), figure::per_second));
             cells.extend([times.p.p50, times.p.p95, times.p.p99].map(time));
-            cells.push(figure::count(result.accounting.failed + result.accounting.timed_out));
+            cells.push(figure::count(result.accounting.failed.saturating_add(result.accounting.timed_out)));
             cells.push(checked(result).to_owned());
             cells.push(result.verdict.outcome.word().to_owned());
         }

@@ -103,7 +103,7 @@ impl Document {
             pace: accounts::pace(result),
             accounts: accounts::accounts(result),
             records: records::facts(result),
-            has_times: result.response_time.count + result.service_time.count > 0,
+            has_times: result.response_time.count > 0 || result.service_time.count > 0,
             times: times::table(result),
             remarks: times::remarks(result),
             distribution: Distribution::new(result),

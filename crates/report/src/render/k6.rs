@@ -23,15 +23,15 @@ const FAILED: &str = "http_req_failed";
 /// The summary as one object.
 pub(crate) fn summary(result: &RunResult) -> Value {
     let accounting = &result.accounting;
-    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
-    let bad = accounting.failed + accounting.timed_out;
+    let bad = accounting.failed.saturating_add(accounting.timed_out);
+    let ended = accounting.ok.saturating_add(bad).saturating_add(accounting.aborted);
     let counter = |count: u64| json!({ "count": count, "rate": per_second(count, result.duration_s) });
     let mut metrics = Map::new();
     let mut add = |name: &str, value: Value| metrics.insert(name.to_owned(), value);
     add("checks", share(accounting.ok, result.errors.get("check").copied().unwrap_or(0)));
     add("data_received", counter(result.bytes.received));
     add("data_sent", counter(result.bytes.sent));
-    let dropped = accounting.dropped + accounting.never_started;
+    let dropped = accounting.dropped.saturating_add(accounting.never_started);
     if dropped > 0 {
         add("dropped_iterations", counter(dropped));
     }
@@ -40,7 +40,7 @@ pub(crate) fn summary(result: &RunResult) -> Value {
     add(FAILED, share(bad, accounting.ok));
     trend(&mut add, "http_req_waiting", &result.first_byte_time);
     add(REQUESTS, counter(ended));
-    add("iterations", counter(result.iterations.completed + result.iterations.failed));
+    add("iterations", counter(result.iterations.completed.saturating_add(result.iterations.failed)));
     trend(&mut add, RESPONSE, &result.response_time);
     if let Some(users) = in_flight(result) {
         add("vus", users);
@@ -78,7 +78,7 @@ fn trend(add: &mut impl FnMut(&str, Value) -> Option<Value>, name: &str, times: 
 
 /// A share as k6 counts it.
 fn share(passes: u64, fails: u64) -> Value {
-    let all = passes + fails;
+    let all = passes.saturating_add(fails);
     let value = if all == 0 { 0.0 } else { passes as f64 / all as f64 };
     json!({ "passes": passes, "fails": fails, "value": value })
 }

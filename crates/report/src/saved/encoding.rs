@@ -45,6 +45,9 @@ fn check_tally(tally: &Tally) -> Result<(), String> {
     possible([tally.started, tally.ok, tally.failed, tally.timed_out, tally.completed])?;
     possible([tally.bytes_sent, tally.bytes_received, tally.censored.count])?;
     possible(tally.statuses.into_iter().chain(tally.errors))?;
+    if tally.limits.is_some_and(|(low, high)| low > high) {
+        return Err("the extremes of a time are out of order".to_owned());
+    }
     if tally.response_time_sum.max(tally.service_time_sum) > u128::from(MOST_OF_A_COUNT) << 64 {
         return Err("a sum of times is none that a run can have".to_owned());
     }

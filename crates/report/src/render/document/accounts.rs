@@ -153,7 +153,7 @@ fn iterations_differ(result: &RunResult) -> bool {
     let as_requests = IterationResult {
         started: accounting.started,
         completed: accounting.ok,
-        failed: accounting.failed + accounting.timed_out + accounting.aborted,
+        failed: accounting.failed.saturating_add(accounting.timed_out).saturating_add(accounting.aborted),
         unfinished: accounting.in_flight_at_stop,
     };
     let of_several = result.rate.paces_requests || result.rate_unit() == RateUnit::Iterations;

@@ -14,7 +14,9 @@ const HTTP1: &str = "http/1.1";
 /// A row for each count: its name, the count, and its share of the requests that ended.
 fn rows(result: &RunResult, key: &str, counts: &BTreeMap<String, u64>) -> Vec<Vec<Line>> {
     let accounting = &result.accounting;
-    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
+    let ended = [accounting.ok, accounting.failed, accounting.timed_out, accounting.aborted]
+        .into_iter()
+        .fold(0, u64::saturating_add);
     let row = |(name, value): (&String, &u64)| {
         let share = figure::share(*value as f64 / ended.max(1) as f64);
         vec![name.as_str().into(), count(*value, pointer(&[key, name])).into(), share.into()]

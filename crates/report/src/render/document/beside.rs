@@ -20,7 +20,7 @@ fn probe(probe: &ProbeResult) -> Section {
     if probe.bias.is_empty() {
         facts.push(Fact::new("", "too few samples on either side to compare any percentile"));
     }
-    if probe.failed + probe.timed_out > 0 {
+    if probe.failed > 0 || probe.timed_out > 0 {
         let (failed, timed_out) = (figure::count(probe.failed), figure::count(probe.timed_out));
         facts.push(Fact::new("", format!("{failed} of the probe's requests failed, {timed_out} timed out")));
     }

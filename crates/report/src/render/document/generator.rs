@@ -88,7 +88,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
         }
         more(line);
     }
-    let responses = generator.stamped + generator.unstamped;
+    let responses = generator.stamped.saturating_add(generator.unstamped);
     if responses > 0 {
         let share = figure::share(generator.stamped as f64 / responses as f64);
         let mut line = line![format!("arrival stamped by the kernel for {share} of the responses")];
@@ -167,7 +167,7 @@ fn calibrated(calibration: &CalibrationUse) -> String {
 fn logged(log: &LogResult) -> String {
     let mut parts = Vec::new();
     let mut part = |kept: u64, dropped: u64, what: &str, why: &str| {
-        if kept + dropped > 0 {
+        if kept > 0 || dropped > 0 {
             let lost =
                 if dropped > 0 { format!(", {} {why}", figure::count(dropped)) } else { String::new() };
             parts.push(format!("{} {what}{lost}", figure::count(kept)));

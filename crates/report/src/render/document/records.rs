@@ -85,7 +85,7 @@ pub(crate) fn said(check: &ReconciliationCheck) -> String {
         return wrong.join(", ");
     }
     let once = if check.duplicates.is_some() { ", each once" } else { "" };
-    match check.stored - check.acknowledged {
+    match check.stored.saturating_sub(check.acknowledged) {
         0 => format!("all that were acknowledged{once}"),
         more => format!(
             "all that were acknowledged, and {} of the {} whose fate was not known{once}",

@@ -83,7 +83,9 @@ fn what_ran(page: &mut Page<'_>, document: &Document) {
 /// Where the requests went, and how fast.
 fn counts(page: &mut Page<'_>, result: &RunResult) {
     let accounting = &result.accounting;
-    let ended = accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted;
+    let ended = [accounting.ok, accounting.failed, accounting.timed_out, accounting.aborted]
+        .into_iter()
+        .fold(0, u64::saturating_add);
     let share = |part: u64| match part {
         0 => String::new(),
         part => format!(" ({})", figure::share(part as f64 / ended.max(1) as f64)),
@@ -187,7 +189,7 @@ fn steps(page: &mut Page<'_>, result: &RunResult, document: &Document, shown: us
     let mut rows: Vec<_> = result.by_step.iter().zip(rows(&document.steps)).collect();
     let left_out = rows.len() - shown;
     if left_out > 0 {
-        rows.sort_by_key(|(step, _)| std::cmp::Reverse(step.failed + step.timed_out));
+        rows.sort_by_key(|(step, _)| std::cmp::Reverse(step.failed.saturating_add(step.timed_out)));
     }
     let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).take(shown).collect();
     page.table(&document.steps.titles(Target::Text)[1..], &rows);
