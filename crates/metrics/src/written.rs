@@ -83,7 +83,7 @@ pub mod nanos {
     /// Writes a time.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
         time.0.serialize(serializer)
     }

@@ -70,7 +70,7 @@ fn in_one_line(text: &[u8]) -> Vec<u8> {
 /// `partial_success`, field 1 of the answer: their number is field 1 of it, and the reason field 2
 /// (opentelemetry-proto, `*_service.proto`; the specification's "Partial Success").
 ///
-/// What is no such message counts as good: receivers are known that answer in words.
+/// A body that is no such message counts as good: some receivers answer in words.
 #[derive(Debug)]
 pub(crate) struct OtlpJudge;
 

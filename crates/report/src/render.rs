@@ -39,7 +39,7 @@ impl Style {
 /// Writes a result.
 ///
 /// # Errors
-/// Those of the writer, and [`NoHistograms`] for formats that are made of them.
+/// Errors of the writer, and [`NoHistograms`] for formats that are made of histograms.
 pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
     match format {
         Format::Summary => out.write_all(text::brief(result, style).as_bytes()),
@@ -57,7 +57,7 @@ pub fn render(result: &RunResult, format: Format, style: &Style, out: &mut dyn i
 /// Writes a saved run, in the formats that are made of histograms, too.
 ///
 /// # Errors
-/// Those of the writer, and [`NoHistograms`] if the run was saved without them.
+/// Errors of the writer, and [`NoHistograms`] if the run was saved without histograms.
 pub fn render_saved(
     run: &SavedRun,
     format: Format,

@@ -7,7 +7,7 @@ use plimsoll_plan::Problem;
 /// writes it, in UTC.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The text is neither an age nor a date.
 pub(crate) fn instant(flag: &str, text: &str) -> Result<u64, Problem> {
     let now = clock::unix();
     if let Ok(age) = humantime::parse_duration(text) {

@@ -173,7 +173,7 @@ pub(crate) fn label(row: &Row) -> String {
 /// The runs of a file: a result, repeated ones, or a saved run.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The file cannot be read, or has no run.
 pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let name = file.display();
     // One byte more tells a file that is too large.

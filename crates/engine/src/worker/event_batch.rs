@@ -10,7 +10,7 @@ pub(super) struct EventBatch {
     pub(super) more: bool,
     /// Responses in the event that is being handled.
     pub(super) responses: u64,
-    /// Those of them whose stamp is before their request's first byte.
+    /// Responses among them with a stamp before their request's first byte.
     pub(super) impossible: u64,
     /// Set if that event was stamped by the kernel.
     pub(super) stamped: bool,
