@@ -6,13 +6,17 @@ use crate::command;
 use crate::duel::{Duel, Figure, Limit, Pairs};
 use crate::failure::{Failure, Result};
 use crate::options::{Case, Peer};
-use crate::report::Section;
+use crate::report::{Finding, Section, cell};
 use crate::run::{Load, Tool};
 use crate::server::{Server, Serves};
 use crate::session::Session;
+use crate::statistic::Spread;
 
 /// Connections of every case but `h1`.
 const CONNECTIONS: u32 = 64;
+
+/// The most that the turnaround may be of a cycle, in percent.
+const TURNAROUND_PERCENT: f64 = 3.0;
 
 /// The body of the case `post`: about 300 bytes, and no two alike. `scripts/post.lua` makes the same.
 const POST_BODY: &str = "{\"id\":${sequence},\"user\":\"user-${sequence}\",\
@@ -32,6 +36,10 @@ pub(crate) fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
         if case == Case::Post {
             section.note(request_size(&pairs));
         }
+        // The sink answers as fast as the generator asks, so that its users wait for each of the two.
+        if case == Case::Nginx {
+            section.findings.push(turnaround(&duel, &pairs));
+        }
         if case == Case::Tls {
             tls_notes(session, &duel, &pairs, &mut section)?;
         }
@@ -42,8 +50,8 @@ pub(crate) fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
 
 fn duels(session: &Session, case: Case) -> Result<Vec<Duel>> {
     let peer = session.options.vs.unwrap_or(Peer::Wrk);
-    let total = |at_most| Limit { figure: Figure::Total, at_most };
-    let user = |at_most| Limit { figure: Figure::User, at_most };
+    let total = |ratio| Limit::at_most(Figure::Total, ratio);
+    let user = |ratio| Limit::at_most(Figure::User, ratio);
     // The limits were set for wrk.
     let against_wrk = |limits: Vec<Limit>| if peer == Peer::Wrk { limits } else { Vec::new() };
     let get = |case: &str, title: String, serves: Serves, connections: u32, limits| {
@@ -65,7 +73,7 @@ fn duels(session: &Session, case: Case) -> Result<Vec<Duel>> {
             .map(|&connections| {
                 let limits = match connections {
                     1 => vec![total(1.0)],
-                    64 => vec![total(0.75), user(0.4)],
+                    64 => vec![total(0.75), user(0.4), Limit::at_least(Figure::Rate, 1.25)],
                     1000 => vec![total(0.7)],
                     10_000 => vec![total(0.65)],
                     _ => Vec::new(),
@@ -127,8 +135,22 @@ fn post(session: &Session, peer: Peer) -> Result<Duel> {
             Tool::Peer(peer),
             &["-t1", "-c64", "-d{seconds}s", "--latency", "-s", POST_SCRIPT, "{url}"],
         ),
-        limits: vec![Limit { figure: Figure::User, at_most: 0.25 }],
+        limits: vec![Limit::at_most(Figure::User, 0.25)],
     })
+}
+
+/// Share of a user's cycle between the arrival of a response and the sending of the next request, which no
+/// server answers for.
+fn turnaround(duel: &Duel, pairs: &Pairs) -> Finding {
+    let shares = pairs.subject.iter().filter_map(|run| run.reading.detail.turnaround_share);
+    let share = Spread::of(shares.map(|share| share * 100.0));
+    Finding {
+        case: duel.case.clone(),
+        figure: "turnaround, % of a cycle".to_owned(),
+        measured: cell(share, 1),
+        limit: format!("≤ {TURNAROUND_PERCENT}"),
+        met: share.is_some_and(|share| share.median <= TURNAROUND_PERCENT),
+    }
 }
 
 fn request_size(pairs: &Pairs) -> String {

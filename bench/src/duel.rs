@@ -1,5 +1,7 @@
 //! Two tools against one server, run in pairs whose order alternates.
 
+use std::fmt::{self, Display};
+
 use crate::failure::Result;
 use crate::report::{Finding, Section, cell, invalid_runs, spread, verdict};
 use crate::run::{Load, Run, Tool, run};
@@ -28,11 +30,49 @@ pub(crate) struct Duel {
     pub(crate) limits: Vec<Limit>,
 }
 
-/// The most that a paired ratio may be.
+/// What is asked of a paired ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
-    pub(crate) figure: Figure,
-    pub(crate) at_most: f64,
+    figure: Figure,
+    bound: Bound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
+    /// The median is at most this.
+    AtMost(f64),
+    /// The median is at least this, and no pair is below 1.
+    AtLeast(f64),
+}
+
+impl Limit {
+    /// The median of the ratios is at most `ratio`.
+    pub(crate) fn at_most(figure: Figure, ratio: f64) -> Self {
+        Self { figure, bound: Bound::AtMost(ratio) }
+    }
+
+    /// The median of the ratios is at least `ratio`, and none is below 1.
+    pub(crate) fn at_least(figure: Figure, ratio: f64) -> Self {
+        Self { figure, bound: Bound::AtLeast(ratio) }
+    }
+}
+
+impl Bound {
+    fn is_met(self, ratio: Spread) -> bool {
+        match self {
+            Self::AtMost(limit) => ratio.median <= limit,
+            Self::AtLeast(limit) => ratio.median >= limit && ratio.min >= 1.0,
+        }
+    }
+}
+
+impl Display for Bound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(limit) => write!(out, "≤ {limit:.2}"),
+            Self::AtLeast(limit) => write!(out, "≥ {limit:.2}, never < 1"),
+        }
+    }
 }
 
 /// A figure that is compared between the two tools.
@@ -166,8 +206,8 @@ impl Duel {
             case: self.case.clone(),
             figure: format!("{}, ratio to {}", figure.name(), self.peer.tool.name()),
             measured: format!("{ratio:.2}"),
-            limit: format!("≤ {:.2}", limit.at_most),
-            met: ratio.median <= limit.at_most,
+            limit: limit.bound.to_string(),
+            met: limit.bound.is_met(ratio),
         })
     }
 }
@@ -194,7 +234,7 @@ mod tests {
             serves: Serves::Nginx,
             subject: Load::new::<&str>(Tool::Plimsoll, &[]),
             peer: Load::new::<&str>(Tool::Peer(Peer::Wrk), &[]),
-            limits: vec![Limit { figure: Figure::Total, at_most }],
+            limits: vec![Limit::at_most(Figure::Total, at_most)],
         }
     }
 
@@ -240,5 +280,16 @@ mod tests {
         assert!(duel(0.75).judge(Figure::Total, ratio).is_some_and(|finding| finding.met));
         assert!(duel(0.74).judge(Figure::Total, ratio).is_some_and(|finding| !finding.met));
         assert_eq!(duel(0.75).judge(Figure::User, ratio), None);
+    }
+
+    #[test]
+    fn a_rate_has_to_be_the_higher_one_in_every_pair() {
+        let mut duel = duel(1.0);
+        duel.limits = vec![Limit::at_least(Figure::Rate, 1.25)];
+        let judge = |ratios: [f64; 3]| duel.judge(Figure::Rate, Spread::of(ratios));
+        assert!(judge([1.0, 1.25, 1.5]).is_some_and(|finding| finding.met));
+        assert!(judge([0.99, 1.3, 1.5]).is_some_and(|finding| !finding.met));
+        let short = judge([1.1, 1.2, 1.3]);
+        assert!(short.is_some_and(|finding| !finding.met && finding.limit == "≥ 1.25, never < 1"));
     }
 }

@@ -71,7 +71,7 @@ fn duel(session: &Session, server: &str, serves: Serves, shape: Shape, at_most: 
         serves,
         subject: Load::plimsoll(session, &args.into_iter().chain(insecure).collect::<Vec<_>>()),
         peer: Load::new(Tool::Peer(Peer::H2load), &peer),
-        limits: at_most.map(|at_most| Limit { figure: Figure::Total, at_most }).into_iter().collect(),
+        limits: at_most.map(|at_most| Limit::at_most(Figure::Total, at_most)).into_iter().collect(),
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Detail {
     pub(crate) start_lag_p99_ns: Option<u64>,
     /// Percentiles 50 and 99 of the response time in nanoseconds; none with too few samples.
     pub(crate) response_time_ns: Option<[u64; 2]>,
+    /// Closed model: share of the turnaround in a user's cycle, from 0 to 1.
+    pub(crate) turnaround_share: Option<f64>,
     /// Codes of the reasons for which the run is invalid.
     pub(crate) invalid_reasons: Vec<String>,
     /// Largest number of connections open at once.
@@ -133,12 +135,16 @@ pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
         let object = result.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
         object.map(|(name, value)| (name.clone(), value.clone()))
     };
+    let number = |pointer: &str| result.pointer(pointer).and_then(Value::as_f64);
     let percentile =
         |which: &str| result.pointer(&format!("/response_time/p/{which}")).and_then(Value::as_u64);
     let reasons = result
         .pointer("/verdict/invalid_reasons")
         .and_then(Value::as_array)
         .ok_or_else(|| Failure::new("plimsoll's result has no list at /verdict/invalid_reasons"))?;
+    let turnaround_share = number("/generator/turnaround_mean_ns")
+        .zip(number("/service_time/mean"))
+        .map(|(turnaround, service)| turnaround / (service + turnaround).max(1.0));
     let detail = Detail {
         scheduled: count("/accounting/scheduled")?,
         started: count("/accounting/started")?,
@@ -148,6 +154,7 @@ pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
         errors: entries("/errors").filter_map(|(name, number)| Some((name, number.as_u64()?))).collect(),
         start_lag_p99_ns: result.pointer("/start_lag/p/99").and_then(Value::as_u64),
         response_time_ns: percentile("50").zip(percentile("99")).map(|(p50, p99)| [p50, p99]),
+        turnaround_share,
         invalid_reasons: reasons.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         peak_open: count("/connections/peak_open")?,
         bytes_sent: count("/bytes/sent")?,
@@ -157,7 +164,7 @@ pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
         .zip(text("/run/targets/0/tls_cipher"))
         .map(|(version, cipher)| format!("{version} {cipher}"));
     let protocols = entries("/protocols").map(|(name, _)| name).collect();
-    let per_s = result.pointer("/rate/achieved_per_s").and_then(Value::as_f64);
+    let per_s = number("/rate/achieved_per_s");
     let reading = positive("plimsoll", Some(count("/accounting/ok")?), per_s)?;
     Ok(Reading { protocols, tls, detail, ..reading })
 }
@@ -207,7 +214,7 @@ req/s           :      99.96       99.96       99.96        0.00    80.00%
                      "failed": 0, "timed_out": 0, "in_flight_at_stop": 5},
       "rate": {"target_per_s": 5000.0, "achieved_per_s": 4992.5}, "protocols": {"h2": 9985}, "bytes": {"sent": 689310, "received": 1},
       "start_lag": {"unit": "ns", "p": {"50": 100, "99": 41000, "99.9": null}},
-      "errors": {}, "connections": {"peak_open": 50}, "generator": {"backend": "io_uring"}}"#;
+      "errors": {}, "connections": {"peak_open": 50}, "generator": {"backend": "io_uring", "turnaround_mean_ns": 20000}, "service_time": {"mean": 80000}}"#;
 
     #[test]
     fn wrk_is_counted_by_its_own_words() {
@@ -257,6 +264,7 @@ req/s           :      99.96       99.96       99.96        0.00    80.00%
                 errors: Vec::new(),
                 start_lag_p99_ns: Some(41_000),
                 response_time_ns: None,
+                turnaround_share: Some(0.2),
                 invalid_reasons: vec!["start_lag".to_owned(), "stall".to_owned()],
                 peak_open: 50,
                 bytes_sent: 689_310,

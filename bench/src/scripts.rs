@@ -35,7 +35,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
 
 fn duel(session: &Session, name: &str, what: &str) -> Duel {
     let script = format!("{FOLDER}/{name}.lua");
-    let limit = |figure| Limit { figure, at_most: 1.0 };
+    let limit = |figure| Limit::at_most(figure, 1.0);
     Duel {
         case: format!("scripts, {name}"),
         title: format!("wrk's scripts, {name}.lua ({what}), closed, 64 connections, against the sink"),
