@@ -92,20 +92,36 @@ pub(crate) struct Outlook {
 struct Lead {
     median: Nanos,
     p80: Nanos,
+    step: Nanos,
+    /// No wake-up is waited for longer by polling. One that is later was delayed by the scheduler, and not by
+    /// the timer.
+    max_median: Nanos,
 }
 
 impl Lead {
+    /// Steps become smaller until they are this short.
     const STEP: Nanos = Nanos(250);
+    /// The first steps are long, since at 100/s a second has no more than 100 of them.
+    const FIRST_STEP: Nanos = Nanos::from_micros(8);
     const PARTS: u64 = 8;
-    /// No wake-up is waited for longer by polling. One that is later was delayed by the scheduler, and not by
-    /// the timer.
+    /// The longest lead for the 80th percentile, which the median passes where it is affordable: a core that
+    /// sleeps for milliseconds sleeps more deeply, and on a busy host wakes up 100 to 200 µs late.
     const MAX: Nanos = Nanos::from_micros(100);
+    const MAX_MEDIAN: Nanos = Nanos::from_micros(300);
+    /// Share of a core that a lead longer than [`MAX`](Self::MAX) may cost.
+    const SHARE: f64 = 0.03;
     /// Both on an idle virtual machine.
     const FIRST: [Nanos; 2] = [Nanos::from_micros(25), Nanos::from_micros(40)];
 
-    const fn new() -> Self {
+    fn new(peak_per_second: f64) -> Self {
         let [median, p80] = Self::FIRST;
-        Self { median, p80 }
+        Self { median, p80, step: Self::FIRST_STEP, max_median: Self::max_median(peak_per_second) }
+    }
+
+    /// The longest lead for the median at this rate.
+    fn max_median(peak_per_second: f64) -> Nanos {
+        let affordable = Nanos::from_secs_f64(Self::SHARE / peak_per_second.max(1.0));
+        affordable.clamp(Self::MAX, Self::MAX_MEDIAN)
     }
 
     /// The lead that lies so many [`PARTS`](Self::PARTS) above the median.
@@ -115,11 +131,12 @@ impl Lead {
 
     /// After a sleep arrivals could be started so late.
     fn learn(&mut self, late: Nanos) {
-        let moved = |estimate: Nanos, up: u64| {
-            if late > estimate { (estimate + Self::STEP * up).min(Self::MAX) } else { estimate - Self::STEP }
-        };
-        self.median = moved(self.median, 1);
-        self.p80 = moved(self.p80, 4);
+        let step = self.step;
+        self.step = (step - Nanos(step.0 / 16)).max(Self::STEP);
+        let moved =
+            |estimate: Nanos, up: u64| if late > estimate { estimate + step * up } else { estimate - step };
+        self.median = moved(self.median, 1).min(self.max_median);
+        self.p80 = moved(self.p80, 4).min(self.median.max(Self::MAX));
     }
 }
 
@@ -242,7 +259,7 @@ impl Pacer {
             napping: false,
             napped: Nanos::ZERO,
             counted: Nanos::ZERO,
-            lead: Lead::new(),
+            lead: Lead::new(peak_per_second.unwrap_or(0.0)),
             peak_per_second: peak_per_second.unwrap_or(0.0),
             last_start: Nanos::ZERO,
             next_look: if adjusts { Nanos::ZERO } else { Nanos::MAX },
@@ -270,6 +287,7 @@ impl Pacer {
     /// Notes a new highest rate of this worker's arrivals.
     pub(crate) fn change_rate(&mut self, peak_per_second: f64) {
         self.peak_per_second = peak_per_second;
+        self.lead.max_median = Lead::max_median(peak_per_second);
         if self.pacing == Pacing::Shared {
             self.nap = shared_nap(self.pacing, peak_per_second);
             self.budget = self.budget.max(budget_of(self.nap));
@@ -615,7 +633,7 @@ mod tests {
 
     #[test]
     fn the_lead_settles_at_percentiles_of_the_lateness_of_wake_ups() {
-        let mut lead = Lead::new();
+        let mut lead = Lead::new(5_000.0);
         // Wake-ups that are 0 to 99 µs late, in no order.
         (0..10_000).for_each(|n: u64| lead.learn(Nanos::from_micros(n * 37 % 100)));
         let close = |estimate: Nanos, micros: u64| estimate.0.abs_diff(micros * 1_000) < 6_000;
@@ -625,5 +643,16 @@ mod tests {
         assert_eq!(lead.get(Lead::PARTS), Nanos::ZERO);
         (0..10_000).for_each(|_| lead.learn(Nanos::from_millis(1)));
         assert_eq!(lead.get(Lead::PARTS), Lead::MAX);
+        // Where it is affordable, the median is waited for when it is later, too.
+        for (rate, micros) in [(1.0, 300), (100.0, 300), (200.0, 150), (300.0, 100), (50_000.0, 100)] {
+            assert_eq!(Lead::max_median(rate), Nanos::from_micros(micros), "{rate}");
+        }
+        // Two seconds of a low rate suffice to learn what they are.
+        let mut rare = Lead::new(100.0);
+        (0..200).for_each(|n: u64| rare.learn(Nanos::from_micros(100 + n * 37 % 100)));
+        assert!(rare.median.0.abs_diff(150_000) < 15_000, "{rare:?}");
+        assert_eq!(rare.get(Lead::PARTS), rare.median, "more would cost too much");
+        (0..10_000).for_each(|_| rare.learn(Nanos::from_millis(1)));
+        assert_eq!(rare.get(Lead::PARTS), Lead::MAX_MEDIAN);
     }
 }
