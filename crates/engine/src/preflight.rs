@@ -87,9 +87,9 @@ impl FirstContact {
 /// Tries each target that a step addresses, and returns the results.
 ///
 /// A target gets the first request of its steps that is safe (RFC 9110 section 9.2.1) and that can be sent as
-/// the run will send it: without values of responses or of data, and without a script. If there is none, it
-/// is connected to, with TLS and HTTP/2 as in the run, and nothing is asked. It is the same run as any other,
-/// with one connection: what it meets, the load would meet too.
+/// the run will send it: without values of responses or of data, without a script, and with nothing written
+/// before it. If there is none, it is connected to, with TLS and HTTP/2 as in the run, and nothing is asked.
+/// It is the same run as any other, with one connection: what it meets, the load would meet too.
 ///
 /// # Errors
 /// [`RunError::Preflight`] with the reason if a target cannot be connected to, breaks the protocol, closes
@@ -169,6 +169,13 @@ fn contact<O: Open + Clone + 'static>(
 /// run, as many as are tried.
 fn candidates(plan: &Plan, target: usize) -> Vec<usize> {
     let begins = |index: usize| plan.scenarios.iter().any(|scenario| scenario.steps.start as usize == index);
+    // What a step reads may only be there once those before it have written it.
+    let follows_writes = |index: usize| {
+        let of = |scenario: &&Scenario| scenario.steps.contains(&(index as u32));
+        plan.scenarios.iter().find(of).is_some_and(|scenario| {
+            (scenario.steps.start as usize..index).any(|before| !plan.steps[before].request.is_safe())
+        })
+    };
     let is_known = |index: &usize| {
         let Step { request, make_script, away, .. } = &plan.steps[*index];
         request.is_safe()
@@ -177,7 +184,7 @@ fn candidates(plan: &Plan, target: usize) -> Vec<usize> {
             && make_script.is_none()
             && away.is_none()
             // Later ones have the cookies of a login.
-            && (begins(*index) || !request.uses_cookies())
+            && (begins(*index) || !(request.uses_cookies() || follows_writes(*index)))
     };
     let all = (0..plan.steps.len()).filter(|index| plan.steps[*index].target == target);
     all.filter(is_known).take(ATTEMPTS).collect()
