@@ -456,8 +456,15 @@ impl Judge<'_> {
     /// Nothing of all this.
     fn rest(&self, suffers: bool) -> Limitation {
         if self.record.total.ok == 0 {
-            let hint = "look at the errors below, and try one request with curl";
-            return limited(LimitedBy::Unknown, "nothing ended well".to_owned(), hint);
+            let accounting = &self.record.accounting;
+            let (evidence, hint) = match accounting.failed + accounting.timed_out {
+                0 => (
+                    "no request was answered",
+                    "try one request with curl, or wait longer for answers (-d, --timeout)",
+                ),
+                _ => ("nothing ended well", "look at the errors below, and try one request with curl"),
+            };
+            return limited(LimitedBy::Unknown, evidence.to_owned(), hint);
         }
         if suffers {
             let evidence =

@@ -425,7 +425,13 @@ fn what_nothing_shows_is_unknown() {
                 LimitedBy::Unknown,
                 "neither",
             ),
-            ("nothing", |r| r.total.ok = 0, LimitedBy::Unknown, "nothing ended well"),
+            ("no answer", |r| r.total.ok = 0, LimitedBy::Unknown, "no request was answered"),
+            (
+                "nothing good",
+                |r| (r.total.ok, r.accounting.failed) = (0, 20),
+                LimitedBy::Unknown,
+                "nothing ended well",
+            ),
             ("a script that throws", throws, LimitedBy::Unknown, "failed in the plan's own script"),
         ],
     );
