@@ -384,14 +384,22 @@ fn a_place_that_cannot_be_written_costs_the_history_but_not_the_result() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let result: Value = serde_json::from_slice(&output.stdout).expect("the result is on stdout");
     assert_eq!(result["accounting"]["ok"], 100);
-    // It is said before the run, and counts at its end.
-    assert!(stderr(&output).contains("warning: cannot use the store file/history.db"), "{}", stderr(&output));
+    // It is said before the run, with what to do, and counts at its end.
     let message = stderr(&output);
+    let warning = "warning: the run goes on, and will not be saved: cannot use the store file/history.db: ";
+    assert!(message.contains(warning), "{message}");
+    assert_eq!(message.matches("cannot use the store").count(), 1, "told once: {message}");
+    assert_eq!(message.matches("hint: ").count(), 1, "{message}");
+    assert!(message.contains("error: the run is not saved, for the reason given at its start"), "{message}");
+    assert!(!message.contains(".new-"), "the name that people know: {message}");
+    let quiet = place.output("run URL -n 100 --save --store file/history.db --quiet -o json");
+    assert_eq!(quiet.status.code(), Some(1), "{}", stderr(&quiet));
+    let message = stderr(&quiet);
     assert!(
         message.contains("error: the run is not saved: cannot use the store file/history.db"),
         "{message}"
     );
-    assert!(!message.contains(".new-"), "the name that people know: {message}");
+    assert_eq!(message.matches("cannot use the store").count(), 1, "{message}");
 }
 
 #[test]

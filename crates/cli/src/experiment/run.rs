@@ -162,15 +162,15 @@ pub(crate) fn carry_out(
     let outputs = Outputs::of(&args.output)?;
     let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
     let concluded = workload.conclude(&mut outcome.run);
-    // What cannot be written to one place is all the more wanted in the other.
-    let written = write(&outcome, &outputs, style);
-    let Outcome { run, exit, said, kept } = outcome;
-    let page = args.report.as_deref();
-    let page = page.map_or(Ok(()), |file| {
-        page::write_runs(vec![(String::new(), vec![(*run).clone()])], file, args.output.quiet)
+    // What cannot be written to one place is all the more wanted in the other. The report comes last, since
+    // its last line is the outcome.
+    let page = args.report.as_deref().map_or(Ok(()), |file| {
+        page::write_runs(vec![(String::new(), vec![(*outcome.run).clone()])], file, args.output.quiet)
     });
-    let saved = kept.map_or(Ok(()), |saver| saver.finish(run));
-    written?;
+    let kept = outcome.kept.take();
+    let saved = kept.map_or(Ok(()), |saver| saver.finish(outcome.run.clone()));
+    write(&outcome, &outputs, style)?;
+    let Outcome { exit, said, .. } = outcome;
     let (said, undone) = match said.transpose() {
         Ok(said) => (said, Ok(Exit::Success)),
         Err(failure) => (None, Err(failure)),

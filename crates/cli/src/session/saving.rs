@@ -52,18 +52,22 @@ impl Saving {
         let ongoing = match opened {
             Ok(ongoing) => Ok(ongoing),
             Err(error) if error.is_of_place() => {
-                say(&format!("warning: {error}; the run goes on, and will not be saved"));
+                say(&format!(
+                    "warning: the run goes on, and will not be saved: {error}\n  hint: {}",
+                    error.hint()
+                ));
                 Err(error)
             }
             Err(error) => return Err(failure(&error)),
         };
         let shown = format!("saved as run {}", short(&beginning.context.run_id));
+        let is_told = ongoing.is_err() && !self.quiet;
         let (send, receive) = sync_channel(WAITING);
         let thread = Builder::new().name("history".to_owned()).spawn(move || write(ongoing, &receive));
         let thread = thread.map_err(|error| {
             Failure::environment(Problem::new(format!("cannot start the thread of the history: {error}")))
         })?;
-        Ok(RunSaver { send, waiting: VecDeque::new(), thread, shown, quiet: self.quiet })
+        Ok(RunSaver { send, waiting: VecDeque::new(), thread, shown, is_told, quiet: self.quiet })
     }
 }
 
@@ -94,6 +98,8 @@ pub(crate) struct RunSaver {
     thread: JoinHandle<Result<(), StoreError>>,
     /// Message to show once the run is saved.
     shown: String,
+    /// `true` if people were told why it cannot be saved before it began.
+    is_told: bool,
     quiet: bool,
 }
 
@@ -124,10 +130,12 @@ impl RunSaver {
     /// # Errors
     /// It could not be written.
     pub(crate) fn finish(self, run: Box<SavedRun>) -> Result<(), Failure> {
-        let (say, shown) = (messages::say(self.quiet), self.shown.clone());
+        let (say, shown, is_told) = (messages::say(self.quiet), self.shown.clone(), self.is_told);
         self.end(Message::Finish(run)).map_err(|error| {
-            let problem = Problem::new(format!("the run is not saved: {error}"));
-            Failure::environment(problem.with_hint(error.hint()))
+            Failure::environment(match is_told {
+                true => Problem::new("the run is not saved, for the reason given at its start"),
+                false => Problem::new(format!("the run is not saved: {error}")).with_hint(error.hint()),
+            })
         })?;
         say(&shown);
         Ok(())
@@ -236,8 +244,14 @@ mod tests {
             Ok(())
         });
         let waiting = VecDeque::new();
-        let mut saver =
-            RunSaver { send, waiting, thread: thread.unwrap(), shown: String::new(), quiet: true };
+        let mut saver = RunSaver {
+            send,
+            waiting,
+            thread: thread.unwrap(),
+            shown: String::new(),
+            is_told: false,
+            quiet: true,
+        };
         for second in 1..=5 {
             let interval = interval(second, second);
             saver.note(&Progress {

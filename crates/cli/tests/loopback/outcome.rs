@@ -1,9 +1,11 @@
 //! First word of a run's report, and its exit code: with servers that are well, fail in part, fail always,
 //! never answer, or are not there.
 
+use std::process::Command;
+
 use serde_json::Value;
 
-use crate::process::{Finished, run};
+use crate::process::{Finished, Folder, run};
 use crate::sink::Sink;
 
 /// Asserts that report and exit code are those of one outcome. On a busy machine the measurement may be
@@ -130,6 +132,26 @@ fn every_report_begins_with_the_outcome() {
     assert!(junit.contains("<failure message=\"none of 50 requests succeeded"), "{junit}");
     let refused = run(&format!("{load} --long -o json"));
     refused.assert_refused(2, "--long");
+}
+
+/// What is said beside the report comes before it, so that the outcome is what a terminal shows last.
+#[test]
+fn the_outcome_is_the_last_line_whatever_else_is_written() {
+    let (sink, folder) = (Sink::start("--status 500"), Folder::new());
+    let store = folder.path().join("history.db");
+    let page = folder.path().join("page.html");
+    let (store, page) = (store.display(), page.display());
+    for more in [
+        format!("--name outcome --store {store}"),
+        format!("--report {page}"),
+        format!("--json {page}.json"),
+        format!("--out csv={page}.csv"),
+    ] {
+        let line = format!("{} run {} -n 50 -c 2 {more} 2>&1", env!("CARGO_BIN_EXE_plimsoll"), sink.url());
+        let output = Command::new("sh").args(["-c", &line]).output().expect("there is a shell");
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(shown.lines().last().is_some_and(|line| line.starts_with("FAIL ")), "{more}: {shown}");
+    }
 }
 
 /// A run that was repeated ends as the worst of them.
