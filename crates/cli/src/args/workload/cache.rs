@@ -10,6 +10,8 @@ use crate::args::run::RunArgs;
 
 /// Where the cache's HTTP API is if nothing else is said, beside the host of the cache.
 const ADMIN_PORT: u16 = 8080;
+/// User and password that Carbon begins with.
+const DEFAULT_USER: &str = "admin:admin123";
 
 #[derive(Debug, Args)]
 // What is meant by a key here is not that of a certificate.
@@ -83,7 +85,7 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "URL")]
     admin: Option<String>,
     /// User of the HTTP API: user:password, or @file; unless told otherwise the one that Carbon begins with
-    #[arg(long, value_name = "USER:PASSWORD", default_value = "admin:admin123")]
+    #[arg(long, value_name = "USER:PASSWORD", default_value = DEFAULT_USER)]
     pub(crate) user: String,
     /// Print the plan that the flags come to, and do nothing
     #[arg(long)]
@@ -96,6 +98,17 @@ enum ThresholdSet {
 }
 
 impl CacheArgs {
+    /// The flags that no plan can say, and whether each is given.
+    pub(crate) fn beside_plans(&self) -> [(&'static str, bool); 4] {
+        let setup = &self.setup;
+        [
+            ("--compare-http", self.compare_http.is_some()),
+            ("--create", setup.create),
+            ("--admin", setup.admin.is_some()),
+            ("--user", setup.user != DEFAULT_USER),
+        ]
+    }
+
     /// The workload that the flags describe.
     pub(crate) fn to_load(&self) -> Result<CacheLoad, Problem> {
         let args = &self.workload;

@@ -270,6 +270,11 @@ impl CanisterArgs {
         parsed.map(Some).map_err(|error| Problem::new(format!("--status-timeout: {error}")))
     }
 
+    /// Returns `true` if a root key is given.
+    pub(crate) const fn has_root_key(&self) -> bool {
+        self.replica.root_key.is_some()
+    }
+
     /// Which certificates are verified, if any are.
     pub(crate) fn verify(&self) -> Result<Option<VerifySpec>, Problem> {
         let Some(share) = self.replica.verify else { return Ok(None) };

@@ -122,6 +122,125 @@ const SWITCHES: [(&str, &str); 10] = [
 /// Settings that no workload takes, as `rps`, which is of h2loadrunner's scenario.
 const REFUSED: [&str; 1] = ["rps"];
 
+/// A command line of each workload, and each flag that only this workload has: its name, and words that give
+/// it another value than it has anyway.
+const OWN_FLAGS: [(&str, &[(&str, &str)]); 7] = [
+    (
+        "cache",
+        &[
+            ("server", "--server 127.0.0.1:2"),
+            ("cache", "--cache other"),
+            ("preset", "--preset sustained"),
+            ("requests", "--requests 50"),
+            ("mix", "--mix get=9,put=1"),
+            ("key", "--key zipf"),
+            ("keys", "--key random --keys 500"),
+            ("key-size", "--key-size 40"),
+            ("value-size", "--value-size 100-200"),
+            ("verify", "--no-verify --verify"),
+            ("no-verify", "--no-verify"),
+            ("thresholds", "--thresholds carbon"),
+            ("create", "--create"),
+            ("admin", "--create --admin http://127.0.0.1:3"),
+            ("user", "--create --user me:topsecret"),
+            ("compare-http", "--compare-http http://127.0.0.1:3"),
+        ],
+    ),
+    ("crud", &[("leader", "--leader http://127.0.0.1:2")]),
+    ("ingest metrics", &[("url", "--url http://127.0.0.1:2")]),
+    (
+        "crud --leader http://127.0.0.1:1",
+        &[
+            ("total", "--total 50"),
+            ("concurrency", "--concurrency 5"),
+            ("preset", "--preset lithair"),
+            ("mode", "--mode bulk"),
+            ("bulk-size", "--bulk-size 5"),
+            ("preseed", "--preseed 7"),
+            ("timeout-s", "--timeout-s 2.5"),
+            ("create-pct", "--create-pct 50 --read-pct 20"),
+            ("read-pct", "--create-pct 50 --read-pct 20"),
+            ("update-pct", "--create-pct 50 --update-pct 20"),
+            ("delete-pct", "--create-pct 50 --delete-pct 20"),
+            ("read-targets", "--mode random --read-targets http://127.0.0.1:2"),
+            ("read-path", "--mode random --read-path /other"),
+            ("update", "--mode random --update patch"),
+            ("model", "--model consent --payload {}"),
+            ("path", "--path /other"),
+            ("payload", "--payload {\"name\":\"x\"}"),
+            ("changes", "--mode random --changes {\"name\":\"x\"}"),
+            ("id", "--mode random --id /key"),
+            ("verify", "--verify"),
+        ],
+    ),
+    (
+        "ingest metrics --url http://127.0.0.1:1",
+        &[
+            ("preset", "--preset metrics-500k"),
+            ("thresholds", "--preset metrics-500k --thresholds arc"),
+            ("rate", "--rate 20k"),
+            ("batch-rate", "--batch-rate 20"),
+            ("batch-size", "--batch-size 20"),
+            ("format", "--format influx-line"),
+            ("compression", "--compression zstd"),
+            ("compression-level", "--compression gzip --compression-level 3"),
+            ("measurement", "--measurement other"),
+            ("shape", "--shape small"),
+            ("hosts", "--hosts 7"),
+            ("cardinality", "--cardinality 70"),
+            ("churn", "--churn 1%"),
+            ("time-unit", "--time-unit us"),
+            ("start-time", "--start-time 2026-01-01T00:00:00Z"),
+            ("pregenerate", "--pregenerate 5"),
+            ("token", "--token topsecret"),
+            ("database", "--database other"),
+            ("databases", "--databases 3"),
+            ("verify", "--verify"),
+            ("workers", "--workers 7"),
+        ],
+    ),
+    ("ingest logs --url http://127.0.0.1:1", &[("services", "--services 7")]),
+    (
+        "canister http://127.0.0.1:1",
+        &[
+            ("seconds", "--seconds 3"),
+            ("canister-id", "--canister-id rwlgt-iiaaa-aaaaa-aaaaa-cai"),
+            ("call", "-m UpdateCounter"),
+            ("update", "--update"),
+            ("call-method", "--call-method other"),
+            ("payload", "--payload 4449"),
+            ("payload-size", "--payload-size 100"),
+            ("random-query-payload", "--random-query-payload"),
+            ("nonce", "--nonce"),
+            ("pem-file", "--pem-file KEY"),
+            ("signers", "--pem-file KEY --signers 3"),
+            ("presign", "--pem-file KEY --presign 40"),
+            ("expiry", "--expiry 1m"),
+            ("api", "--update --api v2"),
+            ("host", "--host other.test"),
+            ("query-timeout-secs", "--query-timeout-secs 3"),
+            ("ingress-timeout-secs", "--update --ingress-timeout-secs 3"),
+            ("poll-every", "--update --poll-every 50ms"),
+            ("verify", "--update --verify 5%"),
+            ("root-key", "--update --verify 5% --root-key ROOT"),
+            ("summary-file", "--summary-file out.txt"),
+            ("periodic-output", "--periodic-output"),
+            ("chart-size", "--chart-size small"),
+        ],
+    ),
+];
+
+/// Flags of workloads that have nothing to do with a printed plan, and why.
+const NOT_PRINTED: [(&str, &str); 7] = [
+    ("print-plan", "prints it"),
+    ("sweep", "several plans, and refused beside --print-plan"),
+    ("batch-rps", "refused, as `rps` is"),
+    ("client-key", "refused: caches do not speak TLS"),
+    ("principal-id", "compares a key with a name"),
+    ("no-status-check", "the plan checks no status"),
+    ("status-timeout", "the same"),
+];
+
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
     let words: Vec<&str> = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).collect();
     let found = command_word::command().try_get_matches_from(words).ok()?;
@@ -155,8 +274,8 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// A certificate and its key in a folder of their own.
-fn certificate() -> (PathBuf, PathBuf) {
-    let folder = std::env::temp_dir().join(format!("plimsoll-printed-{}", std::process::id()));
+fn certificate(test: &str) -> (PathBuf, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("plimsoll-printed-{test}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
@@ -171,7 +290,7 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     for Setting { name, .. } in Setting::in_plan_files() {
         assert!(known.contains(name), "the setting {name} has no flag in this test");
     }
-    let (cert, key) = certificate();
+    let (cert, key) = certificate("settings");
     let mut taken = BTreeSet::new();
     for workload in WORKLOADS {
         let own = words(workload);
@@ -214,6 +333,64 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     let missing: Vec<&str> =
         known.into_iter().filter(|name| !taken.contains(name) && !REFUSED.contains(name)).collect();
     assert!(missing.is_empty(), "lost, or refused everywhere: {missing:?}");
+    let _ = std::fs::remove_dir_all(cert.parent().unwrap());
+}
+
+/// Every flag that a workload has beside those of `run` is in the plan that it prints, or named as one that
+/// no plan can say.
+#[test]
+fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
+    let (cert, key) = certificate("own");
+    // Whose key it is does not matter before anything is verified.
+    let root = cert.with_file_name("root.der");
+    std::fs::write(&root, [0; 96]).unwrap();
+    let commands = command_word::command();
+    let of = |name: &str| commands.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
+    let longs = |name: &str| -> BTreeSet<&str> {
+        of(name).get_arguments().filter_map(|arg| arg.get_long()).collect()
+    };
+    let of_run = longs("run");
+    for command in ["cache", "crud", "ingest", "canister"] {
+        let entries = OWN_FLAGS.iter().filter(|(workload, _)| workload.split(' ').next() == Some(command));
+        let mut known: BTreeSet<&str> =
+            entries.flat_map(|(_, flags)| flags.iter().map(|(name, _)| *name)).collect();
+        known.extend(NOT_PRINTED.iter().map(|(name, _)| *name).chain(of_run.iter().copied()));
+        let missing: Vec<&str> = longs(command).difference(&known).copied().collect();
+        assert!(missing.is_empty(), "{command}: flags that this test has to know: {missing:?}");
+    }
+    let (mut lost, mut refused) = (Vec::new(), Vec::new());
+    for (workload, flags) in OWN_FLAGS {
+        let own = [words(workload), words("--seed 7")].concat();
+        for (name, flags) in flags {
+            let flags = flags
+                .replace("CERTIFICATE", &cert.display().to_string())
+                .replace("KEY", &key.display().to_string())
+                .replace("ROOT", &root.display().to_string());
+            let typed = words(&flags);
+            // The same without the flag itself.
+            let at = typed.iter().position(|word| word.trim_start_matches('-') == *name);
+            let plain = typed[..at.unwrap_or(0)].to_vec();
+            let line = format!("{workload} {flags}");
+            let of_words = |more: &[String]| printed(&[&own[..], more].concat());
+            let (Some(Ok(plain)), Some(Ok(given))) = (of_words(&plain), of_words(&typed)) else {
+                refused.push(line);
+                continue;
+            };
+            assert!(!given.yaml.contains("topsecret"), "{line}: {}", given.yaml);
+            if !flags.contains("topsecret") {
+                let (run, again) = (given.resolved.plan, read_again(&given.yaml));
+                assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{}", given.yaml);
+                assert_eq!(format!("{run:#?}"), format!("{again:#?}"), "{line}\n{}", given.yaml);
+            }
+            if given.yaml == plain.yaml && given.notes == plain.notes {
+                lost.push(line);
+            }
+        }
+    }
+    assert!(
+        refused.is_empty() && lost.is_empty(),
+        "refused: {refused:#?}, neither in the plan nor told: {lost:#?}"
+    );
     let _ = std::fs::remove_dir_all(cert.parent().unwrap());
 }
 
