@@ -1,11 +1,11 @@
 //! The ready-made workloads.
 
 pub(crate) mod audit;
+pub(crate) mod auxiliary_request;
 pub(crate) mod cache;
 pub(crate) mod canister;
 pub(crate) mod canister_charts;
 pub(crate) mod crud;
-pub(crate) mod errand;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
 pub(crate) mod printed_plan;

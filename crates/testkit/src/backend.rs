@@ -61,7 +61,7 @@ enum Happening {
     /// A connection's send buffer has room again.
     Writable { conn: ConnId },
     /// One of [`SimOptions::timed_actions`], by its number.
-    Errand(usize),
+    TimedAction(usize),
 }
 
 /// A message that travels over a connection.
@@ -101,7 +101,7 @@ impl SimBackend {
         let seed = options.seed.wrapping_add(u64::from(world));
         let mut timeline = Timeline::new();
         for (number, timed_action) in options.timed_actions.iter().enumerate() {
-            timeline.push(timed_action.at, Happening::Errand(number));
+            timeline.push(timed_action.at, Happening::TimedAction(number));
         }
         let servers = options.servers.iter().zip(1..);
         let servers =
@@ -152,7 +152,7 @@ impl SimBackend {
                 }
                 Happening::Say { link } => self.say(at, link),
                 Happening::MoreHead { link, stream } => self.send_more_head(at, link, stream),
-                Happening::Errand(number) => (self.options.timed_actions[number].run)(at),
+                Happening::TimedAction(number) => (self.options.timed_actions[number].run)(at),
                 Happening::Writable { conn } => {
                     if let Some(socket) = self.sockets.get_mut(conn) {
                         socket.full = false;

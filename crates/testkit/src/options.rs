@@ -68,7 +68,7 @@ pub struct TimedAction {
 
 impl std::fmt::Debug for TimedAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Errand").field("at", &self.at).finish_non_exhaustive()
+        f.debug_struct("TimedAction").field("at", &self.at).finish_non_exhaustive()
     }
 }
 

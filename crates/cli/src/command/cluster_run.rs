@@ -39,7 +39,7 @@ use crate::session::run::execute;
 use crate::session::side_runs::SideRuns;
 use crate::session::{describe, page};
 use crate::workload::audit::{Listing, WriteTracker};
-use crate::workload::errand;
+use crate::workload::auxiliary_request;
 
 /// Longest interval of a run with faults. Statements about the faults are as exact as this.
 const FAULT_INTERVAL: Nanos = Nanos::from_millis(200);
@@ -214,11 +214,12 @@ fn rendered(cluster: &Cluster, text: &str) -> Result<String, Failure> {
 fn preseed(name: &str, text: String, quiet: bool) -> Result<(), Failure> {
     let say = messages::say(quiet);
     let flags = PlanPatch { default_seed: clock::unix().0 >> 11, ..PlanPatch::default() };
-    let record = errand::load_of(name, text, flags)?;
+    let record = auxiliary_request::load_of(name, text, flags)?;
     let (ok, lost) = (record.accounting.ok, record.accounting.failed + record.accounting.timed_out);
     say(&format!("preseed: {} requests ended well, {} did not", figure::count(ok), figure::count(lost)));
     if ok == 0 {
-        let problem = Problem::new(format!("preseed: no request ended well: {}", errand::reason(&record)));
+        let problem =
+            Problem::new(format!("preseed: no request ended well: {}", auxiliary_request::reason(&record)));
         return Err(Failure::environment(problem.with_hint("try its plan with `plimsoll run`")));
     }
     Ok(())

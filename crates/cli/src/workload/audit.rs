@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::session::live::request_log::WriteListener;
-use crate::workload::errand::answers_with;
+use crate::workload::auxiliary_request::answers_with;
 
 /// Bytes of a page from which on it is not kept whole.
 const LONGEST_PAGE: usize = Needs::LONGEST_BODY;

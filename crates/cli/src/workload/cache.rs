@@ -16,7 +16,7 @@ use crate::base::messages;
 use crate::experiment::paired::{self, Outputs, Pairing};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::request::PlanRequest;
-use crate::workload::errand::{once, reason, transport};
+use crate::workload::auxiliary_request::{once, reason, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -43,8 +43,7 @@ fn made(args: &CacheArgs) -> Result<(CacheLoad, String), Failure> {
 /// Everything that is wrong with them.
 pub(crate) fn printed(args: &CacheArgs) -> Result<PrintedPlan, Failure> {
     let (_, text) = made(args)?;
-    let beside = [("--compare-http", args.compare_http.is_some()), ("--create", args.setup.create)];
-    PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
+    PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &args.beside_plans())
 }
 
 /// The command.

@@ -29,8 +29,8 @@ use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::side_runs::SideRuns;
+use crate::workload::auxiliary_request::{answers_with, transport};
 use crate::workload::canister_charts;
-use crate::workload::errand::{answers_with, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -56,6 +56,7 @@ pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
     let beside = [
         ("--presign", args.presign() > 0),
         ("--verify", args.verify().map_err(Failure::usage)?.is_some()),
+        ("--root-key", args.has_root_key()),
         ("--summary-file", args.summary.summary_file.is_some()),
         ("--periodic-output", args.summary.periodic_output),
         ("--chart-size", args.summary.chart_size.is_some()),

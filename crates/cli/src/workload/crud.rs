@@ -22,7 +22,7 @@ use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::side_runs::SideRuns;
 use crate::workload::audit::{Listing, WriteTracker};
-use crate::workload::errand::{once, reason, transport, writes_of};
+use crate::workload::auxiliary_request::{once, reason, transport, writes_of};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.

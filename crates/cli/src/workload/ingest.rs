@@ -20,7 +20,7 @@ use crate::experiment::sweep::Sweep;
 use crate::session::live::progress::Preparing;
 use crate::session::request::PlanRequest;
 use crate::session::side_runs::SideRuns;
-use crate::workload::errand::transport;
+use crate::workload::auxiliary_request::transport;
 use crate::workload::ingest_demo;
 use crate::workload::printed_plan::PrintedPlan;
 use crate::workload::store::reach;

@@ -20,7 +20,7 @@ use crate::args::workload::ingest_demo::{DemoOutputFormat, IngestDemoArgs, Scena
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
-use crate::workload::errand::{Answer, answers, answers_with};
+use crate::workload::auxiliary_request::{Answer, answers, answers_with};
 use crate::workload::sql_answer::{SqlAnswer, instant, lay_out, words};
 use crate::workload::store::reach;
 

@@ -4,7 +4,7 @@ use plimsoll_metrics::figure;
 use plimsoll_report::Style;
 use serde_json::Value;
 
-use crate::workload::errand::Answer;
+use crate::workload::auxiliary_request::Answer;
 
 /// Characters of a cell that is not the last of its row.
 const WIDEST: usize = 40;

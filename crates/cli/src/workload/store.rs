@@ -4,7 +4,7 @@ use plimsoll_plan::{PlanPatch, Problem};
 use serde_json::json;
 
 use crate::base::failure::Failure;
-use crate::workload::errand::{once, reason};
+use crate::workload::auxiliary_request::{once, reason};
 
 /// Checks that the store answers. Without this check, a run could measure a store that is not there. The
 /// request writes nothing, and any answer is good.

@@ -11,7 +11,7 @@ use crate::args::workload::ingest::{IngestArgs, problem};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages;
-use crate::workload::errand::answers;
+use crate::workload::auxiliary_request::answers;
 
 /// Number of times that a store is asked while it does not have everything, a second apart: stores show
 /// records some seconds after they have acknowledged them.
