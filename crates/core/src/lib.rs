@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arrival;
+pub mod calendar;
 pub mod nanos;
 pub mod outcome;
 pub mod random;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use core::net::SocketAddr;
+use plimsoll_core::calendar;
 use plimsoll_driver::clock;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -18,7 +19,6 @@ use crate::lies::{FaultInjector, InjectedFault, LieKind};
 use crate::node_status::NodeStatus;
 use crate::proposer::{Outcome, Proposal};
 use crate::query::Query;
-use crate::timestamp::rfc3339;
 use crate::views::Views;
 
 /// Longest body of a request about one item, as in the real server.
@@ -294,7 +294,7 @@ impl Api {
 
     fn create(&self, model: &str, request: &Request<'_>) -> Result<PreparedWrite, Answer> {
         let fields = Fields::parse(request.body).ok_or_else(|| Answer::error(400, INVALID))?;
-        let now = rfc3339(clock::unix());
+        let now = now();
         let (id, item) = self.item(model, &fields, &now).map_err(|why| Answer::error(400, why))?;
         let change = self.creation(model, &[(id, item.clone())]);
         Ok(PreparedWrite { change, created: Some(item) })
@@ -307,7 +307,7 @@ impl Api {
         if objects.is_empty() {
             return Err(Answer::json(CREATED, "[]"));
         }
-        let now = rfc3339(clock::unix());
+        let now = now();
         let items =
             objects.iter().map(|fields| self.item(model, fields, &now)).collect::<Result<Vec<_>, _>>();
         let items = items.map_err(refuse)?;
@@ -355,7 +355,7 @@ impl Api {
         let partly = request.method == "PATCH";
         catalogue::check(model, &fields, partly).map_err(invalid)?;
         let object = str::from_utf8(request.body).map_err(|_| invalid(INVALID))?;
-        let at = &rfc3339(clock::unix());
+        let at = &now();
         let what = if partly { What::Merge { id, object, at } } else { What::Replace { id, object, at } };
         Ok(PreparedWrite {
             change: Change { model, what, lost: self.injector.lies(LieKind::Lose) }.encode(),
@@ -404,4 +404,8 @@ fn nobody_leads() -> Answer {
 fn refused_method(allowed: &'static str) -> Answer {
     let body = json!({"error": "method not allowed", "allow": allowed});
     Answer::json(405, body.to_string()).with("allow", allowed)
+}
+/// The time of day, as items have it: `2026-03-01T12:00:00.250000Z`.
+fn now() -> String {
+    calendar::rfc3339(clock::unix(), 6)
 }

@@ -35,7 +35,6 @@ mod replica;
 mod segment;
 mod snapshot;
 mod state;
-mod timestamp;
 mod views;
 
 pub use error::ReplicaError;

@@ -1,5 +1,7 @@
 //! Instants as ISO 8601 writes them.
 
+use plimsoll_core::calendar;
+
 /// Nanoseconds since 1970 of `2026-01-02T03:04:05.678Z`, with `Z` or a zone such as `+01:00`; `None` for
 /// anything else.
 pub(super) fn parse(text: &str) -> Option<i128> {
@@ -12,10 +14,7 @@ pub(super) fn parse(text: &str) -> Option<i128> {
     let mut parts = clock.splitn(3, ':');
     let mut next = || number(parts.next()?, 2);
     let (hour, minute, second) = (next()?, next()?, next()?);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 24 || minute > 59 || second > 60 {
-        return None;
-    }
-    let seconds = days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - zone_seconds(zone)?;
+    let seconds = calendar::unix_seconds((year, month, day), (hour, minute, second))? - zone_seconds(zone)?;
     Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanos(fraction)?))
 }
 
@@ -43,17 +42,6 @@ fn zone_seconds(zone: &str) -> Option<i64> {
     Some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar (H. Hinnant, "chrono-compatible low-level date
-/// algorithms", `days_from_civil`).
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,9 +58,15 @@ mod tests {
         ] {
             assert_eq!(parse(text), Some(nanos), "{text}");
         }
-        for text in
-            ["", "now", "2026-01-02", "2026-13-02T00:00:00Z", "2026-01-02T0:00:00Z", "26-01-02T00:00:00Z"]
-        {
+        for text in [
+            "",
+            "now",
+            "2026-01-02",
+            "2026-13-02T00:00:00Z",
+            "2026-02-30T00:00:00Z",
+            "2026-01-02T0:00:00Z",
+            "26-01-02T00:00:00Z",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -1,5 +1,7 @@
 //! Dates in cookies.
 
+use plimsoll_core::calendar;
+
 /// The time that a cookie's date means, in seconds since 1970, by the algorithm of RFC 6265 section 5.1.1;
 /// times before 1970 are zero. `None` if it is no date.
 pub(super) fn parse(text: &[u8]) -> Option<u64> {
@@ -29,11 +31,10 @@ pub(super) fn parse(text: &[u8]) -> Option<u64> {
         year @ 0..=69 => 2000 + year,
         year => year,
     };
-    let is_date = (1..=days_of(month, year)).contains(&day) && year >= 1601;
-    if !is_date || hour > 23 || minute > 59 || second > 59 {
+    if year < 1601 || second > 59 {
         return None;
     }
-    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
+    let seconds = calendar::unix_seconds((year, month, day), (hour, minute, second))?;
     Some(u64::try_from(seconds).unwrap_or(0))
 }
 
@@ -67,26 +68,6 @@ fn parse_month(token: &[u8]) -> Option<i64> {
     const NAMES: &[u8] = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let name = token.get(..3)?;
     NAMES.chunks_exact(3).zip(1..).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, month)| month)
-}
-
-fn days_of(month: i64, year: i64) -> i64 {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 => 28 + i64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Howard Hinnant, *chrono-compatible low-level date algorithms*, `days_from_civil`: the year begins in
-/// March, so that the leap day is its last one.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let era = year / 400;
-    let year_of_era = year % 400;
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
 }
 
 #[cfg(test)]
@@ -130,17 +111,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn days_are_counted_one_after_the_other(days in 0..100_000_i64) {
-            // From 1970 on, by walking over years and months.
-            let (mut rest, mut year, mut month) = (days, 1970, 1);
-            while rest >= days_of(month, year) {
-                rest -= days_of(month, year);
-                (month, year) = if month == 12 { (1, year + 1) } else { (month + 1, year) };
-            }
-            prop_assert_eq!(days_since_1970(year, month, rest + 1), days);
-        }
-
         #[test]
         fn any_bytes_are_a_date_or_not(text in prop::collection::vec(any::<u8>(), 0..40)) {
             let _ = parse(&text);
