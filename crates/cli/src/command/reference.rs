@@ -1,6 +1,7 @@
 //! Files that the program writes about itself: shell completions, manual pages, and the reference pages of
 //! `docs/`.
 
+mod coming_from;
 mod commands;
 mod markdown;
 mod schemas;
@@ -52,6 +53,7 @@ pub(crate) fn reference(args: &ReferenceArgs) -> Result<Exit, Failure> {
         ("results.md", results()),
         ("exit-codes.md", exit_codes()),
         ("environment.md", environment()),
+        ("coming-from.md", coming_from::page()),
     ];
     for (name, page) in pages {
         files::to_file(&args.folder.join(name), |out| out.write_all(page.as_bytes()))?;
@@ -136,6 +138,7 @@ mod tests {
     #[test]
     fn cells_are_one_line_without_markup() {
         assert_eq!(cell("a | b\n  <c>"), "a \\| b &lt;c>");
+        assert_eq!(cell("<a> `p95<1s` <b>"), "&lt;a> `p95<1s` &lt;b>");
     }
 
     #[test]

@@ -393,7 +393,8 @@ pub struct ThresholdOutcome {
     pub windows: Option<WindowsResult>,
     /// True if it ended the run before its time.
     pub ended_run: bool,
-    /// True if the result is proven. A valid measurement proves it. An invalid one proves only that the
+    /// True if the result is proven. A valid measurement proves it, unless the threshold fails by the start
+    /// lag, which is the generator's own: without that lag it holds. An invalid one proves only that the
     /// threshold did not hold, where errors that the target itself answered suffice for that, or nothing
     /// succeeded.
     #[serde(default)]
