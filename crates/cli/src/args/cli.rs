@@ -173,7 +173,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::args::command_word::with_command;
+    use crate::args::command_word::{self, with_command};
     use crate::base::environment::RunEnvironment;
     use crate::session::describe;
     use clap::CommandFactory as _;
@@ -193,6 +193,32 @@ mod tests {
         known.sort_unstable();
         defined.sort_unstable();
         assert_eq!(defined, known);
+    }
+
+    /// Commands for load have the short flags of `run`, and others may have them for what they do. Only the
+    /// generators whose command lines are to be typed as they are have others.
+    #[test]
+    fn a_short_flag_means_one_thing_in_all_commands_for_load() {
+        const OF_OTHER_GENERATORS: [(&str, char, &str); 2] =
+            [("canister", 'n', "seconds"), ("canister", 'm', "call")];
+        let cli = command_word::command();
+        let shorts = |command: &str| -> Vec<(char, String)> {
+            let command = cli.find_subcommand(command).unwrap();
+            let named = |arg: &clap::Arg| arg.get_short().zip(arg.get_long().map(str::to_owned));
+            command.get_arguments().filter_map(named).collect()
+        };
+        let of_run: std::collections::BTreeMap<char, String> = shorts("run").into_iter().collect();
+        let mut others = Vec::new();
+        for command in cli.get_subcommands().map(clap::Command::get_name) {
+            for (short, long) in shorts(command) {
+                if of_run.get(&short).is_some_and(|of_run| *of_run != long) {
+                    others.push((command.to_owned(), short, long));
+                }
+            }
+        }
+        let known =
+            OF_OTHER_GENERATORS.map(|(command, short, long)| (command.to_owned(), short, long.to_owned()));
+        assert_eq!(others, known);
     }
 
     #[test]

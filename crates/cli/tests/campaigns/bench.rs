@@ -15,9 +15,30 @@ pub(crate) fn turn() -> Turn {
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A sink in a process of its own, ended with the test.
-pub(crate) struct Sink {
+/// A server of this program in a process of its own, ended with the test.
+pub(crate) struct Server {
     child: Child,
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// Starts the server that these words name on a port of its own.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut child = plimsoll(args)
+            .args(["--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let line = lines.map_while(Result::ok).find(|line| line.contains("listening on "));
+        let line = line.expect("it says where it listens");
+        Self { address: line.rsplit(' ').next().unwrap_or_default().to_owned(), child }
+    }
+}
+
+/// A sink, and the right to measure it.
+pub(crate) struct Sink {
+    _server: Server,
     pub(crate) url: String,
     _turn: Turn,
 }
@@ -25,20 +46,12 @@ pub(crate) struct Sink {
 impl Sink {
     pub(crate) fn start(args: &[&str]) -> Self {
         let turn = turn();
-        let mut child = plimsoll(&["sink", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary was built");
-        let mut line = String::new();
-        let stderr = child.stderr.take().expect("it is piped");
-        BufReader::new(stderr).read_line(&mut line).expect("it says where it listens");
-        let address = line.trim().rsplit(' ').next().unwrap_or_default();
-        Self { url: format!("http://{address}/"), child, _turn: turn }
+        let server = Server::start(&[&["sink"], args].concat());
+        Self { url: format!("http://{}/", server.address), _server: server, _turn: turn }
     }
 }
 
-impl Drop for Sink {
+impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended by itself; then there is nothing to do.
         let _ = self.child.kill();

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::Output;
 
+use plimsoll_testkit::verdict;
 use serde_json::Value;
 
-use super::bench::{Turn, plimsoll, turn};
+use super::bench::{Server, Turn, plimsoll, turn};
 
 /// A folder of data of one test, gone with it.
 struct Home(PathBuf, #[expect(dead_code, reason = "it is held")] Turn);
@@ -68,6 +69,12 @@ fn runs_state_how_much_of_the_calibrated_limit_they_used() {
     assert_eq!((&used["load"]["protocol"], &used["of_this_plan"]), (&"http/1.1".into(), &false.into()));
     let warned = after["verdict"]["warnings"].as_array().unwrap();
     assert_eq!(warned.iter().any(|warning| warning["code"] == "calibrated_limit"), share > 0.5);
+
+    // A calibration of HTTP says nothing of other protocols, and doing it again would not change that.
+    let server = Server::start(&["target", "cache", "--http", "127.0.0.1:0"]);
+    let cache = home.plimsoll(&["cache", "--server", &server.address, "-n", "1000", "-c", "1"]);
+    let error = String::from_utf8_lossy(&cache.stderr);
+    assert!(verdict::ran(cache.status.code()) && !error.contains("calibrat"), "{error}");
 }
 
 #[test]
