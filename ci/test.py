@@ -1,4 +1,5 @@
-"""Tests of the load test in continuous integration: its scripts, its action of GitHub, its template of GitLab.
+"""Tests of the load test in continuous integration: its scripts, its action of GitHub, its template of GitLab; and of
+the dashboard.
 
 What depends on exit codes is tested with a program that ends as it is told. What Plimsoll does with real servers, with
 the real program. The action and the template are carried out as their services do it, as far as they use them.
@@ -6,14 +7,21 @@ the real program. The action and the template are carried out as their services 
 
 import contextlib
 import hashlib
+import json
+import math
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import yaml
@@ -131,15 +139,22 @@ class ExitCodes(Case):
 
 
 @contextlib.contextmanager
+def ending(process):
+    """Ends a process behind a block."""
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@contextlib.contextmanager
 def sink(*flags):
     """The built-in server on a free port. It ends by itself, too."""
     command = [BINARY, "sink", "--listen", "127.0.0.1:0", "-d", "120s", *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    try:
+    with ending(process):
         yield "http://" + re.search(r"listening on (\S+)", process.stderr.readline())[1]
-    finally:
-        process.terminate()
-        process.communicate()
 
 
 class RealRuns(Case):
@@ -449,6 +464,94 @@ class Template(Release):
         # What the job keeps is what is written.
         for path in (*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]):
             self.assertTrue((self.folder / path).exists(), path)
+
+
+class Dashboard(Case):
+    """`examples/grafana/plimsoll.json`, asked of a real Prometheus that reads two generators.
+
+    That its names are exported is tested with the exporter; this is whether the queries are right as a whole.
+    """
+
+    RATE = 100
+
+    def test_every_query_has_an_answer(self):
+        if not shutil.which("prometheus"):
+            if os.environ.get("PLIMSOLL_NO_SKIP"):
+                self.fail("there is no Prometheus")
+            self.skipTest("there is no Prometheus")
+        dashboard = json.loads((ROOT / "examples/grafana/plimsoll.json").read_text())
+        queries = [(panel["title"], target["expr"]) for panel in dashboard["panels"]
+                   for target in panel.get("targets", [])]
+        self.assertGreater(len(queries), 20)
+        with contextlib.ExitStack() as stack:
+            url = stack.enter_context(sink("--delay", "lognormal:4ms,0.4", "--fail", "20%:503"))
+            targets = [stack.enter_context(self.generator(url)) for _ in range(2)]
+            servers = [stack.enter_context(self.prometheus(targets, *flags))
+                       for flags in ((), ("--enable-feature=native-histograms",))]
+            for server in servers:
+                self.check(server, queries)
+
+    def check(self, server, queries):
+        """Asks until what is asked for has been seen for long enough; the run is over some time later."""
+        end = time.monotonic() + 30
+        while True:
+            answers = {query: self.ask(server, query) for query in queries}
+            # That is known at the end only.
+            absent = [query for query, found in answers.items() if not found and "plimsoll_valid" not in query[1]]
+            alone = {title: found[0] for (title, _), found in answers.items() if len(found) == 1}
+            # Of both together, as far as a busy machine carries it.
+            arrived = alone.get("Responses", 0) > 1.7 * self.RATE
+            if (arrived and not absent) or time.monotonic() > end:
+                break
+            time.sleep(0.5)
+        self.assertEqual(absent, [])
+        self.assertTrue(arrived, alone)
+        self.assertLess(alone["Responses"], 2.3 * self.RATE)
+        self.assertEqual(alone["Generators"], 2)
+        self.assertGreater(alone["Failed or timed out"], 0.1)
+        self.assertLess(alone["Failed or timed out"], 0.3)
+        self.assertGreater(alone["Response time p99"], 0.004)
+
+    @contextlib.contextmanager
+    def generator(self, url):
+        command = [BINARY, "run", url, "--rate", str(self.RATE), "-d", "80s", "--prometheus", "127.0.0.1:0"]
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        with ending(process):
+            yield re.search(r"http://(\S+)/metrics", process.stderr.readline())[1]
+
+    @contextlib.contextmanager
+    def prometheus(self, targets, *flags):
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        scrape = {"job_name": "plimsoll", "scrape_interval": "1s", "static_configs": [{"targets": targets}]}
+        (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [scrape]}))
+        # It does not tell which port it took for 0.
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        process = subprocess.Popen(["prometheus", f"--config.file={folder}/prometheus.yml",
+                                    f"--storage.tsdb.path={folder}/data", f"--web.listen-address={address}", *flags],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with ending(process):
+            yield address
+
+    def ask(self, server, query):
+        """The values that a query has now, with what Grafana puts in the place of its variables."""
+        expression = re.sub(r"\$(job|instance|phase|step)\b", ".*", query[1]).replace("$__rate_interval", "8s")
+        self.assertNotIn("$", expression)
+        asked = f"http://{server}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+        try:
+            with urllib.request.urlopen(asked, timeout=10) as answer:
+                found = json.load(answer)["data"]["result"]
+        except urllib.error.HTTPError as error:
+            # Until it is ready it says so.
+            if error.code == 503:
+                return []
+            self.fail(f"{query}: {error.read().decode()}")
+        except urllib.error.URLError:
+            return []
+        values = [float(series["value"][1]) for series in found]
+        return [value for value in values if math.isfinite(value)]
 
 
 unittest.main()
