@@ -164,7 +164,7 @@ def make(gallery):
     with gallery.sink(*usual) as address:
         url = f"http://{address}/"
         gallery.run("A run", "The report in the terminal: the outcome first, then whether it can be believed.",
-                    ["run", url, "--rate", "500", "-d", "8s", "--threshold", "p99<25ms", "--threshold",
+                    ["run", url, "--rate", "500", "-d", "6s", "--threshold", "p99<25ms", "--threshold",
                      "errors<0.1%", "--report", "report.html"], (0, 3, 99))
         report = gallery.folder / "report.html"
         shutil.copy(gallery.work / "report.html", report)
@@ -173,15 +173,15 @@ def make(gallery):
             gallery.parts.append("[![The report as a page](report.png)](report.html)\n")
         gallery.parts.append("[The page itself](report.html)\n")
         gallery.screen("The live screen", "While a run goes on, in a terminal.",
-                       ["run", url, "--rate", "500", "-d", "10s", "--threshold", "p99<25ms"])
+                       ["run", url, "--rate", "500", "-d", "8s", "--threshold", "p99<25ms"])
     with gallery.sink(*usual, "--fail", "5%:503") as address:
         gallery.run("A run that fails", "One request in twenty is answered with 503, which breaks a threshold.",
-                    ["run", f"http://{address}/", "--rate", "500", "-d", "5s", "--threshold", "p99<25ms",
+                    ["run", f"http://{address}/", "--rate", "500", "-d", "4s", "--threshold", "p99<25ms",
                      "--threshold", "errors<1%"], (99,))
     with gallery.sink("--delay", "2ms", "--capacity", "1000") as address:
         gallery.run("The highest rate that holds", "Of a server that answers 1,000 requests a second, and no more.",
                     ["find", f"http://{address}/", "--slo", "p99<25ms", "--from", "250", "-d", "1s", "--max-time",
-                     "25s"], (0, 3, 99))
+                     "20s"], (0, 3, 99))
     with gallery.sink(*usual) as base, gallery.sink("--delay", "lognormal:5ms,0.4") as new:
         for name, address in (("base", base), ("new", new)):
             plan = (f"targets: {{api: 'http://{address}'}}\nrun: {{rate: 400, duration: 1s}}\n"
