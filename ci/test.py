@@ -467,6 +467,11 @@ class Template(Release):
         self.assertIn("compare load-test-base load-test/runs --effect 25% --metric p50 --metric errors",
                       self.read("calls"))
         self.assertEqual((self.folder / "load-test-base/1.json").stat().st_ino, before)
+        # A program that is another one than was meant is not run.
+        calls = self.read("calls")
+        other = self.carry_out(lines, variables | {"INSTALL_SHA256": "1" * 64})
+        self.assertEqual(other.returncode, 1, other.stdout + other.stderr)
+        self.assertEqual(self.read("calls"), calls)
         # What the job keeps is what is written.
         for path in (*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]):
             self.assertTrue((self.folder / path).exists(), path)
