@@ -1,8 +1,8 @@
 //! The report as one page of HTML, which opens from disk and asks nothing of any network.
 //!
 //! Every figure that stands on the page as text is written here, in the words and with the formatting of the
-//! text report, and can be read without JavaScript. The script, which is built from `web/`, draws charts in the
-//! places that the page has for them, from [`chart::ChartData`].
+//! text report, and can be read without JavaScript. The script, which is built from `web/`, draws charts in
+//! the places that the page has for them, from [`chart::ChartData`].
 
 mod chart;
 mod comparing;
@@ -22,8 +22,8 @@ use crate::contract::result::RunResult;
 use crate::render::document::Document;
 use crate::saved::{SavedRun, SavedStep};
 
-/// The page without its content: style sheet and script. It is built from `web/` and committed, so that a build
-/// of the program needs no Node.js and no network; `.ci/run` holds it against its sources.
+/// The page without its content: style sheet and script. It is built from `web/` and committed, so that a
+/// build of the program needs no Node.js and no network; `.ci/run` holds it against its sources.
 const TEMPLATE: &str = include_str!("../../page/report.html");
 
 /// Where the title of the page belongs in the template.
@@ -87,10 +87,7 @@ pub fn render(
 }
 
 /// The template with a title and content.
-fn page(
-    runs: &[NamedRun<'_>],
-    comparisons: &[Result<Comparison, Incomparable>],
-) -> io::Result<String> {
+fn page(runs: &[NamedRun<'_>], comparisons: &[Result<Comparison, Incomparable>]) -> io::Result<String> {
     let runs: Vec<ShownRun<'_>> = runs.iter().map(ShownRun::new).collect();
     let mut page = Markup::default();
     match &runs[..] {
