@@ -1,5 +1,6 @@
 //! Exports to monitoring systems, read in the way that these systems read them.
 
+mod dashboard;
 mod fixture;
 mod otlp;
 mod prometheus;
