@@ -1,6 +1,5 @@
 //! Exports to monitoring systems, read in the way that these systems read them.
 
-mod dashboard;
 mod fixture;
 mod otlp;
 mod prometheus;
