@@ -11,7 +11,8 @@ export default defineConfig({
   root: folder,
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    // The folder has a file of its own, which stays.
+    // The page is committed there, so that cargo needs no Node.js.
+    outDir: `${folder}../crates/report/page`,
     emptyOutDir: false,
     modulePreload: false,
     rollupOptions: { input: `${folder}report.html` },

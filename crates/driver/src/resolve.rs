@@ -75,6 +75,8 @@ pub fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>,
     if bare.is_empty() {
         return Err(not_found("the name is empty".to_owned()));
     }
+    #[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
+    built_in::use_alone();
     let all = (bare, port).to_socket_addrs().map_err(|error| not_found(reason(&error)))?;
     let mut found = None;
     let mut addresses = Vec::new();
@@ -88,6 +90,33 @@ pub fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>,
         _ if !addresses.is_empty() => Ok(addresses),
         Some(found) => Err(ResolveError::OtherFamily { host: host.to_owned(), family, found }),
         None => Err(not_found("the resolver gave no address".to_owned())),
+    }
+}
+
+/// Name resolution of a static program. Its C library would load what `/etc/nsswitch.conf` names as shared
+/// objects, which only fit the very version of glibc that it was built with: elsewhere they may crash it.
+#[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
+mod built_in {
+    use std::ffi::{CStr, c_char, c_int};
+    use std::sync::Once;
+
+    unsafe extern "C" {
+        /// Decides where a database is looked up, before the configuration of the system does.
+        fn __nss_configure_lookup(database: *const c_char, sources: *const c_char) -> c_int;
+    }
+
+    const HOSTS: &CStr = c"hosts";
+    /// The sources that are in the C library itself since 2.34.
+    const SOURCES: &CStr = c"files dns";
+
+    /// Has names looked up in the hosts file and by DNS only.
+    pub(super) fn use_alone() {
+        static ONCE: Once = Once::new();
+        // SAFETY: both are strings that end with zero and live for ever. It only fails for a database that it
+        // does not know, and then changes nothing.
+        ONCE.call_once(|| unsafe {
+            __nss_configure_lookup(HOSTS.as_ptr(), SOURCES.as_ptr());
+        });
     }
 }
 

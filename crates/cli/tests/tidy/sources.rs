@@ -31,20 +31,18 @@ const DRIVER: &[&str] = &["crates/driver/", "crates/testkit/src/hostile/", "benc
 /// backend that reads whatever comes cannot.
 const SOCKETS: &[&str] =
     &["crates/driver/", "crates/cluster/src/proxy", "crates/testkit/src/hostile/", "bench/"];
-/// A build script is told by its environment what to do, and answers cargo by printing.
-const CLI: &[&str] = &["crates/cli/", "bench/", "crates/report/build.rs"];
+const CLI: &[&str] = &["crates/cli/", "bench/"];
 /// The seeds of simulations are asked for from outside of a test, whether a test may be skipped, and where
 /// exit codes are noted.
 const ENVIRONMENT: &[&str] = &[
     "crates/cli/",
     "bench/",
-    "crates/report/build.rs",
     "crates/testkit/src/seeds.rs",
     "crates/testkit/src/skip.rs",
     "crates/testkit/src/verdict.rs",
 ];
-/// Where text is printed without a look at it: tests, benchmarks, and what answers cargo.
-const PRINTS: &[&str] = &["crates/cli/tests/", "bench/", "crates/report/build.rs"];
+/// Where text is printed without a look at it: tests and benchmarks.
+const PRINTS: &[&str] = &["crates/cli/tests/", "bench/"];
 /// Where stdout and stderr are written to: one module, in which text of others is made harmless, and the one
 /// that draws the screen cell by cell.
 const STREAMS: &[&str] = &[
@@ -330,7 +328,6 @@ fn what_is_allowed_is_not_complained_about() {
         ("crates/cli/tests/x.rs", "println!(\"{:?}\", std::io::stdout())"),
         ("crates/targets/tests/x.rs", "let peer = std::net::TcpStream::connect(address);"),
         ("bench/src/child.rs", "unsafe { wait4() }"),
-        ("crates/report/build.rs", "use std::env; println!(\"cargo:warning=x\");"),
         ("crates/plan/src/x.rs", "#[cfg(test)]\nmod tests { fn folder() { std::env::temp_dir(); } }"),
     ];
     for (path, text) in good {

@@ -1,8 +1,8 @@
 //! The report as one page of HTML, which opens from disk and asks nothing of any network.
 //!
 //! Every figure that stands on the page as text is written here, in the words and with the formatting of the
-//! text report, and can be read without JavaScript. The script, which is built from `web/` (see the build
-//! script of this crate), draws charts in the places that the page has for them, from [`chart::ChartData`].
+//! text report, and can be read without JavaScript. The script, which is built from `web/`, draws charts in
+//! the places that the page has for them, from [`chart::ChartData`].
 
 mod chart;
 mod comparing;
@@ -22,19 +22,15 @@ use crate::contract::result::RunResult;
 use crate::render::document::Document;
 use crate::saved::{SavedRun, SavedStep};
 
-/// The page without its content: style sheet, and the script if it could be built.
-const TEMPLATE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.html"));
-/// `true` if the page has a script that draws charts.
-pub const HAS_CHARTS: bool = include_bytes!(concat!(env!("OUT_DIR"), "/has-charts"))[0] == b'1';
+/// The page without its content: style sheet and script. It is built from `web/` and committed, so that a
+/// build of the program needs no Node.js and no network; `.ci/run` holds it against its sources.
+const TEMPLATE: &str = include_str!("../../page/report.html");
 
 /// Where the title of the page belongs in the template.
 const TITLE: &str = "<!--title-->";
 /// Where the content belongs.
 const CONTENT: &str = "<!--content-->";
 
-/// Notice on a page without a script.
-const WITHOUT_CHARTS: &str = "This page has no charts, because the program that wrote it was built where there \
-    was no Node.js. Build it where there is (see web/README.md), and write the report again.";
 /// Notice for a run of which only the result is left.
 const WITHOUT_HISTOGRAMS: &str = "Of this run only its result was kept, so there is no heat map, and the \
     spectrum goes straight from one percentile of the result to the next. Runs with --save keep their histograms.";
@@ -87,30 +83,22 @@ pub fn render(
     comparisons: &[Result<Comparison, Incomparable>],
     out: &mut dyn io::Write,
 ) -> io::Result<()> {
-    out.write_all(page(TEMPLATE, HAS_CHARTS, runs, comparisons)?.as_bytes())
+    out.write_all(page(runs, comparisons)?.as_bytes())
 }
 
 /// The template with a title and content.
-fn page(
-    template: &str,
-    has_charts: bool,
-    runs: &[NamedRun<'_>],
-    comparisons: &[Result<Comparison, Incomparable>],
-) -> io::Result<String> {
+fn page(runs: &[NamedRun<'_>], comparisons: &[Result<Comparison, Incomparable>]) -> io::Result<String> {
     let runs: Vec<ShownRun<'_>> = runs.iter().map(ShownRun::new).collect();
     let mut page = Markup::default();
     match &runs[..] {
         [run] => one(&mut page, run),
         several => overlaid(&mut page, several, comparisons),
     }
-    if !has_charts {
-        page.element("p", "notice", WITHOUT_CHARTS);
-    }
     let data = serde_json::to_string(&ChartData::new(&runs))?;
     page.open("script", &[("type", "application/json"), ("id", "chart-data")]);
     let content = page.finish() + &json_in_script(&data) + "</script>";
     // Only once each: the content may have anything in it, these marks included.
-    let (head, rest) = template.split_once(TITLE).unwrap_or((template, ""));
+    let (head, rest) = TEMPLATE.split_once(TITLE).unwrap_or((TEMPLATE, ""));
     let (middle, tail) = rest.split_once(CONTENT).unwrap_or((rest, ""));
     Ok([head, &escaped(&title(&runs)), middle, &content, tail].concat())
 }
