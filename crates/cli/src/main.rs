@@ -102,7 +102,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
             TargetSpec::Sink(spec) => serve::command(spec),
-            TargetSpec::Cache(spec) => serve::cache(spec),
+            TargetSpec::Cache(spec) => serve::cache::command(spec),
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
             TargetSpec::CrudNode(spec) => serve::node::command(spec),
             TargetSpec::CrudCluster(spec) => serve::cluster::command(spec),

@@ -67,7 +67,7 @@ pub use plan::{
 pub use plimsoll_scenario::Fingerprint;
 pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
-pub use protocol::Protocol;
+pub use protocol::{Protocol, ProtocolRow};
 pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
 pub use size::parse_size;

@@ -7,7 +7,7 @@ use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, cloc
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord};
 use plimsoll_plan::{
-    BackendChoice, Disk, Plan, PlanPatch, Problem, Protocol, RawValue, ScriptHost, Switch, parse_backend,
+    BackendChoice, Disk, Plan, PlanPatch, Problem, RawValue, ScriptHost, Switch, parse_backend,
 };
 use plimsoll_report::{CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, Style, Summary, rfc3339};
 use plimsoll_schedule::parse_duration;
@@ -294,10 +294,11 @@ pub(crate) fn of_plan(
     plan: &Plan,
     quiet: bool,
 ) -> Result<CalibrationCell, Failure> {
-    if plan.targets.iter().any(|target| target.protocol == Protocol::Cache) {
-        let problem = Problem::new("--calibrate: the built-in server speaks HTTP, and the plan asks a cache");
-        let hint = "put the same load on `plimsoll target cache` to see what this machine generates at most";
-        return Err(Failure::usage(problem.with_hint(hint)));
+    if let Some(row) = plan.targets.iter().find_map(|target| target.protocol.row()) {
+        let asked = format!("--calibrate: the built-in server speaks HTTP, and the plan asks {}", row.noun);
+        let server = row.server_command;
+        let hint = format!("put the same load on `{server}` to see what this machine generates at most");
+        return Err(Failure::usage(Problem::new(asked).with_hint(hint)));
     }
     let tls = plan.targets.iter().any(|target| target.tls.is_some());
     if tls && plan.targets.iter().any(|target| target.tls.is_none()) {

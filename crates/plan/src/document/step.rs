@@ -291,6 +291,16 @@ impl StepKind {
     }
 }
 
+impl StepKind {
+    /// Returns the name of a request of another protocol than HTTP, unless it is known only during the run.
+    pub(crate) fn request_title(&self) -> Option<String> {
+        match self {
+            Self::Cache(step) => step.cache.get()?.title(),
+            _ => None,
+        }
+    }
+}
+
 impl From<StepKind> for StepSpec {
     fn from(kind: StepKind) -> Self {
         Self { kind, ..Self::default() }
