@@ -21,8 +21,7 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
-mod acknowledgement;
-mod canister;
+mod bodies;
 mod client_faults;
 mod compile;
 mod connections;
@@ -51,7 +50,7 @@ mod trial;
 mod url;
 mod users;
 
-pub use canister::{CanisterNotes, CertificateSample, canister_judges};
+pub use bodies::{BodyContent, BodyContext, BodyFactories, BodyFactory};
 pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;

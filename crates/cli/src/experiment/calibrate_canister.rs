@@ -14,6 +14,7 @@ use plimsoll_plan::{
     BackendChoice, Command, Disk, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Problem, Source,
 };
 use plimsoll_targets::SinkOptions;
+use plimsoll_workloads::BODIES;
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 use serde_json::{Value, json};
 
@@ -115,7 +116,8 @@ impl Asking {
         document["run"] =
             json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
         let files = KeyFile { key: self.pem().unwrap_or_default() };
-        let flags = PlanPatch { default_seed: environment::surroundings().seed, ..PlanPatch::default() };
+        let default_seed = environment::surroundings().seed;
+        let flags = PlanPatch { default_seed, bodies: BODIES, ..PlanPatch::default() };
         let plan = PlanSource::Text(Source { name: PLAN.to_owned(), text: document.to_string() });
         let command = Command { plan: Some(plan), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)

@@ -13,12 +13,14 @@ use plimsoll_driver::clock;
 use plimsoll_ic::answer::ReplicaStatus;
 use plimsoll_ic::{RootKey, Verifier};
 use plimsoll_metrics::{Histogram, figure};
-use plimsoll_plan::{CanisterNotes, CertificateSample, Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, BodySupply, SuppliedBody};
-use plimsoll_workloads::canister::{Api, CanisterLoad, QUERY, SUBMIT, WAIT};
+use plimsoll_workloads::canister::{
+    Api, CanisterLoad, CanisterNotes, CertificateSample, QUERY, SUBMIT, WAIT,
+};
 use serde_json::json;
 
 use crate::args::workload::canister::{CanisterArgs, VerifySpec};

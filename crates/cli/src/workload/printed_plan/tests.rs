@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
 use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, Setting, Source};
+use plimsoll_workloads::BODIES;
 
 use super::PrintedPlan;
 use crate::args::cli::{Cli, Command};
@@ -143,11 +144,15 @@ fn read_again(yaml: &str) -> Plan {
     let plan = text_of_a_plan(yaml);
     // A key that is there on every system.
     let environment = vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())];
-    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: PlanPatch::default() };
+    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
     match command.resolve(&Disk) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}\n{yaml}", refused.problems),
     }
+}
+
+fn flags() -> PlanPatch {
+    PlanPatch { bodies: BODIES, ..PlanPatch::default() }
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -236,7 +241,7 @@ fn credentials_are_given_by_the_environment_when_a_printed_plan_is_run() {
     assert_eq!(notes, ["--token is not printed: set PLIMSOLL_BEARER when the plan is run, or give --bearer"]);
     let plan = text_of_a_plan(&yaml);
     let environment = vec![("PLIMSOLL_BEARER".to_owned(), "topsecret".to_owned())];
-    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: PlanPatch::default() };
+    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
     let again = command.resolve(&Disk).unwrap().plan;
     assert_eq!(load_checksum(&again), load_checksum(&resolved.plan));
 }
