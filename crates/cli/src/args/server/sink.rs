@@ -8,7 +8,8 @@ use plimsoll_driver::Endpoint;
 use plimsoll_ic::BadPrincipal;
 use plimsoll_plan::{BackendChoice, Files, Problems, parse_backend, parse_size};
 use plimsoll_schedule::parse_rate;
-use plimsoll_targets::{Body, Canister, Delay, Faults, Reply, Service, SinkOptions, Truth};
+use plimsoll_targets::sink::service::Canister;
+use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
 
 use crate::args::server::sink_values::{
