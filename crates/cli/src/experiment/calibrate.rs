@@ -12,6 +12,7 @@ use plimsoll_plan::{
 use plimsoll_report::{CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, Style, Summary, rfc3339};
 use plimsoll_schedule::parse_duration;
 use plimsoll_targets::{Body, Reply, Service, SinkOptions};
+use serde_json::Value;
 
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::output::TableOutputFormat;
@@ -19,7 +20,6 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::script_host::Terminal;
 use crate::base::{certificate, environment, files, messages, stdout};
-use crate::experiment::calibrate_canister;
 use crate::experiment::campaign::Campaign;
 use crate::experiment::full_speed::{CONNECTIONS, WARMUP, interrupted};
 use crate::session::backend::{self, backend_name};
@@ -88,8 +88,15 @@ const KINDS: [Kind; 11] = {
     ]
 };
 
-/// The command.
-pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failure> {
+/// Measurement of a workload in the place of plain requests, by runs of this length: a text and a document.
+pub(crate) type Comparison = fn(BackendChoice, Nanos, bool) -> Result<(String, Value), Failure>;
+
+/// The command, or a comparison in its place.
+pub(crate) fn command(
+    args: &CalibrateArgs,
+    instead: Option<Comparison>,
+    style: &Style,
+) -> Result<Exit, Failure> {
     let length = match &args.duration {
         None => LENGTH,
         Some(text) => match parse_duration(text) {
@@ -103,8 +110,8 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     if args.output.output == TableOutputFormat::Csv {
         return Err(usage("a calibration has no CSV; use --output json".to_owned()));
     }
-    if args.canister {
-        let (text, json) = calibrate_canister::report(backend, length, args.output.quiet)?;
+    if let Some(report) = instead {
+        let (text, json) = report(backend, length, args.output.quiet)?;
         stdout::to_stdout(|out| match args.output.output {
             TableOutputFormat::Text => out.write_all(text.as_bytes()),
             _ => writeln!(out, "{json:#}"),

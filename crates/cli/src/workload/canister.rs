@@ -1,5 +1,8 @@
 //! `plimsoll canister`: calls of a canister, as a plan that a few flags come to.
 
+pub(crate) mod calibration;
+mod charts;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -31,7 +34,6 @@ use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::side_runs::SideRuns;
-use crate::workload::canister_charts;
 use crate::workload::errand::{answers_with, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
@@ -130,7 +132,7 @@ impl Workload for Calls<'_> {
                     times.merge(&saved.response_time);
                 }
             }
-            text.push_str(&canister_charts::charts(&times, size.cells()));
+            text.push_str(&charts::charts(&times, size.cells()));
         }
         match output.format() {
             format if format.is_for_people() => stdout::to_stdout(|out| out.write_all(text.as_bytes()))?,

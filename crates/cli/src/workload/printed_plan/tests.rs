@@ -12,7 +12,7 @@ use super::PrintedPlan;
 use crate::args::cli::{Cli, Command};
 use crate::args::command_word;
 use crate::base::failure::Failure;
-use crate::workload::{cache, canister, crud, ingest};
+use crate::workload;
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
 const WORKLOADS: [&str; 16] = [
@@ -125,14 +125,11 @@ const REFUSED: [&str; 1] = ["rps"];
 
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
     let words: Vec<&str> = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).collect();
-    let found = command_word::command().try_get_matches_from(words).ok()?;
-    Some(match Cli::from_arg_matches(&found).ok()?.command {
-        Command::Cache(args) => cache::printed(&args),
-        Command::Crud(args) => crud::printed(&args),
-        Command::Canister(args) => canister::printed(&args),
-        Command::Ingest(args) => ingest::printed(&args),
-        other => panic!("{other:?} prints no plan"),
-    })
+    let found = command_word::command().try_get_matches_from(&words).ok()?;
+    let Command::Workload(command) = Cli::from_arg_matches(&found).ok()?.command else {
+        panic!("{words:?} is no workload")
+    };
+    Some(workload::printed(&command).map(|plan| plan.expect("a plan")))
 }
 
 fn text_of_a_plan(yaml: &str) -> PlanSource {
