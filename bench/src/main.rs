@@ -6,35 +6,22 @@
 
 #![deny(unsafe_code)]
 
-mod attack;
-mod cache;
-mod canister;
+mod case;
 mod child;
-mod closed;
 mod command;
-mod crud;
 mod duel;
 mod failure;
 mod fuzzing;
 mod header;
-mod http2;
-mod ingest;
 mod ledger;
 mod machine;
-mod memory;
-mod observers;
 mod options;
-mod rate;
 mod reading;
 mod report;
-mod resource;
 mod run;
-mod scenario;
-mod scripts;
 mod server;
 mod session;
 mod statistic;
-mod streams;
 mod worlds;
 
 use std::fmt::Display;
@@ -43,9 +30,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::failure::Result;
-use crate::options::{Case, Options, Task};
-use crate::report::Section;
+use crate::case::Case;
+use crate::options::{Options, Task};
 use crate::session::Session;
 
 fn main() -> ExitCode {
@@ -65,7 +51,7 @@ fn main() -> ExitCode {
     let mut failed = false;
     for case in Case::expand(&session.options.cases) {
         complain(&format!("{case:?}…"));
-        match measure(&session, case) {
+        match case.measure(&session) {
             Ok(sections) => {
                 for section in sections {
                     print(&section.text);
@@ -99,27 +85,6 @@ fn carry_out(task: &Task) -> ExitCode {
         Err(failure) => {
             complain(&format!("error: {failure}"));
             ExitCode::FAILURE
-        }
-    }
-}
-
-fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
-    match case {
-        Case::Attack => attack::measure(session),
-        Case::Rate => rate::measure(session),
-        Case::Cache => cache::measure(session),
-        Case::Resource => resource::measure(session),
-        Case::Canister => canister::measure(session),
-        Case::Ingest => ingest::measure(session),
-        Case::Observers => observers::measure(session),
-        Case::Memory => memory::measure(session),
-        Case::H2 | Case::H2tls => http2::measure(session, case),
-        Case::Crud => crud::measure(session),
-        Case::H2memory => streams::measure(session),
-        Case::Scenario => scenario::measure(session),
-        Case::Scripts => scripts::measure(session),
-        Case::H1 | Case::Slow | Case::Nginx | Case::Post | Case::Tls | Case::All => {
-            closed::measure(session, case)
         }
     }
 }

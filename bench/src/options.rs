@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::case::Case;
 use crate::fuzzing::FuzzOptions;
 
 /// Measures what Plimsoll costs per request, paired in one run against the installed peers. Prints Markdown
@@ -78,60 +79,6 @@ pub(crate) enum Task {
         #[arg(long, value_name = "PROFILE", default_value = "dev")]
         profile: String,
     },
-}
-
-/// A case that can be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Case {
-    /// Closed keep-alive GET against the sink
-    H1,
-    /// The same against a server that needs 20 µs of CPU per request
-    Slow,
-    /// The same against nginx
-    Nginx,
-    /// POST with a unique body of 300 bytes per request
-    Post,
-    /// GET over TLS 1.3, against the sink and against nginx
-    Tls,
-    /// The open model: 5,000/s against h2load, and the start lag of --precise
-    Rate,
-    /// Memory of 10,000 idle connections, and growth over time
-    Memory,
-    /// HTTP/2 without TLS, GET, against the sink, nghttpd and nginx
-    H2,
-    /// HTTP/2 over TLS 1.3, GET, against the sink
-    H2tls,
-    /// Create, update and delete resources over HTTP/2, with replies that never come and failures
-    Crud,
-    /// Memory of 1,000 HTTP/2 connections with 100 streams each
-    H2memory,
-    /// Cost of steps with variables, an extraction and a check above a static request, with and without Lua
-    Scenario,
-    /// wrk's scripts, in Plimsoll and in wrk
-    Scripts,
-    /// PUT and GET of the cache protocol, beside SET and GET by redis-benchmark
-    Cache,
-    /// Batches of observability data: made, sent, and at the rates of Arc's guide
-    Ingest,
-    /// Cost of creating, changing and deleting the items of a REST resource above plain requests
-    Resource,
-    /// Queries of a canister that were signed before the run, beside plain requests
-    Canister,
-    /// Cost of every output turned on above none
-    Observers,
-    /// Hostile servers against Plimsoll on both backends, and damaged requests against its servers
-    Attack,
-    /// All of these but attack
-    All,
-}
-
-impl Case {
-    /// The cases that are asked for, each once, in the order of their definition.
-    pub(crate) fn expand(asked: &[Self]) -> Vec<Self> {
-        let single = Self::value_variants().iter().filter(|case| **case != Self::All);
-        let all = |case: &Self| asked.contains(&Self::All) && *case != Self::Attack;
-        single.copied().filter(|case| asked.contains(case) || all(case)).collect()
-    }
 }
 
 /// The tools to compare with.

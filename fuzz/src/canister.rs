@@ -7,12 +7,11 @@ use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::cbor::Reader;
 use plimsoll_ic::reply::{QueryResult, write_call, write_call_rejection, write_query, write_status};
 use plimsoll_ic::{Answer, RequestId};
-use plimsoll_plan::{CanisterNotes, canister_judges};
 use plimsoll_scenario::{Judge, Judgement};
+use plimsoll_workloads::canister::{CanisterNotes, judges};
 
 /// Judges of a canister's answers: to a query, to an update, and to a question about the state of an update.
-static JUDGES: LazyLock<[Arc<dyn Judge>; 3]> =
-    LazyLock::new(|| canister_judges(&Arc::new(CanisterNotes::default())));
+static JUDGES: LazyLock<[Arc<dyn Judge>; 3]> = LazyLock::new(|| judges(&Arc::new(CanisterNotes::default())));
 
 /// Returns `true` if a part lies within the bytes that it was read from.
 fn lies_in(part: &[u8], whole: &[u8]) -> bool {

@@ -1,7 +1,6 @@
 //! One run or several, and what they come to.
 
 pub(crate) mod calibrate;
-pub(crate) mod calibrate_canister;
 pub(crate) mod campaign;
 pub(crate) mod comparison;
 pub(crate) mod find;

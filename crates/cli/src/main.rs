@@ -34,7 +34,6 @@ use crate::command::{
     serve,
 };
 use crate::experiment::{calibrate, find, run};
-use crate::workload::{cache, canister, crud, ingest};
 
 fn main() -> ExitCode {
     let mut color = ColorChoice::Auto;
@@ -65,7 +64,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
             }
             Ok(Some(cli))
         }
-        Err(error) => match problems::from_clap(&error, &args) {
+        Err(error) => match problems::from_clap(&error, &args, command_word::makes_run(&args)) {
             Some(problem) => Err(Failure::usage(problem)),
             None => {
                 // A page of help whose reader has gone is no failure.
@@ -91,18 +90,15 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let style = environment::style(cli.color);
     match &cli.command {
         Command::Run(args) => run::command(args, environment::look(cli.color), &style),
-        Command::Cache(args) => cache::command(args, environment::look(cli.color), &style),
-        Command::Crud(args) => crud::command(args, environment::look(cli.color), &style),
-        Command::Canister(args) => canister::command(args, environment::look(cli.color), &style),
-        Command::Ingest(args) => ingest::command(args, environment::look(cli.color), &style),
+        Command::Workload(args) => workload::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
-        Command::Calibrate(args) => calibrate::command(args, &style),
+        Command::Calibrate(args) => calibrate::command(args, workload::comparison(&args.instead), &style),
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
             TargetSpec::Sink(spec) => serve::command(spec),
-            TargetSpec::Cache(spec) => serve::cache(spec),
+            TargetSpec::Cache(spec) => serve::cache::command(spec),
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
             TargetSpec::CrudNode(spec) => serve::node::command(spec),
             TargetSpec::CrudCluster(spec) => serve::cluster::command(spec),

@@ -11,10 +11,9 @@ use plimsoll_plan::Disk;
 use self::extraction::{PrintedCommand, all, root};
 use crate::args::cli::{Cli, Command};
 use crate::args::command_word;
-use crate::args::workload::ingest::InsteadOfLoad;
 use crate::base::failure::Failure;
 use crate::session::request::PlanRequest;
-use crate::workload::{cache, canister, crud, ingest};
+use crate::workload;
 
 /// Words that stand for something of the reader's.
 const STAND_FOR: [(&str, &str); 3] =
@@ -63,11 +62,7 @@ fn read(words: &[String]) -> Result<(), String> {
         Command::Check(args) | Command::Explain(args) => {
             PlanRequest::named(args, true).resolve().map(drop).map_err(said)
         }
-        Command::Cache(args) => cache::printed(args).map(drop).map_err(said),
-        Command::Crud(args) => crud::printed(args).map(drop).map_err(said),
-        Command::Canister(args) => canister::printed(args).map(drop).map_err(said),
-        Command::Ingest(args) if matches!(args.instead, Some(InsteadOfLoad::Demo(_))) => Ok(()),
-        Command::Ingest(args) => ingest::printed(args).map(drop).map_err(said),
+        Command::Workload(args) => workload::printed(args).map(drop).map_err(said),
         Command::Sink(args) => args.to_spec(&Disk).map(drop).map_err(problems),
         Command::Target(args) => args.to_spec(&Disk).map(drop).map_err(problems),
         Command::Compare(args) => args.to_question().map(drop).map_err(problems),

@@ -1,10 +1,9 @@
-//! The ready-made workloads.
+//! The ready-made workloads, and the table of them: what each does.
 
 pub(crate) mod audit;
 pub(crate) mod auxiliary_request;
 pub(crate) mod cache;
 pub(crate) mod canister;
-pub(crate) mod canister_charts;
 pub(crate) mod crud;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
@@ -12,3 +11,46 @@ pub(crate) mod printed_plan;
 pub(crate) mod sql_answer;
 pub(crate) mod store;
 pub(crate) mod verification;
+
+use plimsoll_report::Style;
+
+use crate::args::workload::{CalibratedArgs, WorkloadCommand};
+use crate::base::color::Theme;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::experiment::calibrate::Comparison;
+#[cfg(test)]
+use crate::workload::printed_plan::PrintedPlan;
+
+/// The command of a workload.
+///
+/// # Errors
+/// It cannot be carried out, or something could not be written.
+pub(crate) fn command(command: &WorkloadCommand, look: Theme, style: &Style) -> Result<Exit, Failure> {
+    match command {
+        WorkloadCommand::Cache(args) => cache::command(args, look, style),
+        WorkloadCommand::Crud(args) => crud::command(args, look, style),
+        WorkloadCommand::Canister(args) => canister::command(args, look, style),
+        WorkloadCommand::Ingest(args) => ingest::command(args, look, style),
+    }
+}
+
+/// The plan that the flags of a command come to; `None` if it puts no load on anything.
+///
+/// # Errors
+/// Everything that is wrong with them.
+#[cfg(test)]
+pub(crate) fn printed(command: &WorkloadCommand) -> Result<Option<PrintedPlan>, Failure> {
+    match command {
+        WorkloadCommand::Cache(args) => cache::printed(args).map(Some),
+        WorkloadCommand::Crud(args) => crud::printed(args).map(Some),
+        WorkloadCommand::Canister(args) => canister::printed(args).map(Some),
+        WorkloadCommand::Ingest(args) if args.instead.is_some() => Ok(None),
+        WorkloadCommand::Ingest(args) => ingest::printed(args).map(Some),
+    }
+}
+
+/// What `plimsoll calibrate` measures in the place of plain requests, if that is asked for.
+pub(crate) fn comparison(args: &CalibratedArgs) -> Option<Comparison> {
+    args.canister.then_some(canister::calibration::report as Comparison)
+}

@@ -173,6 +173,7 @@ fn refused(
     let plan = Source { name, text: requests.to_yaml() };
     let flags = PlanPatch {
         script_host: flags.script_host.clone(),
+        bodies: flags.bodies,
         script_allow_system: flags.script_allow_system.clone(),
         lua_path: flags.lua_path.clone(),
         ..PlanPatch::default()

@@ -10,11 +10,9 @@
 //! variables ───────────┘
 //! ```
 
-mod batch;
 mod body;
 mod branch;
 mod cache;
-mod canister;
 mod condition;
 mod data;
 mod extraction;
@@ -48,7 +46,7 @@ use crate::protocol::ProtocolPreference;
 use crate::requests::{closes, from_template};
 use crate::resolve::Resolver;
 use crate::targets::Servers;
-use crate::{Place, PlanPatch, Problem};
+use crate::{BodyFactories, Place, PlanPatch, Problem};
 
 use data::SourceDraft;
 use pool::PoolDraft;
@@ -81,6 +79,8 @@ struct Compiler<'r, 'a> {
     targets: Vec<NamedTarget>,
     sources: Vec<SourceDraft>,
     scripts: Vec<ScriptText>,
+    /// Makers of bodies.
+    bodies: BodyFactories,
     /// Supplies of the steps that were compiled so far.
     supplies: Vec<BodySupply>,
     /// Judges of the steps that were compiled so far.
@@ -122,6 +122,7 @@ impl Resolver<'_> {
             targets: Vec::new(),
             sources: Vec::new(),
             scripts: Vec::new(),
+            bodies: patch.bodies,
             supplies: Vec::new(),
             judges: Vec::new(),
             pools: Vec::new(),

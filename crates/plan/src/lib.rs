@@ -21,8 +21,7 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
-mod acknowledgement;
-mod canister;
+mod bodies;
 mod client_faults;
 mod compile;
 mod connections;
@@ -51,7 +50,7 @@ mod trial;
 mod url;
 mod users;
 
-pub use canister::{CanisterNotes, CertificateSample, canister_judges};
+pub use bodies::{BodyContent, BodyContext, BodyFactories, BodyFactory};
 pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
 pub use environment::Environment;
@@ -67,7 +66,7 @@ pub use plan::{
 pub use plimsoll_scenario::Fingerprint;
 pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
-pub use protocol::Protocol;
+pub use protocol::{Protocol, ProtocolRow};
 pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
 pub use size::parse_size;

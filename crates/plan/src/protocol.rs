@@ -10,8 +10,8 @@ use crate::resolve::Resolver;
 use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue, parse_size};
 
-pub use table::Protocol;
-pub(crate) use table::{HTTP, HTTPS, ProtocolRow, ROWS};
+pub(crate) use table::{HTTP, HTTPS, ROWS};
+pub use table::{Protocol, ProtocolRow};
 
 /// Largest header table that may be asked for, in bytes: every connection may need as much memory.
 const LARGEST_TABLE: u64 = 16 * 1024 * 1024;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::document::{Field, LoadedDocument};
 use crate::layers::{DocumentValues as _, PatchValues as _, SettingValue, Slot};
-use crate::{RawValue, ScriptHost};
+use crate::{BodyFactories, RawValue, ScriptHost};
 
 /// Beginning of the names of environment variables that are settings.
 pub(crate) const VARIABLE_PREFIX: &str = "PLIMSOLL_";
@@ -274,6 +274,8 @@ macro_rules! settings {
             pub lua_path: Option<String>,
             /// Clocks, name service and output of scripts. Without it, no script can be loaded.
             pub script_host: Option<ScriptHost>,
+            /// Makers of bodies. Without the one of a key, no plan with that key can be resolved.
+            pub bodies: BodyFactories,
             $($($(#[doc = $doc])* pub $name: in_patch::$kind,)+)+
         }
 

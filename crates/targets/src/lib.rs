@@ -7,9 +7,8 @@
 //! run.
 //!
 //! What it answers is a [`Service`]: always the same; or [`Crud`], a service of resources that are created,
-//! changed and deleted, for scenarios whose later steps depend on the earlier ones; or [`Canister`], a
-//! replica of the Internet Computer. Everything else, from laws and faults to the log, is the same for every
-//! service.
+//! changed and deleted, for scenarios whose later steps depend on the earlier ones; or that of another
+//! protocol on top of HTTP. Everything else, from laws and faults to the log, is the same for every service.
 //!
 //! ```text
 //! SinkOptions ──► Sink::start ──► one thread each: Received ──► requests ──► numbered by the counter
@@ -17,9 +16,9 @@
 //!                 SinkReport ◄── stop ◄── replies, rows of truth ◄── due times ◄┘ queue, freeze
 //! ```
 //!
-//! [`cache`] is a server of the Carbon cache's binary protocol and of its HTTP API, which tells lies if it is
-//! told to. [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts
-//! what it acknowledges and loses some of it if it is told to.
+//! [`cache`] is a server of a cache's binary protocol and of its HTTP API, which tells lies if it is told to.
+//! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts what it
+//! acknowledges and loses some of it if it is told to.
 //!
 //! [`control`] is no target but the small server of a run's control port and of its metrics, which is made of
 //! the same parts.
@@ -48,8 +47,7 @@ pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
 pub use server_threads::Stopper;
 pub use sink::{
-    Action, Body, Canister, Crud, Delay, FaultModel, Faults, Freeze, Intent, Location, Reply, RequestFate,
-    RequestId, Service, SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth,
-    TruthRow,
+    Action, Body, Crud, Delay, FaultModel, Faults, Freeze, Intent, Location, Reply, RequestFate, RequestId,
+    Service, SingleServer, Sink, SinkError, SinkOptions, SinkReport, SlowData, TokenServer, Truth, TruthRow,
 };
 pub use start_error::StartError;

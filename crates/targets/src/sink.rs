@@ -1,7 +1,6 @@
 //! The load sink.
 
 mod backlog;
-mod canister;
 mod completion;
 mod connection;
 mod encoded_reply;
@@ -14,8 +13,7 @@ mod queue;
 mod reply;
 mod reply_writer;
 mod request_handler;
-mod resources;
-mod service;
+pub mod service;
 mod setup;
 mod truth;
 mod worker;
@@ -30,7 +28,7 @@ pub use error::SinkError;
 pub use law::{FaultModel, Intent, RequestFate};
 pub use options::{Delay, Freeze, SinkOptions, Truth};
 pub use queue::{SingleServer, TokenServer};
-pub use service::{Body, Canister, Crud, Faults, Location, Reply, Service, SlowData};
+pub use service::{Body, Crud, Faults, Location, Reply, Service, SlowData};
 pub use truth::{Action, RequestId, TruthRow};
 
 use setup::{Setup, Tally};
@@ -65,9 +63,9 @@ pub struct SinkReport {
     pub http2_connections: u64,
     /// Requests answered by the [`Service`], whatever its status.
     pub replied: u64,
-    /// Queries and updates that a [`Canister`] has rejected.
+    /// Calls that the [`Service`] has rejected.
     pub rejections: u64,
-    /// Requests that a [`Canister`] has answered without a meaning.
+    /// Requests that the [`Service`] has answered without a meaning.
     pub garbage: u64,
     /// Requests answered with a status from [`Faults::statuses`].
     pub statuses: u64,
@@ -107,7 +105,7 @@ impl Sink {
         let ready = Ready::gather("sink", setup.options.threads, setup.options.listen.clone(), &duty)?;
         let endpoint = ready.place().clone();
         if let Service::Crud(crud) = &setup.options.service {
-            setup.forms.set_origin(crud.location.origin(&endpoint, setup.options.tls.is_some()));
+            setup.forms.table.set_origin(crud.location.origin(&endpoint, setup.options.tls.is_some()));
         }
         Ok(Self { setup, endpoint, threads: ready.begin() })
     }
@@ -203,7 +201,7 @@ fn report(setup: &Setup, ended: Vec<Ended>) -> SinkReport {
         abandoned: tally.abandoned,
         cancelled: tally.cancelled,
         refused: tally.refused,
-        resources: setup.forms.resources(),
+        resources: setup.forms.table.resources(),
         truth,
         truth_failure: truth::join(parts).err().map(|error| error.to_string()),
     }

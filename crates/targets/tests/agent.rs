@@ -11,7 +11,8 @@ use ic_agent::export::Principal;
 use ic_agent::identity::{AnonymousIdentity, BasicIdentity, Secp256k1Identity};
 use ic_agent::{AgentError, Identity};
 use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
-use plimsoll_targets::{Canister, Service, Sink, SinkOptions};
+use plimsoll_targets::sink::service::Canister;
+use plimsoll_targets::{Service, Sink, SinkOptions};
 
 const SECP256K1: [u8; 32] = [5; 32];
 

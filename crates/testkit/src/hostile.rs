@@ -12,6 +12,7 @@
 mod attempt;
 mod barrage;
 mod cache;
+mod canister;
 mod certificates;
 mod http1;
 mod http2;
@@ -43,8 +44,9 @@ pub struct Suite {
     pub name: &'static str,
     /// Way in which the server finds the end of a request.
     pub speaks: Speaks,
-    /// The command that is run against it.
-    pub command: Command,
+    /// The command line that is run against it, but for the name of the program and for what every command
+    /// takes.
+    pub command: fn(Load<'_>) -> String,
     /// Connections that are served by [`good`](Self::good) before hostility begins, for commands that ask
     /// the server something before the load.
     pub good_connections: u32,
@@ -67,21 +69,17 @@ pub enum Speaks {
     Records,
 }
 
-/// A command of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// `plimsoll http://…`
-    Http,
-    /// `plimsoll https://…`
-    Https,
-    /// `plimsoll cache`
-    Cache,
-    /// `plimsoll canister`
-    Canister,
-    /// `plimsoll ingest metrics`
-    Ingest,
-    /// `plimsoll crud`
-    Crud,
+/// What the command of a suite is to send, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    /// Host and port of the server.
+    pub address: &'a str,
+    /// Requests of the run.
+    pub requests: u32,
+    /// Connections.
+    pub connections: u32,
+    /// Limit for a response, in seconds.
+    pub timeout: &'a str,
 }
 
 /// One hostile server.
@@ -222,7 +220,8 @@ pub enum On {
 
 /// Every table.
 pub fn suites() -> Vec<Suite> {
-    let mut suites = vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), cache::suite()];
+    let mut suites =
+        vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), cache::suite(), canister::suite()];
     suites.extend(services::suites());
     suites
 }
@@ -278,7 +277,8 @@ mod tests {
             ("HTTP/2", "http2"),
             ("TLS", "tls"),
             ("cache", "cache"),
-            ("canister, ingest, crud", "services"),
+            ("canister", "canister"),
+            ("ingest, crud", "services"),
         ];
         let row = |(name, file): (&str, &str)| {
             let is_in = |suite: &&Suite| name.split(", ").any(|start| suite.name.starts_with(start));

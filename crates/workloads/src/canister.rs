@@ -1,8 +1,13 @@
 //! Calls of a canister of the Internet Computer: queries, and updates whose outcome is waited for.
 
+mod judge;
+mod messages;
+
 use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
+pub use judge::{CanisterNotes, CertificateSample, judges};
+pub use messages::MessageFactory;
 
 /// The step of a query.
 pub const QUERY: &str = "query";

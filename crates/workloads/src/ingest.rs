@@ -1,6 +1,8 @@
 //! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
 
+mod acknowledgement;
 mod advice;
+mod batches;
 pub mod demo;
 mod preset;
 mod reconcile;
@@ -10,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 pub use advice::advice;
+pub use batches::BatchFactory;
 pub use preset::Preset;
 pub use reconcile::{Check, Interface, Store, TableContents, Window};
 

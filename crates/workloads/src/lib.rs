@@ -2,7 +2,8 @@
 //! of a workload in the engine, and what it does can be printed and changed.
 //!
 //! A workload is a struct with its settings and their defaults; its `document` makes the content of a plan
-//! file.
+//! file. Some bodies of such plans are made here, too, and so are the judges of what is answered to them:
+//! [`BODIES`] are handed to whoever resolves plans.
 #![forbid(unsafe_code)]
 
 pub mod cache;
@@ -12,3 +13,7 @@ mod error;
 pub mod ingest;
 
 pub use error::WorkloadError;
+use plimsoll_plan::BodyFactories;
+
+/// Makers of the bodies of steps.
+pub const BODIES: BodyFactories = BodyFactories(&[&ingest::BatchFactory, &canister::MessageFactory]);

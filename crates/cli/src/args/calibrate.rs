@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::output::TableOutputArgs;
+use crate::args::workload::CalibratedArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
@@ -17,11 +18,8 @@ pub(crate) struct CalibrateArgs {
     /// System interface: auto, epoll or uring [default: auto]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
-    /// Compare plain requests with calls of a canister against the same sink, and keep nothing
-    ///
-    /// What a call costs is told apart: its encoding and hashing, its signature, and HTTP.
-    #[arg(long, conflicts_with = "store")]
-    pub(crate) canister: bool,
+    #[command(flatten)]
+    pub(crate) instead: CalibratedArgs,
     #[command(flatten)]
     pub(crate) output: TableOutputArgs,
 }

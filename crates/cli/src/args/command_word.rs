@@ -8,13 +8,14 @@ use plimsoll_plan::Problem;
 use plimsoll_scenario::suggest;
 
 use crate::args::cli::Cli;
+use crate::args::workload;
 
 /// The commands in the groups in which help shows them, the hidden one last.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Run", &["run", "check", "explain", "find", "calibrate", "import"]),
     ("Look at results", &["runs", "show", "report", "compare", "history", "export", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
-    ("Special loads", &["cache", "crud", "canister", "ingest"]),
+    ("Special loads", &workload::NAMES),
     ("This program", &["schema", "completions", "man"]),
     ("", &["reference"]),
 ];
@@ -25,6 +26,11 @@ const WIDTH: usize = 100;
 /// The commands, for suggestions.
 pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
     GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+}
+
+/// Returns `true` if the command of a command line makes a run, whose result has many formats.
+pub(crate) fn makes_run(args: &[OsString]) -> bool {
+    args.get(1).is_some_and(|word| word == "run" || workload::NAMES.iter().any(|name| word == name))
 }
 
 /// The command line, with the commands in groups in its help.

@@ -7,6 +7,7 @@ use clap::Args;
 use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, PlanPatch, PlanSource, RawValue, ScriptHost, is_plan_name};
 use plimsoll_schedule::parse_count;
+use plimsoll_workloads::BODIES;
 
 use crate::args::setting::{PlanSection, SettingArgs};
 use crate::base::environment::RunEnvironment;
@@ -103,6 +104,7 @@ impl PlanArgs {
             script_arguments: self.script_arguments.clone(),
             lua_path: surroundings.lua_path,
             script_host: Some(ScriptHost(Arc::new(Terminal { quiet: surroundings.quiet }))),
+            bodies: BODIES,
             // What the flags of outputs and of control give is read where they are.
             ..self.settings.patch.clone()
         }

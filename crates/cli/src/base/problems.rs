@@ -34,8 +34,9 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
 }
 
 /// A mistake that the command line's parser found, in our words; `None` if it is no mistake but a page of
-/// help or the version. `args` is that command line, the name of the command second.
-pub(crate) fn from_clap(error: &clap::Error, args: &[OsString]) -> Option<Problem> {
+/// help or the version. `args` is that command line, the name of the command second; `makes_run` says that
+/// the result of the command is that of a run, which has many formats.
+pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool) -> Option<Problem> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
@@ -65,7 +66,7 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString]) -> Option<Proble
                         "it asks one path again and again: `plimsoll run URL/status -n 20000 -c 64`",
                     ),
                     ("KIND", "demo") => problem.with_hint("write the flags of `ingest demo` behind `demo`"),
-                    ("--output", _) => problem.with_hint(output_hint(&value, &known, args)),
+                    ("--output", _) => problem.with_hint(output_hint(&value, &known, makes_run)),
                     _ => problem,
                 }
             }
@@ -136,9 +137,8 @@ fn below_zero(flag: &str, args: &[OsString]) -> Problem {
 }
 
 /// The hint for an unknown value of `--output`: a file name, or a format that only other commands have.
-fn output_hint(value: &str, known: &str, args: &[OsString]) -> String {
+fn output_hint(value: &str, known: &str, makes_run: bool) -> String {
     let known: Vec<&str> = known.split(", ").collect();
-    let runs = args.get(1).is_some_and(|word| RUNS.iter().any(|command| word == command));
     let ending = Path::new(value).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let is_file = !ending.is_empty() || value.contains('/');
     let meant = match if is_file { ending } else { value } {
@@ -148,7 +148,7 @@ fn output_hint(value: &str, known: &str, args: &[OsString]) -> String {
         "txt" => "text",
         other => other,
     };
-    match (is_file, runs) {
+    match (is_file, makes_run) {
         (true, true) if meant == "html" => format!("the page of HTML is --report {value}"),
         (true, true) if meant == "json" => format!("a file is written with --json {value}"),
         (true, true) if known.contains(&meant) => format!("a file is written with --out {meant}={value}"),
@@ -168,9 +168,6 @@ fn output_hint(value: &str, known: &str, args: &[OsString]) -> String {
         },
     }
 }
-
-/// The commands that make a run, whose result has many formats.
-const RUNS: [&str; 5] = ["run", "cache", "crud", "canister", "ingest"];
 
 const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta";
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems};
 use plimsoll_report::Style;
 use plimsoll_report::comparison::{Comparison, Group, Word};
+use plimsoll_workloads::BODIES;
 
 use crate::args::compare::CompareArgs;
 use crate::args::control::ControlSpec;
@@ -66,7 +67,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
         let command = Command {
             plan: Some(PlanSource::File(file.to_owned())),
             environment: environment::surroundings().settings,
-            flags: PlanPatch::default(),
+            flags: PlanPatch { bodies: BODIES, ..PlanPatch::default() },
         };
         Ok::<_, Failure>(command.resolve(&Disk)?)
     };

@@ -127,7 +127,7 @@ impl Explanation {
         self.headline("targets");
         for target in &plan.targets {
             let scheme = if target.tls.is_some() { "https" } else { "http" };
-            let protocol = describe::protocol_of(target);
+            let protocol = target.protocol.title();
             self.line(2, &format!("{scheme}://{}  {protocol}", target.authority));
         }
     }

@@ -1,22 +1,18 @@
 //! `plimsoll sink` and `plimsoll target`: a built-in server until it is stopped.
 
+pub(crate) mod cache;
 pub(crate) mod cluster;
 pub(crate) mod ingest;
 pub(crate) mod node;
 
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::Endpoint;
 use plimsoll_plan::Problem;
-use plimsoll_targets::{
-    CacheOptions, CacheReport, CacheServer, Faults, LieKind, Service, SinkOptions, SinkReport, StartError,
-    Stopper,
-};
+use plimsoll_targets::{Faults, Service, SinkOptions, SinkReport, Stopper};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::args::server::cache::CacheSpec;
 use crate::args::server::sink::SinkSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -52,45 +48,6 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
         voice.say(format!("resources left: {}", grouped(report.resources)));
     }
     voice.say(summary(&report));
-    Ok(Exit::Success)
-}
-
-/// `plimsoll target cache`, in the same manner.
-pub(crate) fn cache(spec: CacheSpec) -> Result<Exit, Failure> {
-    let CacheSpec { options, backend, quiet } = spec;
-    let lies = lies(&options);
-    let caches = options.caches.join(", ");
-    raise_descriptors();
-    let server = start_cache(options, backend::uses_uring(backend)?)?;
-    let voice = ServerMessages { name: "target cache", quiet };
-    let watch = Watch::new(stop(server.stopper()))?;
-    if let Some(http) = server.http_endpoint() {
-        voice.say(format!("HTTP API on {}", url(http)));
-    }
-    voice.say(format!("listening on {}", server.endpoint()));
-    voice.say(format!("caches: {caches}"));
-    if let Some(lies) = lies {
-        voice.say(format!("faults: {lies}"));
-    }
-    let report = server.wait();
-    watch.end();
-    voice.say(operations(&report));
-    if report.lies > 0 {
-        voice.say(format!("{} answered wrongly on purpose", grouped(report.lies)));
-    }
-    if report.http_connections > 0 {
-        let [requests, connections] = [report.http_requests, report.http_connections].map(grouped);
-        voice.say(format!("{requests} requests over HTTP on {connections} connections"));
-    }
-    if report.refused > 0 {
-        voice.say(format!("{} connections ended for a violation", grouped(report.refused)));
-    }
-    if report.over_memory > 0 {
-        let ended = grouped(report.over_memory);
-        voice.say(format!("{ended} connections ended because unfinished requests took too much memory"));
-    }
-    let [operations, connections] = [report.operations(), report.connections].map(grouped);
-    voice.say(format!("{operations} operations on {connections} connections"));
     Ok(Exit::Success)
 }
 
@@ -148,51 +105,12 @@ fn stop(stopper: Stopper) -> impl FnOnce() + Send {
     move || stopper.stop()
 }
 
-const ELSEWHERE: &str = "take another address: --listen, or --http for the API; port 0 takes a free one";
-
-/// Starts a cache server on one of the backends.
-fn start_cache(options: CacheOptions, uring: bool) -> Result<CacheServer, Failure> {
-    fn on<O: Open + 'static>(options: CacheOptions, open: O) -> Result<CacheServer, Failure> {
-        CacheServer::start(options, Arc::new(open)).map_err(|error| {
-            let problem = Problem::new(error.to_string());
-            Failure::environment(match error {
-                StartError::Listen { .. } => problem.with_hint(ELSEWHERE),
-                _ => problem,
-            })
-        })
-    }
-    let backend = BackendOptions::default();
-    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
-}
-
 /// Where an API is.
 fn url(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Tcp(address) => format!("http://{address}"),
         Endpoint::Unix(_) => endpoint.to_string(),
     }
-}
-
-/// The lies in force, in words.
-fn lies(options: &CacheOptions) -> Option<String> {
-    let lie = options.lie.filter(|lie| lie.share > 0.0)?;
-    let how = match lie.kind {
-        LieKind::Wrong => "a wrong value",
-        LieKind::Stale => "what was there before the last PUT",
-        LieKind::Swapped => "each other's reply",
-    };
-    Some(format!("{} of the GETs answered with {how}, seed {}", percent(lie.share), options.seed))
-}
-
-/// Describes the operations on the binary port.
-fn operations(report: &CacheReport) -> String {
-    let CacheReport { puts, gets, hits, deletes, pings, refusals, .. } = *report;
-    let [puts, gets, hits, deletes, pings, refusals] =
-        [puts, gets, hits, deletes, pings, refusals].map(grouped);
-    format!(
-        "{puts} PUT, {gets} GET of which {hits} found, {deletes} DELETE, {pings} PING, \
-         {refusals} answered with an error"
-    )
 }
 
 /// Shares are typed in percent; the division by 100 is not to show.
@@ -235,14 +153,14 @@ fn faults(options: &SinkOptions) -> String {
 fn ends(report: &SinkReport) -> String {
     let SinkReport { replied, statuses, dropped, resets, refusals, abandoned, .. } = *report;
     let SinkReport { rejections, garbage, .. } = *report;
-    let of_canisters = match (rejections, garbage) {
+    let of_the_service = match (rejections, garbage) {
         (0, 0) => String::new(),
         _ => format!("{} rejected, {} answered with garbage, ", grouped(rejections), grouped(garbage)),
     };
     let [replied, statuses, dropped, resets, refusals, abandoned] =
         [replied, statuses, dropped, resets, refusals, abandoned].map(grouped);
     format!(
-        "{replied} answered, {of_canisters}{statuses} failed on purpose, {dropped} dropped, {resets} reset, \
+        "{replied} answered, {of_the_service}{statuses} failed on purpose, {dropped} dropped, {resets} reset, \
          {refusals} refused, {abandoned} abandoned"
     )
 }

@@ -7,11 +7,12 @@ use plimsoll_driver::{BackendOptions, Endpoint, Open, OpenEpoll, OpenUring, cloc
 use plimsoll_engine::Progress;
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord};
 use plimsoll_plan::{
-    BackendChoice, Disk, Plan, PlanPatch, Problem, Protocol, RawValue, ScriptHost, Switch, parse_backend,
+    BackendChoice, Disk, Plan, PlanPatch, Problem, RawValue, ScriptHost, Switch, parse_backend,
 };
 use plimsoll_report::{CALIBRATION_SCHEMA_VERSION, Calibration, CalibrationCell, Style, Summary, rfc3339};
 use plimsoll_schedule::parse_duration;
 use plimsoll_targets::{Body, Reply, Service, SinkOptions};
+use serde_json::Value;
 
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::output::TableOutputFormat;
@@ -19,7 +20,6 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::script_host::Terminal;
 use crate::base::{certificate, environment, files, messages, stdout};
-use crate::experiment::calibrate_canister;
 use crate::experiment::campaign::Campaign;
 use crate::experiment::full_speed::{CONNECTIONS, WARMUP, interrupted};
 use crate::session::backend::{self, backend_name};
@@ -88,8 +88,15 @@ const KINDS: [Kind; 11] = {
     ]
 };
 
-/// The command.
-pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failure> {
+/// Measurement of a workload in the place of plain requests, by runs of this length: a text and a document.
+pub(crate) type Comparison = fn(BackendChoice, Nanos, bool) -> Result<(String, Value), Failure>;
+
+/// The command, or a comparison in its place.
+pub(crate) fn command(
+    args: &CalibrateArgs,
+    instead: Option<Comparison>,
+    style: &Style,
+) -> Result<Exit, Failure> {
     let length = match &args.duration {
         None => LENGTH,
         Some(text) => match parse_duration(text) {
@@ -103,8 +110,8 @@ pub(crate) fn command(args: &CalibrateArgs, style: &Style) -> Result<Exit, Failu
     if args.output.output == TableOutputFormat::Csv {
         return Err(usage("a calibration has no CSV; use --output json".to_owned()));
     }
-    if args.canister {
-        let (text, json) = calibrate_canister::report(backend, length, args.output.quiet)?;
+    if let Some(report) = instead {
+        let (text, json) = report(backend, length, args.output.quiet)?;
         stdout::to_stdout(|out| match args.output.output {
             TableOutputFormat::Text => out.write_all(text.as_bytes()),
             _ => writeln!(out, "{json:#}"),
@@ -294,10 +301,11 @@ pub(crate) fn of_plan(
     plan: &Plan,
     quiet: bool,
 ) -> Result<CalibrationCell, Failure> {
-    if plan.targets.iter().any(|target| target.protocol == Protocol::Cache) {
-        let problem = Problem::new("--calibrate: the built-in server speaks HTTP, and the plan asks a cache");
-        let hint = "put the same load on `plimsoll target cache` to see what this machine generates at most";
-        return Err(Failure::usage(problem.with_hint(hint)));
+    if let Some(row) = plan.targets.iter().find_map(|target| target.protocol.row()) {
+        let asked = format!("--calibrate: the built-in server speaks HTTP, and the plan asks {}", row.noun);
+        let server = row.server_command;
+        let hint = format!("put the same load on `{server}` to see what this machine generates at most");
+        return Err(Failure::usage(Problem::new(asked).with_hint(hint)));
     }
     let tls = plan.targets.iter().any(|target| target.tls.is_some());
     if tls && plan.targets.iter().any(|target| target.tls.is_none()) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
-use plimsoll_plan::{Plan, Protocol};
+use plimsoll_plan::Plan;
 use plimsoll_report::calibration::WARNING_SHARE;
 use plimsoll_report::{Calibration, CalibrationCell, CalibrationUse, Host, LoadKind, rfc3339};
 
@@ -65,10 +65,11 @@ pub(crate) fn load_kind(record: &RunRecord, plan: &Plan) -> LoadKind {
     let model = describe::model(plan);
     let most = record.protocols.iter().max_by_key(|(_, responses)| **responses);
     let mean = |bytes: u64, of: u64| bytes.checked_div(of).unwrap_or(0);
-    let protocol = match most {
-        _ if plan.targets.iter().any(|target| target.protocol == Protocol::Cache) => "cache",
-        Some((protocol, _)) => protocol.as_str(),
-        None => "http/1.1",
+    let other = plan.targets.iter().find_map(|target| target.protocol.row());
+    let protocol = match (other, most) {
+        (Some(row), _) => row.name,
+        (None, Some((protocol, _))) => protocol.as_str(),
+        (None, None) => "http/1.1",
     };
     LoadKind {
         protocol: protocol.to_owned(),

@@ -6,9 +6,7 @@ use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::usage;
 use plimsoll_engine::FirstContact;
 use plimsoll_metrics::PhaseOutline;
-use plimsoll_plan::{
-    IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Protocol, Source, Target,
-};
+use plimsoll_plan::{IterationLength, Load, LoadedDocument, Overload, Pacing, Plan, Source, Target};
 use plimsoll_report::result::Tool;
 use plimsoll_report::{Host, ModelContext, Preflight, TargetContext};
 use plimsoll_scenario::Redaction;
@@ -158,22 +156,12 @@ pub(crate) fn targets(plan: &Plan) -> Vec<TargetContext> {
 /// Names the protocols that are spoken with the targets.
 fn protocol(plan: &Plan) -> String {
     let mut names = Vec::new();
-    for name in plan.targets.iter().map(protocol_of) {
+    for name in plan.targets.iter().map(|target| target.protocol.title()) {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names.join(" and ")
-}
-
-/// Names the protocol that is spoken with one target.
-pub(crate) fn protocol_of(target: &Target) -> &'static str {
-    match target.protocol {
-        Protocol::Http1 => "HTTP/1.1",
-        Protocol::Http2 => "HTTP/2",
-        Protocol::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
-        Protocol::Cache => "the cache protocol",
-    }
 }
 
 /// Describes the number of requests of an iteration; `None` if it is always one.

@@ -3,6 +3,7 @@
 use plimsoll_import::h2loadrunner;
 use plimsoll_plan::document::Source;
 use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems, Resolved};
+use plimsoll_workloads::BODIES;
 
 use crate::args::plan::PlanArgs;
 use crate::base::environment::{self, RunEnvironment};
@@ -81,6 +82,7 @@ impl<'a> PlanRequest<'a> {
 /// Everything that is wrong with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
     let plan = PlanSource::Text(Source { name: name.to_owned(), text });
+    let flags = PlanPatch { bodies: BODIES, ..flags };
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 

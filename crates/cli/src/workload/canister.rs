@@ -1,5 +1,8 @@
 //! `plimsoll canister`: calls of a canister, as a plan that a few flags come to.
 
+pub(crate) mod calibration;
+mod charts;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,12 +16,14 @@ use plimsoll_driver::clock;
 use plimsoll_ic::answer::ReplicaStatus;
 use plimsoll_ic::{RootKey, Verifier};
 use plimsoll_metrics::{Histogram, figure};
-use plimsoll_plan::{CanisterNotes, CertificateSample, Plan, PlanPatch, Problem};
+use plimsoll_plan::{Plan, PlanPatch, Problem};
 use plimsoll_report::reconciliation::{ConsistencyFinding, Reconciliation};
 use plimsoll_report::result::StepResult;
 use plimsoll_report::{RunResult, SavedRun, Style};
 use plimsoll_scenario::{Bodies, BodySupply, SuppliedBody};
-use plimsoll_workloads::canister::{Api, CanisterLoad, QUERY, SUBMIT, WAIT};
+use plimsoll_workloads::canister::{
+    Api, CanisterLoad, CanisterNotes, CertificateSample, QUERY, SUBMIT, WAIT,
+};
 use serde_json::json;
 
 use crate::args::workload::canister::{CanisterArgs, VerifySpec};
@@ -30,7 +35,6 @@ use crate::base::{messages, stdout};
 use crate::experiment::run::{self, RunRequest, Workload};
 use crate::session::side_runs::SideRuns;
 use crate::workload::auxiliary_request::{answers_with, transport};
-use crate::workload::canister_charts;
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
@@ -129,7 +133,7 @@ impl Workload for Calls<'_> {
                     times.merge(&saved.response_time);
                 }
             }
-            text.push_str(&canister_charts::charts(&times, size.cells()));
+            text.push_str(&charts::charts(&times, size.cells()));
         }
         match output.format() {
             format if format.is_for_people() => stdout::to_stdout(|out| out.write_all(text.as_bytes()))?,

@@ -32,7 +32,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("synth", &[WORDS]),
     ("ic", &[]),
     ("consistency", &[&["scenario"]]),
-    ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire", "synth", "ic"]]),
+    ("plan", &[WORDS, &["schedule", "scenario", "script", "metrics", "wire"]]),
     // Layer 2: mechanism.
     ("driver", &[WORDS]),
     ("monitor", &[WORDS, &["metrics"]]),
@@ -43,7 +43,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("targets", &[WORDS, &["wire", "driver", "metrics", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
     ("import", &[WORDS, &["plan"]]),
-    ("workloads", &[&["synth"]]),
+    ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic"]]),
     ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
     ("replica", &[WORDS, &["driver"]]),
     // Layer 4: the binary.
@@ -68,15 +68,16 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     // Development only.
     ("testkit", &[PURE, &["driver"]]),
     ("bench", &[&["synth", "testkit"]]),
-    ("fuzz", &[PURE, &["import", "report", "targets"]]),
+    ("fuzz", &[PURE, &["import", "report", "targets", "workloads"]]),
 ];
 
 /// Crates that any crate may import for its tests, but never for itself.
 const DEVELOPMENT: &[&str] = &["testkit"];
 
-/// Additional crates that one crate may import for its tests: a server is asked what its users ask, and
-/// scripts that are imported have a host.
-const FOR_TESTS: &[(&str, &[&str])] = &[("targets", &["synth", "workloads"]), ("import", &["script"])];
+/// Additional crates that one crate may import for its tests: a server is asked what its users ask, scripts
+/// that are imported have a host, and plans that are run have bodies.
+const FOR_TESTS: &[(&str, &[&str])] =
+    &[("targets", &["synth", "workloads"]), ("import", &["script"]), ("engine", &["workloads"])];
 
 /// One crate of the workspace and what it imports of it.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ mod documents;
 mod floors;
 mod imports;
 mod limits;
+mod protocols;
 mod sources;
 mod supply;
 mod tokens;
@@ -78,6 +79,16 @@ fn modules_of_the_command_are_floors_without_circles() {
     let uses = floors::uses(&sources::read_all(&root()));
     assert!(uses.len() > 80, "only {} modules were found", uses.len());
     assert_tidy(floors::complaints(&uses));
+}
+
+#[test]
+fn a_protocol_is_a_row_of_tables() {
+    let files = sources::read_all(&root());
+    for protocol in &protocols::PROTOCOLS {
+        let found = protocols::mentions(protocol, &files).len();
+        assert!(found > 3, "no table was found in which {} is a row: {found}", protocol.name);
+        assert_tidy(protocols::complaints(protocol, &files).into_iter().collect());
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use plimsoll_plan::{Command, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Swi
 use plimsoll_testkit::{
     Answer, Behaviour, Faults, Framing, Law, SimOpen, SimOptions, Truth, TruthLog, for_each_seed,
 };
+use plimsoll_workloads::BODIES;
 
 use super::{MS, assert_close, assert_intervals_add_up, carry_out, percentile, server, simulate, world};
 
@@ -36,8 +37,12 @@ pub(super) fn plan(settings: &str, rest: &str) -> Plan {
 }
 
 pub(super) fn of_text(text: String) -> Plan {
-    let flags =
-        PlanPatch { default_seed: 7, no_preflight: Switch::on("--no-preflight"), ..PlanPatch::default() };
+    let flags = PlanPatch {
+        default_seed: 7,
+        no_preflight: Switch::on("--no-preflight"),
+        bodies: BODIES,
+        ..PlanPatch::default()
+    };
     let command =
         Command { plan: Some(PlanSource::File("plan.yaml".to_owned())), flags, ..Command::default() };
     match command.resolve(&Only(text.clone())) {

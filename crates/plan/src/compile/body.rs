@@ -2,24 +2,15 @@
 
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, JudgeSpec, Slot, Template};
+use plimsoll_scenario::{Body, BodySupply, Judge, Slot, Template};
 use serde_json::Value;
 
 use super::Compiler;
 use super::known::Known;
-use super::request::Headers;
 use super::scenario::Part;
 use super::text::slots;
 use crate::document::{Field, RequestStep, Text};
-use crate::{Place, Problem};
-
-/// A body, and the headers that come with it.
-pub(super) struct Content {
-    pub(super) body: Body,
-    pub(super) headers: Headers,
-    /// Judge of the responses to it.
-    pub(super) judge: Option<JudgeSpec>,
-}
+use crate::{BodyContent, BodyContext, Place, Problem};
 
 impl Compiler<'_, '_> {
     /// The body of a step: at most one of its forms.
@@ -28,14 +19,14 @@ impl Compiler<'_, '_> {
         request: &RequestStep,
         part: &mut Part<'_>,
         known: &Known,
-    ) -> Option<Content> {
+    ) -> Option<BodyContent> {
         let spec = &request.body;
         let given = spec.given();
         if let [(one, _), (other, place), ..] = given.as_slice() {
             let problem = Problem::new(format!("`{one}` and `{other}` exclude each other"));
             return self.form(Some(*place), problem.with_hint("a request has one body"));
         }
-        let plain = |body| Some(Content { body, headers: Vec::new(), judge: None });
+        let plain = |body| Some(BodyContent { body, headers: Vec::new(), judge: None });
         let place = given.first().map(|(_, place)| *place);
         match given.first().map(|(form, _)| *form) {
             None => plain(Body::None),
@@ -54,15 +45,28 @@ impl Compiler<'_, '_> {
                 reads.fold(Some(()), Option::and)?;
                 plain(Body::Text(text))
             }
-            Some("batch") => self.batch(request, place),
-            Some("canister") => self.canister(request, place),
-            Some(_) => {
+            Some("json") => {
                 let text = self.json_text(spec.json.get()?, place)?;
                 self.template(&text, place, part, known)?;
                 let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-                Some(Content { body: Body::Text(text.into_bytes()), headers, judge: None })
+                Some(BodyContent { body: Body::Text(text.into_bytes()), headers, judge: None })
             }
+            Some(key) => self.made_body(key, request, place),
         }
+    }
+
+    /// A body that is made by a factory, by the key that has its settings.
+    fn made_body(&mut self, key: &str, request: &RequestStep, place: Option<Place>) -> Option<BodyContent> {
+        if !request.script.is_absent() {
+            let problem = Problem::new(format!("`{key}` and `script` exclude each other"));
+            return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
+        }
+        let Some(factory) = self.bodies.find(key) else {
+            return self.fail(place, Problem::new(format!("`{key}` cannot be made here")));
+        };
+        let content = factory.compile(request, place, self)?;
+        self.judges.extend(content.judge.iter().map(|judge| Arc::clone(&judge.judge)));
+        Some(content)
     }
 
     /// The content of a file that the plan names.
@@ -136,6 +140,40 @@ impl Compiler<'_, '_> {
         text.push_str(&String::from_utf8_lossy(&done));
         text.push('"');
         Some(())
+    }
+}
+
+impl BodyContext for Compiler<'_, '_> {
+    fn report(&mut self, place: Option<Place>, problem: Problem) {
+        Compiler::report(self, place, problem);
+    }
+
+    fn report_form(&mut self, place: Option<Place>, problem: Problem) {
+        let _: Option<()> = self.form(place, problem);
+    }
+
+    fn plain(&mut self, field: &Field<Text>) -> Option<String> {
+        Compiler::plain(self, field)
+    }
+
+    fn file(&mut self, field: &Field<Text>) -> Option<Vec<u8>> {
+        self.named_file(field)
+    }
+
+    fn variable(&self, name: &str) -> Option<u16> {
+        Compiler::variable(self, name)
+    }
+
+    fn judges(&self) -> &[Arc<dyn Judge>] {
+        &self.judges
+    }
+
+    fn next_supply(&self) -> Option<u16> {
+        u16::try_from(self.supplies.len()).ok()
+    }
+
+    fn add_supply(&mut self, supply: BodySupply) {
+        self.supplies.push(supply);
     }
 }
 

@@ -206,18 +206,14 @@ impl<'d> Check<'d, '_> {
             match kind {
                 StepKind::Request(request) => self.request(step, request, targets, at_once),
                 StepKind::Pause => self.pause(&step.think),
-                StepKind::Branch(branch) => {
-                    if branch.then.is_empty() {
-                        let problem = Problem::new("`if` has no `then`");
-                        let hint = "`then` has the steps to carry out if the condition holds";
-                        self.report(problem.with_hint(hint), Some(place));
-                    }
+                StepKind::Branch(branch) if branch.then.is_empty() => {
+                    let problem = Problem::new("`if` has no `then`");
+                    let hint = "`then` has the steps to carry out if the condition holds";
+                    self.report(problem.with_hint(hint), Some(place));
                 }
-                StepKind::Repetition(repetition) => {
-                    if repetition.steps.is_empty() {
-                        let problem = Problem::new(format!("{} has no `steps`", noun(step)));
-                        self.report(problem, Some(place));
-                    }
+                StepKind::Repetition(repetition) if repetition.steps.is_empty() => {
+                    let problem = Problem::new(format!("{} has no `steps`", noun(step)));
+                    self.report(problem, Some(place));
                 }
                 StepKind::Parallel(parallel) => {
                     if let [only] = parallel.parallel.as_slice() {
@@ -228,7 +224,8 @@ impl<'d> Check<'d, '_> {
                         );
                     }
                 }
-                StepKind::Nothing | StepKind::Cache(_) | StepKind::Set(_) | StepKind::Rows(_) => {}
+                // Nothing is missing, or the keys were all that there is to check.
+                _ => {}
             }
             let at_once = matches!(kind, StepKind::Parallel(_));
             for steps in step.inner() {

@@ -8,7 +8,6 @@
 mod body;
 mod branch;
 mod cache;
-mod canister;
 mod parallel;
 mod pause;
 mod poll;
@@ -25,10 +24,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use body::BodySpec;
+pub use body::*;
 pub use branch::BranchStep;
 pub use cache::{CacheSpec, CacheStep};
-pub use canister::CanisterSpec;
 pub use parallel::ParallelStep;
 pub use pause::PauseSpec;
 pub use poll::PollSpec;
@@ -100,26 +98,14 @@ pub enum StepKind {
 }
 
 /// All keys of steps, in the order in which they are written.
-const KEYS: [&str; 39] = [
-    "name",
-    "get",
-    "post",
-    "put",
-    "patch",
-    "delete",
-    "head",
-    "request",
-    "cache",
-    "method",
-    "same_url",
-    "target",
-    "headers",
-    "body",
-    "body_file",
-    "template_file",
-    "json",
-    "batch",
-    "canister",
+const KEYS: [&str; 39] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+
+const KEYS_BEFORE_BODY: [&str; 13] = [
+    "name", "get", "post", "put", "patch", "delete", "head", "request", "cache", "method", "same_url",
+    "target", "headers",
+];
+
+const KEYS_AFTER_BODY: [&str; 20] = [
     "poll",
     "timeout",
     "on_failure",
@@ -141,6 +127,21 @@ const KEYS: [&str; 39] = [
     "steps",
     "parallel",
 ];
+
+/// Lists of keys as one.
+const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] {
+    let (mut all, mut list, mut end) = ([""; N], 0, 0);
+    while list < lists.len() {
+        let mut key = 0;
+        while key < lists[list].len() {
+            all[end] = lists[list][key];
+            (key, end) = (key + 1, end + 1);
+        }
+        list += 1;
+    }
+    assert!(end == N, "the lists have as many keys as the whole");
+    all
+}
 
 /// The keys that say what a step does. It has one of them, unless it is a pause or made by a script.
 const VERBS: [&str; 17] = [
@@ -288,6 +289,16 @@ impl StepKind {
             Self::Repetition(Box::default()),
             Self::Parallel(ParallelStep::default()),
         ]
+    }
+}
+
+impl StepKind {
+    /// Returns the name of a request of another protocol than HTTP, unless it is known only during the run.
+    pub(crate) fn request_title(&self) -> Option<String> {
+        match self {
+            Self::Cache(step) => step.cache.get()?.title(),
+            _ => None,
+        }
     }
 }
 

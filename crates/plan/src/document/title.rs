@@ -82,7 +82,6 @@ impl StepSpec {
     pub fn report_name(&self) -> Option<String> {
         match (self.name.get(), &self.kind) {
             (Some(name), _) => Some(name.0.clone()),
-            (None, StepKind::Cache(step)) => step.cache.get()?.title(),
             (None, StepKind::Request(request)) => {
                 let mut urls = request.address.urls().into_iter();
                 let (word, url) = urls.find_map(|(word, url)| Some((word, url.get()?)))?;
@@ -92,7 +91,7 @@ impl StepSpec {
                 };
                 Some(format!("{method} {}", url.as_str()))
             }
-            _ => None,
+            (None, kind) => kind.request_title(),
         }
     }
 
@@ -137,9 +136,7 @@ impl StepSpec {
             StepKind::Branch(branch) => format!("if {}", words(&branch.condition)),
             StepKind::Repetition(repetition) => repetition.title(),
             StepKind::Parallel(_) => "at once".to_owned(),
-            StepKind::Nothing | StepKind::Pause | StepKind::Request(_) | StepKind::Cache(_) => {
-                self.think.get().map_or_else(|| "nothing".to_owned(), PauseSpec::title)
-            }
+            _ => self.think.get().map_or_else(|| "nothing".to_owned(), PauseSpec::title),
         }
     }
 }

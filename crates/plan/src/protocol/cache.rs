@@ -5,6 +5,9 @@ use crate::Problem;
 use crate::url::Url;
 
 pub(super) static ROW: ProtocolRow = ProtocolRow {
+    name: "cache",
+    title: "the cache protocol",
+    server_command: "plimsoll target cache",
     scheme: "carbon",
     port: 5500,
     is_secure: false,

@@ -29,16 +29,36 @@ impl Protocol {
         matches!(self, Self::Http2 | Self::Negotiated)
     }
 
+    /// Returns the words for it in reports.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Negotiated => "HTTP/2 or HTTP/1.1 by ALPN",
+            other => other.row().map_or("", |row| row.title),
+        }
+    }
+
+    /// Returns the row of the protocol; `None` for HTTP, whose rows are those of its schemes.
+    pub fn row(self) -> Option<&'static ProtocolRow> {
+        ROWS.into_iter().find(|row| row.protocol == Some(self))
+    }
+
     /// The scheme of URLs of servers that speak it, over TLS or not.
     pub(crate) fn scheme(self, tls: bool) -> &'static ProtocolRow {
-        let own = ROWS.into_iter().find(|row| row.protocol == Some(self));
-        own.unwrap_or(if tls { &HTTPS } else { &HTTP })
+        self.row().unwrap_or(if tls { &HTTPS } else { &HTTP })
     }
 }
 
 /// A scheme of URLs, and what is spoken with the servers behind it.
 #[derive(Debug)]
-pub(crate) struct ProtocolRow {
+pub struct ProtocolRow {
+    /// Name of the kind of load in calibrations; empty for HTTP, whose versions have names.
+    pub name: &'static str,
+    /// Words for the protocol in reports; empty for HTTP.
+    pub title: &'static str,
+    /// Command that starts a server for it; empty for HTTP.
+    pub server_command: &'static str,
     /// The scheme as it is written.
     pub(crate) scheme: &'static str,
     /// The port where none is typed.
@@ -48,7 +68,7 @@ pub(crate) struct ProtocolRow {
     /// The protocol of all its connections; `None` for HTTP, whose version the flags and ALPN choose.
     pub(crate) protocol: Option<Protocol>,
     /// Noun for such a server.
-    pub(crate) noun: &'static str,
+    pub noun: &'static str,
     /// Hint for a request over HTTP to such a server: how steps that ask it are written.
     pub(crate) step_hint: &'static str,
     /// Hint for such a URL on the command line, whose URLs are pages.
@@ -68,6 +88,9 @@ pub(crate) static HTTPS: ProtocolRow =
     ProtocolRow { scheme: "https", port: 443, is_secure: true, ..HTTP_ROW };
 
 const HTTP_ROW: ProtocolRow = ProtocolRow {
+    name: "",
+    title: "",
+    server_command: "",
     scheme: "http",
     port: 80,
     is_secure: false,

@@ -163,29 +163,3 @@ fn a_request_is_repeated_until_its_answer_is_what_is_waited_for() {
         assert_eq!(said, [expected], "{wrong}");
     }
 }
-
-#[test]
-fn batches_of_lines_go_where_times_are_read_as_they_are_written() {
-    let step = |path: &str, unit: &str| {
-        steps(&format!("- {{post: '{path}', batch: {{format: influx-line, time_unit: {unit}}}}}"))
-    };
-    let own = "/api/v1/write/line-protocol";
-    for (path, unit, wrong) in [
-        (own, "ms", Some("without `precision` they are read in ns")),
-        ("/write?db=x&precision=s", "ms", Some("`precision=s` says another unit")),
-        ("/write?db=x&precision=ms", "ms", None),
-        (own, "ns", None),
-    ] {
-        let said = messages(&step(path, unit));
-        match wrong {
-            Some(wrong) => {
-                assert!(
-                    said.iter().any(|said| said.contains("`batch.time_unit`: ")),
-                    "{path} {unit}: {said:?}"
-                );
-                assert!(said.iter().any(|said| said.contains(wrong)), "{path} {unit}: {said:?}");
-            }
-            None => assert_eq!(plan(&step(path, unit)).steps.len(), 1),
-        }
-    }
-}

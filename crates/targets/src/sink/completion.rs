@@ -10,7 +10,6 @@ use super::encoded_reply::{Answer, Room};
 use super::event_queue::PendingReply;
 use super::law::Intent;
 use super::reply::Forms;
-use super::resources::Ask;
 use super::truth::{Action, RequestId, TruthRow};
 use super::worker::Worker;
 
@@ -97,13 +96,8 @@ impl<B: Backend> Worker<B> {
         }
         let Some(connection) = self.table.get(due.arrival.conn) else { return false };
         let forms = &self.setup.forms;
-        let (answer, action) = match (forms.canister(), &due.arrival.ask, due.intent) {
-            (Some(canister), Ask::Canister(asked), Intent::Reply | Intent::Reject | Intent::Garbage) => {
-                let seed = self.setup.options.seed;
-                canister.answer(self.signer.answer(&canister.subnet, asked, due.intent, seed, due.number))
-            }
-            (_, ask, intent) => forms.decided(intent, ask, due.number, self.handler.thread),
-        };
+        let seed = self.setup.options.seed;
+        let (answer, action) = self.service.answer(forms, &due, seed, self.handler.thread);
         if forms.slow.is_none() && is_in_pieces(connection, &answer, due.arrival.to.head_only) {
             connection.state.outstanding += 1;
             connection.backlog.begin(due);

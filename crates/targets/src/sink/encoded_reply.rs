@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_wire::http1::write_response_head;
 use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing, Payload, Server};
 
-use super::resources::{ID_DIGITS, digits};
+use super::service::{ID_DIGITS, digits};
 
 /// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of
 /// two text keys, without the self-describing tag; 32 bytes with the counter.
@@ -96,6 +96,13 @@ pub(crate) struct Draft<'a> {
     pub(crate) extra: Option<(&'a str, &'a str)>,
 }
 
+impl Draft<'_> {
+    /// A reply with this status and nothing else.
+    pub(crate) const fn new(status: u16) -> Self {
+        Draft { status, content_type: "", body: FormBody::Empty, located: false, extra: None }
+    }
+}
+
 /// One reply, encoded once: for HTTP/1.1 with each [`Persistence`], for HTTP/2 as a block of the sink's book.
 #[derive(Debug)]
 pub(crate) struct EncodedReply {
@@ -123,6 +130,11 @@ impl EncodedReply {
         let heads = [Persistence::Keep, Persistence::KeepTold, Persistence::Close].map(head);
         let block = book.add(fields(status, content_type, length, located, extra));
         Self { status, heads, block, body, bodiless: matches!(status, 204 | 304), located }
+    }
+
+    /// A reply without a body.
+    pub(crate) fn bare(status: u16, book: &mut HeaderBlockCache) -> Self {
+        Self::new(Draft::new(status), book)
     }
 
     /// Bytes of the whole reply, about.

@@ -11,7 +11,7 @@ use super::connection::State;
 use super::encoded_reply::Address;
 use super::law::{FaultModel, Intent};
 use super::queue::{SingleServer, TokenServer};
-use super::resources::Ask;
+use super::service::Ask;
 use super::setup::Setup;
 
 /// A request that was read and has no number yet.

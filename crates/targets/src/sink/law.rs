@@ -47,15 +47,7 @@ impl FaultModel {
     /// The law of a sink with these options.
     pub fn new(options: &SinkOptions) -> Self {
         let mut end = 0.0;
-        let shares = [
-            (options.faults.drop, Intent::Drop),
-            (options.faults.reset, Intent::Reset),
-            (options.faults.refuse, Intent::Refuse),
-        ];
-        let statuses = options.faults.statuses.iter().map(|&(status, share)| (share, Intent::Status(status)));
-        let of_canisters =
-            [(options.faults.reject, Intent::Reject), (options.faults.garbage, Intent::Garbage)];
-        let faults = shares.into_iter().chain(statuses).chain(of_canisters).map(|(share, intent)| {
+        let faults = options.faults.intents().map(|(share, intent)| {
             end += share;
             (end, intent)
         });

@@ -109,15 +109,7 @@ impl SinkOptions {
         self.delay.problems(&mut require);
         self.service.problems(&self.listen, &mut require);
         self.faults.problems(&mut require);
-        let is_canister = matches!(self.service, Service::Canister(_));
-        require(
-            is_canister || (self.faults.reject == 0.0 && self.faults.garbage == 0.0),
-            "only a canister rejects, or answers with garbage: add --canister",
-        );
-        require(
-            !is_canister || self.work == Nanos::ZERO,
-            "the calls of a canister are certified together: take a delay or a capacity instead of work",
-        );
+        self.service.conflicts(&self.faults, self.work, &mut require);
         found
     }
 }

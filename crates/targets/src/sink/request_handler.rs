@@ -61,9 +61,9 @@ impl RequestHandler {
             && options.work == Nanos::ZERO
             && !options.faults.are_drawn()
             && setup.forms.slow.is_none()
-            && setup.forms.largest().is_inline()
-            && setup.forms.canister().is_none();
-        let reads_bodies = setup.forms.canister().is_some();
+            && setup.forms.table.largest().is_inline()
+            && !setup.forms.table.gathers();
+        let reads_bodies = setup.forms.table.reads_bodies();
         Self {
             setup,
             thread,
@@ -215,7 +215,7 @@ impl RequestHandler {
             state.deaf = true;
             state.farewell = Some(CloseMode::Silent);
         }
-        let ask = self.setup.forms.ask(request.method, request.target, body);
+        let ask = self.setup.forms.table.ask(request.method, request.target, body);
         if !self.at_once {
             state.outstanding += 1;
             let to = Address { stream: 0, head_only: request.head_request, persistence };
@@ -223,7 +223,7 @@ impl RequestHandler {
             return self.arrivals.push(Arrival { conn, at, id, to, ask: ask.into_owned() });
         }
         let number = self.setup.count();
-        let answer = self.setup.forms.answer(&ask, number, self.thread);
+        let answer = self.setup.forms.table.answer(&ask, number, self.thread);
         answer.write(request.head_request, persistence, &mut self.out);
         self.answered += 1;
         if self.logs {
@@ -278,17 +278,18 @@ impl RequestHandler {
             let to = Address { stream, head_only, persistence: Persistence::Keep };
             let id = request.id.filter(|_| self.logs).map(|id| server.text(id).into());
             let content = server.text(request.content);
-            let ask = forms.ask(server.text(request.method), server.text(request.path), content).into_owned();
+            let ask =
+                forms.table.ask(server.text(request.method), server.text(request.path), content).into_owned();
             return self.arrivals.push(Arrival { conn, at, id, to, ask });
         }
         self.path.clear();
-        if forms.are_many() {
+        if forms.table.are_many() {
             // The server cannot lend the path and write the reply at the same time.
             self.path.extend_from_slice(server.text(request.path));
         }
-        let ask = forms.ask(server.text(request.method), &self.path, &[]);
+        let ask = forms.table.ask(server.text(request.method), &self.path, &[]);
         let number = self.setup.count();
-        let answer = forms.answer(&ask, number, self.thread);
+        let answer = forms.table.answer(&ask, number, self.thread);
         let sent = answer.write_http2(server, stream, head_only, &forms.book, &mut self.out);
         let (action, status) = if sent {
             self.answered += 1;

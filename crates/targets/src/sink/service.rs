@@ -1,13 +1,32 @@
 //! The services of a sink: how it answers requests.
+//!
+//! Each is a variant of [`Service`], with a file of its own. The enums here are all that the rest of the sink
+//! knows of them: [`ReplyTable`] is what the threads of a sink share, [`ThreadState`] what each has for
+//! itself, and [`Ask`] a request as its service understands it.
 
-use std::sync::Arc;
+mod canister;
+mod crud;
+mod plain;
+mod resources;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_ic::Principal;
+use plimsoll_wire::http2::HeaderBlockCache;
 
-use super::options::is_share;
-use super::reply::LARGEST_BODY;
+use super::encoded_reply::{Answer, EncodedReply};
+use super::event_queue::PendingReply;
+use super::law::Intent;
+use super::options::{SinkOptions, is_share};
+use super::reply::Forms;
+use super::truth::Action;
+use canister::{CanisterForms, CanisterRequest, ResponseSigner, now_ns};
+use crud::CrudForms;
+use resources::{ResourceRequest, path_of};
+
+pub use canister::Canister;
+pub use crud::{Crud, Location};
+pub use plain::{Body, Reply, SlowData};
+pub(crate) use resources::{ID_DIGITS, digits};
 
 /// The service that answers the requests of a sink, unless a fault is drawn for them.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +54,20 @@ impl Service {
         }
     }
 
+    /// Reports the settings of the whole sink that the service does not go with.
+    pub(crate) fn conflicts(&self, faults: &Faults, work: Nanos, require: &mut impl FnMut(bool, &str)) {
+        match self {
+            Self::Reply(_) | Self::Crud(_) => require(
+                faults.reject == 0.0 && faults.garbage == 0.0,
+                "only a canister rejects, or answers with garbage: add --canister",
+            ),
+            Self::Canister(_) => require(
+                work == Nanos::ZERO,
+                "the calls of a canister are certified together: take a delay or a capacity instead of work",
+            ),
+        }
+    }
+
     /// The pace of bodies that are sent in pieces.
     pub(crate) const fn slow(&self) -> Option<SlowData> {
         match self {
@@ -44,226 +77,151 @@ impl Service {
     }
 }
 
-/// The one answer of a plain sink.
+/// A request as the service understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Status code, 200 to 599.
-    pub status: u16,
-    /// Value of the content-type header.
-    pub content_type: String,
-    /// The body.
-    pub body: Body,
-    /// Send the body in pieces. The head leaves with the first one when the reply is due; replies behind it
-    /// on the same HTTP/1.1 connection wait for the last one. Serving, and with it a queue, ends before the
-    /// first piece.
-    pub slow: Option<SlowData>,
+pub(crate) enum Ask<'a> {
+    /// Whatever the service always answers.
+    Usual,
+    /// Something with a resource.
+    Resource(ResourceRequest<'a>),
+    /// A request to a replica.
+    Canister(Box<CanisterRequest>),
 }
 
-impl Default for Reply {
-    /// `200` and the counter as CBOR.
-    fn default() -> Self {
-        Self { status: 200, content_type: "application/cbor".to_owned(), body: Body::Counter, slow: None }
-    }
-}
-
-impl Reply {
-    fn problems(&self, require: &mut impl FnMut(bool, &str)) {
-        require((200..600).contains(&self.status), "the status of a reply is between 200 and 599");
-        require(
-            !self.content_type.is_empty() && self.content_type.bytes().all(|b| (0x20..0x7f).contains(&b)),
-            "the content type must be printable ASCII",
-        );
-        require(
-            self.status != 204 || self.body == Body::Counter,
-            "a reply with status 204 has no body: leave out the body and its size, or take another status",
-        );
-        let is_bodiless = self.status == 204 || self.body.is_empty();
-        require(
-            !is_bodiless || USUAL_TYPES.contains(&self.content_type.as_str()),
-            "a reply without a body has no content type: leave it out, or give it a body",
-        );
-        require(
-            !matches!(self.body, Body::Bytes(length) if length > LARGEST_BODY),
-            "a body is at most 1 GiB: it is held in memory",
-        );
-        require(
-            !self.slow.is_some_and(|slow| slow.bytes == 0 || slow.every == Nanos::ZERO),
-            "slow data needs pieces of at least one byte and a time above 0 between them",
-        );
-    }
-}
-
-/// The body of a reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// The answer of the Internet Computer's load sink: the CBOR map `{status: "replied", reply: {arg: <4
-    /// bytes>}}` of 32 bytes, `arg` being the number of the request, from 0 over all threads, little-endian,
-    /// modulo 2^32.
-    Counter,
-    /// This many bytes of no meaning.
-    Bytes(u64),
-    /// These bytes.
-    Fixed(Arc<[u8]>),
-}
-
-/// Content types that a reply has where none was asked for.
-const USUAL_TYPES: [&str; 2] = ["application/cbor", "application/octet-stream"];
-
-impl Body {
-    fn is_empty(&self) -> bool {
+impl Ask<'_> {
+    /// The same without what it borrowed.
+    pub(crate) fn into_owned(self) -> Ask<'static> {
         match self {
-            Self::Counter => false,
-            Self::Bytes(length) => *length == 0,
-            Self::Fixed(bytes) => bytes.is_empty(),
+            Self::Usual => Ask::Usual,
+            Self::Resource(request) => Ask::Resource(request.into_owned()),
+            Self::Canister(request) => Ask::Canister(request),
         }
     }
 }
 
-/// The pace of a body that is sent in pieces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlowData {
-    /// Bytes of a piece, at least 1.
-    pub bytes: usize,
-    /// Time from one piece to the next, above 0.
-    pub every: Nanos,
+/// Replies of a service, and what else the threads of a sink share for it.
+#[derive(Debug)]
+pub(crate) enum ReplyTable {
+    Usual(EncodedReply),
+    Crud(Box<CrudForms>),
+    Canister(Box<CanisterForms>),
 }
 
-impl SlowData {
-    /// Returns the time from the first piece of a body of `length` bytes to its last.
-    pub fn span(self, length: usize) -> Nanos {
-        self.every * (length.saturating_sub(1) / self.bytes.max(1)) as u64
-    }
-}
-
-/// A service of resources, kept in memory and shared by all threads.
-///
-/// * `POST` to any path creates a resource: `201` with its `location`, which is that path (without its
-///   query, slashes at its end, and all but one at its front), a slash, and 16 hexadecimal digits that
-///   are never given again.
-/// * On the path of a resource, `GET` and `HEAD` give `200` and a small JSON body, `PUT` and `PATCH` give
-///   `204`, and `DELETE` gives `204` and removes it. Other methods get `405`.
-/// * Whatever names no resource gets `404`.
-/// * A `POST` beyond [`max_resources`](Self::max_resources) gets `507`.
-///
-/// The bodies of requests are read and forgotten. A request for which a fault is drawn changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Crud {
-    /// Most resources at a time over all threads, 1 to 2^32 - 1. Each takes a place of about 12 bytes, which
-    /// is kept for the next one that the same thread creates. So memory is that of the most resources that
-    /// each thread has held at a time, summed over the threads: at worst this number for each of them.
-    pub max_resources: u64,
-    /// Form of locations.
-    pub location: Location,
-}
-
-/// The form of the locations of resources.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Location {
-    /// Paths: `/path/id`.
-    #[default]
-    Relative,
-    /// Whole URLs with this authority (`host:port`), or with the address that the sink listens on:
-    /// `http://authority/path/id`, with TLS `https`.
-    Absolute(Option<String>),
-}
-
-impl Location {
-    /// Returns the beginning of all locations on a sink that listens on `endpoint`.
-    pub(crate) fn origin(&self, endpoint: &Endpoint, tls: bool) -> String {
-        let scheme = if tls { "https" } else { "http" };
-        match (self, endpoint) {
-            (Self::Relative, _) => String::new(),
-            (Self::Absolute(Some(authority)), _) => format!("{scheme}://{authority}"),
-            (Self::Absolute(None), Endpoint::Tcp(address)) => format!("{scheme}://{address}"),
-            // Clients that come over a unix socket name the host as they like.
-            (Self::Absolute(None), Endpoint::Unix(_)) => format!("{scheme}://localhost"),
-        }
-    }
-}
-
-impl Default for Crud {
-    /// Ten million resources, and locations that are paths.
-    fn default() -> Self {
-        Self { max_resources: 10_000_000, location: Location::Relative }
-    }
-}
-
-impl Crud {
-    fn problems(&self, listen: &Endpoint, require: &mut impl FnMut(bool, &str)) {
-        let is_wildcard = matches!(listen, Endpoint::Tcp(address) if address.ip().is_unspecified());
-        require(
-            !is_wildcard || self.location != Location::Absolute(None),
-            "locations cannot name the address listened on, for it stands for all: give their authority",
-        );
-        require(
-            (1..=u64::from(u32::MAX)).contains(&self.max_resources),
-            "the number of resources is between 1 and 2^32 - 1",
-        );
-        let is_plain = |authority: &str| {
-            !authority.is_empty()
-                && authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@".contains(&byte))
+impl ReplyTable {
+    /// Encodes the replies of a service, and those with the statuses of faults.
+    pub(crate) fn new(options: &SinkOptions, book: &mut HeaderBlockCache) -> (Self, Vec<EncodedReply>) {
+        let statuses = options.faults.statuses.iter().map(|&(status, _)| status);
+        let table = match &options.service {
+            Service::Reply(reply) => {
+                let (form, faults) = reply.encoded(statuses, book);
+                return (Self::Usual(form), faults);
+            }
+            Service::Crud(crud) => Self::Crud(Box::new(CrudForms::new(crud, options.threads, book))),
+            Service::Canister(canister) => Self::Canister(Box::new(CanisterForms::new(canister, book))),
         };
-        if let Location::Absolute(Some(authority)) = &self.location {
-            require(is_plain(authority), "the authority of locations is a host, or host:port");
+        (table, statuses.map(|status| EncodedReply::bare(status, book)).collect())
+    }
+
+    /// Returns `true` if the answer depends on the request.
+    pub(crate) const fn are_many(&self) -> bool {
+        !matches!(self, Self::Usual(_))
+    }
+
+    /// Returns `true` if the service looks into the bodies of requests.
+    pub(crate) const fn reads_bodies(&self) -> bool {
+        matches!(self, Self::Canister(_))
+    }
+
+    /// Returns `true` if replies that are due together are [prepared](ThreadState::prepare) together.
+    pub(crate) const fn gathers(&self) -> bool {
+        matches!(self, Self::Canister(_))
+    }
+
+    /// Reads a request as far as the service cares.
+    #[inline]
+    pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8], body: &[u8]) -> Ask<'a> {
+        match self {
+            Self::Usual(_) => Ask::Usual,
+            Self::Crud(_) => Ask::Resource(ResourceRequest::read(method, target)),
+            Self::Canister(forms) => {
+                let path = path_of(target);
+                Ask::Canister(Box::new(CanisterRequest::read(&forms.subnet, method, path, body, now_ns())))
+            }
+        }
+    }
+
+    /// Does what is asked for by request `number`, which `thread` serves, and gives the answer to it.
+    #[inline]
+    pub(crate) fn answer<'a>(&'a self, ask: &'a Ask<'_>, number: u64, thread: u32) -> Answer<'a> {
+        match (self, ask) {
+            (Self::Usual(form), _) => Answer::plain(form, number),
+            (Self::Crud(crud), Ask::Resource(request)) => crud.answer(request, thread),
+            (Self::Crud(crud), _) => Answer::plain(&crud.nowhere, 0),
+            // Those are answered by the state of the thread.
+            (Self::Canister(forms), _) => Answer::plain(&forms.nowhere, number),
+        }
+    }
+
+    /// The longest reply.
+    pub(crate) const fn largest(&self) -> &EncodedReply {
+        match self {
+            Self::Usual(form) => form,
+            Self::Crud(crud) => crud.largest(),
+            Self::Canister(forms) => &forms.usual,
+        }
+    }
+
+    /// Tells what locations begin with, once, before anything is answered.
+    pub(crate) fn set_origin(&self, origin: String) {
+        if let Self::Crud(crud) = self {
+            crud.set_origin(origin);
+        }
+    }
+
+    /// Returns the number of resources.
+    pub(crate) fn resources(&self) -> u64 {
+        match self {
+            Self::Crud(crud) => crud.resources(),
+            Self::Usual(_) | Self::Canister(_) => 0,
         }
     }
 }
 
-/// A replica of the Internet Computer, as far as its clients see one: `/api/v2/status`, and below
-/// `/api/vN/canister/ID` the addresses `query` (versions 2 and 3), `call` (2 to 4) and `read_state` (2 and
-/// 3).
-///
-/// * Every canister counts, together with the others: the method `read` gives the counter as 4 bytes,
-///   little-endian, `write` increases it and gives it. Any other method gives its argument back.
-/// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at
-///   once. A call is carried out once, however often the same message comes.
-/// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does
-///   whatever is none. Addresses that a replica does not have get `404`.
-/// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` tells it.
-///
-/// A request for which a fault is drawn changes nothing.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Canister {
-    /// The only canister that there is; calls of others are rejected with code 3. `None`: any.
-    pub id: Option<Principal>,
-    /// Reject unknown methods, with code 5.
-    pub strict: bool,
-    /// Look whether messages are from their senders; others get `400`. It costs about as much as all the
-    /// rest.
-    pub check_signatures: bool,
-    /// Sign answers to queries as a node does.
-    pub sign_queries: bool,
-    /// Share of the calls of versions 3 and 4 that get `202` and have to be asked for.
-    pub accepted: f64,
-    /// Duration for which clients who ask for a call learn that it is being carried out.
-    pub processing: Nanos,
-    /// Duration for which `/api/v2/status` says `starting`.
-    pub unhealthy_for: Nanos,
-    /// Calls whose fate is remembered, at least 1, each in about 200 bytes; then the oldest are forgotten.
-    pub max_calls: u64,
+/// State of a service that each thread of a sink has for itself.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadState {
+    /// Unused, and empty, unless the service is a replica.
+    signer: ResponseSigner,
 }
 
-impl Default for Canister {
-    /// Any canister, healthy at once, with a certificate for every call of versions 3 and 4; a hundred
-    /// thousand calls are remembered.
-    fn default() -> Self {
-        Self {
-            id: None,
-            strict: false,
-            check_signatures: false,
-            sign_queries: false,
-            accepted: 0.0,
-            processing: Nanos::ZERO,
-            unhealthy_for: Nanos::ZERO,
-            max_calls: 100_000,
+impl ThreadState {
+    /// Prepares replies that are due together, before each is [answered](Self::answer).
+    pub(crate) fn prepare(&mut self, table: &ReplyTable, gathered: &[PendingReply], seed: u64) {
+        if let ReplyTable::Canister(forms) = table {
+            let asked = gathered.iter().filter_map(|due| match &due.arrival.ask {
+                Ask::Canister(asked) => Some((&**asked, due)),
+                Ask::Usual | Ask::Resource(_) => None,
+            });
+            self.signer.certify(&forms.subnet, seed, asked);
         }
     }
-}
 
-impl Canister {
-    fn problems(&self, require: &mut impl FnMut(bool, &str)) {
-        require(is_share(self.accepted), "the share of calls to be asked for is between 0 and 1");
-        require(self.max_calls > 0, "at least one call has to be remembered");
+    /// The answer to a request that is not to be dropped or reset, and what it is in the log.
+    pub(crate) fn answer<'a>(
+        &'a mut self,
+        forms: &'a Forms,
+        due: &'a PendingReply,
+        seed: u64,
+        thread: u32,
+    ) -> (Answer<'a>, Action) {
+        match (&forms.table, &due.arrival.ask, due.intent) {
+            (
+                ReplyTable::Canister(forms),
+                Ask::Canister(asked),
+                Intent::Reply | Intent::Reject | Intent::Garbage,
+            ) => forms.answer(self.signer.answer(&forms.subnet, asked, due.intent, seed, due.number)),
+            (_, ask, intent) => forms.decided(intent, ask, due.number, thread),
+        }
     }
 }
 
@@ -301,10 +259,17 @@ impl Faults {
         self.shares().any(|share| share > 0.0)
     }
 
-    /// The shares of requests that something happens to.
+    /// The shares of requests that something happens to, each with what that is.
+    pub(crate) fn intents(&self) -> impl Iterator<Item = (f64, Intent)> {
+        let of_connections =
+            [(self.drop, Intent::Drop), (self.reset, Intent::Reset), (self.refuse, Intent::Refuse)];
+        let statuses = self.statuses.iter().map(|&(status, share)| (share, Intent::Status(status)));
+        let of_services = [(self.reject, Intent::Reject), (self.garbage, Intent::Garbage)];
+        of_connections.into_iter().chain(statuses).chain(of_services)
+    }
+
     fn shares(&self) -> impl Iterator<Item = f64> {
-        let statuses = self.statuses.iter().map(|&(_, share)| share);
-        [self.drop, self.reset, self.refuse, self.reject, self.garbage].into_iter().chain(statuses)
+        self.intents().map(|(share, _)| share)
     }
 
     pub(crate) fn problems(&self, require: &mut impl FnMut(bool, &str)) {
@@ -325,14 +290,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_piece_of_a_body_follows_after_its_span() {
-        let slow = SlowData { bytes: 10, every: Nanos(5) };
-        for (length, span) in [(0, 0), (1, 0), (10, 0), (11, 5), (20, 5), (21, 10)] {
-            assert_eq!(slow.span(length), Nanos(span), "{length}");
-        }
-    }
-
-    #[test]
     fn services_know_what_is_wrong_with_them() {
         let count = |service: Service| {
             let mut found = 0;
@@ -350,41 +307,6 @@ mod tests {
         assert_eq!(count(Service::Crud(nowhere)), 1);
         for slow in [SlowData { bytes: 0, every: Nanos(1) }, SlowData { bytes: 1, every: Nanos::ZERO }] {
             assert_eq!(count(Service::Reply(Reply { slow: Some(slow), ..Reply::default() })), 1);
-        }
-    }
-
-    #[test]
-    fn replies_without_a_body_have_nothing_that_only_a_body_has() {
-        let count = |status, body, content_type: &str| {
-            let mut found = 0;
-            let reply = Reply { status, body, content_type: content_type.to_owned(), slow: None };
-            reply.problems(&mut |sound, _| found += usize::from(!sound));
-            found
-        };
-        let (cbor, bytes) = ("application/cbor", "application/octet-stream");
-        assert_eq!(count(204, Body::Counter, cbor), 0);
-        assert_eq!(count(204, Body::Bytes(1000), bytes), 1);
-        assert_eq!(count(204, Body::Fixed(Arc::from(&b"a"[..])), "text/x"), 2);
-        assert_eq!(count(204, Body::Counter, "text/x"), 1);
-        assert_eq!(count(200, Body::Bytes(0), bytes), 0);
-        assert_eq!(count(200, Body::Bytes(0), "text/x"), 1);
-        assert_eq!(count(200, Body::Fixed(Arc::from(&b""[..])), "text/x"), 1);
-        assert_eq!(count(200, Body::Bytes(1), "text/x"), 0);
-        // Its head tells the length and the type of the body that it stands for.
-        assert_eq!(count(304, Body::Bytes(1000), "text/x"), 0);
-    }
-
-    #[test]
-    fn locations_begin_with_their_origin() {
-        let tcp = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
-        let absolute = |authority: Option<&str>| Location::Absolute(authority.map(str::to_owned));
-        for (location, endpoint, tls, origin) in [
-            (Location::Relative, &tcp, true, ""),
-            (absolute(None), &tcp, false, "http://127.0.0.1:80"),
-            (absolute(Some("a:1")), &tcp, true, "https://a:1"),
-            (absolute(None), &Endpoint::Unix("/s".into()), false, "http://localhost"),
-        ] {
-            assert_eq!(location.origin(endpoint, tls), origin);
         }
     }
 

@@ -22,7 +22,7 @@ pub enum Action {
     Reset,
     /// The HTTP/2 stream was refused.
     Refused,
-    /// A canister has rejected the query or the update; where clients have to ask for it, they learn it then.
+    /// The service has rejected the call; where clients have to ask for its outcome, they learn it then.
     Rejected,
     /// An answer without a meaning was sent.
     Garbage,

@@ -7,13 +7,13 @@ use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait, cl
 use plimsoll_wire::tls::Session;
 
 use super::backlog::Stalled;
-use super::canister::ResponseSigner;
 use super::connection::{CloseMode, Connection, Protocol};
-use super::event_queue::EventQueue;
+use super::event_queue::{EventQueue, PendingReply};
 use super::freeze::Freezes;
 use super::reply::write_refusal;
 use super::reply_writer::ReplyWriter;
 use super::request_handler::{CONTINUE, RequestHandler};
+use super::service::ThreadState;
 use super::setup::{Setup, Tally};
 use super::truth::{Action, FinishedSheet, Sheet};
 use crate::table::Table;
@@ -42,7 +42,9 @@ pub(crate) struct Worker<B> {
     pub(super) queue: EventQueue,
     pub(super) stalled: Stalled,
     freezes: Freezes,
-    pub(super) signer: ResponseSigner,
+    /// Replies that are due, and are prepared together.
+    gathered: Vec<PendingReply>,
+    pub(super) service: ThreadState,
     pub(super) sheet: Sheet,
     pub(super) tally: Tally,
     /// Decrypted bytes of the connection that is being read.
@@ -71,7 +73,8 @@ impl<B: Backend> Worker<B> {
             queue: EventQueue::new(Arc::clone(&setup)),
             stalled: Stalled::default(),
             freezes: Freezes::new(&options.freezes, start),
-            signer: ResponseSigner::default(),
+            gathered: Vec::new(),
+            service: ThreadState::default(),
             sheet,
             tally: Tally::default(),
             plain: Vec::new(),
@@ -259,10 +262,10 @@ impl<B: Backend> Worker<B> {
         }
         let now = self.writer.backend.now();
         let works = self.setup.options.work > Nanos::ZERO;
-        let gathers = self.setup.forms.canister().is_some();
+        let gathers = self.setup.forms.table.gathers();
         while let Some(due) = self.queue.pop(now) {
             if gathers {
-                self.signer.gathered.push(due);
+                self.gathered.push(due);
                 continue;
             }
             self.settle(due);
@@ -278,12 +281,14 @@ impl<B: Backend> Worker<B> {
         self.settle_gathered();
     }
 
-    /// Certifies what was gathered, and answers it.
+    /// Prepares what was gathered together, and answers it.
     fn settle_gathered(&mut self) {
-        let setup = Arc::clone(&self.setup);
-        let Some(canister) = setup.forms.canister() else { return };
-        self.signer.certify(&canister.subnet, setup.options.seed);
-        let mut gathered = std::mem::take(&mut self.signer.gathered);
+        if self.gathered.is_empty() {
+            return;
+        }
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let setup = &self.setup;
+        self.service.prepare(&setup.forms.table, &gathered, setup.options.seed);
         for due in gathered.drain(..) {
             self.settle(due);
             if self.writer.replies >= FLUSH_REPLIES {
@@ -291,7 +296,7 @@ impl<B: Backend> Worker<B> {
             }
         }
         // Given back for its memory.
-        self.signer.gathered = gathered;
+        self.gathered = gathered;
     }
 
     /// Sends what had to wait for the last outstanding reply, and parts from the client if it is time.
@@ -367,7 +372,7 @@ fn unread_limit(setup: &Setup, connection: &Connection) -> usize {
     match connection.protocol {
         Protocol::Http2(_) => UNREAD_BYTES,
         Protocol::Open(_) | Protocol::Http1(_) => {
-            UNREAD_BYTES.saturating_add(UNREAD_REPLIES.saturating_mul(setup.forms.largest().len()))
+            UNREAD_BYTES.saturating_add(UNREAD_REPLIES.saturating_mul(setup.forms.table.largest().len()))
         }
     }
 }

@@ -7,7 +7,8 @@ use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::{
     Answer, Call, Identity, Kind, Lookup, Principal, RequestId, RootKey, Verifier, write_read_state,
 };
-use plimsoll_targets::{Action, Canister, FaultModel, Faults, Intent, Service, SinkOptions};
+use plimsoll_targets::sink::service::Canister;
+use plimsoll_targets::{Action, FaultModel, Faults, Intent, Service, SinkOptions};
 use plimsoll_wire::http2::ClientOptions;
 
 use crate::client::{Client, Response};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Case, Command, Ends, Server, Suite};
+use super::{Case, Ends, Load, Server, Suite};
 
 /// Much longer than any of these runs takes: who needs more has hung.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ pub fn attempt(run: Run<'_>, suite: &Suite, case: &Case) -> io::Result<Attempt> 
     let server = Server::start(suite, case)?;
     let address = server.address().to_string();
     let mut process = Process::new(run.program);
-    process.args(arguments(suite.command, case, &address, run)).args(["--backend", run.backend]);
+    process.args(arguments(suite, case, &address, run)).args(["--backend", run.backend]);
     for word in case.args.split_ascii_whitespace() {
         match word {
             "{ca}" => process.arg(run.authority),
@@ -99,30 +99,11 @@ pub fn attempt(run: Run<'_>, suite: &Suite, case: &Case) -> io::Result<Attempt> 
 
 /// The command line but for what the case adds. Nothing is asked before the load but by the commands that
 /// cannot do without.
-fn arguments(command: Command, case: &Case, address: &str, run: Run<'_>) -> Vec<String> {
+fn arguments(suite: &Suite, case: &Case, address: &str, run: Run<'_>) -> Vec<String> {
     let Run { requests, connections, .. } = run;
-    let http = format!("http://{address}");
     // Where no timeout is expected a busy machine must not bring one about.
     let timeout = if case.ends.contains(&Ends::TimedOut) { "0.4" } else { "20" };
-    let load = match command {
-        Command::Http => format!("{http}/ -n {requests} -c {connections} --timeout {timeout}s"),
-        Command::Https => format!("https://{address}/ -n {requests} -c {connections} --timeout {timeout}s"),
-        Command::Cache => format!(
-            "cache --server {address} --no-verify --requests {requests} -c {connections} --timeout {timeout}s"
-        ),
-        Command::Canister => format!(
-            "canister {http} --no-status-check --iterations {requests} -c {connections} \
-             --query-timeout-secs {timeout} --ingress-timeout-secs {timeout}"
-        ),
-        Command::Ingest => format!(
-            "ingest metrics --url {http} -n {requests} -c {connections} --batch-size 10 --timeout {timeout}s"
-        ),
-        Command::Crud => {
-            format!(
-                "crud --leader {http} --total {requests} --concurrency {connections} --timeout {timeout}s"
-            )
-        }
-    };
+    let load = (suite.command)(Load { address, requests, connections, timeout });
     let common = ["--no-preflight", "--quiet", "-t", "1", "-o", "json"];
     load.split_ascii_whitespace().chain(common).map(str::to_owned).collect()
 }

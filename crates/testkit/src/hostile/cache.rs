@@ -3,7 +3,7 @@
 use plimsoll_core::ErrorClass;
 
 use super::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Command, Ends, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
     flooded, held, kept, once,
 };
 
@@ -20,11 +20,18 @@ pub(super) fn suite() -> Suite {
     Suite {
         name: "cache",
         speaks: Speaks::Cache,
-        command: Command::Cache,
+        command,
         good_connections: 1,
         good: kept(frame(&value(b"v"))),
         cases: cases().into_iter().map(|case| Case { args: "--mix put", ..case }).collect(),
     }
+}
+
+fn command(load: Load<'_>) -> String {
+    let Load { address, requests, connections, timeout } = load;
+    format!(
+        "cache --server {address} --no-verify --requests {requests} -c {connections} --timeout {timeout}s"
+    )
 }
 
 /// A frame of this content.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_core::ErrorClass;
 
 use super::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Command, Ends, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Load, OK, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
     TOO_LARGE, flooded, held, kept, once,
 };
 
@@ -24,11 +24,17 @@ pub(super) fn suite() -> Suite {
     Suite {
         name: "HTTP/1.1",
         speaks: Speaks::Http1,
-        command: Command::Http,
+        command,
         good_connections: 0,
         good: kept(GOOD),
         cases: parts.into_iter().flatten().chain(redirects()).collect(),
     }
+}
+
+/// A run of plain requests.
+pub(super) fn command(load: Load<'_>) -> String {
+    let Load { address, requests, connections, timeout } = load;
+    format!("http://{address}/ -n {requests} -c {connections} --timeout {timeout}s")
 }
 
 /// A response with this head field, and five bytes of body.

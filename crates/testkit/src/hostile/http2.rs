@@ -5,8 +5,8 @@ use std::time::Duration;
 use plimsoll_core::ErrorClass;
 
 use super::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Command, Ends, Frame, OK, On, PROTOCOL, RESET, Speaks, Suite,
-    TIMED_OUT, TOO_LARGE, flooded,
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Frame, OK, On, PROTOCOL, RESET, Speaks, Suite, TIMED_OUT,
+    TOO_LARGE, flooded,
 };
 use crate::http2::frame::{
     CONTINUATION, DATA, END, END_HEADERS, GOAWAY, HEADERS, PADDED, PING, PRIORITISED, PRIORITY, PUSH_PROMISE,
@@ -41,7 +41,7 @@ pub(super) fn suite() -> Suite {
     Suite {
         name: "HTTP/2",
         speaks: Speaks::Http2,
-        command: Command::Http,
+        command: super::http1::command,
         good_connections: 0,
         good: answer(reply()),
         cases: parts.into_iter().flatten().map(|case| Case { args: http2(case.args), ..case }).collect(),

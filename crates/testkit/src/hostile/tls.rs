@@ -3,7 +3,7 @@
 use plimsoll_core::ErrorClass;
 
 use super::{
-    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Command, Ends, Identity, OK, PROTOCOL, RESET, Speaks, Suite,
+    Act, CLOSED_BEFORE, CLOSED_WITHIN, Case, Ends, Identity, Load, OK, PROTOCOL, RESET, Speaks, Suite,
     TIMED_OUT, flooded, kept, once,
 };
 
@@ -190,7 +190,7 @@ pub(super) fn records() -> Suite {
     Suite {
         name: "TLS, before the handshake",
         speaks: Speaks::Records,
-        command: Command::Https,
+        command,
         good_connections: 0,
         good: Vec::new(),
         cases: cases.into_iter().map(|case| case.with(TRUST)).collect(),
@@ -210,11 +210,16 @@ pub(super) fn suite() -> Suite {
     Suite {
         name: "TLS",
         speaks: Speaks::Http1,
-        command: Command::Https,
+        command,
         good_connections: 0,
         good: Vec::new(),
         cases: parts.into_iter().flatten().collect(),
     }
+}
+
+fn command(load: Load<'_>) -> String {
+    let Load { address, requests, connections, timeout } = load;
+    format!("https://{address}/ -n {requests} -c {connections} --timeout {timeout}s")
 }
 
 /// A server that shakes hands like this, and then acts.

@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
-use plimsoll_ic::BadPrincipal;
 use plimsoll_plan::{BackendChoice, Files, Problems, parse_backend, parse_size};
 use plimsoll_schedule::parse_rate;
-use plimsoll_targets::{Body, Canister, Delay, Faults, Reply, Service, SinkOptions, Truth};
+use plimsoll_targets::{Body, Delay, Faults, Reply, Service, SinkOptions, Truth};
 use plimsoll_wire::tls::ServerConfig;
 
 use crate::args::server::sink_values::{
     Reader, parse_delay, parse_endpoint, parse_fail, parse_freeze, parse_positive, parse_share,
     parse_slow_data, parse_status, whole,
 };
+use crate::args::workload::ServiceArgs;
 use crate::base::certificate;
 
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(crate) struct SinkArgs {
     #[command(flatten)]
     reply: ReplyArgs,
     #[command(flatten)]
-    canister: CanisterArgs,
+    service: ServiceArgs,
     #[command(flatten)]
     conduct: ConductArgs,
 }
@@ -71,45 +71,6 @@ struct ReplyArgs {
     /// Send bodies in pieces, such as 1KiB/10ms: one KiB every 10 ms
     #[arg(long, value_name = "BYTES/TIME")]
     slow_data: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Canister")]
-struct CanisterArgs {
-    /// Stand for a replica of the Internet Computer, with canisters that count
-    ///
-    /// Answers /api/v2/status, query, call and read_state of all versions, with certificates of a test root
-    /// key. The method `read` gives the counter as 4 bytes, `write` increases it, any other gives its
-    /// argument back.
-    #[arg(long, conflicts_with_all = ["status", "body_size", "content_type", "slow_data"])]
-    canister: bool,
-    /// Know this canister only, and reject calls of others
-    #[arg(long, value_name = "PRINCIPAL", requires = "canister")]
-    canister_id: Option<String>,
-    /// Reject methods other than `read` and `write`
-    #[arg(long, requires = "canister")]
-    strict: bool,
-    /// Refuse messages whose signature is wrong, which costs time to find out
-    #[arg(long, requires = "canister")]
-    check_signatures: bool,
-    /// Sign answers to queries as a node does, which costs time too
-    #[arg(long, requires = "canister")]
-    sign_queries: bool,
-    /// Share of the synchronous calls that get 202 and have to be asked for
-    #[arg(long, value_name = "SHARE", requires = "canister")]
-    accepted: Option<String>,
-    /// Time for which a call is processing after its 202
-    #[arg(long, value_name = "TIME", requires = "canister", allow_negative_numbers = true)]
-    processing: Option<String>,
-    /// Time after the start until the status is healthy
-    #[arg(long, value_name = "TIME", requires = "canister", allow_negative_numbers = true)]
-    unhealthy_for: Option<String>,
-    /// Share of queries and updates that are rejected, with code 4
-    #[arg(long, value_name = "SHARE", requires = "canister")]
-    reject: Option<String>,
-    /// Share of requests that are answered with bytes that are no CBOR
-    #[arg(long, value_name = "SHARE", requires = "canister")]
-    garbage: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -208,8 +169,8 @@ impl SinkArgs {
         let mut reader = Reader::default();
         let mut options = self.place.read(&mut reader).sink();
         let reply = self.reply.read(&mut reader);
-        let canister = self.canister.read(&mut reader, &mut options.faults);
-        options.service = canister.map_or(Service::Reply(reply), Service::Canister);
+        let service = self.service.read(&mut reader, &mut options.faults);
+        options.service = service.unwrap_or(Service::Reply(reply));
         self.conduct.finish("sink", options, reader, files)
     }
 }
@@ -258,31 +219,6 @@ impl ReplyArgs {
         }
         reply.slow = reader.maybe("--slow-data", self.slow_data.as_ref(), parse_slow_data);
         reply
-    }
-}
-
-impl CanisterArgs {
-    /// The canister, if there is to be one, and what is to go wrong with it.
-    fn read(&self, reader: &mut Reader, faults: &mut Faults) -> Option<Canister> {
-        let id = reader.maybe("--canister-id", self.canister_id.as_ref(), |text| {
-            text.parse().map_err(|BadPrincipal { problem, hint }| format!("{problem}; {hint}"))
-        });
-        let mut share = |flag, text: Option<&String>| reader.maybe(flag, text, parse_share).unwrap_or(0.0);
-        faults.reject = share("--reject", self.reject.as_ref());
-        faults.garbage = share("--garbage", self.garbage.as_ref());
-        let accepted = share("--accepted", self.accepted.as_ref());
-        let mut time = |flag, text: Option<&String>| reader.maybe(flag, text, parse_positive);
-        let canister = Canister {
-            id,
-            strict: self.strict,
-            check_signatures: self.check_signatures,
-            sign_queries: self.sign_queries,
-            accepted,
-            processing: time("--processing", self.processing.as_ref()).unwrap_or(Nanos::ZERO),
-            unhealthy_for: time("--unhealthy-for", self.unhealthy_for.as_ref()).unwrap_or(Nanos::ZERO),
-            ..Canister::default()
-        };
-        self.canister.then_some(canister)
     }
 }
 
@@ -439,45 +375,6 @@ mod tests {
         assert_eq!((faults.drop, faults.reset, faults.refuse), (0.03, 0.005, 0.02));
         assert_eq!(faults.statuses, [(503, 0.07), (404, 0.01)]);
         assert_eq!((faults.close_idle_after, faults.go_away_after), (Some(9), Some(8)));
-    }
-
-    #[test]
-    fn canisters() {
-        assert_eq!(options(&["--canister"]).service, Service::Canister(Canister::default()));
-        let options = options(&[
-            "--canister",
-            "--canister-id",
-            "aaaaa-aa",
-            "--strict",
-            "--check-signatures",
-            "--sign-queries",
-            "--accepted",
-            "10%",
-            "--processing",
-            "2s",
-            "--unhealthy-for",
-            "3s",
-            "--reject",
-            "4%",
-            "--garbage",
-            "5%",
-        ]);
-        let canister = Canister {
-            id: Some(plimsoll_ic::Principal::management()),
-            strict: true,
-            check_signatures: true,
-            sign_queries: true,
-            accepted: 0.1,
-            processing: Nanos::from_secs(2),
-            unhealthy_for: Nanos::from_secs(3),
-            ..Canister::default()
-        };
-        assert_eq!(options.service, Service::Canister(canister));
-        assert_eq!((options.faults.reject, options.faults.garbage), (0.04, 0.05));
-        let problems = spec(&["--canister", "--canister-id", "aaaaa", "--reject", "2"]).unwrap_err();
-        assert_eq!(problems.iter().count(), 2, "{problems}");
-        let problems = spec(&["--canister", "--work", "1ms"]).unwrap_err();
-        assert!(problems.to_string().contains("certified together"), "{problems}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The flags of `plimsoll canister`.
 
+pub(crate) mod service;
+
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -12,6 +14,16 @@ use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
 
+/// Settings of the plan that the flags come to, each with its flag.
+pub(crate) const SETTINGS: [(&str, &str); 7] = [
+    ("arg", "--payload"),
+    ("arg_size", "--payload-size"),
+    ("key", "--pem-file"),
+    ("expiry", "--expiry"),
+    ("signers", "--signers"),
+    ("every", "--poll-every"),
+    ("Host", "--host"),
+];
 /// Length of a run where nothing is said of it.
 const SECONDS: f64 = 10.0;
 

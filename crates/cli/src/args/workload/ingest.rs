@@ -13,6 +13,8 @@ use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
 use crate::args::workload::ingest_demo::IngestDemoArgs;
 
+/// Settings of the plan that the flags come to, each with its flag.
+pub(crate) const SETTINGS: [(&str, &str); 2] = [("store", "--url"), ("x-arc-database", "--database")];
 /// Records of a batch where nothing else is said.
 const BATCH_SIZE: u32 = 1_000;
 

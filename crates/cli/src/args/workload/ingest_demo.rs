@@ -133,11 +133,15 @@ mod tests {
     use super::*;
     use crate::args::cli::Cli;
     use crate::args::cli::Command;
+    use crate::args::workload::WorkloadCommand;
     use crate::args::workload::ingest::InsteadOfLoad;
 
     fn parsed(args: &[&str]) -> IngestDemoArgs {
         let line = ["plimsoll", "ingest", "demo"].iter().chain(args);
-        let Command::Ingest(ingest) = Cli::try_parse_from(line).unwrap().command else { panic!("no ingest") };
+        let Command::Workload(WorkloadCommand::Ingest(ingest)) = Cli::try_parse_from(line).unwrap().command
+        else {
+            panic!("no ingest")
+        };
         let Some(InsteadOfLoad::Demo(demo)) = ingest.instead else { panic!("no demo") };
         *demo
     }

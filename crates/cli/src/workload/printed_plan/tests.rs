@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
 use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, Setting, Source};
+use plimsoll_workloads::BODIES;
 
 use super::PrintedPlan;
 use crate::args::cli::{Cli, Command};
 use crate::args::command_word;
 use crate::base::failure::Failure;
-use crate::workload::{cache, canister, crud, ingest};
+use crate::workload;
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
 const WORKLOADS: [&str; 16] = [
@@ -243,14 +244,11 @@ const NOT_PRINTED: [(&str, &str); 7] = [
 
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
     let words: Vec<&str> = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).collect();
-    let found = command_word::command().try_get_matches_from(words).ok()?;
-    Some(match Cli::from_arg_matches(&found).ok()?.command {
-        Command::Cache(args) => cache::printed(&args),
-        Command::Crud(args) => crud::printed(&args),
-        Command::Canister(args) => canister::printed(&args),
-        Command::Ingest(args) => ingest::printed(&args),
-        other => panic!("{other:?} prints no plan"),
-    })
+    let found = command_word::command().try_get_matches_from(&words).ok()?;
+    let Command::Workload(command) = Cli::from_arg_matches(&found).ok()?.command else {
+        panic!("{words:?} is no workload")
+    };
+    Some(workload::printed(&command).map(|plan| plan.expect("a plan")))
 }
 
 fn text_of_a_plan(yaml: &str) -> PlanSource {
@@ -262,11 +260,15 @@ fn read_again(yaml: &str) -> Plan {
     let plan = text_of_a_plan(yaml);
     // A key that is there on every system.
     let environment = vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())];
-    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: PlanPatch::default() };
+    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
     match command.resolve(&Disk) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}\n{yaml}", refused.problems),
     }
+}
+
+fn flags() -> PlanPatch {
+    PlanPatch { bodies: BODIES, ..PlanPatch::default() }
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -413,7 +415,7 @@ fn credentials_are_given_by_the_environment_when_a_printed_plan_is_run() {
     assert_eq!(notes, ["--token is not printed: set PLIMSOLL_BEARER when the plan is run, or give --bearer"]);
     let plan = text_of_a_plan(&yaml);
     let environment = vec![("PLIMSOLL_BEARER".to_owned(), "topsecret".to_owned())];
-    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: PlanPatch::default() };
+    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
     let again = command.resolve(&Disk).unwrap().plan;
     assert_eq!(load_checksum(&again), load_checksum(&resolved.plan));
 }

@@ -1,10 +1,15 @@
 //! Bodies of requests.
 
-use schemars::JsonSchema;
+mod canister;
+
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 use super::{GivenKey, Part as _, part};
 use crate::Place;
-use crate::document::{CanisterSpec, Field, Text};
+use crate::document::{Field, Text};
+
+pub use canister::CanisterSpec;
 
 /// Body of a request: at most one of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -17,14 +22,17 @@ pub struct BodySpec {
     /// File with the body; a template.
     pub template_file: Field<Text>,
     /// Body as JSON, with `content-type: application/json`; its texts are templates.
-    pub json: Field<serde_json::Value>,
+    pub json: Field<Value>,
     /// Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the
     /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
-    pub batch: Field<serde_json::Value>,
+    pub batch: Field<Value>,
     /// Body as a signed message for a canister of the Internet Computer, another one each time: what
     /// `plimsoll canister --print-plan` shows.
     pub canister: Field<CanisterSpec>,
 }
+
+/// The keys of bodies, in the order in which they are written.
+pub(super) const KEYS: [&str; 6] = ["body", "body_file", "template_file", "json", "batch", "canister"];
 
 part!(BodySpec {
     "body": body,
@@ -34,6 +42,13 @@ part!(BodySpec {
     "batch": batch,
     "canister": canister,
 });
+
+/// Adds to the description of what makes a response an answer which bodies know that by themselves.
+pub(super) fn describe_judged(schema: &mut Schema) {
+    let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let described = format!("{description} A canister's `state` recognises its answer by itself.");
+    schema.insert("description".to_owned(), described.into());
+}
 
 impl BodySpec {
     /// The forms of a body that are given.

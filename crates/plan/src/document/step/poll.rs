@@ -10,8 +10,8 @@ use crate::document::{ExpectSpec, Field, Text};
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PollSpec {
-    /// Expectations that make a response the answer; the step's other ones are checked only then. A
-    /// canister's `state` recognises its answer by itself.
+    /// Expectations that make a response the answer; the step's other ones are checked only then.
+    #[schemars(transform = super::body::describe_judged)]
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub until: Field<ExpectSpec>,
     /// The first pause. Default: 100ms.

@@ -70,7 +70,7 @@ impl Api {
             let fate = law.fate(self.setup.number.fetch_add(1, Ordering::Relaxed));
             service = fate.service;
             match fate.intent {
-                // The last two are for those who have a canister.
+                // The last two are faults of other services.
                 Intent::Reply | Intent::Reject | Intent::Garbage => {}
                 Intent::Status(status) => {
                     self.counts.failures += 1;

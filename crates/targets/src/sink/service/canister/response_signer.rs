@@ -10,7 +10,6 @@ use plimsoll_ic::witness::{Outcome, Round};
 use super::{Call, CanisterRequest, Subnet, not_found, now_ns};
 use crate::sink::event_queue::PendingReply;
 use crate::sink::law::Intent;
-use crate::sink::resources::Ask;
 use crate::sink::truth::Action;
 
 /// Tells the draw of who has to ask for its certificate from that of the fates, which the seed is for too.
@@ -26,8 +25,6 @@ const MOST_GARBAGE: u64 = 64;
 /// about 0.14 ms, and then answered one by one.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseSigner {
-    /// Replies that are due.
-    pub(crate) gathered: Vec<PendingReply>,
     round: Option<Round>,
     /// The calls of the round that were rejected.
     rejected: Vec<RequestId>,
@@ -46,13 +43,17 @@ pub(crate) struct Written<'a> {
 impl ResponseSigner {
     /// Carries out the calls among what was gathered whose clients wait for a certificate, and signs for all
     /// of them, and for those who ask for the fate of a call.
-    pub(crate) fn certify(&mut self, subnet: &Subnet, seed: u64) {
+    pub(crate) fn certify<'a>(
+        &mut self,
+        subnet: &Subnet,
+        seed: u64,
+        gathered: impl Iterator<Item = (&'a CanisterRequest, &'a PendingReply)>,
+    ) {
         let now_ns = now_ns();
         let mut calls: Vec<(RequestId, Outcome)> = Vec::new();
         self.rejected.clear();
-        for due in &self.gathered {
-            let Ask::Canister(asked) = &due.arrival.ask else { continue };
-            match (&**asked, due.intent) {
+        for (asked, due) in gathered {
+            match (asked, due.intent) {
                 (CanisterRequest::Update { call, synchronous }, Intent::Reply | Intent::Reject)
                     if is_synchronous(subnet, *synchronous, seed, due.number)
                         && !is_refused(subnet, call) =>

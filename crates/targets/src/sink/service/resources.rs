@@ -4,24 +4,18 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::canister::CanisterRequest;
-
 /// Digits of an id in a path: those of 64 bits, so that every reply has the same length.
 pub(crate) const ID_DIGITS: usize = 16;
 
-/// A request as the service understands it.
+/// A request to a service of resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ask<'a> {
-    /// Whatever the service always answers.
-    Usual,
+pub(crate) enum ResourceRequest<'a> {
     /// A new resource below this path, which has no slash at its end.
     Create(Cow<'a, [u8]>),
     /// Something with this resource, if it exists.
     On(Verb, Key),
     /// Something with a path that cannot be one of a resource.
     Nowhere,
-    /// A request to a replica.
-    Canister(Box<CanisterRequest>),
 }
 
 /// The action on a resource.
@@ -42,7 +36,7 @@ pub(crate) struct Key {
     parent: u32,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> ResourceRequest<'a> {
     /// Reads the request that `method` makes to the resource that `target` (RFC 9112 section 3.2) names.
     pub(crate) fn read(method: &[u8], target: &'a [u8]) -> Self {
         let path = path_of(target);
@@ -57,13 +51,11 @@ impl<'a> Ask<'a> {
     }
 
     /// The same without what it borrowed.
-    pub(crate) fn into_owned(self) -> Ask<'static> {
+    pub(crate) fn into_owned(self) -> ResourceRequest<'static> {
         match self {
-            Self::Usual => Ask::Usual,
-            Self::Canister(asked) => Ask::Canister(asked),
-            Self::Create(parent) => Ask::Create(Cow::Owned(parent.into_owned())),
-            Self::On(verb, key) => Ask::On(verb, key),
-            Self::Nowhere => Ask::Nowhere,
+            Self::Create(parent) => ResourceRequest::Create(Cow::Owned(parent.into_owned())),
+            Self::On(verb, key) => ResourceRequest::On(verb, key),
+            Self::Nowhere => ResourceRequest::Nowhere,
         }
     }
 }
@@ -262,7 +254,7 @@ mod tests {
     #[test]
     fn methods_and_paths_say_what_is_asked() {
         let at = |id| String::from_utf8(path("/a", id)).unwrap();
-        assert_eq!(Ask::read(b"POST", b"/a/?x"), Ask::Create(Cow::Borrowed(b"/a")));
+        assert_eq!(ResourceRequest::read(b"POST", b"/a/?x"), ResourceRequest::Create(Cow::Borrowed(b"/a")));
         for (method, verb) in [
             (&b"GET"[..], Verb::Read),
             (b"HEAD", Verb::Read),
@@ -272,17 +264,24 @@ mod tests {
             (b"BREW", Verb::Other),
             (b"get", Verb::Other),
         ] {
-            assert_eq!(Ask::read(method, at(7).as_bytes()), Ask::On(verb, key("/a", 7)));
-            assert_eq!(Ask::read(method, b"/a"), Ask::Nowhere);
+            assert_eq!(
+                ResourceRequest::read(method, at(7).as_bytes()),
+                ResourceRequest::On(verb, key("/a", 7))
+            );
+            assert_eq!(ResourceRequest::read(method, b"/a"), ResourceRequest::Nowhere);
         }
         for nowhere in
             ["", "/", "/0123456789abcdeF", "0123456789abcdef", "/0123456789abcde", "/é123456789abcde"]
         {
-            assert_eq!(Ask::read(b"GET", nowhere.as_bytes()), Ask::Nowhere, "{nowhere}");
+            assert_eq!(
+                ResourceRequest::read(b"GET", nowhere.as_bytes()),
+                ResourceRequest::Nowhere,
+                "{nowhere}"
+            );
         }
         assert_eq!(
-            Ask::read(b"GET", b"/0123456789abcdef"),
-            Ask::On(Verb::Read, key("", 0x0123_4567_89ab_cdef))
+            ResourceRequest::read(b"GET", b"/0123456789abcdef"),
+            ResourceRequest::On(Verb::Read, key("", 0x0123_4567_89ab_cdef))
         );
     }
 

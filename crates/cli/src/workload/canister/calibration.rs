@@ -13,7 +13,9 @@ use plimsoll_metrics::{RunRecord, figure};
 use plimsoll_plan::{
     BackendChoice, Command, Disk, Files, KeyLogFile, Plan, PlanPatch, PlanSource, Problem, Source,
 };
-use plimsoll_targets::SinkOptions;
+use plimsoll_targets::sink::service::Canister;
+use plimsoll_targets::{Service, SinkOptions};
+use plimsoll_workloads::BODIES;
 use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 use serde_json::{Value, json};
 
@@ -115,7 +117,8 @@ impl Asking {
         document["run"] =
             json!({ "connections": CONNECTIONS, "no_preflight": true, "backend": backend_name(backend) });
         let files = KeyFile { key: self.pem().unwrap_or_default() };
-        let flags = PlanPatch { default_seed: environment::surroundings().seed, ..PlanPatch::default() };
+        let default_seed = environment::surroundings().seed;
+        let flags = PlanPatch { default_seed, bodies: BODIES, ..PlanPatch::default() };
         let plan = PlanSource::Text(Source { name: PLAN.to_owned(), text: document.to_string() });
         let command = Command { plan: Some(plan), environment: Vec::new(), flags };
         Ok(command.resolve(&files)?.plan)
@@ -209,7 +212,7 @@ pub(crate) fn report(backend: BackendChoice, length: Nanos, quiet: bool) -> Resu
 fn sink(asking: Asking) -> SinkOptions {
     let mut options = SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
     if asking == Asking::Updates {
-        options.service = plimsoll_targets::Service::Canister(plimsoll_targets::Canister::default());
+        options.service = Service::Canister(Canister::default());
     }
     options
 }

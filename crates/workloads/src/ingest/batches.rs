@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
+use plimsoll_plan::document::RequestStep;
+use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_synth::{Format, Spec, Synthesizer};
 
-use super::Compiler;
-use super::body::Content;
-use crate::acknowledgement::{BulkJudge, OtlpJudge};
-use crate::document::RequestStep;
-use crate::{Place, Problem};
+use super::acknowledgement::{BulkJudge, OtlpJudge};
 
 /// Batches of a spec that is known to be right.
 #[derive(Debug)]
@@ -38,31 +36,39 @@ impl BodyMaker for Maker {
     }
 }
 
-impl Compiler<'_, '_> {
-    /// A body that is another batch each time, and the headers that its receivers want.
-    pub(super) fn batch(&mut self, request: &RequestStep, place: Option<Place>) -> Option<Content> {
-        if !request.script.is_absent() {
-            let problem = Problem::new("`batch` and `script` exclude each other");
-            return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
-        }
+/// Bodies that are another batch each time, with the headers that its receivers want.
+#[derive(Debug)]
+pub struct BatchFactory;
+
+impl BodyFactory for BatchFactory {
+    fn key(&self) -> &'static str {
+        "batch"
+    }
+
+    fn compile(
+        &self,
+        request: &RequestStep,
+        place: Option<Place>,
+        context: &mut dyn BodyContext,
+    ) -> Option<BodyContent> {
         let batch: Spec = match serde_json::from_value(request.body.batch.get()?.clone()) {
             Ok(batch) => batch,
-            Err(error) => return self.fail(place, Problem::new(format!("`batch`: {error}"))),
+            Err(error) => return context.fail(place, Problem::new(format!("`batch`: {error}"))),
         };
         if let Err(problems) = batch.validate() {
             for problem in problems {
                 let message = format!("`batch.{}`: {problem}", problem.field);
-                self.report(place, Problem::new(message).with_hint(problem.hint));
+                context.report(place, Problem::new(message).with_hint(problem.hint));
             }
             return None;
         }
         let path = request.address.urls().into_iter().find_map(|(_, field)| field.get());
         if let Some(Err(problem)) = path.map(|path| batch.check_path(path.as_str())) {
             let message = format!("`batch.{}`: {problem}", problem.field);
-            return self.fail(place, Problem::new(message).with_hint(problem.hint));
+            return context.fail(place, Problem::new(message).with_hint(problem.hint));
         }
-        let Ok(supply) = u16::try_from(self.supplies.len()) else {
-            return self.fail(place, Problem::new("the plan has more than 65536 steps with `batch`"));
+        let Some(supply) = context.next_supply() else {
+            return context.fail(place, Problem::new("the plan has more than 65536 steps with `batch`"));
         };
         // All settings, those that were left out, too: equal texts are equal bodies.
         let of = serde_json::to_string(&batch).ok()?.into();
@@ -79,11 +85,11 @@ impl Compiler<'_, '_> {
             _ => None,
         };
         let judge = judge.map(|judge| JudgeSpec { of: batch.format.name().into(), judge, pending: None });
-        self.supplies.push(BodySupply {
+        context.add_supply(BodySupply {
             records,
             bodies: Bodies::Fresh(Arc::new(Batches(batch))),
             stock: Arc::from([]),
         });
-        Some(Content { body: Body::Supplied { supply, inquiry: false, of }, headers, judge })
+        Some(BodyContent { body: Body::Supplied { supply, inquiry: false, of }, headers, judge })
     }
 }

@@ -10,14 +10,14 @@ use plimsoll_scenario::{Judge, Judgement, TemplateError, first_line};
 /// The answer is read up to `errors`, which stands before the items. Only where that is true, and an example
 /// is wanted, are they read too.
 #[derive(Debug)]
-pub(crate) struct BulkJudge {
+pub(super) struct BulkJudge {
     errors: JsonPointer,
     items: JsonPointer,
     error: JsonPointer,
 }
 
 impl BulkJudge {
-    pub(crate) fn new() -> Result<Self, TemplateError> {
+    pub(super) fn new() -> Result<Self, TemplateError> {
         let [errors, items, error] = ["/errors", "/items", "/error"].map(JsonPointer::parse);
         Ok(Self { errors: errors?, items: items?, error: error? })
     }
@@ -72,7 +72,7 @@ fn in_one_line(text: &[u8]) -> Vec<u8> {
 ///
 /// A body that is no such message counts as good: some receivers answer in words.
 #[derive(Debug)]
-pub(crate) struct OtlpJudge;
+pub(super) struct OtlpJudge;
 
 impl Judge for OtlpJudge {
     fn judge(&self, body: &[u8], _: Option<&[u8; 32]>) -> Judgement {

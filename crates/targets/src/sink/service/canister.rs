@@ -3,6 +3,7 @@
 
 mod ask;
 mod calls;
+mod forms;
 mod response_signer;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +13,11 @@ use plimsoll_driver::clock;
 use plimsoll_ic::witness::{self, Node, Outcome, Rejection};
 use plimsoll_ic::{Authority, Identity, Principal, RequestId, cbor};
 
-use super::service::Canister;
+use crate::sink::options::is_share;
 use calls::Calls;
 
 pub(crate) use ask::{Call, CanisterRequest, Shown};
+pub(crate) use forms::CanisterForms;
 pub(crate) use response_signer::{ResponseSigner, Written};
 
 /// The seed of the key that certifies. It is no secret: who has the program can sign as this subnet.
@@ -29,6 +31,64 @@ const CANISTER_REJECT: (u64, &str) = (4, "IC0406");
 const CANISTER_ERROR: (u64, &str) = (5, "IC0536");
 /// The hash of the module that the canisters are said to run: no module has it.
 const MODULE_HASH: &[u8; 32] = b"plimsoll sink: it has no module ";
+
+/// A replica of the Internet Computer, as far as its clients see one: `/api/v2/status`, and below
+/// `/api/vN/canister/ID` the addresses `query` (versions 2 and 3), `call` (2 to 4) and `read_state` (2 and
+/// 3).
+///
+/// * Every canister counts, together with the others: the method `read` gives the counter as 4 bytes,
+///   little-endian, `write` increases it and gives it. Any other method gives its argument back.
+/// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at
+///   once. A call is carried out once, however often the same message comes.
+/// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does
+///   whatever is none. Addresses that a replica does not have get `404`.
+/// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` tells it.
+///
+/// A request for which a fault is drawn changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Canister {
+    /// The only canister that there is; calls of others are rejected with code 3. `None`: any.
+    pub id: Option<Principal>,
+    /// Reject unknown methods, with code 5.
+    pub strict: bool,
+    /// Look whether messages are from their senders; others get `400`. It costs about as much as all the
+    /// rest.
+    pub check_signatures: bool,
+    /// Sign answers to queries as a node does.
+    pub sign_queries: bool,
+    /// Share of the calls of versions 3 and 4 that get `202` and have to be asked for.
+    pub accepted: f64,
+    /// Duration for which clients who ask for a call learn that it is being carried out.
+    pub processing: Nanos,
+    /// Duration for which `/api/v2/status` says `starting`.
+    pub unhealthy_for: Nanos,
+    /// Calls whose fate is remembered, at least 1, each in about 200 bytes; then the oldest are forgotten.
+    pub max_calls: u64,
+}
+
+impl Default for Canister {
+    /// Any canister, healthy at once, with a certificate for every call of versions 3 and 4; a hundred
+    /// thousand calls are remembered.
+    fn default() -> Self {
+        Self {
+            id: None,
+            strict: false,
+            check_signatures: false,
+            sign_queries: false,
+            accepted: 0.0,
+            processing: Nanos::ZERO,
+            unhealthy_for: Nanos::ZERO,
+            max_calls: 100_000,
+        }
+    }
+}
+
+impl Canister {
+    pub(super) fn problems(&self, require: &mut impl FnMut(bool, &str)) {
+        require(is_share(self.accepted), "the share of calls to be asked for is between 0 and 1");
+        require(self.max_calls > 0, "at least one call has to be remembered");
+    }
+}
 
 /// State that the threads share.
 #[derive(Debug)]

@@ -5,15 +5,12 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_ic::{BadPrincipal, Identity, Kind, Principal, RequestId, Stencil, expiry, write_read_state};
+use plimsoll_plan::document::{CanisterSpec, Field, RequestStep, Text};
+use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem, parse_size};
 use plimsoll_scenario::{Bodies, Body, BodyMaker, BodySource, BodySupply, Judge, JudgeSpec};
 use plimsoll_schedule::{parse_count, parse_duration};
 
-use super::Compiler;
-use super::body::Content;
-use super::is_on;
-use crate::canister::{CallKind, CanisterJudge, CanisterNotes};
-use crate::document::{CanisterSpec, Field, RequestStep, Text};
-use crate::{Place, Problem, parse_size};
+use super::judge::{CallKind, CanisterJudge, CanisterNotes};
 
 /// Validity of messages unless the step sets another one.
 const EXPIRY: Nanos = Nanos::from_secs(240);
@@ -137,169 +134,177 @@ impl BodyMaker for Maker {
     }
 }
 
-impl Compiler<'_, '_> {
-    /// A body that is a message for a canister, and who judges the answers to it.
-    pub(super) fn canister(&mut self, request: &RequestStep, place: Option<Place>) -> Option<Content> {
-        if !request.script.is_absent() {
-            let problem = Problem::new("`canister` and `script` exclude each other");
-            return self.fail(place, problem.with_hint("leave one of them out: a request has one body"));
-        }
+/// Bodies that are messages for a canister, with the judges of the answers to them.
+#[derive(Debug)]
+pub struct MessageFactory;
+
+impl BodyFactory for MessageFactory {
+    fn key(&self) -> &'static str {
+        "canister"
+    }
+
+    fn compile(
+        &self,
+        request: &RequestStep,
+        place: Option<Place>,
+        context: &mut dyn BodyContext,
+    ) -> Option<BodyContent> {
         let spec = request.body.canister.get()?;
         let (kind, method) = match (spec.query.is_absent(), spec.update.is_absent(), is_on(&spec.state)) {
             (false, true, false) => (Kind::Query, &spec.query),
             (true, false, false) => (Kind::Update, &spec.update),
-            (true, true, true) => return self.state(spec, place),
+            (true, true, true) => return inquiry(spec, place, context),
             _ => {
                 let problem = Problem::new("a canister is asked exactly one of query, update and state");
-                return self.form(place, problem.with_hint("write `canister: {query: read, id: aaaaa-aa}`"));
+                return context
+                    .fail_form(place, problem.with_hint("write `canister: {query: read, id: aaaaa-aa}`"));
             }
         };
         if !spec.pending.is_absent() && kind == Kind::Query {
             let problem = Problem::new("`pending` has no effect: the answer to a query comes at once");
-            return self.form(spec.pending.place(), problem);
+            return context.fail_form(spec.pending.place(), problem);
         }
-        let messages = self.messages(spec, kind, method, place)?;
+        let messages = messages(spec, kind, method, place, context)?;
         let pending = match spec.pending.get() {
-            Some(name) => Some(self.variable(&name.0)?),
+            Some(name) => Some(context.variable(name.as_str())?),
             None => None,
         };
-        let Ok(supply) = u16::try_from(self.supplies.len()) else {
-            return self
+        let Some(supply) = context.next_supply() else {
+            return context
                 .fail(place, Problem::new("the plan has more than 65536 steps with bodies of a supply"));
         };
         let of: Arc<str> = messages.text().into();
         let asked = if kind == Kind::Query { CallKind::Query } else { CallKind::Update };
-        let judge = self.canister_judge(asked, pending);
-        self.supplies.push(BodySupply {
+        let judge = judge(asked, pending, context);
+        context.add_supply(BodySupply {
             records: 0,
             bodies: Bodies::Fresh(Arc::new(messages)),
             stock: Arc::from([]),
         });
-        Some(Content {
+        Some(BodyContent {
             body: Body::Supplied { supply, inquiry: false, of },
             headers: cbor(),
             judge: Some(judge),
         })
     }
+}
 
-    /// The question what became of the last update.
-    fn state(&mut self, spec: &CanisterSpec, place: Option<Place>) -> Option<Content> {
-        if *spec != (CanisterSpec { state: spec.state.clone(), ..CanisterSpec::default() }) {
-            let problem = Problem::new("`state: true` takes nothing else");
-            let hint = "it asks for the update that the iteration has called last, as who called that";
-            return self.form(place, problem.with_hint(hint));
-        }
-        let judge = self.canister_judge(CallKind::State, None);
-        // Of whichever supply the call was.
-        let body = Body::Supplied { supply: 0, inquiry: true, of: "read_state".into() };
-        Some(Content { body, headers: cbor(), judge: Some(judge) })
+/// The question what became of the last update.
+fn inquiry(spec: &CanisterSpec, place: Option<Place>, context: &mut dyn BodyContext) -> Option<BodyContent> {
+    let mut alone = CanisterSpec::default();
+    alone.state.clone_from(&spec.state);
+    if *spec != alone {
+        let problem = Problem::new("`state: true` takes nothing else");
+        let hint = "it asks for the update that the iteration has called last, as who called that";
+        return context.fail_form(place, problem.with_hint(hint));
     }
+    let judge = judge(CallKind::State, None, context);
+    // Of whichever supply the call was.
+    let body = Body::Supplied { supply: 0, inquiry: true, of: "read_state".into() };
+    Some(BodyContent { body, headers: cbor(), judge: Some(judge) })
+}
 
-    /// A judge of answers; all of a plan share their notes.
-    fn canister_judge(&mut self, asked: CallKind, pending: Option<u16>) -> JudgeSpec {
-        let notes = self.judges.iter().find_map(|judge| CanisterNotes::of_judge(&**judge));
-        let judge: Arc<dyn Judge> = Arc::new(CanisterJudge::new(asked, notes.unwrap_or_default()));
-        self.judges.push(Arc::clone(&judge));
-        JudgeSpec { of: asked.name().into(), judge, pending }
+/// A judge of answers; all of a plan share their notes.
+fn judge(asked: CallKind, pending: Option<u16>, context: &dyn BodyContext) -> JudgeSpec {
+    let notes = context.judges().iter().find_map(|judge| CanisterNotes::of_judge(&**judge));
+    let judge: Arc<dyn Judge> = Arc::new(CanisterJudge::new(asked, notes.unwrap_or_default()));
+    JudgeSpec { of: asked.name().into(), judge, pending }
+}
+
+fn messages(
+    spec: &CanisterSpec,
+    kind: Kind,
+    method: &Field<Text>,
+    place: Option<Place>,
+    context: &mut dyn BodyContext,
+) -> Option<Messages> {
+    if spec.id.is_absent() {
+        let problem = Problem::new("it is not said which canister is meant");
+        return context.fail_form(place, problem.with_hint("write its id: `id: aaaaa-aa`"));
     }
-
-    fn messages(
-        &mut self,
-        spec: &CanisterSpec,
-        kind: Kind,
-        method: &Field<Text>,
-        place: Option<Place>,
-    ) -> Option<Messages> {
-        if spec.id.is_absent() {
-            let problem = Problem::new("it is not said which canister is meant");
-            return self.form(place, problem.with_hint("write its id: `id: aaaaa-aa`"));
-        }
-        let canister = self.read_with_hint(&spec.id, |text| {
-            text.parse().map_err(|bad: BadPrincipal| (bad.problem, bad.hint.to_owned()))
-        });
-        let method = self.plain(method);
-        let argument = self.argument(spec);
-        let identity = self.identity(&spec.key);
-        let expiry = self.read(&spec.expiry, parse_duration);
-        let signers = self.read(&spec.signers, parse_count);
-        let expiry_place = spec.expiry.place();
-        let expiry = expiry?.unwrap_or(EXPIRY);
-        if !(SHORTEST_EXPIRY..=Nanos::from(expiry::MAX_AHEAD)).contains(&expiry) {
-            let problem = Problem::new("messages are valid for 10s to 5m");
-            return self.fail(expiry_place, problem.with_hint("leave `expiry` out for 4m"));
-        }
-        let signers = signers?.unwrap_or(1);
-        if !(1..=MOST_SIGNERS).contains(&signers) {
-            let problem = Problem::new(format!("signers per worker are 1 to {MOST_SIGNERS}"));
-            return self.fail(spec.signers.place(), problem);
-        }
-        Some(Messages {
-            kind,
-            canister: canister??,
-            method: method?,
-            argument: argument?,
-            nonce: spec.nonce.get().copied().unwrap_or(kind == Kind::Update),
-            identity: identity?,
-            expiry,
-            signers: signers as usize,
-        })
+    let canister = principal(&spec.id, context);
+    let method = context.plain(method);
+    let argument = argument(spec, context);
+    let identity = identity(&spec.key, context);
+    let expiry = context.read(&spec.expiry, parse_duration);
+    let signers = context.read(&spec.signers, parse_count);
+    let expiry_place = spec.expiry.place();
+    let expiry = expiry?.unwrap_or(EXPIRY);
+    if !(SHORTEST_EXPIRY..=Nanos::from(expiry::MAX_AHEAD)).contains(&expiry) {
+        let problem = Problem::new("messages are valid for 10s to 5m");
+        return context.fail(expiry_place, problem.with_hint("leave `expiry` out for 4m"));
     }
-
-    fn argument(&mut self, spec: &CanisterSpec) -> Option<Argument> {
-        if !spec.arg.is_absent() && !spec.arg_size.is_absent() {
-            let problem = Problem::new("`arg` and `arg_size` exclude each other");
-            return self.form(spec.arg_size.place(), problem);
-        }
-        if is_on(&spec.random) && spec.arg_size.is_absent() {
-            let problem = Problem::new("`random` does not say how many bytes");
-            return self.form(spec.random.place(), problem.with_hint("add `arg_size: 1KB`"));
-        }
-        let fixed = self.read(&spec.arg, parse_hex)?.unwrap_or_default();
-        let size = self.read(&spec.arg_size, parse_size)?;
-        let length = size.unwrap_or(fixed.len() as u64);
-        if length > LARGEST_ARG {
-            let place = spec.arg_size.place().or(spec.arg.place());
-            return self
-                .fail(place, Problem::new("an argument is at most 2 MiB: replicas take no larger messages"));
-        }
-        Some(match size {
-            None => Argument::Fixed(fixed),
-            Some(size) if is_on(&spec.random) => Argument::Random(size as usize),
-            Some(size) => Argument::Fixed(vec![0; size as usize]),
-        })
+    let signers = signers?.unwrap_or(1);
+    if !(1..=MOST_SIGNERS).contains(&signers) {
+        let problem = Problem::new(format!("signers per worker are 1 to {MOST_SIGNERS}"));
+        return context.fail(spec.signers.place(), problem);
     }
+    Some(Messages {
+        kind,
+        canister: canister?,
+        method: method?,
+        argument: argument?,
+        nonce: spec.nonce.get().copied().unwrap_or(kind == Kind::Update),
+        identity: identity?,
+        expiry,
+        signers: signers as usize,
+    })
+}
 
-    /// Returns the identity that signs: that of the key in a file, or the anonymous one.
-    fn identity(&mut self, key: &Field<Text>) -> Option<Identity> {
-        if key.is_absent() {
-            return Some(Identity::anonymous());
-        }
-        let name = self.plain(key)?;
-        let content = self.named_file(key)?;
-        match Identity::from_pem(&String::from_utf8_lossy(&content)) {
-            Ok(identity) => Some(identity),
-            Err(bad) => {
-                let problem = Problem::new(format!("`{name}`: {}", bad.problem));
-                self.fail(key.place(), problem.with_hint(bad.hint))
-            }
-        }
+fn argument(spec: &CanisterSpec, context: &mut dyn BodyContext) -> Option<Argument> {
+    if !spec.arg.is_absent() && !spec.arg_size.is_absent() {
+        let problem = Problem::new("`arg` and `arg_size` exclude each other");
+        return context.fail_form(spec.arg_size.place(), problem);
     }
+    if is_on(&spec.random) && spec.arg_size.is_absent() {
+        let problem = Problem::new("`random` does not say how many bytes");
+        return context.fail_form(spec.random.place(), problem.with_hint("add `arg_size: 1KB`"));
+    }
+    let fixed = context.read(&spec.arg, parse_hex)?.unwrap_or_default();
+    let size = context.read(&spec.arg_size, parse_size)?;
+    let length = size.unwrap_or(fixed.len() as u64);
+    if length > LARGEST_ARG {
+        let place = spec.arg_size.place().or(spec.arg.place());
+        return context
+            .fail(place, Problem::new("an argument is at most 2 MiB: replicas take no larger messages"));
+    }
+    Some(match size {
+        None => Argument::Fixed(fixed),
+        Some(size) if is_on(&spec.random) => Argument::Random(size as usize),
+        Some(size) => Argument::Fixed(vec![0; size as usize]),
+    })
+}
 
-    /// A text that is read by something that says what to do about one that is wrong.
-    fn read_with_hint<T>(
-        &mut self,
-        field: &Field<Text>,
-        read: impl FnOnce(&str) -> Result<T, (String, String)>,
-    ) -> Option<Option<T>> {
-        if field.is_absent() {
-            return Some(None);
-        }
-        let text = self.plain(field)?;
-        match read(text.trim()) {
-            Ok(value) => Some(Some(value)),
-            Err((problem, hint)) => self.fail(field.place(), Problem::new(problem).with_hint(hint)),
+/// Returns the identity that signs: that of the key in a file, or the anonymous one.
+fn identity(key: &Field<Text>, context: &mut dyn BodyContext) -> Option<Identity> {
+    if key.is_absent() {
+        return Some(Identity::anonymous());
+    }
+    let name = context.plain(key)?;
+    let content = context.file(key)?;
+    match Identity::from_pem(&String::from_utf8_lossy(&content)) {
+        Ok(identity) => Some(identity),
+        Err(bad) => {
+            let problem = Problem::new(format!("`{name}`: {}", bad.problem));
+            context.fail(key.place(), problem.with_hint(bad.hint))
         }
     }
+}
+
+/// Returns the principal that a text names.
+fn principal(field: &Field<Text>, context: &mut dyn BodyContext) -> Option<Principal> {
+    let text = context.plain(field)?;
+    match text.trim().parse() {
+        Ok(principal) => Some(principal),
+        Err(BadPrincipal { problem, hint }) => {
+            context.fail(field.place(), Problem::new(problem).with_hint(hint))
+        }
+    }
+}
+
+/// A switch that is off unless it is given.
+fn is_on(field: &Field<bool>) -> bool {
+    field.get().copied().unwrap_or(false)
 }
 
 impl Messages {

@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use super::Case;
 use crate::command;
 use crate::duel::{Duel, Figure, Limit, Pairs};
 use crate::failure::{Failure, Result};
-use crate::options::{Case, Peer};
+use crate::options::Peer;
 use crate::report::{Finding, Section, cell};
 use crate::run::{Load, Tool};
 use crate::server::{Server, Serves};

@@ -5,9 +5,10 @@
 //! the server answered beyond them. With a count (`-n`) the two tools would run for different times, so that
 //! start-up would weigh differently in their figures.
 
+use super::Case;
 use crate::duel::{Duel, Figure, Limit, Pairs};
 use crate::failure::{Failure, Result};
-use crate::options::{Case, Peer};
+use crate::options::Peer;
 use crate::report::Section;
 use crate::run::{Load, Run, Tool};
 use crate::server::Serves;

@@ -9,9 +9,8 @@ use std::sync::{Arc, OnceLock};
 use plimsoll_core::ErrorClass;
 use plimsoll_ic::answer::{Reject, RequestStatus, request_status};
 use plimsoll_ic::{Answer, RequestId};
+use plimsoll_plan::Plan;
 use plimsoll_scenario::{Judge, Judgement};
-
-use crate::Plan;
 
 /// Figures that all workers collect from the answers of canisters. Certificates are not verified within the
 /// load, because each takes about a millisecond. Instead, a sample of them is handed to a verifier.
@@ -57,7 +56,7 @@ impl CanisterNotes {
     }
 
     /// The notes of a judge, if it is one of canisters.
-    pub(crate) fn of_judge(judge: &dyn Judge) -> Option<Arc<Self>> {
+    pub(super) fn of_judge(judge: &dyn Judge) -> Option<Arc<Self>> {
         let judge: &dyn Any = judge;
         judge.downcast_ref::<CanisterJudge>().map(|judge| Arc::clone(&judge.notes))
     }
@@ -115,7 +114,7 @@ impl CanisterNotes {
 
 /// Kind of request to a canister.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CallKind {
+pub(super) enum CallKind {
     Query,
     Update,
     /// A query for the status of an update.
@@ -123,7 +122,7 @@ pub(crate) enum CallKind {
 }
 
 impl CallKind {
-    pub(crate) const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Query => "query",
             Self::Update => "update",
@@ -134,20 +133,20 @@ impl CallKind {
 
 /// Returns the judges of the answers to a query, to an update, and to a query for the status of an update:
 /// for tests with hostile answers.
-pub fn canister_judges(notes: &Arc<CanisterNotes>) -> [Arc<dyn Judge>; 3] {
+pub fn judges(notes: &Arc<CanisterNotes>) -> [Arc<dyn Judge>; 3] {
     [CallKind::Query, CallKind::Update, CallKind::State]
         .map(|asked| Arc::new(CanisterJudge::new(asked, Arc::clone(notes))) as Arc<dyn Judge>)
 }
 
 /// Says what the answers of replicas mean.
 #[derive(Debug)]
-pub(crate) struct CanisterJudge {
+pub(super) struct CanisterJudge {
     asked: CallKind,
     notes: Arc<CanisterNotes>,
 }
 
 impl CanisterJudge {
-    pub(crate) const fn new(asked: CallKind, notes: Arc<CanisterNotes>) -> Self {
+    pub(super) const fn new(asked: CallKind, notes: Arc<CanisterNotes>) -> Self {
         Self { asked, notes }
     }
 

@@ -1,0 +1,165 @@
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::*;
+use crate::args::command_word::{self, with_command};
+use crate::base::environment::RunEnvironment;
+use crate::session::describe;
+use clap::CommandFactory as _;
+use plimsoll_plan::{Files, KeyLogFile, Plan, PlanPatch, Problem, RawValue, Setting, SettingKind};
+
+fn rewritten(args: &[&str]) -> Result<Vec<String>, Problem> {
+    let args = std::iter::once("plimsoll").chain(args.iter().copied()).map(OsString::from).collect();
+    let args = with_command(args)?;
+    Ok(args.into_iter().skip(1).map(|arg| arg.into_string().unwrap()).collect())
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+    let commands: Vec<_> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let (mut known, mut defined) = (crate::args::command_word::commands().collect::<Vec<_>>(), commands);
+    known.sort_unstable();
+    defined.sort_unstable();
+    assert_eq!(defined, known);
+}
+
+/// Commands for load have the short flags of `run`, and others may have them for what they do. Only the
+/// generators whose command lines are to be typed as they are have others.
+#[test]
+fn a_short_flag_means_one_thing_in_all_commands_for_load() {
+    const OF_OTHER_GENERATORS: [(&str, char, &str); 2] =
+        [("canister", 'n', "seconds"), ("canister", 'm', "call")];
+    let cli = command_word::command();
+    let shorts = |command: &str| -> Vec<(char, String)> {
+        let command = cli.find_subcommand(command).unwrap();
+        let named = |arg: &clap::Arg| arg.get_short().zip(arg.get_long().map(str::to_owned));
+        command.get_arguments().filter_map(named).collect()
+    };
+    let of_run: std::collections::BTreeMap<char, String> = shorts("run").into_iter().collect();
+    let mut others = Vec::new();
+    for command in cli.get_subcommands().map(clap::Command::get_name) {
+        for (short, long) in shorts(command) {
+            if of_run.get(&short).is_some_and(|of_run| *of_run != long) {
+                others.push((command.to_owned(), short, long));
+            }
+        }
+    }
+    let known =
+        OF_OTHER_GENERATORS.map(|(command, short, long)| (command.to_owned(), short, long.to_owned()));
+    assert_eq!(others, known);
+}
+
+#[test]
+fn a_bare_url_runs() {
+    for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
+        assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
+    }
+    let commands =
+        ["run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "--help", "-V"];
+    for command in commands {
+        assert_eq!(rewritten(&[command]).unwrap(), [command]);
+    }
+    assert_eq!(rewritten(&[]).unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_mistyped_command_does_not_become_a_host() {
+    let problem = rewritten(&["snik", "--listen", ":0"]).unwrap_err();
+    assert_eq!(problem.hint.as_deref(), Some("did you mean `plimsoll sink`?"));
+    let problem = rewritten(&["webserver"]).unwrap_err();
+    assert_eq!(
+        problem.hint.as_deref(),
+        Some(
+            "commands: run, check, explain, find, calibrate, import, runs, show, report, compare, history, export, \
+             rm, sink, target, cluster, demo, cache, crud, canister, ingest, schema, completions, man; \
+             for a host write http://webserver/"
+        )
+    );
+}
+
+#[test]
+fn every_flag_reaches_the_patch_under_its_own_name() {
+    for setting in Setting::ALL {
+        let flag = format!("--{}", setting.long());
+        let typed = match setting.kind {
+            SettingKind::Switch => flag.clone(),
+            _ => format!("{flag}=7"),
+        };
+        let args = ["plimsoll", "run", "http://a/", &typed];
+        let Command::Run(run) = Cli::try_parse_from(args).expect(&flag).command else { panic!("not a run") };
+        let patch = run.plan.to_command(RunEnvironment::default()).flags;
+        let patches = [&patch, &run.live.files.patch, &run.control.settings().patch];
+        let given: Vec<_> = patches.into_iter().flat_map(PlanPatch::settings).collect();
+        for (other, values) in given.iter().filter(|(_, values)| !values.is_empty()) {
+            let text = if setting.kind == SettingKind::Switch { "true" } else { "7" };
+            assert_eq!((other.name, &*values[0].by, &*values[0].text), (setting.name, &*flag, text));
+        }
+        assert_eq!(given.iter().map(|(_, values)| values.len()).sum::<usize>(), 1, "{flag}");
+    }
+}
+
+#[test]
+fn what_is_no_setting_reaches_the_patch_too() {
+    let args = ["plimsoll", "run", "http://a/", "--script=s.lua", "--", "62"];
+    let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+    let command = run.plan.to_command(RunEnvironment {
+        seed: 90,
+        key_log: Some("91".into()),
+        lua_path: Some("92".to_owned()),
+        ..RunEnvironment::default()
+    });
+    let patch = command.flags;
+    assert_eq!((patch.script_arguments, patch.lua_path), (vec!["62".to_owned()], Some("92".to_owned())));
+    assert_eq!((patch.default_seed, patch.key_log), (90, Some("91".into())));
+    assert!(patch.script_host.is_some());
+}
+
+/// Data files of the example below.
+struct Data;
+
+impl Files for Data {
+    fn read(&self, _: &Path) -> std::io::Result<Vec<u8>> {
+        Ok(b"{\"callback\":\"/imsi-USER_ID\"}".to_vec())
+    }
+
+    fn key_log(&self, _: &Path) -> std::io::Result<KeyLogFile> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// h2loadrunner's own example, in its order and with its repetition; only `--http2` is ours.
+#[test]
+fn the_example_of_h2loadrunner_is_understood() {
+    let line = "plimsoll http://192.168.1.125:8080/nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/ \
+         -t 5 -c 100 -D 10 -m 512 --rps=100 --crud-update-method=PATCH --crud-delete-method=DELETE \
+         --crud-create-method=POST --crud-request-variable-name=-USER_ID \
+         --crud-request-variable-value-start=1 --crud-request-variable-value-end=1000000000 \
+         --crud-resource-header=location --stream-timeout-interval-ms=2000 -m 512 \
+         --crud-create-data-file=datafile.json --crud-update-data-file=updatedatafile.json --http2";
+    let args = with_command(line.split_whitespace().map(OsString::from).collect()).unwrap();
+    let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+    let plan = Plan::resolve(run.plan.to_command(RunEnvironment::default()).flags, &Data).unwrap();
+    let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
+    let create = "create POST /nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/";
+    assert_eq!(names, [create, "update PATCH", "delete DELETE"]);
+    assert_eq!(
+        describe::model(&plan).description,
+        ["open: 10000 requests/s (3333.333 iterations/s of 3 requests) uniform, 100 connections × \
+          512 streams, then queue, HTTP/2, 5 threads, for 10s"]
+    );
+}
+
+#[test]
+fn familiar_letters_for_duration_and_rate() {
+    for (args, duration, rate) in
+        [(["-z", "5s"], Some("5s"), None), (["-D", "5s"], Some("5s"), None), (["-q", "7"], None, Some("7"))]
+    {
+        let args = ["plimsoll", "run", "http://a/"].into_iter().chain(args);
+        let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+        let text = |given: &Option<RawValue>| given.as_ref().map(|given| given.text.clone());
+        let patch = &run.plan.settings.patch;
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        assert_eq!((text(&patch.duration), text(&patch.rate)), (owned(duration), owned(rate)));
+    }
+}
