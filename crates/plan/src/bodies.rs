@@ -71,7 +71,7 @@ impl dyn BodyContext + '_ {
         None
     }
 
-    /// [Reports](Self::report_form) what is wrong with the form of the plan, in the same manner.
+    /// [Reports](BodyContext::report_form) what is wrong with the form of the plan, in the same manner.
     pub fn fail_form<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
         self.report_form(place, problem);
         None
