@@ -4,8 +4,6 @@ use time::{Date, Month, UtcDateTime};
 
 use crate::Nanos;
 
-const SECONDS_OF_DAY: i64 = 86_400;
-
 /// A Unix time in RFC 3339 with so many digits of the second, of which there may be up to nine:
 /// `2026-03-01T12:00:00.250Z` with three.
 pub fn rfc3339(unix: Nanos, digits: usize) -> String {
@@ -37,7 +35,7 @@ pub fn unix_seconds(
     let date = Date::from_calendar_date(i32::try_from(year).ok()?, month, u8::try_from(day).ok()?).ok()?;
     let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
     let of_day = hour * 3_600 + minute * 60 + second;
-    is_time.then(|| date.midnight().assume_utc().unix_timestamp() / SECONDS_OF_DAY * SECONDS_OF_DAY + of_day)
+    is_time.then(|| date.midnight().assume_utc().unix_timestamp() + of_day)
 }
 
 #[cfg(test)]

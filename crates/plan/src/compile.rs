@@ -40,6 +40,7 @@ use std::sync::Arc;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError, suggest};
 
+use crate::bodies::BodyContext;
 use crate::document::{Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
 use crate::protocol::ProtocolPreference;
@@ -249,14 +250,8 @@ impl Compiler<'_, '_> {
         field: &Field<Text>,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<Option<T>> {
-        if field.is_absent() {
-            return Some(None);
-        }
-        let text = self.plain(field)?;
-        match parse(text.trim()) {
-            Ok(value) => Some(Some(value)),
-            Err(error) => self.fail(field.place(), Problem::from_line(&error.to_string())),
-        }
+        let context: &mut dyn BodyContext = self;
+        context.read(field, parse)
     }
 
     /// Returns everything that templates may name, including secrets.
