@@ -5,7 +5,7 @@ use super::markdown::{MADE, cell};
 /// A load generator, and its usual command line in parts.
 struct Generator {
     name: &'static str,
-    /// What differs in what is measured or meant, before any flag.
+    /// Differences in the measurement and in meanings, before any flag.
     differs: &'static str,
     /// Each part as it is written there, and as it is written here or why it is not needed. Code that begins
     /// with `-` is accepted behind `plimsoll run URL`.
@@ -162,7 +162,7 @@ const GENERATORS: [Generator; 9] = [
             ("--headless", "not needed: it runs at once"),
             ("--csv results", "`--stats results.csv`"),
             ("--html report.html", "`--report report.html`"),
-            ("wait_time = between(1, 3)", "`think: 1s..3s` in a plan"),
+            ("wait_time = between(1, 3)", "`think: {uniform: [1s, 3s]}` in a plan"),
         ],
     },
     Generator {
@@ -201,8 +201,9 @@ const GENERATORS: [Generator; 9] = [
 /// The page.
 pub(super) fn page() -> String {
     let mut page = format!(
-        "{MADE}# Coming from another load generator\n\nTheir command lines, and the same behind `plimsoll run URL`. Most flags of wrk, hey, oha and h2load \
-         can be typed as\nthey are; one that means something else here is told so, with what to write.\n"
+        "{MADE}# Coming from another load generator\n\nTheir command lines, and the same behind `plimsoll run URL`. Many flags of wrk, hey, oha and h2load \
+         can be typed as\nthey are, and an unknown one of theirs is answered with what to write. \
+         Some have another meaning here, such as hey's `-t`:\nthe tables have those, too.\n"
     );
     for Generator { name, differs, parts } in &GENERATORS {
         page.push_str(&format!("\n## {name}\n\n{differs}\n\n| {name} | here |\n|---|---|\n"));
@@ -215,6 +216,8 @@ pub(super) fn page() -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_plan::{Disk, PlanPatch, PlanSource, Source};
+
     use super::*;
     use crate::args::command_word;
 
@@ -238,6 +241,25 @@ mod tests {
             }
         }
         assert!(tried > 80, "{tried}");
+    }
+
+    /// Symptom: the page said `think: 1s..3s`, which no plan may have.
+    #[test]
+    fn keys_of_plans_are_accepted() {
+        let mut tried = 0;
+        for (theirs, ours) in GENERATORS.iter().flat_map(|generator| generator.parts) {
+            for key in code(ours).filter(|code| code.contains(": ")) {
+                let text =
+                    format!("targets: {{a: 'http://a/'}}\nscenarios: [{{steps: [{{get: /, {key}}}]}}]\n");
+                let source = Source { name: "plan.yaml".to_owned(), text };
+                let (plan, flags) = (Some(PlanSource::Text(source)), PlanPatch::default());
+                let command = plimsoll_plan::Command { plan, environment: Vec::new(), flags };
+                let refused = command.resolve(&Disk).err().map(|refused| refused.problems);
+                assert!(refused.is_none(), "{theirs}: {key}: {refused:?}");
+                tried += 1;
+            }
+        }
+        assert_eq!(tried, 1);
     }
 
     #[test]
