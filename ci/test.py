@@ -166,8 +166,7 @@ class RealRuns(Case):
                            LOAD_TEST_PLAN=str(ROOT / "examples/ci/plan.yaml"), LOAD_TEST_RETRIES="12",
                            LOAD_TEST_SUMMARY="appended.md", **variables)
         if done.returncode == 3:
-            # What then has to be said is tested all the same. That runs are valid on a machine that is not busy is
-            # held by the gate for all tests together.
+            # The message is tested all the same. The gate counts invalid runs over all tests.
             self.assertIn("no verdict", self.read("appended.md"))
             self.skipTest("this machine is too busy: 13 runs and more had no verdict")
         return done
@@ -428,7 +427,7 @@ class Template(Release):
         return job, lines
 
     def carry_out(self, lines, variables):
-        # What a job says with its variables is filled in, and the lines are those of one shell.
+        # The job's variables are filled in, and one shell carries out all lines.
         known = dict(variables)
         for name, text in known.items():
             known[name] = re.sub(r"\$(\w+)", lambda found: known.get(found[1], ""), str(text))
@@ -472,7 +471,7 @@ class Template(Release):
         other = self.carry_out(lines, variables | {"INSTALL_SHA256": "1" * 64})
         self.assertEqual(other.returncode, 1, other.stdout + other.stderr)
         self.assertEqual(self.read("calls"), calls)
-        # What the job keeps is what is written.
+        # The job keeps the files that are written.
         for path in (*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"], *job["cache"]["paths"]):
             self.assertTrue((self.folder / path).exists(), path)
 

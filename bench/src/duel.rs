@@ -30,7 +30,7 @@ pub(crate) struct Duel {
     pub(crate) limits: Vec<Limit>,
 }
 
-/// What is asked of a paired ratio.
+/// Limit of a paired ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
     figure: Figure,

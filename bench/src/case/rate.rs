@@ -14,11 +14,12 @@ use crate::statistic::Spread;
 const RATE: u64 = 5_000;
 /// The most that the percentile 99 of the start lag may be with the default pacing.
 const DEFAULT_LAG_NS: f64 = 100e3;
-/// Rates of the default pacing per second, and what zrk 1.4.2 needed for each in the series of 23 November
-/// 2026, in microseconds of CPU time per request. It cannot be had from a package registry.
+/// Rates of the default pacing per second, and the CPU time per request of zrk 1.4.2 at each in the series of
+/// 23 November 2026, in microseconds. It cannot be had from a package registry.
 const DEFAULT_RATES: [(u64, f64); 5] =
     [(100, 204.0), (1_000, 70.0), (5_000, 65.0), (20_000, 36.0), (50_000, 17.0)];
-/// What wrk 4.1.0 needed per request in that series, on 64 connections to nginx: how fast that machine was.
+/// CPU time per request of wrk 4.1.0 in that series in microseconds, on 64 connections to nginx: the measure
+/// of that machine's speed.
 const WRK_US: f64 = 6.0;
 /// The most by which the percentiles 50 and 99 of the response time may lie above those of `--precise`, in
 /// microseconds.

@@ -50,7 +50,7 @@ pub(crate) fn printed(command: &WorkloadCommand) -> Result<Option<PrintedPlan>, 
     }
 }
 
-/// What `plimsoll calibrate` measures in the place of plain requests, if that is asked for.
+/// Measurement of `plimsoll calibrate` in the place of plain requests, if one is asked for.
 pub(crate) fn comparison(args: &CalibratedArgs) -> Option<Comparison> {
     args.canister.then_some(canister::calibration::report as Comparison)
 }

@@ -92,21 +92,23 @@ pub(crate) struct Outlook {
 struct Lead {
     median: Nanos,
     p80: Nanos,
+    /// Length of the next step down; a step up of `p80` is four times as long.
     step: Nanos,
-    /// No wake-up is waited for longer by polling. One that is later was delayed by the scheduler, and not by
-    /// the timer.
+    /// Longest lead for the median. No wake-up is waited for longer by polling: one that is later was delayed
+    /// by the scheduler, and not by the timer.
     max_median: Nanos,
 }
 
 impl Lead {
-    /// Steps become smaller until they are this short.
+    /// Shortest step: each is a sixteenth shorter than the one before, down to this.
     const STEP: Nanos = Nanos(250);
     /// The first steps are long, since at 100/s a second has no more than 100 of them.
     const FIRST_STEP: Nanos = Nanos::from_micros(8);
     const PARTS: u64 = 8;
-    /// The longest lead for the 80th percentile, which the median passes where it is affordable: a core that
-    /// sleeps for milliseconds sleeps more deeply, and on a busy host wakes up 100 to 200 µs late.
+    /// Longest lead for the 80th percentile; for the median, too, where a longer one costs too much.
     const MAX: Nanos = Nanos::from_micros(100);
+    /// Longest lead for the median: a core that sleeps for milliseconds sleeps more deeply, and on a busy
+    /// host wakes up 100 to 200 µs late.
     const MAX_MEDIAN: Nanos = Nanos::from_micros(300);
     /// Share of a core that a lead longer than [`MAX`](Self::MAX) may cost.
     const SHARE: f64 = 0.03;

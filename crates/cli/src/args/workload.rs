@@ -59,7 +59,7 @@ pub(crate) const PLANS: [(&str, &[(&str, &str)]); 2] =
 pub(crate) struct CalibratedArgs {
     /// Compare plain requests with calls of a canister against the same sink, and keep nothing
     ///
-    /// What a call costs is told apart: its encoding and hashing, its signature, and HTTP.
+    /// The cost of a call is split into encoding and hashing, signature, and HTTP.
     #[arg(long, conflicts_with = "store")]
     pub(crate) canister: bool,
 }

@@ -134,7 +134,7 @@ fn every_report_begins_with_the_outcome() {
     refused.assert_refused(2, "--long");
 }
 
-/// What is said beside the report comes before it, so that the outcome is what a terminal shows last.
+/// Messages beside the report come before it, so that a terminal shows the outcome last.
 #[test]
 fn the_outcome_is_the_last_line_whatever_else_is_written() {
     let (sink, folder) = (Sink::start("--status 500"), Folder::new());

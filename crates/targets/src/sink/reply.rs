@@ -13,7 +13,7 @@ use super::truth::Action;
 /// The replies of one sink.
 #[derive(Debug)]
 pub(crate) struct Forms {
-    /// Those of its service.
+    /// Replies of its service.
     pub(crate) table: ReplyTable,
     faults: Vec<EncodedReply>,
     /// Their header blocks for HTTP/2.
