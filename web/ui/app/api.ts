@@ -1,0 +1,317 @@
+/** The API of `plimsoll ui`: a typed function for each of its addresses. */
+
+import type { Result } from "./result.ts";
+
+/** What every POST says, so that no other site can make one. */
+const HEADERS = { "x-plimsoll-ui": "1", "content-type": "application/json" };
+
+/** The program that serves the page. */
+export interface About {
+  version: string;
+  folder: string;
+  store: string | null;
+  read_only: boolean;
+  /** Address of the built-in server, once it was started. */
+  sink: string | null;
+}
+
+/** A file below the folder that was opened. */
+export interface FileEntry {
+  path: string;
+  modified_unix_s: number;
+  bytes: number;
+}
+
+export interface FileText {
+  path: string;
+  text: string;
+  etag: string;
+}
+
+export interface Example {
+  name: string;
+  title: string;
+  description: string;
+  text: string;
+}
+
+/** A command of the program, with what can be said in a form for it. */
+export interface FormCommand {
+  name: string;
+  summary: string;
+  arguments: FormArgument[];
+}
+
+export interface FormArgument {
+  id: string;
+  /** Null: positional. */
+  flag: string | null;
+  /** Null: a switch. */
+  value: string | null;
+  heading: string | null;
+  help: string | null;
+  long_help: string | null;
+  default: string | null;
+  multiple: boolean;
+  possible: { name: string; help: string | null }[];
+}
+
+/** A finding in a plan; lines and columns begin with one and count characters. */
+export interface Problem {
+  severity: "error" | "note";
+  message: string;
+  hint: string | null;
+  line: number | null;
+  column: number | null;
+  length: number | null;
+}
+
+export interface Checked {
+  ok: boolean;
+  problems: Problem[];
+}
+
+/** The load that a plan makes, over time. */
+export interface Schedule {
+  model: "open" | "closed";
+  unit: "iterations/s" | "users";
+  points: [number, number][];
+  phases: { name: string; from_s: number; to_s: number }[];
+  iterations: number | null;
+  requests: number | null;
+  duration_s: number | null;
+}
+
+export interface Explanation {
+  name: string;
+  settings: { name: string; value: string; origin: string }[];
+  text: string;
+  schedule: Schedule;
+}
+
+export type Explained = { ok: true; explanation: Explanation } | { ok: false; problems: Problem[] };
+
+/** One request of an iteration that was tried, and its response. */
+export interface Exchange {
+  scenario: string;
+  step: string;
+  request: { method: string; url: string; head: string; body: string };
+  response: { status: number; head: string; body: string } | null;
+  service_time_s: number | null;
+  error: { class: string; message: string } | null;
+  checks: { check: string; passed: boolean; message: string }[];
+  extracted: { name: string; value: string | null }[];
+}
+
+export interface Tried {
+  ok: boolean;
+  problems?: Problem[];
+  exchanges: Exchange[];
+  iterations: number;
+  message: string | null;
+}
+
+export type ImportKind = "curl" | "har" | "openapi" | "h2loadrunner" | "vegeta";
+
+export interface Imported {
+  plan: string;
+  notes: string[];
+}
+
+/** A run to start. */
+export interface Start {
+  path: string | null;
+  /** Text that was not saved, which counts rather than the file. */
+  text: string | null;
+  command: "run" | "find";
+  flags: string[];
+  name: string | null;
+}
+
+/** A run that goes on, or one that has ended since the program was started. */
+export interface LiveRun {
+  id: string;
+  name: string | null;
+  command: string;
+  state: "running" | "ended";
+  started_unix_s: number;
+  exit_code: number | null;
+  /** Identity of the saved run. */
+  run: string | null;
+  from: "ui" | "terminal";
+}
+
+/** How far a run is, beside its figures. */
+export interface LiveStat {
+  running: boolean;
+  stopping: boolean;
+  paused: boolean;
+  target_per_s: number | null;
+  elapsed_s: number;
+  end_s: number | null;
+}
+
+export type Outcome = "pass" | "fail" | "done" | "no_verdict";
+
+/** A saved run, as the list has it. */
+export interface RunRow {
+  id: string;
+  name: string | null;
+  /** Words, or words with values, as the store has them. */
+  tags: Record<string, string> | string[];
+  started_unix_s: number;
+  outcome: Outcome | null;
+  valid: boolean | null;
+  rate_per_s: number | null;
+  p50_s: number | null;
+  p99_s: number | null;
+  error_share: number | null;
+  duration_s: number | null;
+  sparkline: number[] | null;
+  unfinished: boolean;
+}
+
+export type ExportFormat =
+  | "json"
+  | "csv"
+  | "markdown"
+  | "junit"
+  | "ndjson"
+  | "hgrm"
+  | "hlog"
+  | "k6"
+  | "html"
+  | "text";
+
+export type SchemaName = "plan" | "result" | "comparison" | "capacity" | (string & {});
+
+/** What the program answered instead of what was asked for. */
+export class ApiError extends Error {
+  /** Status of HTTP; 0: there was no answer. */
+  readonly status: number;
+  /** What to do. */
+  readonly hint: string | null;
+  readonly problems: Problem[];
+  /** The answer as it came. */
+  readonly body: Record<string, unknown>;
+
+  constructor(status: number, body: Record<string, unknown>) {
+    super(typeof body["error"] === "string" ? body["error"] : `the program answered with status ${status}`);
+    this.name = "ApiError";
+    this.status = status;
+    this.hint = typeof body["hint"] === "string" && body["hint"] !== "" ? body["hint"] : null;
+    this.problems = Array.isArray(body["problems"]) ? (body["problems"] as Problem[]) : [];
+    this.body = body;
+  }
+}
+
+/** The error that anything thrown is shown as. */
+export function errorOf(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ApiError(0, { error: message });
+}
+
+/** The error in a response that is none of success. */
+export function errorOfResponse(status: number, text: string): ApiError {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (typeof body === "object" && body !== null && !Array.isArray(body)) {
+      return new ApiError(status, body as Record<string, unknown>);
+    }
+  } catch {
+    // Not of the API: said as it is.
+  }
+  const line = text.trim().split("\n")[0] ?? "";
+  return new ApiError(status, line === "" || line.startsWith("<") ? {} : { error: line.slice(0, 300) });
+}
+
+/** Called when the program does not know the page, or no longer. */
+let refused: () => void = () => {};
+
+/** Sets what happens if the program does not know the page. */
+export function onRefused(heard: () => void): void {
+  refused = heard;
+}
+
+async function asked(path: string, how: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...how, credentials: "same-origin", cache: "no-store" });
+  } catch (error) {
+    if (how.signal?.aborted) throw error;
+    throw new ApiError(0, {
+      error: "`plimsoll ui` does not answer",
+      hint: "see whether it still runs; it prints its address when it starts",
+    });
+  }
+  if (response.ok) return response;
+  const error = errorOfResponse(response.status, await response.text());
+  if (response.status === 401) refused();
+  throw error;
+}
+
+async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await asked(path, signal === undefined ? {} : { signal });
+  return (await response.json()) as T;
+}
+
+async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  const how = { method: "POST", headers: HEADERS, body: JSON.stringify(body) };
+  const response = await asked(path, signal === undefined ? how : { ...how, signal });
+  const text = await response.text();
+  return (text === "" ? {} : JSON.parse(text)) as T;
+}
+
+const part = encodeURIComponent;
+
+/** Exchanges the token of the printed address for a cookie. */
+export const session = (token: string) => post<unknown>("/api/session", { token });
+export const about = () => get<About>("/api/about");
+
+export const files = () => get<{ files: FileEntry[] }>("/api/files");
+export const file = (path: string) => get<FileText>(`/api/file?path=${part(path)}`);
+/** Writes a file; `etag` is that of the text which it replaces, null for a new one. */
+export const saveFile = (path: string, text: string, etag: string | null) =>
+  post<{ path: string; etag: string }>("/api/file", { path, text, etag });
+export const examples = () => get<{ examples: Example[] }>("/api/examples");
+export const startSink = () => post<{ url: string }>("/api/example/start-sink", {});
+export const schema = (name: SchemaName) => get<Record<string, unknown>>(`/api/schema/${part(name)}`);
+export const forms = () => get<{ commands: FormCommand[] }>("/api/forms");
+
+export const check = (path: string | null, text: string, signal?: AbortSignal) =>
+  post<Checked>("/api/check", { path, text }, signal);
+export const explain = (path: string | null, text: string, flags: string[] = [], signal?: AbortSignal) =>
+  post<Explained>("/api/explain", { path, text, flags }, signal);
+export const tryOnce = (path: string | null, text: string, flags: string[] = [], signal?: AbortSignal) =>
+  post<Tried>("/api/try", { path, text, flags }, signal);
+export const planOf = (command: string, values: Record<string, string | string[] | true>) =>
+  post<{ text: string }>("/api/plan-of", { command, arguments: values });
+export const importPlan = (name: string, text: string, kind: ImportKind | null) =>
+  post<Imported>("/api/import", { name, text, kind });
+
+export const start = (run: Start) => post<{ id: string }>("/api/live", run);
+export const live = () => get<{ runs: LiveRun[] }>("/api/live");
+export const setRate = (id: string, rate: string) =>
+  post<{ told: string }>(`/api/live/${part(id)}/rate`, { rate });
+export const pause = (id: string) => post<{ told: string }>(`/api/live/${part(id)}/pause`, {});
+export const resume = (id: string) => post<{ told: string }>(`/api/live/${part(id)}/resume`, {});
+export const stop = (id: string) => post<{ told: string }>(`/api/live/${part(id)}/stop`, {});
+
+export const runs = (filter: string, limit: number, offset: number, signal?: AbortSignal) =>
+  get<{ runs: RunRow[]; total: number }>(
+    `/api/runs?filter=${part(filter)}&limit=${limit}&offset=${offset}`,
+    signal,
+  );
+export const run = (id: string, signal?: AbortSignal) => get<Result>(`/api/runs/${part(id)}`, signal);
+export const exportAddress = (id: string, format: ExportFormat) =>
+  `/api/runs/${part(id)}/export?format=${format}`;
+/** An export as text. */
+export const exported = async (id: string, format: ExportFormat, signal?: AbortSignal): Promise<string> => {
+  const response = await asked(exportAddress(id, format), signal === undefined ? {} : { signal });
+  return response.text();
+};
+export const deleteRun = (id: string) => post<unknown>(`/api/runs/${part(id)}/delete`, {});
+/** The comparison contract, see `plimsoll schema comparison`. */
+export const compare = <T,>(a: string[], b: string[], signal?: AbortSignal) =>
+  post<T>("/api/compare", { a, b }, signal);

@@ -1,0 +1,250 @@
+/** The parts of the result contract that the page reads; `plimsoll schema result` describes all of it. */
+
+import type { Outcome } from "./api.ts";
+
+/** A distribution of times, in nanoseconds. */
+export interface Summary {
+  unit: "ns";
+  count: number;
+  min: number | null;
+  mean: number | null;
+  stdev: number | null;
+  max: number | null;
+  p: Record<string, number | null>;
+  p_missing?: Record<string, string>;
+  interval?: Record<string, Bounds | null>;
+  interval_missing?: Record<string, string>;
+  /** Keys of percentiles, and "max", that are only lower bounds. */
+  at_least?: string[];
+  censored: number;
+  overflow: number;
+  distribution: { from_ns: number; below_ns: number; count: number }[];
+}
+
+export interface Bounds {
+  low: number | null;
+  high: number | null;
+  confidence: number;
+  reason: string | null;
+}
+
+export interface Finding {
+  code: string;
+  evidence: string;
+  hint: string;
+}
+
+export interface Verdict {
+  outcome: Outcome;
+  cause: string | null;
+  summary: string;
+  valid: boolean;
+  invalid_reasons: string[];
+  evidence: Finding[];
+  warnings: Finding[];
+  thresholds: "pass" | "fail" | "none";
+  limited_by: { what: string; evidence: string; hint: string };
+}
+
+export interface Accounting {
+  scheduled: number;
+  started: number;
+  dropped: number;
+  never_started: number;
+  without_data: number;
+  ok: number;
+  failed: number;
+  timed_out: number;
+  aborted: number;
+  in_flight_at_stop: number;
+}
+
+export interface RateChange {
+  at_s: number;
+  what: "rate" | "pause" | "resume" | (string & {});
+  from_per_s: number | null;
+  to_per_s: number | null;
+  by: string;
+}
+
+export interface ThresholdOutcome {
+  text: string;
+  scenario: string | null;
+  step: string | null;
+  phase: string | null;
+  window_s: number | null;
+  passed: boolean;
+  observed: { value: number; unit: string; at_least: boolean; text: string } | null;
+  reason: string | null;
+  windows: { judged: number; failed: number; first_failed_at_s: number | null } | null;
+  ended_run: boolean;
+  proven: boolean;
+}
+
+export interface ErrorExample {
+  at_s?: number;
+  request?: unknown;
+  response?: unknown;
+  [other: string]: unknown;
+}
+
+export interface Step {
+  scenario: string;
+  step: string;
+  ok: number;
+  failed: number;
+  timed_out: number;
+  last_ok_s?: number;
+  bytes: { sent: number; received: number };
+  response_time: Summary;
+  service_time: Summary;
+  start_lag: Summary;
+  first_byte_time: Summary;
+  failed_response_time: Summary;
+  statuses: Record<string, number>;
+  errors: Record<string, number>;
+  error_examples?: Record<string, ErrorExample>;
+}
+
+export interface MachineUse {
+  length_s: number;
+  workers: { cpu_share: number }[];
+  target: { cpus: number } | null;
+  watched: {
+    used: {
+      cpus: number;
+      rss_bytes: number | null;
+      disk_written_bytes: number | null;
+      disk_read_bytes: number | null;
+      descriptors: number | null;
+      threads: number;
+    } | null;
+  }[];
+}
+
+export interface Interval {
+  at_s: number;
+  length_s: number;
+  warmup: boolean;
+  drain: boolean;
+  settling: boolean;
+  scheduled: number;
+  started: number;
+  ok: number;
+  failed: number;
+  timed_out: number;
+  in_flight: number;
+  connections: number;
+  achieved_per_s: number | null;
+  response_time: { count: number; p: Record<string, number | null>; max: number | null };
+  thresholds_failed: number;
+  joined?: number;
+  machine?: MachineUse | null;
+}
+
+export interface Watched {
+  name?: string | null;
+  is_target: boolean;
+  found_by: string;
+  [other: string]: unknown;
+}
+
+export interface Phase {
+  name: string;
+  measured: boolean;
+  at_s: number;
+  duration_s: number;
+  [other: string]: unknown;
+}
+
+export interface Target {
+  urls: string[];
+  authority: string;
+  addresses: string[];
+  protocol: string;
+  tls_version: string | null;
+  tls_cipher: string | null;
+}
+
+export interface Result {
+  schema_version: number;
+  tool: { name: string; version: string };
+  run: {
+    id: string;
+    name?: string;
+    seed: number;
+    started_at: string;
+    started_at_unix_ns: number;
+    args: string[];
+    plan_hash: string;
+    load_checksum: string | null;
+    host: { hostname: string; kernel: string; cpu_model: string; cpus: number; memory_bytes: number | null };
+    targets: Target[];
+    interrupted_by_signal: number | null;
+    ended_by_threshold: string | null;
+    stopped_by: string | null;
+  };
+  model: {
+    kind: "open" | "closed";
+    description: string[];
+    arrivals: string | null;
+    connections: number;
+    depth: number;
+  };
+  notes: { code: string; text: string }[];
+  verdict: Verdict;
+  steady: { state: "steady" | "never" | "unknown"; from_s: number | null; reason: string | null };
+  accounting: Accounting;
+  iterations: { started: number; completed: number; failed: number; unfinished: number };
+  rate: {
+    target_per_s: number | null;
+    paces_requests?: boolean;
+    achieved_per_s: number | null;
+    started_per_s: number | null;
+    iterations_started_per_s: number | null;
+    changes: RateChange[];
+  };
+  duration_s: number;
+  warmup_s: number;
+  drain_s: number;
+  bytes: { sent: number; received: number };
+  protocols: Record<string, number>;
+  tls_versions: Record<string, number>;
+  response_time: Summary;
+  service_time: Summary;
+  start_lag: Summary;
+  connect_time: Summary;
+  tls_time: Summary;
+  first_byte_time: Summary;
+  failed_response_time: Summary;
+  statuses: Record<string, number>;
+  errors: Record<string, number>;
+  error_examples: Record<string, string>;
+  connections: {
+    opened: number;
+    failed: Record<string, number>;
+    closed_idle: number;
+    peak_open: number;
+    limit: number;
+    blocked_s: number;
+  };
+  thresholds: ThresholdOutcome[];
+  by_step: Step[];
+  phases?: Phase[];
+  intervals: Interval[];
+  generator: {
+    threads: number;
+    cpu_user_s: number;
+    cpu_sys_s: number;
+    cpu_us_per_request: number | null;
+    rss_peak_bytes: number | null;
+    backend: string;
+    workers: {
+      cpu_share: number | null;
+      run_delay_s: number | null;
+      stalls: { at_s: number; length_ns: number }[];
+    }[];
+    target_process?: { name?: string; pid?: number; [other: string]: unknown } | null;
+    watched?: Watched[];
+  };
+}

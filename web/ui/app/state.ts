@@ -1,0 +1,60 @@
+/** What all parts of the page know: the session, the program, and the runs that go on. */
+
+import { signal } from "@preact/signals";
+import { type About, about as fetchAbout, errorOf, type LiveRun, onRefused, session as exchange } from "./api.ts";
+import { listen } from "./events.ts";
+import { notifyError } from "./notify.tsx";
+import { go, link, tokenOf } from "./router.ts";
+
+export type Session = "unknown" | "open" | "none" | "unreachable";
+
+export const session = signal<Session>("unknown");
+/** What the program said of itself. */
+export const about = signal<About | null>(null);
+export const liveRuns = signal<LiveRun[]>([]);
+/** Counts the changes of the list of saved runs, so that whoever shows it can follow. */
+export const savedVersion = signal(0);
+/** Whether the program tells the page what happens. */
+export const connected = signal(true);
+
+let close: (() => void) | null = null;
+
+/** Opens the session: by the token of the address, or by the cookie that the browser has. */
+export async function openSession(): Promise<void> {
+  onRefused(() => {
+    session.value = "none";
+    close?.();
+    close = null;
+  });
+  const token = tokenOf(location.hash);
+  try {
+    if (token !== null) {
+      // Not in the history, and not in what is copied from the address bar.
+      go(link("runs"), { replace: true });
+      await exchange(token);
+    }
+    about.value = await fetchAbout();
+    session.value = "open";
+  } catch (error) {
+    const { status } = errorOf(error);
+    session.value = status === 0 ? "unreachable" : "none";
+    return;
+  }
+  close?.();
+  close = listen("/api/events", {
+    on: {
+      runs: () => (savedVersion.value += 1),
+      live: (data) => (liveRuns.value = (data as { runs?: LiveRun[] }).runs ?? []),
+    },
+    connected: (is) => (connected.value = is),
+  });
+}
+
+/** Fetches anew what the program says of itself, for instance once its server for examples runs. */
+export async function refreshAbout(): Promise<void> {
+  try {
+    about.value = await fetchAbout();
+  } catch (error) {
+    notifyError(error);
+  }
+}
