@@ -7,6 +7,8 @@ const folder = fileURLToPath(new URL(".", import.meta.url));
 /** The page of `plimsoll ui`: a page, a script and a style sheet, whose names stay the same. */
 export default defineConfig({
   root: `${folder}ui`,
+  // Where the program serves script and style sheet.
+  base: "/assets/",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     // The page is committed there, so that cargo needs no Node.js.
@@ -18,7 +20,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 2_000,
     target: "es2022",
     rollupOptions: {
-      output: { codeSplitting: false, entryFileNames: "assets/app.js", assetFileNames: "assets/app[extname]" },
+      output: { codeSplitting: false, entryFileNames: "app.js", assetFileNames: "app[extname]" },
     },
   },
   plugins: [licences(`${folder}node_modules`)],

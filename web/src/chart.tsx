@@ -80,6 +80,10 @@ export function Chart(props: ChartProps) {
   const latest = useRef(props);
   latest.current = props;
 
+  // What the chart is set up for; values alone change within it, for instance of a run that goes on.
+  const shape = JSON.stringify([height, x.length === 0, lines.map(({ values: _, ...look }) => look)]);
+  const drawn = useRef<{ x: ChartProps["x"]; lines: Line[] } | null>(null);
+
   useEffect(() => {
     const element = place.current;
     if (element === null || x.length === 0) return;
@@ -88,9 +92,9 @@ export function Chart(props: ChartProps) {
       moved: (index) => setIndex(index),
       zoomed: (range) => setZoomed(range),
     });
-    const data = [x, ...lines.map((line) => line.values)] as uPlot.AlignedData;
-    const made = new uPlot(options, data, element);
+    const made = new uPlot(options, dataOf(x, lines), element);
     plot.current = made;
+    drawn.current = { x, lines };
     const observer = new ResizeObserver(() => {
       if (Math.abs(width() - made.width) > 1) made.setSize({ width: width(), height: latest.current.height });
     });
@@ -101,7 +105,16 @@ export function Chart(props: ChartProps) {
       plot.current = null;
     };
     // Not `hidden`: that is changed in place.
-  }, [theme, x, lines, height]);
+  }, [theme, shape]);
+
+  useEffect(() => {
+    const made = plot.current;
+    if (made === null || (drawn.current?.x === x && drawn.current.lines === lines)) return;
+    drawn.current = { x, lines };
+    // A range that was chosen stays.
+    made.setData(dataOf(x, lines), !zoomed);
+    if (zoomed) made.redraw();
+  }, [x, lines]);
 
   const last = x.length - 1;
   const shown = lines.filter((line) => !hidden.has(line.label));
@@ -212,6 +225,10 @@ export function Chart(props: ChartProps) {
   );
 }
 
+function dataOf(x: number[], lines: Line[]): uPlot.AlignedData {
+  return [x, ...lines.map((line) => line.values)] as uPlot.AlignedData;
+}
+
 /** How a line looks. */
 function Sample({ line }: { line: Line }) {
   return (
@@ -282,7 +299,7 @@ function optionsOf(
   hidden: ReadonlySet<string>,
   heard: Heard,
 ): uPlot.Options {
-  const { xAxis, yAxis, lines, height, x, group } = latest.current;
+  const { xAxis, yAxis, lines, height, group } = latest.current;
   const font = "12px system-ui, sans-serif";
   const axis = (axis: Axis, scale: "x" | "y"): uPlot.Axis => ({
     scale,
@@ -299,11 +316,16 @@ function optionsOf(
     ...(axis.log && { filter: (_: uPlot, splits: number[]) => splits }),
     ...(scale === "x" ? { size: 28, space: 60 } : { size: 64 }),
   });
-  const scale = ({ log, range }: Axis): uPlot.Scale => ({
-    time: false,
-    distr: log ? 3 : 1,
-    ...(range && { range: (_: uPlot, low: number, high: number) => range(low, high) }),
-  });
+  const scale = (key: "xAxis" | "yAxis"): uPlot.Scale => {
+    const { log, range } = latest.current[key];
+    return {
+      time: false,
+      distr: log ? 3 : 1,
+      ...(range && {
+        range: (_: uPlot, low: number, high: number) => latest.current[key].range?.(low, high) ?? [low, high],
+      }),
+    };
+  };
   const draw = (of: "below" | "above") => (plot: uPlot) => {
     plot.ctx.save();
     plot.ctx.beginPath();
@@ -324,7 +346,7 @@ function optionsOf(
       drag: { x: true, y: false, setScale: true },
       ...(group && { sync: { key: group, setSeries: false } }),
     },
-    scales: { x: scale(xAxis), y: scale(yAxis) },
+    scales: { x: scale("xAxis"), y: scale("yAxis") },
     axes: [axis(xAxis, "x"), axis(yAxis, "y")],
     series: [
       {},
@@ -357,6 +379,7 @@ function optionsOf(
         (plot, key) => {
           if (key !== "x") return;
           const { min, max } = plot.scales["x"] ?? {};
+          const { x } = latest.current;
           const [low, high] = [x[0] ?? 0, x[x.length - 1] ?? 0];
           const slack = (high - low) * 1e-6;
           heard.zoomed((min ?? low) > low + slack || (max ?? high) < high - slack);

@@ -375,6 +375,34 @@ export function Dialog(props: {
   );
 }
 
+/** A list that a button opens; Escape and a click elsewhere close it. Its children are items of a list. */
+export function Menu({ label, children }: { label: string; children: ComponentChildren }) {
+  const place = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const close = (event: Event) => {
+      const element = place.current;
+      if (element === null || !element.open) return;
+      if (event instanceof KeyboardEvent) {
+        if (event.key !== "Escape") return;
+        element.querySelector("summary")?.focus();
+      } else if (event.target instanceof Node && element.contains(event.target)) return;
+      element.open = false;
+    };
+    addEventListener("keydown", close);
+    addEventListener("click", close);
+    return () => {
+      removeEventListener("keydown", close);
+      removeEventListener("click", close);
+    };
+  }, []);
+  return (
+    <details class="menu" ref={place}>
+      <summary class="button plain">{label}</summary>
+      <ul>{children}</ul>
+    </details>
+  );
+}
+
 /** What went wrong, and what to do. */
 export function ErrorBox({ error, again }: { error: ApiError; again?: () => void }) {
   return (

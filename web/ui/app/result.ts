@@ -81,11 +81,15 @@ export interface ThresholdOutcome {
   proven: boolean;
 }
 
+/** The first failed request of a class at a step. */
 export interface ErrorExample {
-  at_s?: number;
-  request?: unknown;
-  response?: unknown;
-  [other: string]: unknown;
+  at_s: number;
+  status: number | null;
+  reason: string;
+  body: string | null;
+  worker: number;
+  connection: number | null;
+  address: string | null;
 }
 
 export interface Step {
@@ -143,10 +147,11 @@ export interface Interval {
 }
 
 export interface Watched {
-  name?: string | null;
+  name: string;
   is_target: boolean;
-  found_by: string;
-  [other: string]: unknown;
+  found_by: "address" | "pid" | "name" | "node" | (string & {});
+  pids: number[];
+  processes: number;
 }
 
 export interface Phase {
@@ -154,7 +159,13 @@ export interface Phase {
   measured: boolean;
   at_s: number;
   duration_s: number;
-  [other: string]: unknown;
+  target_per_s: number | null;
+  achieved_per_s: number | null;
+  iterations_started_per_s?: number | null;
+  ok: number;
+  failed: number;
+  timed_out: number;
+  response_time: { p: Record<string, number | null>; at_least?: string[] };
 }
 
 export interface Target {
@@ -244,7 +255,6 @@ export interface Result {
       run_delay_s: number | null;
       stalls: { at_s: number; length_ns: number }[];
     }[];
-    target_process?: { name?: string; pid?: number; [other: string]: unknown } | null;
     watched?: Watched[];
   };
 }

@@ -1,5 +1,309 @@
-import type { Route } from "../app/router.ts";
+/** The list of runs: those that go on, then the saved ones, the latest first. */
+
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { nanos } from "../../src/figure.ts";
+import * as api from "../app/api.ts";
+import type { LiveRun, RunRow } from "../app/api.ts";
+import { Badge, Button, ErrorBox, Loading, OutcomeBadge, PageHead, TextField } from "../app/controls.tsx";
+import { useShortcuts } from "../app/keys.tsx";
+import { ask, notify, notifyError } from "../app/notify.tsx";
+import { go, link, type Route } from "../app/router.ts";
+import { liveRuns, savedVersion } from "../app/state.ts";
+import { Sparkline } from "./sparkline.tsx";
+import { rateText, secondsText, shareText, whenFull, whenText } from "./words.ts";
+
+/** Rows of a page. */
+const ROWS = 100;
+/** How long the filter waits for the next letter. */
+const TYPING_MS = 150;
+
+/** What was chosen for a comparison stays so from page to page, and until it is let go. */
+const chosen = signal<ReadonlyMap<string, RunRow>>(new Map());
+
+/** Words of a run: `nightly`, `branch=main`. */
+export function tagWords(tags: RunRow["tags"] | null | undefined): string[] {
+  if (tags == null) return [];
+  if (Array.isArray(tags)) return tags;
+  return Object.entries(tags).map(([name, value]) => (value === "" || value == null ? name : `${name}=${value}`));
+}
+
+/** The groups of a comparison: of several runs the oldest alone, unless there are two names. */
+export function groupsOf(rows: RunRow[]): { a: string[]; b: string[] } {
+  const sorted = [...rows].sort((one, other) => one.started_unix_s - other.started_unix_s);
+  const [first] = sorted;
+  const names = new Set(sorted.map(({ name }) => name));
+  const inA = (row: RunRow) => (names.size === 2 ? row.name === first?.name : row === first);
+  return {
+    a: sorted.filter(inA).map(({ id }) => id),
+    b: sorted.filter((row) => !inA(row)).map(({ id }) => id),
+  };
+}
 
 export function RunsPage({ route }: { route: Route }) {
-  return <h1>{route.name}</h1>;
+  const filter = route.query.get("filter") ?? "";
+  const offset = Math.max(0, Number(route.query.get("from") ?? 0) || 0);
+  const [typed, setTyped] = useState(filter);
+  const [list, setList] = useState<{ runs: RunRow[]; total: number } | null>(null);
+  const [error, setError] = useState<api.ApiError | null>(null);
+  const [again, setAgain] = useState(0);
+  const box = useRef<HTMLInputElement>(null);
+  const version = savedVersion.value;
+
+  useEffect(() => {
+    const stopped = new AbortController();
+    api.runs(filter, ROWS, offset, stopped.signal).then(
+      (list) => {
+        setList(list);
+        setError(null);
+      },
+      (thrown: unknown) => {
+        if (!stopped.signal.aborted) setError(api.errorOf(thrown));
+      },
+    );
+    return () => stopped.abort();
+  }, [filter, offset, version, again]);
+
+  const search = (text: string, from = 0) => {
+    const query: Record<string, string> = {};
+    if (text !== "") query["filter"] = text;
+    if (from > 0) query["from"] = String(from);
+    go(link("runs", "", query), { replace: true });
+  };
+  useEffect(() => {
+    if (typed === filter) return;
+    const timer = setTimeout(() => search(typed), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const compare = () => {
+    const { a, b } = groupsOf([...chosen.value.values()]);
+    if (a.length > 0 && b.length > 0) go(link("compare", "", { a: a.join(","), b: b.join(",") }));
+  };
+  useShortcuts([
+    { keys: "/", about: "Filter", act: () => box.current?.focus() },
+    { keys: "c", about: "Compare what is chosen", act: compare },
+  ]);
+
+  const going = liveRuns.value.filter(({ state }) => state === "running");
+  const total = list?.total ?? 0;
+  const several = chosen.value.size >= 2;
+  return (
+    <>
+      <PageHead title="Runs">
+        <a class="button primary" href={link("new")}>
+          New run
+        </a>
+      </PageHead>
+      <GoingOn runs={going} />
+      <section aria-label="Saved runs" class="flush">
+        <div class="toolbar">
+          <TextField
+            label="Filter"
+            type="search"
+            value={typed}
+            onInput={setTyped}
+            placeholder="name, tag, outcome"
+            inputRef={box}
+            class="inline"
+          />
+          <p class="hint" role="status">
+            {list === null ? "" : total === 1 ? "1 run" : `${total.toLocaleString("en")} runs`}
+          </p>
+          <div class="actions">
+            {chosen.value.size > 0 && (
+              <Button onClick={() => (chosen.value = new Map())}>Let go of {chosen.value.size}</Button>
+            )}
+            <Button kind="primary" disabled={!several} shortcut="c" onClick={compare}>
+              Compare{several ? ` ${chosen.value.size}` : ""}
+            </Button>
+          </div>
+        </div>
+        {error !== null && <ErrorBox error={error} again={() => setAgain((count) => count + 1)} />}
+        {list === null && error === null && <Loading what="Reading the runs" />}
+        {list !== null && list.runs.length === 0 && <None filter={filter} />}
+        {list !== null && list.runs.length > 0 && <Rows rows={list.runs} />}
+        {list !== null && total > ROWS && (
+          <nav class="pages" aria-label="Pages of the list">
+            <Button disabled={offset === 0} onClick={() => search(filter, Math.max(0, offset - ROWS))}>
+              Later
+            </Button>
+            <span>
+              {(offset + 1).toLocaleString("en")} to {Math.min(total, offset + ROWS).toLocaleString("en")} of{" "}
+              {total.toLocaleString("en")}
+            </span>
+            <Button disabled={offset + ROWS >= total} onClick={() => search(filter, offset + ROWS)}>
+              Earlier
+            </Button>
+          </nav>
+        )}
+      </section>
+    </>
+  );
+}
+
+function None({ filter }: { filter: string }) {
+  if (filter !== "") return <p class="empty">No run has “{filter}” in its name, its tags or its outcome.</p>;
+  return (
+    <p class="empty">
+      No run was saved yet. Start one from an <a href={link("new")}>example or a form</a>, or from one of your{" "}
+      <a href={link("plans")}>plans</a>; runs of the command line with <code>--save</code> are here, too.
+    </p>
+  );
+}
+
+/** Runs that go on, on top. */
+function GoingOn({ runs }: { runs: LiveRun[] }) {
+  if (runs.length === 0) return null;
+  return (
+    <section aria-labelledby="going-on">
+      <h2 id="going-on">Going on</h2>
+      <ul class="going">
+        {runs.map((run) => (
+          <li key={run.id}>
+            <Badge kind="live">running</Badge>
+            <a href={link("live", run.id)}>{run.name ?? run.command}</a>
+            <span class="hint">
+              {run.command}, since {whenText(run.started_unix_s)}
+              {run.from === "terminal" && ", from a terminal"}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Rows({ rows }: { rows: RunRow[] }) {
+  // Unfinished ones on top: they may still grow.
+  const sorted = [...rows.filter(({ unfinished }) => unfinished), ...rows.filter(({ unfinished }) => !unfinished)];
+  const hasSparklines = rows.some(({ sparkline }) => sparkline !== null && sparkline.length > 1);
+  return (
+    <table class="runs" aria-label="Saved runs">
+      <thead>
+        <tr>
+          <th scope="col" class="pick">
+            <span class="unseen">chosen</span>
+          </th>
+          <th scope="col" class="text">
+            run
+          </th>
+          <th scope="col" class="text">
+            outcome
+          </th>
+          <th scope="col" class="rate">
+            rate
+          </th>
+          <th scope="col" class="far">
+            p50
+          </th>
+          <th scope="col">p99</th>
+          <th scope="col" class="far">
+            errors
+          </th>
+          <th scope="col" class="far">
+            length
+          </th>
+          {hasSparklines && (
+            <th scope="col" class="far">
+              course
+            </th>
+          )}
+          <th scope="col" class="far">
+            when
+          </th>
+          <th scope="col" class="far">
+            <span class="unseen">delete</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.map((row) => (
+          <Row key={row.id} row={row} hasSparklines={hasSparklines} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Row({ row, hasSparklines }: { row: RunRow; hasSparklines: boolean }) {
+  const { id } = row;
+  const name = row.name ?? id.slice(0, 8);
+  const isChosen = chosen.value.has(id);
+  const choose = () => {
+    const next = new Map(chosen.value);
+    if (!next.delete(id)) next.set(id, row);
+    chosen.value = next;
+  };
+  const time = (seconds: number | null) => (seconds === null ? "-" : nanos(seconds * 1e9));
+  return (
+    <tr class={isChosen ? "chosen" : ""}>
+      <td class="pick">
+        <input type="checkbox" checked={isChosen} onChange={choose} aria-label={`Choose ${name}, ${whenFull(row.started_unix_s)}`} />
+      </td>
+      <th scope="row" class="text">
+        <a href={link("run", id)}>{name}</a>
+        <Tags tags={row.tags} />
+        <small class="near">
+          {whenText(row.started_unix_s)} · {secondsText(row.duration_s)}
+        </small>
+      </th>
+      <td class="text">
+        {row.unfinished ? <Badge kind="doubtful">unfinished</Badge> : <OutcomeBadge outcome={row.outcome} />}
+        {row.valid === false && <small class="invalid"> invalid</small>}
+      </td>
+      <td class="rate">{rateText(row.rate_per_s)}</td>
+      <td class="far">{time(row.p50_s)}</td>
+      <td>{time(row.p99_s)}</td>
+      <td class="far">{shareText(row.error_share)}</td>
+      <td class="far">{secondsText(row.duration_s)}</td>
+      {hasSparklines && <td class="far">{row.sparkline !== null && <Sparkline values={row.sparkline} />}</td>}
+      <td class="far" title={whenFull(row.started_unix_s)}>
+        {whenText(row.started_unix_s)}
+      </td>
+      <td class="far">
+        <Button label={`Delete ${name}, ${whenFull(row.started_unix_s)}`} onClick={() => void remove(row)}>
+          ✕
+        </Button>
+      </td>
+    </tr>
+  );
+}
+
+export function Tags({ tags }: { tags: RunRow["tags"] | null }) {
+  const words = tagWords(tags);
+  if (words.length === 0) return null;
+  return (
+    <ul class="tags" aria-label="Tags">
+      {words.map((word) => (
+        <li>{word}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Deletes a run, once that was answered for. */
+export async function remove(row: Pick<RunRow, "id" | "name">): Promise<boolean> {
+  const name = row.name ?? row.id;
+  const sure = await ask({
+    title: "Delete this run?",
+    text: (
+      <p>
+        “{name}” and all of its figures go from the history. That cannot be undone.
+      </p>
+    ),
+    action: "Delete",
+    danger: true,
+  });
+  if (!sure) return false;
+  try {
+    await api.deleteRun(row.id);
+  } catch (error) {
+    notifyError(error);
+    return false;
+  }
+  const next = new Map(chosen.peek());
+  if (next.delete(row.id)) chosen.value = next;
+  savedVersion.value += 1;
+  notify(`“${name}” is deleted.`);
+  return true;
 }

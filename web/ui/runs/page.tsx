@@ -1,5 +1,178 @@
-import type { Route } from "../app/router.ts";
+/** The page of a saved run: the outcome first, then everything that it rests on. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { CourseCharts, MachineCharts } from "../../src/course.tsx";
+import type { RunData } from "../../src/data.ts";
+import { HeatMaps } from "../../src/heat.tsx";
+import { HistogramChart } from "../../src/histogram.tsx";
+import { SpectrumChart } from "../../src/spectrum.tsx";
+import * as api from "../app/api.ts";
+import { Button, ErrorBox, Loading, Menu, PageHead } from "../app/controls.tsx";
+import { useShortcuts } from "../app/keys.tsx";
+import type { Result } from "../app/result.ts";
+import { go, link, type Route } from "../app/router.ts";
+import { dataOfReport, planOfReport, runDataOf } from "./chart-data.ts";
+import { remove } from "./list.tsx";
+import {
+  Accounts,
+  Answers,
+  ChangesTable,
+  GeneratorFacts,
+  Origin,
+  PaceFacts,
+  Part,
+  PhasesTable,
+  Steps,
+  TimesTables,
+  VerdictPart,
+} from "./parts.tsx";
+import { RunAgain } from "./again.tsx";
+import { titleOf } from "./words.ts";
+
+const FORMATS: { format: api.ExportFormat; label: string }[] = [
+  { format: "html", label: "HTML, a page with charts" },
+  { format: "json", label: "JSON, the result" },
+  { format: "csv", label: "CSV, a row per interval" },
+  { format: "markdown", label: "Markdown" },
+  { format: "text", label: "Text" },
+  { format: "junit", label: "JUnit" },
+  { format: "ndjson", label: "NDJSON, a line per interval" },
+  { format: "hgrm", label: "HdrHistogram percentiles (hgrm)" },
+  { format: "hlog", label: "HdrHistogram log (hlog)" },
+  { format: "k6", label: "k6 summary" },
+];
+
+export interface Loaded {
+  result: Result;
+  /** As its report draws it; null until that is there, or if there is none. */
+  report: RunData | null;
+  /** The plan as it was written. */
+  plan: string | null;
+}
+
+/** A saved run: its result, then what its report knows beside that. */
+export function useRun(id: string): { loaded: Loaded | null; error: api.ApiError | null } {
+  const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const [error, setError] = useState<api.ApiError | null>(null);
+  useEffect(() => {
+    const stopped = new AbortController();
+    setLoaded(null);
+    setError(null);
+    void (async () => {
+      try {
+        const result = await api.run(id, stopped.signal);
+        setLoaded({ result, report: null, plan: null });
+        // Histograms and plan are in no result: the report has been made of them.
+        const html = await api.exported(id, "html", stopped.signal);
+        const report = dataOfReport(html)?.runs[0] ?? null;
+        setLoaded({ result, report, plan: planOfReport(html) });
+      } catch (thrown) {
+        if (!stopped.signal.aborted) setError(api.errorOf(thrown));
+      }
+    })();
+    return () => stopped.abort();
+  }, [id]);
+  return { loaded, error };
+}
 
 export function RunPage({ route }: { route: Route }) {
-  return <h1>{route.name}</h1>;
+  const { loaded, error } = useRun(route.of);
+  const result = loaded?.result ?? null;
+  useEffect(() => {
+    if (result !== null) document.title = `${titleOf(result)} – Plimsoll`;
+    return () => void (document.title = "Plimsoll");
+  }, [result]);
+  const forget = async () => {
+    if (result !== null && (await remove({ id: route.of, name: titleOf(result) }))) go(link("runs"));
+  };
+  useShortcuts([{ keys: "u", about: "Back to the list", act: () => go(link("runs")) }]);
+  if (loaded === null || result === null) {
+    return error === null ? <Loading what="Reading the run" /> : <ErrorBox error={error} />;
+  }
+  return (
+    <>
+      <PageHead
+        title={titleOf(result)}
+        below={
+          <p class="target">
+            {result.model.description.join(" · ")}
+            <br />
+            {result.run.started_at} · run {result.run.id}
+          </p>
+        }
+      >
+        <RunAgain result={result} plan={loaded.plan} />
+        <Downloads id={route.of} />
+        <Button kind="danger" onClick={() => void forget()}>
+          Delete
+        </Button>
+      </PageHead>
+      {error !== null && <ErrorBox error={error} />}
+      <ResultParts result={result} report={loaded.report} plan={loaded.plan} />
+    </>
+  );
+}
+
+/** Everything below the head of a run's page. */
+export function ResultParts(props: { result: Result; report: RunData | null; plan: string | null; soFar?: boolean }) {
+  const { result, report, plan, soFar = false } = props;
+  const runs = useMemo(() => [report ?? runDataOf(result, "run")], [result, report]);
+  return (
+    <div class="parts">
+      <VerdictPart result={result} soFar={soFar} />
+      <Part id="course" title="Over time">
+        <div class="charts">
+          <CourseCharts runs={runs} />
+          {!soFar && <HeatMaps runs={runs} />}
+        </div>
+        <PaceFacts result={result} />
+        <PhasesTable result={result} />
+        <ChangesTable result={result} />
+      </Part>
+      <Part id="times" title="Response and service time">
+        <div class="charts">
+          <div>
+            <SpectrumChart runs={runs} />
+          </div>
+          <div>
+            <HistogramChart runs={runs} />
+          </div>
+        </div>
+        <TimesTables result={result} />
+      </Part>
+      <Part id="steps" title="Steps">
+        <Steps result={result} />
+      </Part>
+      <Part id="answers" title="Answers, errors and connections">
+        <Answers result={result} />
+      </Part>
+      <Part id="accounting" title="Accounting">
+        <Accounts result={result} />
+      </Part>
+      <Part id="machine" title="Generator and machine">
+        <div class="charts">
+          <MachineCharts runs={runs} />
+        </div>
+        <GeneratorFacts result={result} />
+      </Part>
+      <Part id="origin" title="Plan and origin">
+        <Origin result={result} plan={plan} />
+      </Part>
+    </div>
+  );
+}
+
+/** Every format, as downloads. */
+function Downloads({ id }: { id: string }) {
+  return (
+    <Menu label="Download">
+      {FORMATS.map(({ format, label }) => (
+        <li>
+          <a href={api.exportAddress(id, format)} download>
+            {label}
+          </a>
+        </li>
+      ))}
+    </Menu>
+  );
 }

@@ -1,0 +1,154 @@
+/** Sentences about a result, as its reports have them. */
+
+import { bytes, count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
+import type { BadgeKind } from "../app/controls.tsx";
+import type { ErrorExample, RateChange, Result, Summary, ThresholdOutcome, Verdict } from "../app/result.ts";
+
+const LIMITS: Record<string, string> = {
+  target: "limited by the target",
+  generator: "limited by the generator",
+  network: "limited by the network",
+  connection_limit: "limited by the number of connections",
+  none: "limited by nothing",
+};
+
+/** Codes are words joined by underscores. */
+export const spaced = (code: string) => code.replaceAll("_", " ");
+
+/** The line below the outcome: the validity of the measurement, and what limited the run. */
+export function validityLine({ valid, invalid_reasons, limited_by }: Verdict): string {
+  const limit = LIMITS[limited_by.what] ?? "what limited it is not known";
+  if (valid) return `measurement valid · ${limit}`;
+  const reasons = invalid_reasons.map(spaced).join(", ");
+  return `measurement INVALID${reasons === "" ? "" : ": "}${reasons} · ${limit}`;
+}
+
+/** Why a run came to its end before its time; null if it did not. */
+export function endedEarly({ run }: Result): string | null {
+  const by =
+    run.ended_by_threshold !== null
+      ? `Ended early by the threshold ${run.ended_by_threshold}`
+      : run.interrupted_by_signal !== null
+        ? `Interrupted by signal ${run.interrupted_by_signal}`
+        : run.stopped_by !== null
+          ? `Stopped by ${run.stopped_by}`
+          : null;
+  return by === null ? null : `${by}: the figures are of the part before it.`;
+}
+
+/** What a run is called: its name, else its targets. */
+export function titleOf({ run }: Result): string {
+  return run.name ?? (run.targets.map(({ authority }) => authority).join(", ") || `run ${run.id}`);
+}
+
+/** A figure of a summary, with the sign of a lower bound. */
+export function figureOf(summary: Summary, name: string): string {
+  const value =
+    name === "max" || name === "mean" || name === "stdev" || name === "min" ? summary[name] : summary.p[name];
+  return value == null ? "-" : `${summary.at_least?.includes(name) ? "≥ " : ""}${nanos(value)}`;
+}
+
+/** The interval of a percentile: `[1.02 ms, 1.10 ms]`. */
+export function intervalOf(summary: Summary, name: string): string {
+  const bounds = summary.interval?.[name];
+  if (bounds == null || (bounds.low === null && bounds.high === null)) return "";
+  const end = (value: number | null) => (value === null ? "?" : nanos(value));
+  return `[${end(bounds.low)}, ${end(bounds.high)}]`;
+}
+
+/** Rates are of iterations where these have several requests, and the plan asked for them. */
+export function countsIterations({ by_step, rate }: Result): boolean {
+  if (rate.paces_requests === true) return false;
+  return by_step.some(({ scenario }, at) => scenario !== "default" && by_step[at + 1]?.scenario === scenario);
+}
+
+/** The achieved rate beside the one that was asked for. */
+export function paceOf(result: Result): { label: string; achieved: number | null; asked: number | null } {
+  const iterations = countsIterations(result);
+  return {
+    label: iterations ? "iterations started" : "achieved rate",
+    achieved: iterations ? result.rate.iterations_started_per_s : result.rate.achieved_per_s,
+    asked: result.rate.target_per_s,
+  };
+}
+
+export const rateText = (value: number | null | undefined) => (value == null ? "-" : perSecond(value));
+export const secondsText = (value: number | null | undefined) => (value == null ? "-" : seconds(value));
+export const nanosText = (value: number | null | undefined) => (value == null ? "-" : nanos(value));
+
+/** `1 request`, `1,234 requests`. */
+export const plural = (number: number, noun: string) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** The share of requests that failed or timed out; null before any has ended. */
+export function badShare({ accounting }: Result): { bad: number; ended: number; share: number | null } {
+  const bad = accounting.failed + accounting.timed_out;
+  const ended = accounting.ok + bad;
+  return { bad, ended, share: ended === 0 ? null : bad / ended };
+}
+
+/** A condition with its scope. */
+export function thresholdHeading({ text, step, scenario, phase, window_s }: ThresholdOutcome): string {
+  const parts = [
+    text,
+    step !== null && `of step "${step}"`,
+    scenario !== null && `of scenario "${scenario}"`,
+    phase !== null && `in phase "${phase}"`,
+    window_s !== null && `in every ${seconds(window_s)}`,
+  ];
+  return parts.filter((part) => part !== false).join(" ");
+}
+
+/** What was seen of a threshold, and why that is not enough. */
+export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): string {
+  let said = [observed?.text, reason].filter((part) => part != null).join(", ");
+  if (windows !== null && windows.judged > 0) {
+    const of = count(windows.judged);
+    said +=
+      windows.first_failed_at_s === null
+        ? ` at worst in ${of} windows`
+        : `; in ${count(windows.failed)} of ${of} windows, first in the one that ended at ${seconds(windows.first_failed_at_s)}`;
+  }
+  return said;
+}
+
+/** Whether a threshold holds; what an invalid measurement does not prove is not judged. */
+export function thresholdWord({ proven, passed }: ThresholdOutcome): { word: string; kind: BadgeKind } {
+  if (!proven) return { word: "not judged", kind: "doubtful" };
+  return passed ? { word: "pass", kind: "good" } : { word: "fail", kind: "bad" };
+}
+
+/** The status of an error and the words of its body, or the reason where it has none. */
+export function exampleSaid({ status, body, reason }: ErrorExample): string {
+  return status !== null && status >= 400 && body !== null ? `${status}: ${body}` : reason;
+}
+
+/** Counts by name: `200 9,876 · 503 12`. */
+export function listed(counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .map(([name, number]) => `${name} ${count(number)}`)
+    .join(" · ");
+}
+
+/** A change of the rate while the run went on. */
+export function changeText({ what, from_per_s, to_per_s }: RateChange): string {
+  if (what !== "rate") return what;
+  return from_per_s === null || to_per_s === null ? what : `${perSecond(from_per_s)} to ${perSecond(to_per_s)}`;
+}
+
+export const bytesText = (value: number | null | undefined) => (value == null ? "-" : bytes(value));
+export const shareText = (value: number | null | undefined) => (value == null ? "-" : share(value));
+
+/** When something was, in the reader's time: `14:05` of today, else with the day. */
+export function whenText(unix_s: number, now: Date = new Date()): string {
+  const at = new Date(unix_s * 1000);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  if (at.toDateString() === now.toDateString()) return clock;
+  const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return at.getFullYear() === now.getFullYear() ? `${day} ${clock}` : `${at.getFullYear()}-${day}`;
+}
+
+/** The same in full, for whoever points at it. */
+export function whenFull(unix_s: number): string {
+  return new Date(unix_s * 1000).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+}
