@@ -1,9 +1,6 @@
-import type { Route } from "../app/router.ts";
+import "./editor.css";
 
-export function PlansPage({ route }: { route: Route }) {
-  return <h1>{route.name}</h1>;
-}
-
-export const PlanPage = PlansPage;
-export const NewPage = PlansPage;
-export const ImportPage = PlansPage;
+export { ImportPage } from "./import.tsx";
+export { NewPage } from "./new.tsx";
+export { PlanPage } from "./plan.tsx";
+export { PlansPage } from "./plans.tsx";

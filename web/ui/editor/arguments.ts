@@ -1,0 +1,60 @@
+import type { FormArgument, FormCommand } from "../app/api.ts";
+
+/** What was filled in, by the arguments' identities: a text, several of them, or that a switch is on. */
+export type Values = Record<string, string | string[] | true>;
+
+/** Arguments below one heading. */
+export interface ArgumentGroup {
+  heading: string;
+  arguments: FormArgument[];
+  /** Whether it is folded at first. */
+  isFolded: boolean;
+}
+
+/** Headings that nobody needs in a form: what is written where, and help. */
+const LEFT_OUT = /^(help|version|print_plan|print-plan|color|quiet|verbose|output|save)$/;
+/** Arguments that are asked for first. */
+const COMMON = new Set([
+  "urls", "url", "target", "plan", "rate", "duration", "connections", "users", "method", "body", "headers", "header",
+  "items", "keys", "batch_size", "kind", "format", "canister", "query", "update", "crud_url", "resource", "p99", "limit",
+]);
+/** The groups of a form: positional and common arguments first, then each heading. */
+export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[] {
+  const shown = all.filter(({ id }) => !LEFT_OUT.test(id));
+  const first = shown.filter(({ id, flag }) => flag === null || COMMON.has(id.replaceAll("-", "_")));
+  const groups = new Map<string, FormArgument[]>();
+  for (const argument of shown) {
+    if (first.includes(argument)) continue;
+    const heading = argument.heading ?? "";
+    groups.set(heading, [...(groups.get(heading) ?? []), argument]);
+  }
+  // What comes first in the help of a special load is what that load is about.
+  const isOpen = (index: number) => index === 0 && name !== "run" && name !== "find";
+  return [
+    { heading: "", arguments: first, isFolded: false },
+    ...[...groups].map(([heading, list], index) => ({
+      heading: heading === "" ? "More" : heading,
+      arguments: list,
+      isFolded: !isOpen(index),
+    })),
+  ];
+}
+
+/** Values as the API takes them: without what was left empty. */
+export function filled(values: Values): Values {
+  const found: Values = {};
+  for (const [id, value] of Object.entries(values)) {
+    if (value === true) found[id] = true;
+    else if (Array.isArray(value)) {
+      const texts = value.filter((text) => text.trim() !== "");
+      if (texts.length > 0) found[id] = texts;
+    } else if (value.trim() !== "") found[id] = value;
+  }
+  return found;
+}
+
+/** The words before a field: its flag, or what stands in its place on the command line. */
+export function labelOf({ id, flag, value }: FormArgument): string {
+  if (flag === null) return (value ?? id).toLowerCase().replace(/[[\]<>.]/g, "").replaceAll("_", " ");
+  return flag.replace(/^--/, "").replaceAll("-", " ");
+}

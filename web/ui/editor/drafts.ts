@@ -1,0 +1,89 @@
+import * as api from "../app/api.ts";
+import { go, link } from "../app/router.ts";
+
+/** A text that is not in its file. */
+export interface Draft {
+  text: string;
+  /** The mark of the file that it was made of; null: there is none yet. */
+  etag: string | null;
+}
+
+const drafts = new Map<string, Draft>();
+/** What a browser keeps them below, so that they outlive a reload of the page. */
+const KEY = "plimsoll-draft:";
+
+export function draftOf(path: string): Draft | null {
+  const own = drafts.get(path);
+  if (own !== undefined) return own;
+  try {
+    const kept = sessionStorage.getItem(KEY + path);
+    return kept === null ? null : (JSON.parse(kept) as Draft);
+  } catch {
+    return null;
+  }
+}
+
+export function keepDraft(path: string, draft: Draft): void {
+  drafts.set(path, draft);
+  try {
+    sessionStorage.setItem(KEY + path, JSON.stringify(draft));
+  } catch {
+    // Without room for it, it lasts as long as the page.
+  }
+}
+
+export function dropDraft(path: string): void {
+  drafts.delete(path);
+  try {
+    sessionStorage.removeItem(KEY + path);
+  } catch {
+    // There was none.
+  }
+}
+
+/** Opens a text in the editor as a file that is not there yet. */
+export async function openAsNew(name: string, text: string): Promise<void> {
+  const { files } = await api.files();
+  const path = freeName(name, new Set(files.map(({ path }) => path)));
+  keepDraft(path, { text, etag: null });
+  go(link("plan", path));
+}
+
+/** A name like this one that nothing has. */
+export function freeName(name: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(name)) return name;
+  const dot = name.lastIndexOf(".");
+  const [stem, end] = dot <= 0 ? [name, ""] : [name.slice(0, dot), name.slice(dot)];
+  for (let number = 2; ; number += 1) {
+    const other = `${stem}-${number}${end}`;
+    if (!taken.has(other)) return other;
+  }
+}
+
+/** Whether a file is a plan, by its name: others are edited as plain text. */
+export function isPlanName(path: string): boolean {
+  return /\.(ya?ml|json)$/i.test(path);
+}
+
+/** What is wrong with the name of a new file, or null. */
+export function nameProblem(path: string): string | null {
+  if (path === "") return "a file has a name";
+  if (path.startsWith("/") || /^[a-z]:/i.test(path) || path.includes("\\")) return "files are below the folder that is open";
+  if (path.split("/").some((part) => part === "" || part === "." || part === "..")) return "parts of a path have names";
+  if (path.split("/").some((part) => part.startsWith("."))) return "names that begin with a dot are hidden";
+  return isPlanName(path) ? null : "plans end in .yaml, .yml or .json";
+}
+
+/** What a new plan begins with. */
+export const EMPTY_PLAN = `run:
+  rate: 100/s
+  duration: 10s
+targets:
+  api: http://127.0.0.1:8080
+scenarios:
+  - steps:
+      - get: /
+thresholds:
+  - p99<250ms
+  - error_rate<1%
+`;

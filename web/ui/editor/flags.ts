@@ -1,0 +1,51 @@
+/** A flag that can be set for one run, above what the plan says. */
+export interface Override {
+  flag: string;
+  label: string;
+  hint: string;
+  placeholder: string;
+}
+
+export const OVERRIDES: readonly Override[] = [
+  { flag: "--rate", label: "Rate", hint: "Open model: iterations per second", placeholder: "5k/s" },
+  { flag: "--duration", label: "Duration", hint: "Length of the run", placeholder: "30s" },
+  { flag: "--connections", label: "Connections", hint: "At most so many", placeholder: "64" },
+  { flag: "--users", label: "Users", hint: "Closed model", placeholder: "100" },
+  { flag: "--iterations", label: "Iterations", hint: "End after so many", placeholder: "10k" },
+  { flag: "--warmup", label: "Warm-up", hint: "Load before the measured part", placeholder: "5s" },
+  { flag: "--threads", label: "Threads", hint: "Worker threads", placeholder: "1" },
+  { flag: "--seed", label: "Seed", hint: "Of every random choice", placeholder: "random" },
+];
+
+/** The flags for what was filled in, and then those that were typed as on a command line. */
+export function flagsOf(values: Record<string, string>, more: string): string[] {
+  const set = OVERRIDES.flatMap(({ flag }) => {
+    const value = values[flag]?.trim() ?? "";
+    return value === "" ? [] : [flag, value];
+  });
+  return [...set, ...words(more)];
+}
+
+/** The words of a command line: quotes keep blanks. */
+export function words(line: string): string[] {
+  const found: string[] = [];
+  let word: string | null = null;
+  let quote = "";
+  for (let index = 0; index < line.length; index += 1) {
+    const one = line.charAt(index);
+    if (quote === "'" ? one !== "'" : quote === '"' && one !== '"' && one !== "\\") word = (word ?? "") + one;
+    else if (one === "\\" && index + 1 < line.length) {
+      index += 1;
+      word = (word ?? "") + line.charAt(index);
+    } else if (quote !== "") quote = "";
+    else if (one === "'" || one === '"') {
+      quote = one;
+      word ??= "";
+    } else if (/\s/.test(one)) {
+      if (word !== null) found.push(word);
+      word = null;
+    } else word = (word ?? "") + one;
+  }
+  if (word !== null) found.push(word);
+  return found;
+}

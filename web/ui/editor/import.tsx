@@ -1,0 +1,143 @@
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import * as api from "../app/api.ts";
+import { Button, ErrorBox, Field, Loading, SelectField } from "../app/controls.tsx";
+import { notifyError } from "../app/notify.tsx";
+import { openAsNew } from "./drafts.ts";
+import { kindOf, planNameFor } from "./imports.ts";
+
+const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
+  { value: "auto", label: "found out by itself" },
+  { value: "curl", label: "curl command" },
+  { value: "har", label: "HAR recording" },
+  { value: "openapi", label: "OpenAPI description" },
+  { value: "h2loadrunner", label: "h2loadrunner's JSON" },
+  { value: "vegeta", label: "vegeta's targets" },
+];
+
+/** What other tools have, as plans. */
+export function ImportPage() {
+  const kind = useSignal<api.ImportKind | "auto">("auto");
+  const pasted = useSignal("");
+  const over = useSignal(false);
+  const busy = useSignal(false);
+  const failed = useSignal<api.ApiError | null>(null);
+  const done = useSignal<{ name: string; imported: api.Imported } | null>(null);
+  const chooser = useRef<HTMLInputElement>(null);
+
+  const take = async (name: string, text: string) => {
+    busy.value = true;
+    failed.value = null;
+    done.value = null;
+    try {
+      const given = kind.peek() === "auto" ? kindOf(name, text) : (kind.peek() as api.ImportKind);
+      done.value = { name, imported: await api.importPlan(name, text, given) };
+    } catch (error) {
+      failed.value = api.errorOf(error);
+    } finally {
+      busy.value = false;
+    }
+  };
+  const takeFile = async (file: File | undefined) => {
+    if (file !== undefined) await take(file.name, await file.text());
+  };
+  return (
+    <>
+      <h1>Import</h1>
+      <section aria-label="What to import">
+        <SelectField label="Kind" value={kind.value} options={KINDS} onChange={(value) => (kind.value = value)} />
+        <div
+          class={`plan-drop ${over.value ? "over" : ""}`}
+          onDragOver={(event) => {
+            event.preventDefault();
+            over.value = true;
+          }}
+          onDragLeave={() => (over.value = false)}
+          onDrop={(event) => {
+            event.preventDefault();
+            over.value = false;
+            void takeFile(event.dataTransfer?.files[0]);
+          }}
+        >
+          <p>Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets.</p>
+          <input
+            ref={chooser}
+            type="file"
+            class="unseen"
+            tabIndex={-1}
+            aria-label="File to import"
+            onChange={(event) => {
+              const { currentTarget } = event;
+              void takeFile(currentTarget.files?.[0]);
+              currentTarget.value = "";
+            }}
+          />
+          <Button onClick={() => chooser.current?.click()}>Choose a file</Button>
+        </div>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void take("", pasted.peek());
+          }}
+        >
+          <Field label="Or paste a curl command, or what is in such a file">
+            {(control) => (
+              <textarea
+                {...control}
+                rows={5}
+                spellcheck={false}
+                placeholder="curl -X POST https://shop.test/orders -d '{…}'"
+                value={pasted.value}
+                onInput={(event) => (pasted.value = event.currentTarget.value)}
+              />
+            )}
+          </Field>
+          <Button submit kind="primary" disabled={pasted.value.trim() === ""} busy={busy.value}>
+            Import
+          </Button>
+        </form>
+        {busy.value && <Loading what="Importing" />}
+        {failed.value !== null && <ErrorBox error={failed.value} />}
+      </section>
+      {done.value !== null && <Outcome name={done.value.name} imported={done.value.imported} />}
+    </>
+  );
+}
+
+function Outcome({ name, imported }: { name: string; imported: api.Imported }) {
+  const { plan, notes } = imported;
+  const save = async () => {
+    try {
+      await openAsNew(planNameFor(name), plan);
+    } catch (error) {
+      notifyError(error);
+    }
+  };
+  return (
+    <section aria-labelledby="imported">
+      <div class="plan-head">
+        <h2 id="imported">The plan</h2>
+        <Button kind="primary" onClick={() => void save()}>
+          Save as plan
+        </Button>
+      </div>
+      <div class="plan-imported">
+        <pre class="plan-pre" tabIndex={0} aria-label="The plan">
+          {plan}
+        </pre>
+        <div>
+          <h3>Not taken over as it was</h3>
+          {notes.length === 0 ? (
+            <p class="empty">All of it was taken over.</p>
+          ) : (
+            <ul class="plan-notes">
+              {notes.map((note) => (
+                <li class="preserved">{note}</li>
+              ))}
+            </ul>
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}

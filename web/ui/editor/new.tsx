@@ -1,0 +1,141 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import * as api from "../app/api.ts";
+import { Button, ErrorBox, Loading, TextField } from "../app/controls.tsx";
+import { notifyError } from "../app/notify.tsx";
+import { go, link, type Route } from "../app/router.ts";
+import { refreshAbout } from "../app/state.ts";
+import { CommandForm } from "./command.tsx";
+import { openAsNew } from "./drafts.ts";
+
+/** New plans: from forms for each kind of load, and from examples. */
+export function NewPage({ route }: { route: Route }) {
+  const commands = useSignal<api.FormCommand[] | null>(null);
+  const examples = useSignal<api.Example[] | null>(null);
+  const failed = useSignal<api.ApiError | null>(null);
+  const load = async () => {
+    failed.value = null;
+    try {
+      const [forms, found] = await Promise.all([api.forms(), api.examples()]);
+      commands.value = forms.commands;
+      examples.value = found.examples;
+    } catch (error) {
+      failed.value = api.errorOf(error);
+    }
+  };
+  useEffect(() => void load(), []);
+  const wanted = route.query.get("form");
+  const form = commands.value?.find(({ name }) => name === wanted);
+  return (
+    <>
+      <h1>New plan</h1>
+      {failed.value !== null && <ErrorBox error={failed.value} again={() => void load()} />}
+      {failed.value === null && commands.value === null && <Loading what="Fetching forms and examples" />}
+      {commands.value !== null && (
+        <section aria-labelledby="new-forms">
+          <h2 id="new-forms">From a form</h2>
+          <ul class="plan-kinds">
+            {commands.value.map(({ name, summary }) => (
+              <li key={name}>
+                <a href={link("new", "", { form: name })} aria-current={name === wanted ? "true" : undefined}>
+                  <strong>{TITLES[name] ?? name}</strong>
+                  <small>{summary}</small>
+                </a>
+              </li>
+            ))}
+          </ul>
+          {form !== undefined && <CommandForm key={form.name} command={form} title={TITLES[form.name] ?? form.name} />}
+        </section>
+      )}
+      {examples.value !== null && <Examples examples={examples.value} />}
+    </>
+  );
+}
+
+const TITLES: Record<string, string> = {
+  run: "Load on a URL",
+  crud: "A REST resource",
+  cache: "A cache",
+  ingest: "Observability data",
+  canister: "A canister",
+  find: "The highest rate",
+};
+
+function Examples({ examples }: { examples: api.Example[] }) {
+  const search = useSignal("");
+  const words = search.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const found = examples.filter(({ name, title, description, text }) => {
+    const all = `${name} ${title} ${description} ${text}`.toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+  return (
+    <section aria-labelledby="new-examples">
+      <h2 id="new-examples">From an example</h2>
+      <TextField
+        label="Search in examples"
+        type="search"
+        value={search.value}
+        onInput={(value) => (search.value = value)}
+        placeholder="extract, phases, http2"
+      />
+      <p class="hint" role="status">
+        {found.length === 1 ? "1 example" : `${found.length} examples`}
+      </p>
+      <ul class="plan-cards">
+        {found.map((example) => (
+          <li key={example.name}>
+            <ExampleCard example={example} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function ExampleCard({ example }: { example: api.Example }) {
+  const { name, title, description, text } = example;
+  const busy = useSignal(false);
+  const failed = useSignal<api.ApiError | null>(null);
+  const edit = async () => {
+    try {
+      await openAsNew(`${name}.yaml`, text);
+    } catch (error) {
+      notifyError(error);
+    }
+  };
+  const run = async () => {
+    busy.value = true;
+    failed.value = null;
+    try {
+      await api.startSink();
+      void refreshAbout();
+      const { id } = await api.start({ path: null, text, command: "run", flags: [], name: `example ${name}` });
+      go(link("live", id));
+    } catch (error) {
+      failed.value = api.errorOf(error);
+    } finally {
+      busy.value = false;
+    }
+  };
+  return (
+    <article class="plan-card" aria-label={name}>
+      <h3>{title === "" ? name : title}</h3>
+      {description !== "" && description !== title && <p>{description}</p>}
+      <details>
+        <summary>{name}.yaml</summary>
+        <pre class="plan-pre" tabIndex={0} aria-label={`Text of ${name}`}>
+          {text}
+        </pre>
+      </details>
+      {failed.value !== null && <ErrorBox error={failed.value} />}
+      <div class="plan-actions">
+        <Button onClick={() => void run()} busy={busy.value} label={`Run against the built-in sink: ${name}`}>
+          Run against the built-in sink
+        </Button>
+        <Button onClick={() => void edit()} label={`Edit as new file: ${name}`}>
+          Edit as new file
+        </Button>
+      </div>
+    </article>
+  );
+}

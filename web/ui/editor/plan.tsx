@@ -1,0 +1,279 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import * as api from "../app/api.ts";
+import { Badge, Button, Dialog, ErrorBox, Loading, Tabs } from "../app/controls.tsx";
+import { useShortcuts } from "../app/keys.tsx";
+import { ask, notify, notifyError } from "../app/notify.tsx";
+import { guardLeaving, link, type Route } from "../app/router.ts";
+import { draftOf, dropDraft, EMPTY_PLAN, isPlanName, keepDraft } from "./drafts.ts";
+import { OutlineAndForms } from "./forms.tsx";
+import { PlanModel } from "./model.ts";
+import { lineOf, type Finding } from "./places.ts";
+import { RunTab } from "./runtab.tsx";
+import { ExplainTab, ScheduleTab } from "./schedule.tsx";
+import { type Schema, SchemaTree } from "./schema.ts";
+import { PlanText } from "./text.tsx";
+import { TryTab } from "./try.tsx";
+
+let planSchema: Promise<SchemaTree> | null = null;
+
+/** The schema of plans, which is fetched once. */
+function schemaOfPlans(): Promise<SchemaTree> {
+  planSchema ??= api.schema("plan").then((schema) => new SchemaTree(schema as Schema));
+  planSchema.catch(() => (planSchema = null));
+  return planSchema;
+}
+
+/** A plan in the editor. */
+export function PlanPage({ route }: { route: Route }) {
+  const path = route.of;
+  const model = useMemo(() => new PlanModel(path, isPlanName(path)), [path]);
+  const schema = useSignal<SchemaTree | null>(null);
+  const state = useSignal<"loading" | "open" | api.ApiError>("loading");
+  const conflict = useSignal<string | null | undefined>(undefined);
+  const saving = useSignal(false);
+  const leaves = useMemo(() => ({ current: () => {} }), []);
+
+  const open = async () => {
+    state.value = "loading";
+    try {
+      if (model.isPlan) schema.value = await schemaOfPlans();
+      await load(model);
+      state.value = "open";
+    } catch (error) {
+      state.value = api.errorOf(error);
+    }
+  };
+  useEffect(() => {
+    void open();
+    return () => model.end();
+  }, [model]);
+
+  const save = async (etag?: string | null) => {
+    if (saving.peek()) return;
+    saving.value = true;
+    try {
+      await model.save(...(etag === undefined ? [] : [etag]));
+      dropDraft(path);
+      conflict.value = undefined;
+      notify(`${path} is saved.`);
+    } catch (thrown) {
+      const error = api.errorOf(thrown);
+      if (error.status !== 409) notifyError(error);
+      else conflict.value = typeof error.body["etag"] === "string" ? error.body["etag"] : null;
+    } finally {
+      saving.value = false;
+    }
+  };
+  useShortcuts([{ keys: "s", about: "Save (Ctrl-S in the text, too)", act: () => void save() }]);
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || event.key !== "s" || event.defaultPrevented) return;
+      event.preventDefault();
+      void save();
+    };
+    const onUnload = (event: BeforeUnloadEvent) => {
+      if (model.isChanged.peek() && state.peek() === "open") event.preventDefault();
+    };
+    let isLeaving = false;
+    addEventListener("keydown", onKeyDown);
+    addEventListener("beforeunload", onUnload);
+    guardLeaving(async () => {
+      if (!model.isChanged.peek() || state.peek() !== "open" || isLeaving) return true;
+      const isSure = await ask({
+        title: "Leave without saving?",
+        text: <p>What you changed in {path} is not saved, and would be lost.</p>,
+        action: "Leave",
+        danger: true,
+      });
+      if (isSure) dropDraft(path);
+      return isSure;
+    });
+    leaves.current = () => {
+      // The text is there again when somebody comes back from the run.
+      if (model.isChanged.peek()) keepDraft(path, { text: model.text.peek(), etag: model.etag.peek() });
+      isLeaving = true;
+    };
+    return () => {
+      removeEventListener("keydown", onKeyDown);
+      removeEventListener("beforeunload", onUnload);
+      guardLeaving(null);
+    };
+  }, [model]);
+
+  if (state.value === "loading") return <Loading what={`Opening ${path}`} />;
+  if (state.value !== "open") {
+    const error = state.value;
+    const create = () => {
+      keepDraft(path, { text: EMPTY_PLAN, etag: null });
+      void open();
+    };
+    return (
+      <>
+        <h1>{path}</h1>
+        <ErrorBox error={error} again={() => void open()} />
+        {error.status === 404 && isPlanName(path) && <Button onClick={create}>Begin a new plan of this name</Button>}
+      </>
+    );
+  }
+  const reload = async () => {
+    conflict.value = undefined;
+    dropDraft(path);
+    try {
+      await load(model);
+    } catch (error) {
+      notifyError(error);
+    }
+  };
+  return (
+    <div class="plan-page">
+      <PlanBar model={model} save={() => void save()} saving={saving.value} />
+      <div class="plan-halves">
+        <section class="plan-left" aria-label="Text">
+          <h2 class="unseen">Text</h2>
+          <PlanText model={model} schema={schema.value} onSave={() => void save()} />
+          {model.isPlan && <Findings model={model} />}
+        </section>
+        {model.isPlan && schema.value !== null && (
+          <section class="plan-right" aria-label="Tools">
+            <h2 class="unseen">Tools</h2>
+            <Tools model={model} schema={schema.value} leave={() => leaves.current()} />
+          </section>
+        )}
+      </div>
+      <Dialog
+        title="The file is another one by now"
+        open={conflict.value !== undefined}
+        onClose={() => (conflict.value = undefined)}
+        actions={
+          <>
+            <Button onClick={() => (conflict.value = undefined)}>Keep editing</Button>
+            <Button onClick={() => void reload()}>Reload the file</Button>
+            <Button kind="danger" onClick={() => void save(conflict.peek() ?? null)}>
+              Overwrite
+            </Button>
+          </>
+        }
+      >
+        <p>
+          {path} was changed by something else since it was opened here. Reloading drops your text, overwriting drops
+          that of the file.
+        </p>
+      </Dialog>
+    </div>
+  );
+}
+
+/** Reads the file, or the draft that was left of it. */
+async function load(model: PlanModel): Promise<void> {
+  const draft = draftOf(model.path);
+  if (draft !== null && draft.etag === null) {
+    model.load(draft.text, null);
+    return;
+  }
+  const { text, etag } = await api.file(model.path);
+  model.load(text, etag);
+  if (draft === null) return;
+  model.changed(draft.text);
+  model.etag.value = draft.etag;
+}
+
+function PlanBar({ model, save, saving }: { model: PlanModel; save: () => void; saving: boolean }) {
+  const errors = model.findings.value.filter(({ severity }) => severity === "error").length;
+  const isChanged = model.isChanged.value;
+  return (
+    <header class="plan-bar">
+      <h1>
+        <a href={link("plans")}>Plans</a> / <span class="path">{model.path}</span>
+      </h1>
+      <p class="plan-state" role="status">
+        {model.saved.value === null ? (
+          <Badge kind="doubtful">new, not saved</Badge>
+        ) : isChanged ? (
+          <Badge kind="doubtful">not saved</Badge>
+        ) : (
+          <Badge kind="plain">saved</Badge>
+        )}{" "}
+        {model.isPlan && (model.unchecked.value !== null ? (
+          <Badge kind="doubtful">not checked</Badge>
+        ) : model.checking.value ? (
+          <span class="hint">checking</span>
+        ) : errors === 0 ? (
+          <Badge kind="good">no errors</Badge>
+        ) : (
+          <Badge kind="bad">{errors === 1 ? "1 error" : `${errors} errors`}</Badge>
+        ))}
+      </p>
+      <div class="plan-buttons">
+        <Button onClick={() => model.undo()} label="Undo">
+          ↶
+        </Button>
+        <Button onClick={() => model.redo()} label="Redo">
+          ↷
+        </Button>
+        <Button kind="primary" onClick={save} busy={saving} disabled={!isChanged}>
+          Save
+        </Button>
+      </div>
+    </header>
+  );
+}
+
+/** What is wrong with the text; each leads to its place. */
+function Findings({ model }: { model: PlanModel }) {
+  const findings = model.findings.value;
+  const text = model.text.value;
+  const unchecked = model.unchecked.value;
+  if (unchecked !== null) return <ErrorBox error={unchecked} />;
+  if (findings.length === 0) return null;
+  const place = ({ from, to }: Finding) => {
+    if (from !== null) model.select(from, to ?? from);
+  };
+  return (
+    <div class="plan-findings" role="region" aria-label="Findings">
+      <ul>
+        {findings.map((finding) => {
+          const { from, to, severity, message, hint, mend } = finding;
+          return (
+            <li>
+              <Badge kind={severity === "error" ? "bad" : "doubtful"}>{severity}</Badge>{" "}
+              {from === null ? (
+                <span class="preserved">{message}</span>
+              ) : (
+                <button type="button" class="plan-open" onClick={() => place(finding)}>
+                  <small>line {lineOf(text, from)}</small> <span class="preserved">{message}</span>
+                </button>
+              )}
+              {hint !== null && hint !== "" && <p class="hint preserved">{hint}</p>}
+              {mend !== null && from !== null && to !== null && (
+                <Button onClick={() => model.replace(from, to, mend)}>Change to {mend}</Button>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+function Tools({ model, schema, leave }: { model: PlanModel; schema: SchemaTree; leave: () => void }) {
+  const chosen = useSignal("forms");
+  useEffect(() => {
+    const wants = chosen.value === "schedule" || chosen.value === "explain";
+    model.explain(wants);
+  }, [model, chosen.value]);
+  return (
+    <Tabs
+      label="Tools"
+      chosen={chosen.value}
+      onChoose={(id) => (chosen.value = id)}
+      tabs={[
+        { id: "forms", label: "Outline and forms", panel: () => <OutlineAndForms model={model} schema={schema} /> },
+        { id: "schedule", label: "Schedule", panel: () => <ScheduleTab model={model} /> },
+        { id: "explain", label: "Explain", panel: () => <ExplainTab model={model} /> },
+        { id: "try", label: "Try once", panel: () => <TryTab model={model} schema={schema} /> },
+        { id: "run", label: "Run", panel: () => <RunTab model={model} leave={leave} /> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,125 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import * as api from "../app/api.ts";
+import { Button, ButtonLink, ErrorBox, Loading, Table, TextField } from "../app/controls.tsx";
+import { useShortcuts } from "../app/keys.tsx";
+import { go, link } from "../app/router.ts";
+import { bytes } from "../../src/figure.ts";
+import { EMPTY_PLAN, isPlanName, keepDraft, nameProblem } from "./drafts.ts";
+
+/** Files that are listed at once; a search finds the others. */
+const MOST = 200;
+
+/** Plans and what belongs to them, below the folder that is open. */
+export function PlansPage() {
+  const files = useSignal<api.FileEntry[] | null>(null);
+  const failed = useSignal<api.ApiError | null>(null);
+  const search = useSignal("");
+  const onlyPlans = useSignal(true);
+  const box = useRef<HTMLInputElement>(null);
+  const load = async () => {
+    failed.value = null;
+    try {
+      files.value = (await api.files()).files;
+    } catch (error) {
+      failed.value = api.errorOf(error);
+    }
+  };
+  useEffect(() => void load(), []);
+  useShortcuts([{ keys: "/", about: "Search", act: () => box.current?.focus() }]);
+  if (failed.value !== null) return <ErrorBox error={failed.value} again={() => void load()} />;
+  if (files.value === null) return <Loading what="Looking for plans" />;
+  const found = matching(files.value, search.value, onlyPlans.value);
+  return (
+    <>
+      <h1>Plans</h1>
+      <NewPlan taken={files.value.map(({ path }) => path)} />
+      <section aria-label="Files">
+        <div class="plan-search">
+          <TextField
+            label="Search"
+            type="search"
+            value={search.value}
+            onInput={(value) => (search.value = value)}
+            placeholder="a part of a name"
+            inputRef={box}
+          />
+          <label class="plan-check">
+            <input
+              type="checkbox"
+              checked={onlyPlans.value}
+              onChange={(event) => (onlyPlans.value = event.currentTarget.checked)}
+            />{" "}
+            Only plans
+          </label>
+        </div>
+        <p class="hint" role="status">
+          {found.length === 1 ? "1 file" : `${found.length} files`}
+          {found.length > MOST && `, of which ${MOST} are listed`}
+        </p>
+        <Table
+          label="Files"
+          empty={files.value.length === 0 ? "There is no plan in this folder yet." : "No file has such a name."}
+          columns={[
+            { key: "path", title: "file", heads: true, text: true, cell: ({ path }) => <a href={link("plan", path)}>{path}</a> },
+            {
+              key: "changed",
+              title: "changed",
+              cell: ({ modified_unix_s }) => new Date(modified_unix_s * 1000).toLocaleString(),
+            },
+            { key: "size", title: "size", cell: (file) => bytes(file.bytes) },
+          ]}
+          rows={found.slice(0, MOST)}
+          rowKey={({ path }) => path}
+        />
+      </section>
+    </>
+  );
+}
+
+/** Files whose paths have each word that is searched for. */
+export function matching(files: readonly api.FileEntry[], search: string, onlyPlans: boolean): api.FileEntry[] {
+  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return files.filter(({ path }) => {
+    const name = path.toLowerCase();
+    return (!onlyPlans || isPlanName(name)) && words.every((word) => name.includes(word));
+  });
+}
+
+function NewPlan({ taken }: { taken: string[] }) {
+  const name = useSignal("");
+  const wasTried = useSignal(false);
+  const typed = name.value.trim();
+  const path = typed === "" || /\.[a-z]+$/i.test(typed) ? typed : `${typed}.yaml`;
+  const problem = taken.includes(path) ? "there is such a file" : nameProblem(path);
+  const create = () => {
+    wasTried.value = true;
+    if (problem !== null) return;
+    keepDraft(path, { text: EMPTY_PLAN, etag: null });
+    go(link("plan", path));
+  };
+  return (
+    <section aria-label="New plan">
+      <form
+        class="plan-new"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create();
+        }}
+      >
+        <TextField
+          label="New plan"
+          value={name.value}
+          onInput={(value) => (name.value = value)}
+          placeholder="checkout.yaml"
+          error={(wasTried.value || typed !== "") && problem !== null ? problem : undefined}
+        />
+        <Button submit kind="primary">
+          Create
+        </Button>
+        <ButtonLink href={link("new")}>From an example or a form</ButtonLink>
+        <ButtonLink href={link("import")}>Import</ButtonLink>
+      </form>
+    </section>
+  );
+}
