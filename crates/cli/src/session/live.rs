@@ -1,9 +1,11 @@
 //! Output while a run goes on.
 
 pub(crate) mod exports;
+pub(crate) mod growing_result;
 pub(crate) mod progress;
 pub(crate) mod request_log;
 pub(crate) mod rotation;
 pub(crate) mod screen;
+mod standing;
 pub(crate) mod stats;
 pub(crate) mod watched_ends;

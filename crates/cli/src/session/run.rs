@@ -29,6 +29,7 @@ use crate::base::signals::SignalWatch;
 use crate::session::backend::{fit_descriptors, uses_uring};
 use crate::session::control::steering::Steerers;
 use crate::session::live::exports::Exporters;
+use crate::session::live::growing_result::GrowingResult;
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::request_log::RequestLog;
 use crate::session::live::screen::{self, Screen, ScreenHandle};
@@ -122,7 +123,9 @@ fn execute_on<O: Open + Clone + 'static>(
     let look = before.look.filter(|_| shows && screen::is_possible());
     let stage = look.map(|_| ScreenHandle::default());
     let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
-    let control = if look.is_some() { control.in_detail() } else { control };
+    let is_watched = look.is_some() || spec.listen.is_some();
+    let control = if is_watched { control.in_detail() } else { control };
+    let growing = GrowingResult::default();
     let say = say(output.quiet);
     fewer.iter().for_each(|note| say(&format!("note: {note}")));
     let notice = say.clone();
@@ -130,8 +133,9 @@ fn execute_on<O: Open + Clone + 'static>(
     let of_run = control.clone();
     let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
-    let steerers = Steerers::start(spec, output.quiet, &plan, &control, &say, stage.as_ref())
-        .map_err(Failure::environment)?;
+    let shown = (stage.as_ref(), &growing);
+    let steerers =
+        Steerers::start(spec, output.quiet, &plan, &control, &say, shown).map_err(Failure::environment)?;
     let exports = live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;
     let exporters = Exporters::start(&exports, &plan, &say).map_err(Failure::environment)?;
     let mut first = Vec::new();
@@ -146,11 +150,13 @@ fn execute_on<O: Open + Clone + 'static>(
     let (beginning, mut told) = (before.beginning(&plan, &context), LiveRecord::new(plan.downsampler()));
     let periodic = before.beside.periodic;
     let screen = match look.filter(|_| !periodic).zip(stage.as_ref()) {
-        Some((look, stage)) => Some(Screen::open(stage, &plan, &control, look).map_err(|error| {
-            Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
-        })?),
+        Some((look, stage)) => {
+            Some(Screen::open(stage, &plan, &control, look).map_err(|error| no_thread(&error))?)
+        }
         None => None,
     };
+    let feed = spec.listen.map(|_| growing.begin(&plan, &context)).transpose();
+    let feed = feed.map_err(|error| no_thread(&error))?;
     let silent = output.quiet || statistics.is_on_stderr() || screen.is_some();
     let mut line = if periodic { ProgressLine::lines() } else { ProgressLine::new(silent) };
     let mut ends = Ends::new(&say);
@@ -168,6 +174,7 @@ fn execute_on<O: Open + Clone + 'static>(
         statistics.add(&progress);
         line.show(&progress);
         screen.iter().for_each(|screen| screen.show(&progress));
+        feed.iter().for_each(|feed| feed.note(&progress));
         steerers.note(&progress);
         exporters.note(&progress);
         told.note(progress.interval);
@@ -184,7 +191,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let company = company.chain(slow.iter().map(|plan| BackgroundRun::new(plan, &slowly, &addresses)));
     let record =
         run_accompanied(&plan, company.collect(), open, &addresses, &control, log.handle(), &mut observe);
-    drop((line, screen, steerers));
+    drop((line, screen, feed, steerers));
     statistics.finish();
     let lost = log.finish();
     let (mut record, mut company) = match record {
@@ -332,6 +339,10 @@ pub(crate) fn conclude(
     let result = RunResult::new(record, context);
     let exit = exit_of(&result);
     (result, exit)
+}
+
+fn no_thread(error: &std::io::Error) -> Failure {
+    Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
 }
 
 /// The failure of a run that may have been interrupted.

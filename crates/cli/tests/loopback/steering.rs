@@ -126,6 +126,43 @@ fn changes(result: &Value) -> Vec<(String, Option<f64>, String)> {
 }
 
 #[test]
+fn the_result_so_far_is_that_of_the_run_as_if_it_ended_now() {
+    let steered = Steered::start("--rate 500 -d 60s --threshold p99<10s --threshold error_rate<1%");
+    steered.wait_for(|stat| stat["intervals"].as_array().is_some_and(|all| all.len() >= 2));
+    // The thread that adds intervals up has the lowest priority.
+    let so_far = loop {
+        let reply = steered.ask("GET /result", "");
+        if reply.status == 200 {
+            break reply.json();
+        }
+        assert_eq!(reply.status, 409, "{reply:?}");
+    };
+    let stat = steered.wait_for(|_| true);
+    assert_eq!(so_far["run"]["id"], stat["run"]);
+    // The accounts balance; requests that are on their way have no times yet.
+    let of = |kind| account(&so_far, kind);
+    assert_eq!(of("scheduled"), of("started") + of("dropped") + of("never_started"), "{so_far:#}");
+    let ended = of("ok") + of("failed") + of("timed_out");
+    assert_eq!(of("started"), ended + of("in_flight_at_stop"), "{so_far:#}");
+    assert!(of("ok") > 0 && so_far["response_time"]["count"] == of("ok"), "{so_far:#}");
+    // Nothing of it is final.
+    assert_ne!(so_far["verdict"]["outcome"], "fail", "{so_far:#}");
+    let thresholds = so_far["thresholds"].as_array().expect("a list");
+    assert_eq!(thresholds.len(), 2, "{so_far:#}");
+    assert!(thresholds.iter().all(|one| one["passed"] == true), "{so_far:#}");
+    let intervals = so_far["intervals"].as_array().expect("a list").len();
+    let result = steered.end();
+    assert_eq!(result["run"]["id"], so_far["run"]["id"]);
+    assert!(account(&result, "ok") >= account(&so_far, "ok"));
+    // The one at the end has the same intervals first.
+    let counted = |result: &Value| -> Vec<Value> {
+        let all = result["intervals"].as_array().expect("a list");
+        all.iter().take(intervals).map(|interval| interval["completed"].clone()).collect()
+    };
+    assert_eq!(counted(&so_far), counted(&result));
+}
+
+#[test]
 fn a_watched_file_sets_the_rate() {
     let folder = Folder::new();
     let file = folder.file("rate");

@@ -38,10 +38,19 @@ pub(crate) const DEFAULT_SCENARIO: &str = "default";
 impl RunResult {
     /// The result of a run, from its record and what the caller knows about it.
     pub fn new(record: &RunRecord, context: RunContext) -> Self {
+        Self::of(record, &RunFacts::of(record), context)
+    }
+
+    /// The result of a run that goes on, as if it ended now, from its record so far: judged, with the
+    /// thresholds as they stand.
+    pub fn so_far(record: &RunRecord, context: RunContext) -> Self {
+        Self::of(record, &RunFacts { is_over: false, ..RunFacts::of(record) }, context)
+    }
+
+    fn of(record: &RunRecord, facts: &RunFacts, context: RunContext) -> Self {
         let total = &record.total;
         let (response_time, service_time) = times(total, record, None);
         let steadiness = course::steadiness(record);
-        let facts = RunFacts::of(record);
         let probe = context.probe.map(|probe| ProbeResult::new(&probe, &service_time));
         Self {
             schema_version: SCHEMA_VERSION,
@@ -77,7 +86,7 @@ impl RunResult {
             },
             methods: Methods::used(),
             notes: notes(record, context.repeated),
-            verdict: VerdictResult::new(record, &facts),
+            verdict: VerdictResult::new(record, facts),
             little: course::little(record).map(LittleResult::new),
             steady: SteadyResult::new(&steadiness),
             accounting: Accounting {
@@ -112,7 +121,7 @@ impl RunResult {
             error_examples: record.error_examples.clone(),
             connections: Connections::new(record),
             http2: Http2Result::new(&record.connections.http2),
-            thresholds: record.thresholds.iter().map(|one| ThresholdOutcome::new(one, &facts)).collect(),
+            thresholds: record.thresholds.iter().map(|one| ThresholdOutcome::new(one, facts)).collect(),
             log: (record.log != LogRecord::default()).then_some(record.log),
             exports: Vec::new(),
             by_step: (0..)

@@ -15,9 +15,11 @@ use crate::args::control::ControlSpec;
 use crate::base::messages::Notify;
 use crate::session::control::live_stats::LiveStats;
 use crate::session::control::rate::{RateController, parse_preference, per_second, told};
+use crate::session::live::growing_result::GrowingResult;
 
 const HELP: &str = "\
 GET  /stat             the latest figures, as JSON
+GET  /result           the result as if the run ended now, as `run -o json` prints it at the end
 POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"rate\":\"5k/s\"}
 POST /pause            start nothing until /resume
 POST /resume           go on
@@ -42,13 +44,13 @@ impl ControlPort {
         listen: SocketAddr,
         spec: &ControlSpec,
         controller: RateController,
-        live_stats: Arc<LiveStats>,
+        (live_stats, growing): (Arc<LiveStats>, GrowingResult),
         say: &Notify,
     ) -> Result<Self, Problem> {
         let access = spec.token.clone().map_or(Access::Local, Access::Token);
         let config_by_get = spec.h2loadrunner || spec.token.is_some();
         let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
-        let desk = RequestHandler { controller, live_stats, config_by_get };
+        let desk = RequestHandler { controller, live_stats, growing, config_by_get };
         // One request now and then: epoll does, whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
@@ -64,6 +66,7 @@ impl ControlPort {
 struct RequestHandler {
     controller: RateController,
     live_stats: Arc<LiveStats>,
+    growing: GrowingResult,
     /// `true` if GET /config changes the rate, as in h2loadrunner.
     config_by_get: bool,
 }
@@ -74,6 +77,7 @@ impl RequestHandler {
         let (may, reply): (_, Box<dyn FnOnce() -> ControlReply>) = match request.path.as_str() {
             "/" => ("GET", Box::new(|| ControlReply::text(200, HELP))),
             "/stat" => ("GET", Box::new(|| self.stat())),
+            "/result" => ("GET", Box::new(|| self.result())),
             "/config" if request.method == "GET" && self.config_by_get => {
                 ("GET", Box::new(|| self.config(&request.query)))
             }
@@ -109,8 +113,20 @@ impl RequestHandler {
             "elapsed_s": figures.elapsed.as_secs_f64(),
             "end_s": figures.end.map(plimsoll_core::Nanos::as_secs_f64),
             "intervals": figures.intervals,
+            "run": self.growing.run_id(),
         });
         ControlReply::json(200, format!("{stat}\n"))
+    }
+
+    fn result(&self) -> ControlReply {
+        match self.growing.result(&self.controller.control).map(|result| serde_json::to_string(&result)) {
+            Some(Ok(text)) => ControlReply::json(200, text + "\n"),
+            Some(Err(error)) => ControlReply::problem(500, &error.to_string()),
+            None => ControlReply::problem(
+                409,
+                "no request of the measured part has ended yet: ask again in a second",
+            ),
+        }
     }
 
     fn rate(&self, body: &str) -> ControlReply {
@@ -204,7 +220,12 @@ mod tests {
     fn desk() -> RequestHandler {
         let per_connection = PerConnection { connections: 10, iterations: 1, requests: 1 };
         let controller = RateController { control: Control::default(), per_connection };
-        RequestHandler { controller, live_stats: Arc::default(), config_by_get: true }
+        RequestHandler {
+            controller,
+            live_stats: Arc::default(),
+            growing: GrowingResult::default(),
+            config_by_get: true,
+        }
     }
 
     fn ask(desk: &RequestHandler, method: &str, path: &str, body: &str) -> ControlReply {
@@ -221,6 +242,9 @@ mod tests {
             ("HEAD", "/stat", 200),
             ("GET", "/stat", 200),
             ("POST", "/stat", 405),
+            ("POST", "/result", 405),
+            // There is no run yet.
+            ("GET", "/result", 409),
             ("GET", "/rate", 405),
             ("GET", "/stop", 405),
             ("GET", "/pause", 405),

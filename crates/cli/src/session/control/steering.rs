@@ -12,6 +12,7 @@ use crate::session::control::live_stats::LiveStats;
 use crate::session::control::port::ControlPort;
 use crate::session::control::rate::{PerConnection, RateController};
 use crate::session::control::rate_file::RateFile;
+use crate::session::live::growing_result::GrowingResult;
 use crate::session::live::screen::ScreenHandle;
 
 /// Everything that steers a run beside signals, as long as it lives.
@@ -33,7 +34,7 @@ impl Steerers {
         plan: &Plan,
         control: &Control,
         say: &Notify,
-        stage: Option<&ScreenHandle>,
+        (stage, growing): (Option<&ScreenHandle>, &GrowingResult),
     ) -> Result<Self, Problem> {
         let no_thread = |error| Problem::new(format!("cannot start a thread: {error}"));
         let live_stats = Arc::new(LiveStats::default());
@@ -41,9 +42,10 @@ impl Steerers {
             control.limit_rate(most);
         }
         let controller = RateController { control: control.clone(), per_connection: PerConnection::of(plan) };
-        let port = spec
-            .listen
-            .map(|listen| ControlPort::start(listen, spec, controller.clone(), Arc::clone(&live_stats), say));
+        let port = spec.listen.map(|listen| {
+            let figures = (Arc::clone(&live_stats), growing.clone());
+            ControlPort::start(listen, spec, controller.clone(), figures, say)
+        });
         let port = port.transpose()?;
         let file = spec.rate_file.clone();
         let per_connection = spec.per_connection;

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Stop};
 use plimsoll_metrics::{
-    Basis, GrowingRecord, Headline, Histogram, IntervalDownsampler, MachineFacts, MachineInterval, Outline,
-    Pace, RunFacts, StepRecord, Tally, ThresholdFacts, ThresholdResult, ThresholdSpec, ThresholdWatch,
-    Verdict, samples_needed,
+    Basis, Headline, Histogram, IntervalDownsampler, MachineFacts, MachineInterval, Outline, Pace, RunFacts,
+    StepRecord, Tally, ThresholdFacts, ThresholdSpec, Verdict, samples_needed,
 };
 use plimsoll_plan::Plan;
 
 use super::handle::IntervalUpdate;
 use super::time_classes::TimeClasses;
+use crate::session::live::standing::Standing;
 
 /// Intervals that charts can show: as many as the widest terminal has columns.
 const POINTS: usize = 1024;
@@ -126,7 +126,7 @@ pub(super) struct StepFigures {
 #[derive(Debug)]
 pub(super) struct Figures {
     pub(super) subject: Subject,
-    pub(super) record: GrowingRecord,
+    pub(super) standing: Standing,
     pub(super) points: VecDeque<Point>,
     /// The last interval: its length, what became of requests in it, and where it ended.
     pub(super) length: Nanos,
@@ -147,9 +147,6 @@ pub(super) struct Figures {
     pub(super) verdict: Option<Verdict>,
     /// The headline as it stands; `None` before anything is judged.
     pub(super) headline: Option<Headline>,
-    /// The thresholds as they stand, in the order of the plan.
-    pub(super) thresholds: Vec<ThresholdResult>,
-    watch: ThresholdWatch,
     /// Response times of the measured part.
     pub(super) spread: TimeClasses,
     /// The rate of the last interval beside the one that was asked for in it.
@@ -184,11 +181,15 @@ impl Figures {
         });
         Self {
             steps: names.collect(),
-            watch: ThresholdWatch::new(&subject.thresholds, &subject.outline, subject.interval),
-            thresholds: Vec::new(),
             spread: TimeClasses::default(),
             pace: Pace::default(),
-            record: GrowingRecord::new(&subject.outline, subject.basis, subject.downsampler.clone()),
+            standing: Standing::new(
+                &subject.outline,
+                subject.basis,
+                subject.downsampler.clone(),
+                &subject.thresholds,
+                subject.interval,
+            ),
             warmup: subject.basis.warmup > Nanos::ZERO,
             subject,
             points: VecDeque::new(),
@@ -220,12 +221,7 @@ impl Figures {
     /// Takes an interval that came at `now`.
     pub(super) fn add(&mut self, news: IntervalUpdate, now: Nanos) {
         let IntervalUpdate { end, target, pace, mut interval, machine } = news;
-        // It was looked at by the run control, too, which has noted in it what it saw.
-        let failed = std::mem::take(&mut interval.thresholds_failed);
-        self.watch.look(&mut interval);
-        interval.thresholds_failed = failed;
-        let seen = machine.as_ref().map(|(seen, facts)| (seen, facts));
-        self.record.add(&interval, seen);
+        self.standing.add(&mut interval, machine.as_ref().map(|(seen, facts)| (seen, facts)));
         self.subject.end = end.or(self.subject.end);
         (self.target, self.pace) = (target, pace);
         let total = interval.total();
@@ -235,7 +231,7 @@ impl Figures {
             figures.now = Times::of_tally(tally);
             push(&mut figures.rates, figures.rate, STEP_POINTS);
         }
-        for (figures, record) in self.steps.iter_mut().zip(&self.record.record().steps) {
+        for (figures, record) in self.steps.iter_mut().zip(&self.standing.record().steps) {
             (figures.ok, figures.bad) = (record.ok, record.failed + record.timed_out);
             figures.run = Times::of_record(record);
         }
@@ -246,7 +242,7 @@ impl Figures {
                 interval.worker_statuses.iter().flat_map(|worker_status| &worker_status.start_lags);
             worker_statuses.for_each(|lags| self.lag.add(lags));
         }
-        self.run = Times::of_record(&self.record.record().total);
+        self.run = Times::of_record(&self.standing.record().total);
         self.now = Times::of_tally(&total);
         let point = Point {
             rate: total.completed as f64 / seconds,
@@ -258,7 +254,6 @@ impl Figures {
         };
         if !interval.warmup {
             self.spread.add(&point.spread);
-            self.thresholds = self.watch.worker_status(self.record.record());
         }
         if !interval.drain {
             push(&mut self.points, point, POINTS);
@@ -269,12 +264,12 @@ impl Figures {
         if let Some((seen, facts)) = machine {
             (self.machine, self.facts) = (Some(seen), facts);
         }
-        self.verdict = self.record.verdict();
+        self.verdict = self.standing.verdict();
         self.headline = self.verdict.as_ref().map(|verdict| {
             Headline::of(&RunFacts {
-                thresholds: self.thresholds.iter().map(ThresholdFacts::of).collect(),
+                thresholds: self.standing.thresholds().iter().map(ThresholdFacts::of).collect(),
                 is_over: false,
-                ..RunFacts::with_verdict(self.record.record(), verdict)
+                ..RunFacts::with_verdict(self.standing.record(), verdict)
             })
         });
         self.last = (interval.at, now);
@@ -297,7 +292,7 @@ impl Figures {
         let status = control.status();
         (self.paused, self.wished, self.stopping) =
             (status.paused, status.target_per_second, control.requested_stop());
-        self.record.set_changes(control.changes());
+        self.standing.set_changes(control.changes());
         self.set_time(now);
     }
 
@@ -322,7 +317,7 @@ impl Figures {
 
     /// The same over the measured part.
     pub(super) fn mean_rate(&self) -> Option<f64> {
-        let record = self.record.record();
+        let record = self.standing.record();
         let seconds = record.duration.as_secs_f64();
         (seconds > 0.0).then(|| record.completed_in_window as f64 / seconds)
     }

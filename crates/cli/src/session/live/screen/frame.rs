@@ -38,7 +38,7 @@ pub(super) fn badge(figures: &Figures) -> (String, Style) {
         let words = if figures.warmup { "warm-up, not judged" } else { "nothing to judge yet" };
         return (words.to_owned(), LABEL);
     };
-    let total = &figures.record.record().total;
+    let total = &figures.standing.record().total;
     let bad = total.failed + total.timed_out;
     let style = match headline.outcome {
         RunOutcome::Fail => BAD,

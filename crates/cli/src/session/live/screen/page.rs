@@ -262,7 +262,7 @@ fn course(figures: &Figures, area: Rect, buffer: &mut Buffer) {
             None => ("measure", HEADING),
         },
     };
-    let done = figures.record.record().iterations.started;
+    let done = figures.standing.record().iterations.started;
     let (share, words) = match (end, figures.subject.iterations) {
         (_, Some(all)) if all > 0 => {
             let words = format!("{} of {} iterations", figure::count(done), figure::count(all));
@@ -333,7 +333,7 @@ fn too_small(figures: &Figures, area: Rect, buffer: &mut Buffer) {
         format!("{} {}", clock(figures.elapsed), badge(figures).0),
         format!("{} {} in flight", figure::per_second(figures.rate()), figures.in_flight),
         format!("p99 {}", time(&figures.now, 2)),
-        format!("{} bad", figures.record.record().total.failed + figures.record.record().total.timed_out),
+        format!("{} bad", figures.standing.record().total.failed + figures.standing.record().total.timed_out),
         "(too small for more)".to_owned(),
     ];
     for (row, line) in area.rows().zip(&lines) {

@@ -82,7 +82,7 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
 /// Draws the requests by outcome.
 pub(super) fn requests(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let inner = titled("requests", if figures.warmup { "not counted yet" } else { "" }, area, buffer);
-    let total = &figures.record.record().total;
+    let total = &figures.standing.record().total;
     let [third, fourth, fifth] = figures.statuses;
     let second = total.completed().saturating_sub(third + fourth + fifth);
     let counted = |name: &'static str, count: u64, style: Style| {
@@ -130,7 +130,7 @@ pub(super) fn instrument(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     // Where there is room for three, the target comes before what should not be.
     if inner.height < 4
         && target.is_some()
-        && figures.record.record().workers.iter().all(|w| w.stalls.is_empty())
+        && figures.standing.record().workers.iter().all(|w| w.stalls.is_empty())
     {
         rows.extend(target);
     } else {
@@ -147,7 +147,7 @@ fn cpu(figures: &Figures) -> Line<'static> {
     let Some(seen) = &figures.machine else {
         return labelled("CPU", vec![Span::styled("not watched", LABEL)]);
     };
-    let limit = verdict::limits(figures.record.record()).cpu;
+    let limit = verdict::limits(figures.standing.record()).cpu;
     let mut shares: Vec<(usize, f64)> =
         seen.workers.iter().map(|thread| seen.share(thread.cpu)).enumerate().collect();
     let workers = shares.len();
@@ -167,7 +167,7 @@ fn cpu(figures: &Figures) -> Line<'static> {
 
 /// The start lag, now and over the run.
 fn lag(figures: &Figures, short: bool) -> Line<'static> {
-    let record = figures.record.record();
+    let record = figures.standing.record();
     if record.model == Model::Closed {
         return labelled("start lag", vec![Span::styled("none: closed model", LABEL)]);
     }
@@ -191,7 +191,7 @@ fn lag(figures: &Figures, short: bool) -> Line<'static> {
 
 /// Times in which a worker did not run.
 fn stalls(figures: &Figures) -> Line<'static> {
-    let record = figures.record.record();
+    let record = figures.standing.record();
     let all = record.workers.iter().flat_map(|worker| &worker.stalls);
     let (count, time) =
         all.fold((0_u64, Nanos::ZERO), |(count, time), stall| (count + 1, time + stall.length));

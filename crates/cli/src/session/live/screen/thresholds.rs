@@ -47,7 +47,7 @@ impl State {
 
 /// Rows that all thresholds take, with the title.
 pub(super) fn rows(figures: &Figures) -> u16 {
-    match figures.thresholds.len() {
+    match figures.standing.thresholds().len() {
         0 => 0,
         count => u16::try_from(count).unwrap_or(u16::MAX).saturating_add(1),
     }
@@ -59,7 +59,7 @@ pub(super) fn panel(figures: &Figures, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let mut thresholds: Vec<(State, &ThresholdResult)> =
-        figures.thresholds.iter().map(|result| (State::of(result), result)).collect();
+        figures.standing.thresholds().iter().map(|result| (State::of(result), result)).collect();
     let count = |wanted: State| thresholds.iter().filter(|(state, _)| *state == wanted).count();
     let note = match (count(State::Fails), count(State::Holds)) {
         _ if figures.warmup => "not judged in the warm-up".to_owned(),

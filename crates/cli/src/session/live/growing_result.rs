@@ -1,0 +1,139 @@
+//! The result of a run as it stands, for whoever asks while the run goes on.
+//!
+//! The run control hands over its intervals and never waits; a thread of the lowest priority adds them up.
+//! The result itself is made when somebody asks, by the thread that asks.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use plimsoll_core::Nanos;
+use plimsoll_engine::{Control, Progress};
+use plimsoll_metrics::{Interval, MachineFacts, MachineInterval};
+use plimsoll_plan::Plan;
+use plimsoll_report::result::Note;
+use plimsoll_report::{RunContext, RunResult};
+use rustix::process;
+
+use super::standing::Standing;
+
+/// Intervals that may wait to be added. A thread that is so late has no processor; more would be memory
+/// without end.
+const WAITING: usize = 64;
+/// The lowest priority: workers come first wherever both want the same processor.
+const NICE: i32 = 19;
+
+/// The result of a run as it stands, shared between threads. There is none before the run begins.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GrowingResult(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<Option<State>>,
+    /// Intervals that found no room.
+    lost: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    standing: Standing,
+    context: RunContext,
+    started_unix: Nanos,
+}
+
+/// An interval on its way.
+struct Update {
+    started_unix: Nanos,
+    interval: Interval,
+    machine: Option<(MachineInterval, MachineFacts)>,
+}
+
+impl GrowingResult {
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to add up the intervals of a run.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub(crate) fn begin(&self, plan: &Plan, context: &RunContext) -> io::Result<IntervalFeed> {
+        let (outline, length) = (plan.outline(), plan.interval);
+        let standing = Standing::new(&outline, plan.basis(), plan.downsampler(), &plan.thresholds, length);
+        let context = context.clone();
+        *self.lock() = Some(State { standing, context, started_unix: Nanos::ZERO });
+        let (send, receive) = sync_channel(WAITING);
+        let this = self.clone();
+        let thread =
+            thread::Builder::new().name("result".to_owned()).spawn(move || this.collect(&receive))?;
+        Ok(IntervalFeed { of: self.clone(), send: Some(send), thread: Some(thread) })
+    }
+
+    fn collect(&self, receive: &Receiver<Update>) {
+        // Of this thread alone, as Linux has it. Without it the workers pay a little more.
+        let _ = process::setpriority_process(None, NICE);
+        for mut update in receive {
+            let Some(state) = &mut *self.lock() else { return };
+            state.started_unix = update.started_unix;
+            let machine = update.machine.as_ref().map(|(seen, facts)| (seen, facts));
+            state.standing.add(&mut update.interval, machine);
+        }
+    }
+
+    /// Id of the run; `None` before it begins.
+    pub(crate) fn run_id(&self) -> Option<String> {
+        self.lock().as_ref().map(|state| state.context.run_id.clone())
+    }
+
+    /// The result as if the run ended with the last interval; `None` before there is anything to judge.
+    pub(crate) fn result(&self, control: &Control) -> Option<RunResult> {
+        let mut state = self.lock();
+        let state = state.as_mut()?;
+        state.standing.set_changes(control.changes());
+        let mut record = state.standing.record().clone();
+        record.verdict = state.standing.verdict()?;
+        record.thresholds = state.standing.thresholds().to_vec();
+        record.started_unix = state.started_unix;
+        let mut result = RunResult::so_far(&record, state.context.clone());
+        let lost = self.0.lost.load(Ordering::Relaxed);
+        if lost > 0 {
+            let text = format!("{lost} intervals are missing in this result; the one at the end has them");
+            result.notes.push(Note { code: "intervals_missing".to_owned(), text });
+        }
+        Some(result)
+    }
+}
+
+/// Hands intervals over, as long as the run lives.
+#[derive(Debug)]
+pub(crate) struct IntervalFeed {
+    of: GrowingResult,
+    send: Option<SyncSender<Update>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IntervalFeed {
+    /// Hands over the latest interval.
+    pub(crate) fn note(&self, progress: &Progress<'_>) {
+        let update = Update {
+            started_unix: progress.started_unix,
+            interval: progress.interval.clone(),
+            machine: progress.machine.map(|seen| (seen.clone(), progress.facts.clone())),
+        };
+        if self.send.as_ref().is_some_and(|send| send.try_send(update).is_err()) {
+            self.of.0.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for IntervalFeed {
+    fn drop(&mut self) {
+        self.send = None;
+        if let Some(thread) = self.thread.take() {
+            // A thread that has panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The record of a run as it stands, with its thresholds.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{
+    Basis, GrowingRecord, Interval, IntervalDownsampler, MachineFacts, MachineInterval, Outline, RateChange,
+    RunRecord, ThresholdResult, ThresholdSpec, ThresholdWatch, Verdict,
+};
+
+/// The record of a run that goes on, as if it ended with the last interval.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    record: GrowingRecord,
+    watch: ThresholdWatch,
+    thresholds: Vec<ThresholdResult>,
+}
+
+impl Standing {
+    /// Before the first interval. `length` is that of an interval.
+    pub(crate) fn new(
+        outline: &Outline,
+        basis: Basis,
+        downsampler: IntervalDownsampler,
+        thresholds: &[ThresholdSpec],
+        length: Nanos,
+    ) -> Self {
+        Self {
+            record: GrowingRecord::new(outline, basis, downsampler),
+            watch: ThresholdWatch::new(thresholds, outline, length),
+            thresholds: Vec::new(),
+        }
+    }
+
+    /// Takes the next interval, while it has its steps, and what the machine did meanwhile.
+    pub(crate) fn add(
+        &mut self,
+        interval: &mut Interval,
+        machine: Option<(&MachineInterval, &MachineFacts)>,
+    ) {
+        // The run control has looked at it, too, and has noted in it what it saw.
+        let failed = std::mem::take(&mut interval.thresholds_failed);
+        self.watch.look(interval);
+        interval.thresholds_failed = failed;
+        self.record.add(interval, machine);
+        if !interval.warmup {
+            self.thresholds = self.watch.worker_status(self.record.record());
+        }
+    }
+
+    /// States what was changed about the rate so far.
+    pub(crate) fn set_changes(&mut self, changes: Vec<RateChange>) {
+        self.record.set_changes(changes);
+    }
+
+    /// The record so far, without verdict and thresholds.
+    pub(crate) const fn record(&self) -> &RunRecord {
+        self.record.record()
+    }
+
+    /// The thresholds as they stand, in the order of the plan.
+    pub(crate) fn thresholds(&self) -> &[ThresholdResult] {
+        &self.thresholds
+    }
+
+    /// The verdict as it stands; `None` before there is anything to judge.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.record.verdict()
+    }
+}
