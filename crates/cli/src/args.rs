@@ -6,6 +6,7 @@ pub(crate) mod command_word;
 pub(crate) mod compare;
 pub(crate) mod control;
 pub(crate) mod demo;
+pub(crate) mod document;
 pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod help;

@@ -13,3 +13,4 @@ pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod serve;
+pub(crate) mod try_once;

@@ -31,7 +31,7 @@ use crate::base::failure::Failure;
 use crate::base::{environment, problems, stdout, streams};
 use crate::command::{
     check, cluster, cluster_run, compare, demo, explain, guard, history, import, reference, report, runs,
-    serve,
+    serve, try_once,
 };
 use crate::experiment::{calibrate, find, run};
 
@@ -95,6 +95,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Calibrate(args) => calibrate::command(args, workload::comparison(&args.instead), &style),
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
+        Command::Try(args) => try_once::command(args),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
             TargetSpec::Sink(spec) => serve::command(spec),

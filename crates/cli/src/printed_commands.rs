@@ -59,8 +59,8 @@ fn read(words: &[String]) -> Result<(), String> {
             args.live.rotation().map_err(problems)?;
             PlanRequest::named(&args.plan, true).resolve().map(drop).map_err(said)
         }
-        Command::Check(args) | Command::Explain(args) => {
-            PlanRequest::named(args, true).resolve().map(drop).map_err(said)
+        Command::Check(args) | Command::Explain(args) | Command::Try(args) => {
+            PlanRequest::named(&args.plan, true).resolve().map(drop).map_err(said)
         }
         Command::Workload(args) => workload::printed(args).map(drop).map_err(said),
         Command::Sink(args) => args.to_spec(&Disk).map(drop).map_err(problems),

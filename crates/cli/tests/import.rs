@@ -57,6 +57,21 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
 }
 
 #[test]
+fn in_json_notes_stand_beside_the_plan() {
+    let output = plimsoll(&["import", "curl", "-o", "json", "curl -s http://127.0.0.1:1/"]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let plan = plimsoll(&["import", "curl", "curl -s http://127.0.0.1:1/"]);
+    assert_eq!(value["plan"].as_str().map(str::as_bytes), Some(&*plan.stdout));
+    let notes = value["notes"].as_array().expect("a list");
+    let told = String::from_utf8(plan.stderr).expect("text");
+    assert!(!notes.is_empty() && output.stderr.is_empty(), "{value:#}");
+    for note in notes {
+        let note = note.as_str().expect("a text");
+        assert!(told.contains(note), "{note}: {told}");
+    }
+}
+
+#[test]
 fn help() {
     for (name, args) in [("help", &["import", "-h"][..]), ("help_har", &["import", "har", "--help"])] {
         insta::assert_snapshot!(name, String::from_utf8(plimsoll(args).stdout).unwrap());

@@ -198,3 +198,29 @@ fn rows_and_the_length_of_iterations_are_explained() {
     assert_eq!(explained.status.code(), Some(0), "{}", String::from_utf8_lossy(&explained.stderr));
     insta::assert_snapshot!(String::from_utf8(explained.stdout).unwrap());
 }
+
+/// The points of a schedule, as `explain -o json` has them.
+fn schedule(flags: &[&str]) -> serde_json::Value {
+    let args = [&["explain", "http://127.0.0.1:1/", "-o", "json"][..], flags].concat();
+    let output = plimsoll(&folder("good"), &args, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let text = plimsoll(&folder("good"), &[&["explain", "http://127.0.0.1:1/"][..], flags].concat(), &[]);
+    assert_eq!(value["text"].as_str().map(str::as_bytes), Some(&*text.stdout));
+    value["schedule"].clone()
+}
+
+#[test]
+fn the_schedule_of_a_plan_is_what_will_be_sent() {
+    use serde_json::json;
+    let open = schedule(&["--stages", "10s@100,20s@400"]);
+    assert_eq!(open["points"], json!([[0.0, 100.0], [10.0, 100.0], [10.0, 100.0], [30.0, 400.0]]));
+    assert_eq!((&open["iterations"], &open["unit"]), (&json!(6000), &json!("iterations/s")));
+    let users = schedule(&["--user-stages", "1s@0,9s@50"]);
+    assert_eq!((&users["unit"], &users["duration_s"]), (&json!("users"), &json!(10.0)));
+    let last = users["points"].as_array().and_then(|points| points.last()).expect("points");
+    assert_eq!(last, &json!([10.0, 50.0]));
+    let closed = schedule(&["-c", "7", "-d", "2s", "--warmup", "1s"]);
+    assert_eq!(closed["points"], json!([[0.0, 7.0], [3.0, 7.0]]));
+    assert_eq!(schedule(&["-c", "7", "-n", "9"])["points"], json!([[0.0, 7.0]]));
+}

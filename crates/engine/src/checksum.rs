@@ -94,7 +94,7 @@ fn rendered(
     mut hash: Fingerprint,
 ) -> Fingerprint {
     let mut random = random_of(plan.seed, worker);
-    let variables = vec![Vec::new(); plan.variables];
+    let variables = vec![Vec::new(); plan.variables.len()];
     let (mut scratch, mut out, mut bytes) = (Vec::new(), Vec::new(), 0);
     for (arrival, scenario, _) in begun.iter().take(RENDERED) {
         for step in &plan.steps[range(plan, *scenario)] {

@@ -217,7 +217,7 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
             start_after: Nanos::ZERO,
         }],
         steps,
-        variables: 0,
+        variables: Arc::from([]),
         feeds: Vec::new(),
         pools: Vec::new(),
         supplies: Vec::new(),

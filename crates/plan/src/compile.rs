@@ -182,7 +182,7 @@ impl Compiler<'_, '_> {
         complete.then(|| Work {
             servers: std::mem::take(&mut self.servers),
             scenarios,
-            variables: self.variables.len(),
+            variables: Arc::clone(&self.variables),
             feeds,
             pools,
             supplies: std::mem::take(&mut self.supplies),

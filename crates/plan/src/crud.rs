@@ -14,10 +14,7 @@ use crate::url::Url;
 use crate::{PlanPatch, Problem, RawValue};
 
 /// Name of the variable that passes the path of the resource from step to step.
-const RESOURCE: &str = "resource";
-
-/// Variables that its steps pass on: the resource.
-pub(crate) const VARIABLES: usize = 1;
+pub(crate) const RESOURCE: &str = "resource";
 
 /// The scenario, as the flags describe it.
 pub(crate) struct Crud {

@@ -23,7 +23,7 @@ pub(crate) struct Requests {
     pub(crate) targets: Vec<Target>,
     pub(crate) dynamic_origins: Option<Arc<DynamicOrigins>>,
     /// Variables of one iteration.
-    pub(crate) variables: usize,
+    pub(crate) variables: Arc<[String]>,
     /// The data sources.
     pub(crate) feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
@@ -47,7 +47,7 @@ pub(crate) struct Work {
     pub(crate) servers: Servers,
     pub(crate) scenarios: Vec<ScenarioDraft>,
     /// Variables of one iteration.
-    pub(crate) variables: usize,
+    pub(crate) variables: Arc<[String]>,
     pub(crate) feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
@@ -111,7 +111,7 @@ impl Default for Work {
         Self {
             servers: Servers::default(),
             scenarios: Vec::new(),
-            variables: 0,
+            variables: Arc::from([]),
             feeds: Vec::new(),
             pools: Vec::new(),
             supplies: Vec::new(),

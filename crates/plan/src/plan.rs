@@ -31,8 +31,9 @@ pub struct Plan {
     pub scenarios: Vec<Scenario>,
     /// The requests of all scenarios, scenario by scenario. Never empty.
     pub steps: Vec<Step>,
-    /// Variables of one iteration: what its steps take from responses. Every iteration has its own values.
-    pub variables: usize,
+    /// The names of the variables of one iteration: what its steps take from responses, and data. Every
+    /// iteration has its own values.
+    pub variables: Arc<[String]>,
     /// The data sources.
     pub feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.

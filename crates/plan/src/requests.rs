@@ -50,7 +50,7 @@ impl Resolver<'_> {
         }
         let mut work = Work {
             servers,
-            variables: if crud.is_some() { crud::VARIABLES } else { 0 },
+            variables: crud.iter().map(|_| crud::RESOURCE.to_owned()).collect(),
             tokens: token.into_iter().flatten().collect(),
             closes: headers.iter().any(|(name, value)| closes(name, value)),
             ..Work::default()

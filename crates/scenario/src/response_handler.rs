@@ -328,6 +328,16 @@ impl ResponseHandler {
         self.takes.iter().fold(true, take)
     }
 
+    /// Returns the numbers of the variables that it takes values for, in the order of the plan.
+    pub fn taken_variables(&self) -> impl Iterator<Item = usize> + '_ {
+        self.spec.extract.iter().map(|take| usize::from(take.variable))
+    }
+
+    /// Returns the number of checks beside that of the status.
+    pub fn checks(&self) -> usize {
+        self.checks.len()
+    }
+
     /// Returns `true` if the handler takes values into the session.
     pub fn takes_values(&self) -> bool {
         !self.takes.is_empty()

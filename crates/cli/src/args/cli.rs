@@ -7,10 +7,10 @@ use clap::{Parser, Subcommand};
 
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
+use crate::args::document::DocumentArgs;
 use crate::args::find::FindArgs;
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::args::import::ImportArgs;
-use crate::args::plan::PlanArgs;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::report::ReportArgs;
 use crate::args::run::RunArgs;
@@ -59,9 +59,14 @@ pub(crate) enum Command {
     /// Say everything that is wrong with a plan file, or that it is ok
     ///
     /// Does what `run` would do before it opens a connection, with the same flags.
-    Check(Box<PlanArgs>),
+    Check(Box<DocumentArgs>),
     /// Show what a plan file, or a URL and flags, come to: each setting and where it is from, steps, totals
-    Explain(Box<PlanArgs>),
+    Explain(Box<DocumentArgs>),
+    /// Carry out each scenario of a plan once, and show every request and response in full
+    ///
+    /// One iteration of each scenario, one after the other, with the values that steps take from responses
+    /// and the check that failed. It is no measurement: there are no figures, and nothing is saved.
+    Try(Box<DocumentArgs>),
     #[command(flatten)]
     Workload(WorkloadCommand),
     /// Find the highest rate at which a server holds what is asked of it: an interval, not a number

@@ -4,10 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::args::document::DocumentFormat;
+
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     #[command(subcommand)]
     pub(crate) format: ImportFormat,
+    /// Format on stdout; in JSON, what could not be taken over is beside the plan
+    #[arg(short, long, global = true, value_enum, default_value_t = DocumentFormat::Text)]
+    #[arg(value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) output: DocumentFormat,
 }
 
 /// Formats that can be imported.

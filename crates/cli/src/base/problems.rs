@@ -7,9 +7,12 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use plimsoll_plan::{Problem, Problems, Source};
 use plimsoll_scenario::{Redaction, suggest};
+use serde_json::{Value, json};
 
-use crate::base::diagnostics::Excerpts;
+use crate::base::diagnostics::{Excerpts, Position};
+use crate::base::failure::Failure;
 use crate::base::foreign_text::visible_beginning;
+use crate::base::stdout;
 
 /// All problems as text, each with its place in the plan file and its advice below it.
 pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) -> String {
@@ -31,6 +34,39 @@ pub(crate) fn render(problems: &Problems, source: Option<&Source>, color: bool) 
         }
     }
     text
+}
+
+/// Writes the problems of a plan as JSON to stdout, for editors: each with its place, if it has one.
+///
+/// # Errors
+/// stdout cannot be written.
+pub(crate) fn to_stdout_as_json(failure: &Failure) -> Result<(), Failure> {
+    let report = json!({
+        "ok": false,
+        "name": failure.source.as_ref().map(|source| &source.name),
+        "problems": failure.problems.into_iter().map(|problem| located(problem, failure)).collect::<Vec<_>>(),
+    });
+    stdout::to_stdout(|out| writeln!(out, "{report:#}"))
+}
+
+/// A problem with the place of the value that it is about: lines and columns from 1, in characters.
+fn located(problem: &Problem, failure: &Failure) -> Value {
+    let place = failure.source.as_deref().zip(problem.place).map(|(source, place)| {
+        let Position { line, column, text, start } = Position::of(source, place.start);
+        // Of what goes beyond the end of the line, the part on it is marked.
+        let end = (place.end as usize).min(start + text.len());
+        let marked = source.text.get(place.start as usize..end).unwrap_or_default();
+        (line, column, marked.chars().count().max(1))
+    });
+    json!({
+        "severity": "error",
+        "message": visible_beginning(&problem.message),
+        "hint": problem.hint.as_ref().map(|hint| visible_beginning(hint)),
+        "file": failure.source.as_ref().map(|source| &source.name),
+        "line": place.map(|(line, ..)| line),
+        "column": place.map(|(_, column, _)| column),
+        "length": place.map(|(.., length)| length),
+    })
 }
 
 /// A mistake that the command line's parser found, in our words; `None` if it is no mistake but a page of

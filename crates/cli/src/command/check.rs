@@ -1,20 +1,41 @@
 //! `plimsoll check`: everything that is wrong with a plan, or that nothing is.
 
 use plimsoll_scenario::Redaction;
+use serde_json::json;
 
+use crate::args::document::{DocumentArgs, DocumentFormat};
 use crate::args::plan::PlanArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::{environment, stdout};
+use crate::base::{environment, problems, stdout};
 use crate::session::describe;
 use crate::session::request::PlanRequest;
 
 /// The command. The plan is resolved with its files as for a run.
-pub(crate) fn command(args: &PlanArgs) -> Result<Exit, Failure> {
+pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
+    match (PlanRequest::named(&args.plan, false).resolve(), args.output) {
+        (Err(failure), DocumentFormat::Json) => {
+            problems::to_stdout_as_json(&failure)?;
+            return Ok(failure.exit);
+        }
+        (Err(failure), DocumentFormat::Text) => return Err(failure),
+        (Ok(_), DocumentFormat::Json) => {
+            let report = json!({ "ok": true, "name": name(&args.plan), "problems": [] });
+            stdout::to_stdout(|out| writeln!(out, "{report:#}"))?;
+        }
+        (Ok(_), DocumentFormat::Text) => {
+            stdout::to_stdout(|out| writeln!(out, "{}: ok", name(&args.plan)))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The name of the plan in messages: its file, or the URLs without credentials.
+fn name(args: &PlanArgs) -> String {
     let command = args.to_command(environment::surroundings());
     let imported = args.h2loadrunner.as_ref().map(|file| file.display().to_string());
     let plan = command.plan.as_ref().map(|plan| plan.name().to_owned());
-    let name = match imported.or(plan) {
+    match imported.or(plan) {
         Some(name) if name == "-" => "<stdin>".to_owned(),
         Some(name) => name,
         None => {
@@ -22,8 +43,5 @@ pub(crate) fn command(args: &PlanArgs) -> Result<Exit, Failure> {
             let names = command.flags.redact.iter().map(|name| name.text.as_str());
             describe::redacted(urls, &Redaction::new(names)).join(" ")
         }
-    };
-    PlanRequest::named(args, false).resolve()?;
-    stdout::to_stdout(|out| writeln!(out, "{name}: ok"))?;
-    Ok(Exit::Success)
+    }
 }

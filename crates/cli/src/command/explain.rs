@@ -1,5 +1,7 @@
 //! `plimsoll explain`: what a plan comes to, and where each of its settings is from.
 
+mod schedule;
+
 use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Shard};
@@ -11,12 +13,13 @@ use plimsoll_report::Style;
 use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_scenario::{AtEnd, Order, Per, Redaction, Rows, Share};
 use plimsoll_schedule::{Arrivals, Process};
+use serde_json::{Value, json};
 
-use crate::args::plan::PlanArgs;
+use crate::args::document::{DocumentArgs, DocumentFormat};
 use crate::base::diagnostics::Position;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::stdout;
+use crate::base::{problems, stdout};
 use crate::session::backend::SPARE_DESCRIPTORS;
 use crate::session::describe;
 use crate::session::request::PlanRequest;
@@ -37,16 +40,43 @@ const STEP_BYTES: u64 = 7 * 37_900 * 8;
 const MIB: u64 = 1024 * 1024;
 
 /// The command.
-pub(crate) fn command(args: &PlanArgs, style: &Style) -> Result<Exit, Failure> {
-    let resolved = PlanRequest::named(args, false).resolve()?;
-    let text = explanation(&resolved, style);
+pub(crate) fn command(args: &DocumentArgs, style: &Style) -> Result<Exit, Failure> {
+    let resolved = PlanRequest::named(&args.plan, false).resolve();
+    let text = match (resolved, args.output) {
+        (Err(failure), DocumentFormat::Json) => {
+            problems::to_stdout_as_json(&failure)?;
+            return Ok(failure.exit);
+        }
+        (resolved, DocumentFormat::Text) => explanation(&resolved?, style.color),
+        (Ok(resolved), DocumentFormat::Json) => format!("{:#}\n", to_json(&resolved)),
+    };
     stdout::to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Success)
 }
 
-fn explanation(resolved: &Resolved, style: &Style) -> String {
+fn to_json(resolved: &Resolved) -> Value {
+    let Resolved { plan, layered } = resolved;
+    let document = layered.patch.document.as_deref();
+    let name = document.and_then(|document| document.document.name.get()).map(Text::as_str);
+    let settings = |rows: Vec<[String; 3]>| {
+        let rows = rows.into_iter();
+        rows.map(|[name, value, origin]| json!({ "name": name, "value": value, "origin": origin }))
+            .collect::<Vec<_>>()
+    };
+    let (given, gone) = settings_of(resolved);
+    json!({
+        "ok": true,
+        "name": name,
+        "settings": settings(given),
+        "without_effect": settings(gone),
+        "schedule": schedule::preview(plan),
+        "text": explanation(resolved, false),
+    })
+}
+
+fn explanation(resolved: &Resolved, color: bool) -> String {
     let redaction = resolved.plan.redaction.clone();
-    let mut text = Explanation { out: String::new(), color: style.color, redaction };
+    let mut text = Explanation { out: String::new(), color, redaction };
     text.settings(resolved);
     text.targets(&resolved.plan);
     text.data(&resolved.plan);
@@ -75,8 +105,8 @@ impl Explanation {
         let _ = writeln!(self.out, "{}{words}", " ".repeat(indent));
     }
 
-    fn settings(&mut self, Resolved { plan, layered }: &Resolved) {
-        let document = layered.patch.document.as_deref();
+    fn settings(&mut self, resolved: &Resolved) {
+        let document = resolved.layered.patch.document.as_deref();
         if let Some(document) = document {
             let name = document.document.name.get().map(Text::as_str);
             self.headline(&match name {
@@ -85,28 +115,8 @@ impl Explanation {
             });
         }
         self.headline("settings");
-        let mut rows: Vec<[String; 3]> = Vec::new();
-        for (setting, values) in layered.patch.settings() {
-            if setting.layers == SettingLayers::Flags {
-                continue;
-            }
-            let name = setting.name;
-            if values.is_empty()
-                && let Some(value) = default_of(name, plan)
-            {
-                rows.push([name.to_owned(), value, "default".to_owned()]);
-            }
-            for given in values {
-                rows.push([name.to_owned(), shown(name, given, &plan.redaction), origin(given, document)]);
-            }
-        }
+        let (rows, gone) = settings_of(resolved);
         self.table(&rows);
-        let gone: Vec<[String; 3]> = (layered.gave_way.iter())
-            .map(|gone| {
-                let by = format!("{}, gave way to {}", origin(&gone.value, document), gone.to.by);
-                [gone.name.to_owned(), shown(gone.name, &gone.value, &plan.redaction), by]
-            })
-            .collect();
         if !gone.is_empty() {
             self.headline("without effect");
             self.table(&gone);
@@ -227,6 +237,31 @@ impl Explanation {
             self.line(2, &format!("{name:11}  {value}"));
         }
     }
+}
+
+/// Name, value and origin of each setting, and of those that gave way to another.
+fn settings_of(Resolved { plan, layered }: &Resolved) -> (Vec<[String; 3]>, Vec<[String; 3]>) {
+    let document = layered.patch.document.as_deref();
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    for (setting, values) in layered.patch.settings() {
+        if setting.layers == SettingLayers::Flags {
+            continue;
+        }
+        let name = setting.name;
+        if values.is_empty()
+            && let Some(value) = default_of(name, plan)
+        {
+            rows.push([name.to_owned(), value, "default".to_owned()]);
+        }
+        for given in values {
+            rows.push([name.to_owned(), shown(name, given, &plan.redaction), origin(given, document)]);
+        }
+    }
+    let gone = (layered.gave_way.iter()).map(|gone| {
+        let by = format!("{}, gave way to {}", origin(&gone.value, document), gone.to.by);
+        [gone.name.to_owned(), shown(gone.name, &gone.value, &plan.redaction), by]
+    });
+    (rows, gone.collect())
 }
 
 /// A value as it was typed, without credentials.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use plimsoll_import::{curl, h2loadrunner, har, openapi, vegeta};
 use plimsoll_plan::{Disk, PlanPatch, ScriptHost};
+use serde_json::json;
 
+use crate::args::document::DocumentFormat;
 use crate::args::import::{ImportArgs, ImportFormat};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
@@ -49,7 +51,13 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         }
     };
     let imported = imported.map_err(Failure::usage)?;
-    tell(&imported, strict, false)?;
-    stdout::to_stdout(|out| out.write_all(imported.document.to_yaml().as_bytes()))?;
+    let as_json = args.output == DocumentFormat::Json;
+    tell(&imported, strict, as_json)?;
+    let mut text = imported.document.to_yaml();
+    if as_json {
+        let notes: Vec<String> = imported.notes.iter().map(ToString::to_string).collect();
+        text = format!("{:#}\n", json!({ "plan": text, "notes": notes }));
+    }
+    stdout::to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Success)
 }

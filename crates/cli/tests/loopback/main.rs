@@ -45,4 +45,5 @@ mod terminal;
 mod thresholds;
 mod tokens;
 mod truth;
+mod try_once;
 mod watching;

@@ -35,7 +35,7 @@ impl Exchanges {
             keeps: log.keeps_failed() || log.keeps_writes(),
             keeps_good: log.keeps_writes() || log.keeps_good(),
             log,
-            no_session: Session::new(plan.variables),
+            no_session: Session::new(plan.variables.len()),
             no_fields: FieldList::default(),
         }
     }

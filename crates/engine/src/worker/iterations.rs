@@ -53,7 +53,7 @@ impl Iterations {
     pub(super) fn new(plan: &Plan) -> Self {
         let singles: Vec<_> = plan.scenarios.iter().map(|scenario| single(plan, scenario)).collect();
         Self {
-            sessions: Sessions::new(plan.variables),
+            sessions: Sessions::new(plan.variables.len()),
             programs: plan.scenarios.iter().map(|scenario| scenario.program.clone()).collect(),
             paces_requests: matches!(plan.load, Load::Open { rate_of: RateUnit::Requests, .. }),
             follows: plan.redirects > 0 || singles.iter().any(Option::is_none),

@@ -65,7 +65,7 @@ pub(crate) fn messages(text: &str) -> Vec<String> {
 /// A request of a plan in HTTP/1.1, as text, where every variable is its number in brackets.
 pub(crate) fn request(plan: &Plan, step: usize) -> String {
     let variables: Vec<Vec<u8>> =
-        (0..plan.variables).map(|number| format!("<{number}>").into_bytes()).collect();
+        (0..plan.variables.len()).map(|number| format!("<{number}>").into_bytes()).collect();
     let context = plimsoll_scenario::Context {
         index: 7,
         variables: &variables,

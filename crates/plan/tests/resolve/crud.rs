@@ -59,7 +59,7 @@ fn the_example_of_h2loadrunner() {
         ["create POST /nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/", "update PATCH", "delete DELETE"]
     );
     assert_eq!((plan.scenarios[0].name.as_str(), plan.scenarios[0].steps.clone()), ("crud", 0..3));
-    assert_eq!((plan.scenarios.len(), plan.variables), (1, 1));
+    assert_eq!((plan.scenarios.len(), plan.variables.len()), (1, 1));
     let needs = &plan.steps[0].needs;
     assert_eq!(needs.fields, FieldNeeds::Named(vec!["location".to_owned()]));
     assert!(needs.path && plan.steps[1].needs.is_nothing() && plan.steps[2].needs.is_nothing());

@@ -159,7 +159,7 @@ fn every_url_is_a_scenario_of_one_step() {
     let scenarios: Vec<_> =
         plan.scenarios.iter().map(|scenario| (scenario.name.as_str(), scenario.steps.clone())).collect();
     assert_eq!(scenarios, [("GET http://a.test/1", 0..1), ("GET http://b.test/2", 1..2)]);
-    assert!(plan.variables == 0 && plan.steps.iter().all(|step| step.needs.is_nothing()));
+    assert!(plan.variables.is_empty() && plan.steps.iter().all(|step| step.needs.is_nothing()));
 }
 
 #[test]

@@ -1,0 +1,379 @@
+//! `plimsoll try`: each scenario of a plan once, with every request and response in full.
+
+use std::fmt::Write as _;
+
+use plimsoll_core::{Nanos, Outcome};
+use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
+use plimsoll_engine::{Control, resolve, run_logged};
+use plimsoll_metrics::log::Message;
+use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
+use plimsoll_plan::{End, Load, Plan, Problem};
+use plimsoll_scenario::redaction::HIDDEN;
+use plimsoll_scenario::{FieldList, Received, SentRequest, Session};
+use plimsoll_schedule::Population;
+use serde_json::{Value, json};
+
+use crate::args::document::{DocumentArgs, DocumentFormat};
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::{problems, stdout};
+use crate::session::request::PlanRequest;
+use crate::session::{backend, run};
+
+/// Exchanges that are shown at most: an iteration may loop.
+const MOST: u64 = 1_000;
+/// Bytes of a head, and of a body, that are shown at most.
+const LONGEST: usize = 1 << 20;
+
+/// The command.
+pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
+    let tried = PlanRequest::named(&args.plan, false).resolve().and_then(|resolved| tried(resolved.plan));
+    match (tried, args.output) {
+        (Err(failure), DocumentFormat::Json) => {
+            problems::to_stdout_as_json(&failure)?;
+            Ok(failure.exit)
+        }
+        (Err(failure), DocumentFormat::Text) => Err(failure),
+        (Ok(tried), format) => {
+            let text = match format {
+                DocumentFormat::Text => tried.to_text(),
+                DocumentFormat::Json => format!("{:#}\n", tried.to_json()),
+            };
+            stdout::to_stdout(|out| out.write_all(text.as_bytes()))?;
+            Ok(if tried.has_failed() { Exit::NothingSucceeded } else { Exit::Success })
+        }
+    }
+}
+
+/// The exchanges of one iteration of each scenario.
+struct Tried {
+    exchanges: Vec<TriedExchange>,
+    scenarios: usize,
+    /// Iterations that ended before all of their steps were carried out, or that never began.
+    unfinished: u64,
+    /// Why an iteration failed without an exchange that shows it.
+    message: Option<String>,
+    /// Exchanges beyond those that are shown.
+    more: u64,
+}
+
+/// One exchange, as it is shown: without credentials.
+struct TriedExchange {
+    scenario: String,
+    step: String,
+    method: String,
+    url: String,
+    status: u16,
+    request: ShownMessage,
+    response: Option<ShownMessage>,
+    service_time: Option<Nanos>,
+    /// Class and reason.
+    error: Option<(&'static str, String)>,
+    /// Checks of the step beside that of the status.
+    checks: usize,
+    /// Name and value of each variable that the step takes.
+    extracted: Vec<(String, Option<String>)>,
+}
+
+struct ShownMessage {
+    head: String,
+    body: String,
+    cut: u64,
+}
+
+/// Carries out each scenario once.
+fn tried(mut plan: Plan) -> Result<Tried, Failure> {
+    if plan.wrk.is_some() {
+        let hint = "`plimsoll run -s SCRIPT URL -n 1 --log FILE` sends one request of it";
+        let problem = Problem::new("a script for wrk has no scenario that could be tried").with_hint(hint);
+        return Err(Failure::usage(problem));
+    }
+    plan.load = Load::Closed;
+    // One user does all iterations, one after the other, so the exchanges come in their order.
+    (plan.users, plan.threads) = (Some(Population::constant(1)), 1);
+    plan.end = End { duration: None, iterations: Some(plan.scenarios.len() as u64) };
+    plan.scenarios.iter_mut().for_each(|scenario| (scenario.weight, scenario.start_after) = (1, Nanos::ZERO));
+    plan.phases.clear();
+    plan.thresholds.clear();
+    (plan.warmup, plan.preflight, plan.client_faults) = (Nanos::ZERO, false, None);
+    plan.connections.initial = plan.connections.initial.min(1);
+    backend::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
+
+    let addresses = resolve(&plan).map_err(run::failure)?;
+    let options = LogOptions {
+        share: 0.0,
+        failed: MOST,
+        good_too: true,
+        writes: false,
+        longest: LONGEST,
+        seed: plan.seed,
+    };
+    let (log, receive) = Log::new(options);
+    let (record, exchanges) = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut all = Vec::new();
+            for batch in receive {
+                match batch {
+                    LogBatch::Failed(exchange) => all.push(*exchange),
+                    LogBatch::Entries(_) | LogBatch::Writes(_) => {}
+                    LogBatch::End => break,
+                }
+            }
+            all
+        });
+        let open = OpenEpoll(BackendOptions::default());
+        let record = run_logged(&plan, &open, &addresses, &Control::default(), &log, &mut |_| {});
+        log.end();
+        (record, reader.join().unwrap_or_default())
+    });
+    let record = record.map_err(run::failure)?;
+    let scenarios = plan.scenarios.len();
+    let mut sessions = vec![Session::new(plan.variables.len()); scenarios];
+    let shown: Vec<TriedExchange> =
+        exchanges.iter().map(|exchange| shown(&plan, &mut sessions, exchange)).collect();
+    let explained = shown.iter().any(|exchange| exchange.error.is_some());
+    let iterations = record.iterations;
+    let message = (record.error_examples.values().next().filter(|_| !explained).cloned())
+        .map(|text| plan.redaction.in_text(&text).into_owned());
+    Ok(Tried {
+        scenarios,
+        unfinished: (scenarios as u64).saturating_sub(iterations.completed),
+        message,
+        more: record.accounting.started.saturating_sub(shown.len() as u64),
+        exchanges: shown,
+    })
+}
+
+/// An exchange without credentials. The session of its scenario takes its values.
+fn shown(plan: &Plan, sessions: &mut [Session], exchange: &FailedExchange) -> TriedExchange {
+    let FailedExchange { entry, reason, request, response } = exchange;
+    let (outline, redaction) = (plan.outline(), &plan.redaction);
+    let step = &plan.steps[entry.step as usize];
+    let target = &plan.targets[step.target];
+    let sent = sent(request, &target.authority);
+    let scheme = if target.tls.is_some() { "https" } else { "http" };
+    let [method, authority, path] = [&sent.method, &sent.authority, &sent.path].map(|part| text_of(part));
+    let url = redaction.in_text(&format!("{scheme}://{authority}{path}")).into_owned();
+    let scenario = outline.scenario_of(entry.step).unwrap_or_default();
+    let error = match entry.outcome {
+        Outcome::Ok => None,
+        Outcome::Failed(class) => Some((class.name(), redaction.in_text(reason).into_owned())),
+        Outcome::TimedOut => Some(("timed_out", "no whole response came in time".to_owned())),
+    };
+    let extracted = match sessions.get_mut(scenario) {
+        Some(session) => extracted(plan, session, exchange, sent),
+        None => Vec::new(),
+    };
+    let message = |message: &Message, is_request: bool| ShownMessage {
+        head: (text_of(&message.head).lines())
+            .map(|line| redaction.in_header(line).into_owned())
+            .collect::<Vec<_>>()
+            .join("\n"),
+        body: match is_request {
+            true => redaction.in_body(&text_of(&message.body)).into_owned(),
+            false => text_of(&message.body),
+        },
+        cut: message.cut,
+    };
+    TriedExchange {
+        scenario: outline.scenarios.get(scenario).map_or(String::new(), |scenario| scenario.name.clone()),
+        step: step.name.clone(),
+        method,
+        url,
+        status: entry.status,
+        request: message(request, true),
+        response: (entry.status > 0).then(|| message(response, false)),
+        service_time: entry.service_time,
+        error,
+        checks: step.handler.checks(),
+        extracted,
+    }
+}
+
+/// Takes the values of an exchange into the session, and returns those that its step names.
+fn extracted(
+    plan: &Plan,
+    session: &mut Session,
+    exchange: &FailedExchange,
+    sent: SentRequest,
+) -> Vec<(String, Option<String>)> {
+    let step = &plan.steps[exchange.entry.step as usize];
+    if !step.handler.takes_values() {
+        return Vec::new();
+    }
+    let authority = sent.authority.clone();
+    session.sent = sent;
+    let (_, fields) = fields(&exchange.response.head);
+    let received = Received {
+        host: authority.split(|byte| *byte == b':').next().unwrap_or_default(),
+        authority: &authority,
+        secure: plan.targets[step.target].tls.is_some(),
+        unix_s: clock::unix().0 / 1_000_000_000,
+        ..Received::new(exchange.entry.status, &fields, &exchange.response.body)
+    };
+    let taken: Vec<usize> = step.handler.taken_variables().collect();
+    for &number in &taken {
+        session.known[number] = false;
+    }
+    // Cookies are taken by the first, the values of a failed exchange by the second.
+    let _ = step.handler.apply(&received, session);
+    step.handler.salvage(&received, session);
+    let value = |number: usize| {
+        let name = plan.variables.get(number).cloned().unwrap_or_default();
+        let value = session.known[number].then(|| text_of(&session.variables[number]));
+        let hidden = plan.redaction.hides(&name);
+        (name, value.map(|value| if hidden { HIDDEN.to_owned() } else { value }))
+    };
+    taken.into_iter().map(value).collect()
+}
+
+/// The request of a message, as scenarios see it.
+fn sent(message: &Message, authority: &str) -> SentRequest {
+    let (first, fields) = fields(&message.head);
+    let pseudo = |name: &str| fields.get(name).map(<[u8]>::to_vec);
+    let mut words = first.split(' ').map(|word| word.as_bytes().to_vec());
+    let host = pseudo(":authority").or_else(|| pseudo("host"));
+    SentRequest {
+        method: pseudo(":method").or_else(|| words.next()).unwrap_or_default(),
+        path: pseudo(":path").or_else(|| words.next()).unwrap_or_default(),
+        authority: host.unwrap_or_else(|| authority.as_bytes().to_vec()),
+        body: message.body.clone(),
+        fields,
+    }
+}
+
+/// The first line of a head, if it is no field, and its fields.
+fn fields(head: &[u8]) -> (String, FieldList) {
+    let (mut first, mut fields) = (String::new(), FieldList::default());
+    for (number, line) in head.split(|byte| *byte == b'\n').enumerate() {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Pseudo-headers of HTTP/2 begin with a colon.
+        let colon = line.iter().skip(1).position(|byte| *byte == b':').map(|at| at + 1);
+        match colon {
+            _ if number == 0 && !line.starts_with(b":") => first = text_of(line),
+            Some(colon) => fields.push(&line[..colon], line[colon + 1..].trim_ascii()),
+            None => {}
+        }
+    }
+    (first, fields)
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Tried {
+    fn has_failed(&self) -> bool {
+        self.unfinished > 0 || self.exchanges.iter().any(|exchange| exchange.error.is_some())
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "ok": !self.has_failed(),
+            "iterations": self.scenarios,
+            "unfinished": self.unfinished,
+            "message": self.message,
+            "more_exchanges": self.more,
+            "exchanges": self.exchanges.iter().map(TriedExchange::to_json).collect::<Vec<_>>(),
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        let mut scenario = None;
+        for exchange in &self.exchanges {
+            if scenario.is_none_or(|last: &String| *last != exchange.scenario) {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "scenario {}\n", exchange.scenario);
+            }
+            scenario = Some(&exchange.scenario);
+            exchange.write_text(&mut text);
+        }
+        if self.more > 0 {
+            let _ = writeln!(text, "{} more exchanges are not shown", self.more);
+        }
+        if let Some(message) = &self.message {
+            let _ = writeln!(text, "failed: {message}");
+        }
+        let failed = self.exchanges.iter().filter(|exchange| exchange.error.is_some()).count();
+        let _ = match self.has_failed() {
+            false => writeln!(text, "{} exchanges, all of them good", self.exchanges.len()),
+            true => writeln!(
+                text,
+                "{failed} of {} exchanges failed; {} of {} iterations did not come to their end",
+                self.exchanges.len(),
+                self.unfinished,
+                self.scenarios
+            ),
+        };
+        text
+    }
+}
+
+impl TriedExchange {
+    fn to_json(&self) -> Value {
+        let message = |message: &ShownMessage| json!({ "head": message.head, "body": message.body, "cut_bytes": message.cut });
+        let mut request = message(&self.request);
+        (request["method"], request["url"]) = (json!(self.method), json!(self.url));
+        let response = self.response.as_ref().map(|response| {
+            let mut response = message(response);
+            response["status"] = json!(self.status);
+            response
+        });
+        let extracted = self.extracted.iter().map(|(name, value)| json!({ "name": name, "value": value }));
+        let error = self.error.as_ref().map(|(class, message)| json!({ "class": class, "message": message }));
+        let check = match &self.error {
+            Some((class @ "check", message)) => {
+                vec![json!({ "check": class, "passed": false, "message": message })]
+            }
+            None if self.checks > 0 => {
+                let all = format!("{} checks of the response", self.checks);
+                vec![json!({ "check": all, "passed": true, "message": null })]
+            }
+            _ => Vec::new(),
+        };
+        json!({
+            "scenario": self.scenario,
+            "step": self.step,
+            "request": request,
+            "response": response,
+            "service_time_s": self.service_time.map(Nanos::as_secs_f64),
+            "error": error,
+            "checks": check,
+            "extracted": extracted.collect::<Vec<_>>(),
+        })
+    }
+
+    fn write_text(&self, text: &mut String) {
+        let time = self
+            .service_time
+            .map_or(String::new(), |time| format!(" in {}", plimsoll_metrics::figure::nanos(time)));
+        let status = if self.response.is_some() { format!("  {}", self.status) } else { String::new() };
+        let _ = writeln!(text, "{}  {}{status}{time}", self.step, self.url);
+        for (sign, message) in [('>', Some(&self.request)), ('<', self.response.as_ref())] {
+            let Some(message) = message else { continue };
+            for line in message.head.lines() {
+                let _ = writeln!(text, "{sign} {line}");
+            }
+            if !message.body.is_empty() {
+                let _ = writeln!(text, "{sign}");
+                for line in message.body.lines() {
+                    let _ = writeln!(text, "{sign} {line}");
+                }
+            }
+            if message.cut > 0 {
+                let _ = writeln!(text, "{sign} ({} more bytes)", message.cut);
+            }
+        }
+        for (name, value) in &self.extracted {
+            let _ = match value {
+                Some(value) => writeln!(text, "= {name}: {value}"),
+                None => writeln!(text, "= {name}: nothing to take"),
+            };
+        }
+        if let Some((class, reason)) = &self.error {
+            let _ = writeln!(text, "! {class}: {reason}");
+        }
+        text.push('\n');
+    }
+}

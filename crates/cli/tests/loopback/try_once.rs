@@ -1,0 +1,121 @@
+//! `plimsoll try`: each scenario of a plan once, with every exchange in full.
+
+use serde_json::{Value, json};
+
+use crate::process::{Finished, Folder, Process, run};
+use crate::sink::Sink;
+
+fn tried(plan: &str) -> (Finished, Value) {
+    let finished = run(&format!("try {plan} -o json"));
+    let value = serde_json::from_str(&finished.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", finished.stdout, finished.stderr));
+    (finished, value)
+}
+
+/// The built-in CRUD server, which answers with what was sent.
+fn crud() -> (Process, String) {
+    let mut target = Process::plimsoll("target crud --listen 127.0.0.1:0 --drop 0 --fail 0");
+    let line = target.stderr.wait_for("listening on ");
+    let url = line.split("listening on ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let url = format!("http://{}", url.expect("an address").trim_start_matches("http://").trim_end_matches('/'));
+    (target, url)
+}
+
+#[test]
+fn every_scenario_is_carried_out_once_with_its_values() {
+    let folder = Folder::new();
+    let (_target, url) = crud();
+    folder.write(
+        "plan.yaml",
+        &format!(
+            "run: {{rate: 500/s, duration: 60s, bearer: topsecret}}
+targets: {{api: \"{url}\"}}
+thresholds: ['p99<1us']
+scenarios:
+  - name: write
+    weight: 9
+    steps:
+      - post: /items
+        json: {{name: first}}
+        extract: {{item: {{header: location, as_path: true}}, token: {{header: location}}}}
+      - get: ${{item}}
+        expect: {{status: 200, headers: {{content-length: {{exists: true}}}}}}
+  - name: read
+    start_after: 30s
+    steps:
+      - get: /items
+        expect: {{status: 404}}
+"
+        ),
+    );
+    let (finished, value) = tried(&folder.file("plan.yaml"));
+    assert_eq!(finished.code, Some(0), "{value:#} {}", finished.stderr);
+    let exchanges = value["exchanges"].as_array().expect("a list");
+    let seen: Vec<_> = exchanges.iter().map(|one| (&one["scenario"], &one["request"]["method"])).collect();
+    let want = [("write", "POST"), ("write", "GET"), ("read", "GET")];
+    let want: Vec<_> = want.iter().map(|(scenario, method)| (json!(scenario), json!(method))).collect();
+    assert!(seen.iter().map(|(a, b)| ((*a).clone(), (*b).clone())).eq(want), "{value:#}");
+    let [post, get, _] = &exchanges[..] else { panic!("{value:#}") };
+    assert_eq!(post["request"]["body"], json!("{\"name\":\"first\"}"));
+    let head = post["response"]["head"].as_str().expect("a text");
+    let location = head.lines().find_map(|line| line.strip_prefix("location: ")).expect("it is there");
+    let (item, token) = (&post["extracted"][0], &post["extracted"][1]);
+    assert_eq!((&item["name"], &item["value"]), (&json!("item"), &json!(location)), "{value:#}");
+    assert_eq!(token["value"], json!("***"), "a value by this name is not shown");
+    let url = format!("{url}{location}");
+    assert_eq!((&get["request"]["url"], &get["response"]["status"]), (&json!(url), &json!(200)));
+    assert_eq!(get["checks"][0]["passed"], json!(true), "{value:#}");
+    assert!(!finished.stdout.contains("topsecret"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_failed_check_shows_the_answer_and_the_reason() {
+    let folder = Folder::new();
+    let sink = Sink::start("");
+    folder.write(
+        "plan.yaml",
+        &format!(
+            "targets: {{api: \"{}\"}}
+scenarios:
+  - steps:
+      - name: first
+        get: /a
+        expect: {{headers: {{x-none: {{exists: true}}}}}}
+      - name: second
+        get: /b
+",
+            sink.url()
+        ),
+    );
+    let (finished, value) = tried(&folder.file("plan.yaml"));
+    assert_eq!(finished.code, Some(1), "{value:#}");
+    let exchanges = value["exchanges"].as_array().expect("a list");
+    // The iteration ends with its first failure, as in a run.
+    assert_eq!((exchanges.len(), &value["ok"], &value["unfinished"]), (1, &json!(false), &json!(1)));
+    let first = &exchanges[0];
+    assert_eq!((&first["error"]["class"], &first["response"]["status"]), (&json!("check"), &json!(200)));
+    assert!(first["error"]["message"].as_str().is_some_and(|text| text.contains("x-none")), "{first:#}");
+    let shown = run(&format!("try {}", folder.file("plan.yaml")));
+    for part in ["> GET /a HTTP/1.1\n", "< HTTP/1.1 200", "! check: ", "1 of 1 exchanges failed"] {
+        assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_and_a_wrong_plan_are_told_as_data() {
+    let (finished, value) = tried("http://127.0.0.1:1/x");
+    assert_eq!((finished.code, &value["ok"]), (Some(1), &json!(false)), "{value:#}");
+    assert!(value.to_string().contains("refused"), "{value:#}");
+    let folder = Folder::new();
+    folder.write("plan.yaml", "run:\n  rat: 5\ntargets: {a: 'http://127.0.0.1:1'}\nscenarios: []\n");
+    for command in ["check", "explain", "try"] {
+        let refused = run(&format!("{command} {} -o json", folder.file("plan.yaml")));
+        assert_eq!(refused.code, Some(2), "{command}: {}", refused.stderr);
+        let value: Value = serde_json::from_str(&refused.stdout).expect("it is JSON");
+        let problem = &value["problems"][0];
+        assert_eq!((&value["ok"], &problem["severity"]), (&json!(false), &json!("error")));
+        let place = [&problem["line"], &problem["column"], &problem["length"]];
+        assert_eq!(place, [&json!(2), &json!(3), &json!(3)], "{command}: {value:#}");
+        assert_eq!(problem["hint"], json!("did you mean `rate`?"));
+    }
+}
