@@ -172,16 +172,7 @@ export interface RunRow {
 }
 
 export type ExportFormat =
-  | "json"
-  | "csv"
-  | "markdown"
-  | "junit"
-  | "ndjson"
-  | "hgrm"
-  | "hlog"
-  | "k6"
-  | "html"
-  | "text";
+  "json" | "csv" | "markdown" | "junit" | "ndjson" | "hgrm" | "hlog" | "k6" | "html" | "text";
 
 export type SchemaName = "plan" | "result" | "comparison" | "capacity" | (string & {});
 
@@ -313,5 +304,5 @@ export const exported = async (id: string, format: ExportFormat, signal?: AbortS
 };
 export const deleteRun = (id: string) => post<unknown>(`/api/runs/${part(id)}/delete`, {});
 /** The comparison contract, see `plimsoll schema comparison`. */
-export const compare = <T,>(a: string[], b: string[], signal?: AbortSignal) =>
+export const compare = <T>(a: string[], b: string[], signal?: AbortSignal) =>
   post<T>("/api/compare", { a, b }, signal);

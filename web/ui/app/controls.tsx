@@ -44,7 +44,12 @@ export function Button(props: ButtonProps) {
 }
 
 /** A link that looks like a button. */
-export function ButtonLink(props: { href: string; children: ComponentChildren; kind?: Kind; download?: boolean }) {
+export function ButtonLink(props: {
+  href: string;
+  children: ComponentChildren;
+  kind?: Kind;
+  download?: boolean;
+}) {
   return (
     <a class={`button ${props.kind ?? "plain"}`} href={props.href} download={props.download}>
       {props.children}
@@ -54,10 +59,25 @@ export function ButtonLink(props: { href: string; children: ComponentChildren; k
 
 export type BadgeKind = "good" | "bad" | "doubtful" | "done" | "live" | "plain";
 
-const SIGNS: Record<BadgeKind, string> = { good: "✓", bad: "✗", doubtful: "!", done: "•", live: "▶", plain: "" };
+const SIGNS: Record<BadgeKind, string> = {
+  good: "✓",
+  bad: "✗",
+  doubtful: "!",
+  done: "•",
+  live: "▶",
+  plain: "",
+};
 
 /** A word with a sign and a colour: never the colour alone. */
-export function Badge({ kind, children, title }: { kind: BadgeKind; children: ComponentChildren; title?: string }) {
+export function Badge({
+  kind,
+  children,
+  title,
+}: {
+  kind: BadgeKind;
+  children: ComponentChildren;
+  title?: string;
+}) {
   return (
     <span class={`badge ${kind}`} title={title}>
       {SIGNS[kind] !== "" && (
@@ -91,7 +111,11 @@ export interface FieldProps {
   hint?: ComponentChildren;
   error?: ComponentChildren;
   /** Given what ties it to its label and its hint. */
-  children: (control: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean }) => JSX.Element;
+  children: (control: {
+    id: string;
+    "aria-describedby": string | undefined;
+    "aria-invalid": boolean;
+  }) => JSX.Element;
   class?: string;
 }
 
@@ -219,7 +243,12 @@ export function Table<T>(props: {
   if (rows.length === 0 && empty !== undefined) return <p class="empty">{empty}</p>;
   const look = (column: TableColumn<T>) => [column.text ? "text" : "", column.class ?? ""].join(" ").trim();
   return (
-    <div class="table" ref={box} role="group" aria-label={label ?? (typeof caption === "string" ? caption : "Table")}>
+    <div
+      class="table"
+      ref={box}
+      role="group"
+      aria-label={label ?? (typeof caption === "string" ? caption : "Table")}
+    >
       <table>
         {caption !== undefined && <caption>{caption}</caption>}
         <thead>
@@ -297,7 +326,12 @@ export function Tabs(props: {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex(({ id }) => id === current?.id);
-    const moves: Record<string, number> = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 };
+    const moves: Record<string, number> = {
+      ArrowRight: at + 1,
+      ArrowLeft: at - 1,
+      Home: 0,
+      End: tabs.length - 1,
+    };
     const to = moves[event.key];
     if (to === undefined) return;
     event.preventDefault();
@@ -452,7 +486,11 @@ export function Loading({ what }: { what: string }) {
 }
 
 /** Headings of a page, with what can be done there. */
-export function PageHead(props: { title: ComponentChildren; children?: ComponentChildren; below?: ComponentChildren }) {
+export function PageHead(props: {
+  title: ComponentChildren;
+  children?: ComponentChildren;
+  below?: ComponentChildren;
+}) {
   return (
     <div class="page-head">
       <div>

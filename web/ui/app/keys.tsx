@@ -44,7 +44,8 @@ export function followKeys(): void {
   let first = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target))
+      return;
     // A window over the page has its own keys.
     if (document.querySelector("dialog[open]") !== null) return;
     const all = [...own.peek(), ...general.peek()];
@@ -64,7 +65,9 @@ export function followKeys(): void {
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target.matches("input:not([type=checkbox], [type=radio]), textarea, select");
+  return (
+    target.isContentEditable || target.matches("input:not([type=checkbox], [type=radio]), textarea, select")
+  );
 }
 
 export function KeysDialog() {
@@ -74,8 +77,8 @@ export function KeysDialog() {
       <KeyList title="On this screen" shortcuts={own.value} />
       <KeyList title="Anywhere" shortcuts={general.value} />
       <p class="hint">
-        In a chart the arrow keys move the cursor, <kbd>+</kbd>, <kbd>-</kbd> and <kbd>0</kbd> zoom. <kbd>Tab</kbd>{" "}
-        goes to the next control, <kbd>Escape</kbd> closes a window.
+        In a chart the arrow keys move the cursor, <kbd>+</kbd>, <kbd>-</kbd> and <kbd>0</kbd> zoom.{" "}
+        <kbd>Tab</kbd> goes to the next control, <kbd>Escape</kbd> closes a window.
       </p>
       <details class="licences">
         <summary>Licences of the parts of this page</summary>

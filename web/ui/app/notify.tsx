@@ -35,7 +35,9 @@ export function notifyError(thrown: unknown): void {
 function add(text: string, hint: string | null, kind: Notice["kind"]): void {
   last += 1;
   const id = last;
-  notices.value = [...notices.value.filter((one) => one.text !== text), { id, text, hint, kind }].slice(-MOST);
+  notices.value = [...notices.value.filter((one) => one.text !== text), { id, text, hint, kind }].slice(
+    -MOST,
+  );
   if (kind === "done") setTimeout(() => drop(id), STAYS_MS);
 }
 

@@ -10,7 +10,18 @@ export interface Route {
   query: URLSearchParams;
 }
 
-const NAMES = ["runs", "run", "compare", "live", "plans", "plan", "new", "import", "find", "unknown"] as const;
+const NAMES = [
+  "runs",
+  "run",
+  "compare",
+  "live",
+  "plans",
+  "plan",
+  "new",
+  "import",
+  "find",
+  "unknown",
+] as const;
 export type RouteName = (typeof NAMES)[number];
 
 /** The place that an address leads to. */

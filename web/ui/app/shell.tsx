@@ -23,7 +23,13 @@ export type PagePart = ComponentType<{ route: Route }>;
 const editor = signal<typeof import("../editor/pages.tsx") | null>(null);
 const editorFailed = signal<unknown>(null);
 
-function Editor({ part, route }: { part: "PlansPage" | "PlanPage" | "NewPage" | "ImportPage"; route: Route }) {
+function Editor({
+  part,
+  route,
+}: {
+  part: "PlansPage" | "PlanPage" | "NewPage" | "ImportPage";
+  route: Route;
+}) {
   useEffect(() => {
     if (editor.peek() !== null) return;
     import("../editor/pages.tsx").then(
@@ -110,7 +116,13 @@ export function Shell() {
         )}
         <div class="top-end">
           <ThemeChoice />
-          <button type="button" class="button" aria-label="Keys" title="Keys (?)" onClick={() => (helpOpen.value = true)}>
+          <button
+            type="button"
+            class="button"
+            aria-label="Keys"
+            title="Keys (?)"
+            onClick={() => (helpOpen.value = true)}
+          >
             ?
           </button>
         </div>
@@ -183,8 +195,8 @@ function NoSession() {
     <section>
       <h1>Open the address that plimsoll ui printed</h1>
       <p>
-        This page belongs to whoever started <code>plimsoll ui</code>. The address that it printed ends in a token, which
-        lets a browser in; it looks like this:
+        This page belongs to whoever started <code>plimsoll ui</code>. The address that it printed ends in a
+        token, which lets a browser in; it looks like this:
       </p>
       <pre>http://127.0.0.1:7450/#token=…</pre>
       <p class="hint">The token is another one each time the program is started.</p>

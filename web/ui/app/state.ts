@@ -1,7 +1,14 @@
 /** What all parts of the page know: the session, the program, and the runs that go on. */
 
 import { signal } from "@preact/signals";
-import { type About, about as fetchAbout, errorOf, type LiveRun, onRefused, session as exchange } from "./api.ts";
+import {
+  type About,
+  about as fetchAbout,
+  errorOf,
+  type LiveRun,
+  onRefused,
+  session as exchange,
+} from "./api.ts";
 import { listen } from "./events.ts";
 import { notifyError } from "./notify.tsx";
 import { go, link, tokenOf } from "./router.ts";

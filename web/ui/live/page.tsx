@@ -1,5 +1,246 @@
-import type { Route } from "../app/router.ts";
+/** A run that goes on: the same page as that of a saved run, growing, with what steers it on top. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { perSecond, seconds } from "../../src/figure.ts";
+import * as api from "../app/api.ts";
+import {
+  Badge,
+  Button,
+  ButtonLink,
+  ErrorBox,
+  Loading,
+  OutcomeBadge,
+  PageHead,
+  TextField,
+} from "../app/controls.tsx";
+import { useShortcuts } from "../app/keys.tsx";
+import { notify, notifyError } from "../app/notify.tsx";
+import { link, type Route } from "../app/router.ts";
+import { liveRuns } from "../app/state.ts";
+import { ResultParts } from "../runs/page.tsx";
+import { titleOf } from "../runs/words.ts";
+import { SearchParts } from "./search.tsx";
+import { type Heard, useStream } from "./stream.ts";
 
 export function LivePage({ route }: { route: Route }) {
-  return <h1>{route.name}</h1>;
+  const id = route.of;
+  const heard = useStream(id);
+  const known = liveRuns.value.find((run) => run.id === id);
+  const { result, end, error } = heard;
+  const isSearch = known?.command === "find" || end?.capacity != null;
+  const name = known?.name ?? (result === null ? (known?.command ?? "Run") : titleOf(result));
+  const state =
+    end !== null ? "ended" : heard.stat?.paused ? "paused" : heard.stat?.stopping ? "stopping" : "running";
+
+  useEffect(() => {
+    // Also in a tab that is not seen.
+    const word =
+      end !== null && result !== null ? result.verdict.outcome.replace("_", " ").toUpperCase() : state;
+    document.title = `${word}: ${name} – Plimsoll`;
+    return () => void (document.title = "Plimsoll");
+  }, [name, state, end, result]);
+
+  if (error !== null) {
+    return (
+      <>
+        <PageHead title={name}>
+          <ButtonLink href={link("runs")}>To the runs</ButtonLink>
+        </PageHead>
+        <ErrorBox error={error} />
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead
+        title={name}
+        below={
+          <p class="target">
+            {result !== null
+              ? result.model.description.join(" · ")
+              : isSearch
+                ? "a search for the capacity"
+                : ""}
+          </p>
+        }
+      />
+      {end === null ? (
+        <Steering id={id} heard={heard} state={state} isSearch={isSearch} />
+      ) : (
+        <Ended heard={heard} />
+      )}
+      {isSearch ? (
+        <SearchParts heard={heard} />
+      ) : result !== null ? (
+        <ResultParts result={result} report={null} plan={null} soFar={end === null} />
+      ) : (
+        end === null && <Loading what="Waiting for the first figures" />
+      )}
+      <Messages messages={heard.messages} />
+    </>
+  );
+}
+
+const STATES = { running: "live", paused: "doubtful", stopping: "doubtful", ended: "done" } as const;
+
+/** What steers a run, and how far it is. */
+function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES; isSearch: boolean }) {
+  const { id, heard, state, isSearch } = props;
+  const { stat, result } = heard;
+  const [rate, setRate] = useState("");
+  const [error, setError] = useState<string | null>(null);
+  const [busy, setBusy] = useState<string | null>(null);
+  const field = useRef<HTMLInputElement>(null);
+  const isOpen = result?.model.kind === "open";
+  const paused = stat?.paused === true;
+
+  const tell = async (what: string, how: () => Promise<{ told: string }>) => {
+    setBusy(what);
+    setError(null);
+    try {
+      notify((await how()).told);
+      if (what === "rate") setRate("");
+    } catch (thrown) {
+      const { message, hint } = api.errorOf(thrown);
+      if (what === "rate") setError(hint === null ? message : `${message}: ${hint}`);
+      else notifyError(thrown);
+    } finally {
+      setBusy(null);
+    }
+  };
+  const change = () => {
+    if (rate.trim() === "") {
+      setError("write a rate, such as 500, 5k/s or 300/m");
+      field.current?.focus();
+    } else void tell("rate", () => api.setRate(id, rate.trim()));
+  };
+  const hold = () => void tell("pause", () => (paused ? api.resume(id) : api.pause(id)));
+  const stop = () => void tell("stop", () => api.stop(id));
+  useShortcuts(
+    isSearch
+      ? [{ keys: "s", about: "Stop the search", act: stop }]
+      : [
+          { keys: "r", about: "To the field of the rate", act: () => field.current?.focus() },
+          { keys: "p", about: "Pause and resume", act: hold },
+          { keys: "s", about: "Stop the run", act: stop },
+        ],
+  );
+
+  return (
+    <section aria-label="Steering" class="steering-card">
+      <div class="steering">
+        <Badge kind={STATES[state]}>{state}</Badge>
+        <Progress heard={heard} />
+        {!isSearch && isOpen && (
+          <form
+            class="actions"
+            onSubmit={(event) => {
+              event.preventDefault();
+              change();
+            }}
+          >
+            <TextField
+              label="Rate"
+              value={rate}
+              onInput={setRate}
+              error={error}
+              placeholder={stat?.target_per_s == null ? "5k/s" : perSecond(stat.target_per_s)}
+              inputRef={field}
+              class="inline"
+            />
+            <Button submit busy={busy === "rate"}>
+              Change
+            </Button>
+          </form>
+        )}
+        <div class="actions">
+          {!isSearch && (
+            <Button onClick={hold} busy={busy === "pause"} disabled={state === "stopping"} shortcut="p">
+              {paused ? "Resume" : "Pause"}
+            </Button>
+          )}
+          <Button
+            kind="danger"
+            onClick={stop}
+            busy={busy === "stop"}
+            disabled={state === "stopping"}
+            shortcut="s"
+          >
+            Stop
+          </Button>
+        </div>
+      </div>
+      {!heard.connected && (
+        <p class="notice" role="status">
+          The program does not answer at the moment. The run goes on by itself.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Progress({ heard }: { heard: Heard }) {
+  const { stat } = heard;
+  const elapsed = stat?.elapsed_s ?? 0;
+  const end = stat?.end_s ?? null;
+  const text =
+    stat === null ? "starting" : end === null ? seconds(elapsed) : `${seconds(elapsed)} of ${seconds(end)}`;
+  return (
+    <div class="progress">
+      <span>{text}</span>
+      {end !== null && (
+        <progress aria-label="Part of the run that is over" max={end} value={Math.min(elapsed, end)} />
+      )}
+    </div>
+  );
+}
+
+/** How it ended, and where it is kept. */
+function Ended({ heard }: { heard: Heard }) {
+  const { end, result } = heard;
+  if (end === null) return null;
+  return (
+    <section aria-label="End" role="status">
+      <div class="steering">
+        <Badge kind="done">ended</Badge>
+        {result !== null && <OutcomeBadge outcome={result.verdict.outcome} />}
+        <span>{end.exit_code === null ? "ended by a signal" : `exit code ${end.exit_code}`}</span>
+        <div class="actions">
+          {end.run !== null && (
+            <ButtonLink kind="primary" href={link("run", end.run)}>
+              Open the saved run
+            </ButtonLink>
+          )}
+          <ButtonLink href={link("runs")}>To the runs</ButtonLink>
+        </div>
+      </div>
+    </section>
+  );
+}
+
+/** What the run has said. */
+function Messages({ messages }: { messages: string[] }) {
+  const place = useRef<HTMLPreElement>(null);
+  const follows = useRef(true);
+  useEffect(() => {
+    const element = place.current;
+    if (element !== null && follows.current) element.scrollTop = element.scrollHeight;
+  }, [messages]);
+  if (messages.length === 0) return null;
+  return (
+    <section aria-labelledby="messages-title">
+      <h2 id="messages-title">Messages of the run</h2>
+      <pre
+        class="messages"
+        tabIndex={0}
+        aria-labelledby="messages-title"
+        ref={place}
+        onScroll={({ currentTarget: it }) =>
+          (follows.current = it.scrollTop + it.clientHeight >= it.scrollHeight - 8)
+        }
+      >
+        {messages.join("\n")}
+      </pre>
+    </section>
+  );
 }

@@ -9,10 +9,13 @@ import { go, link } from "../app/router.ts";
 
 /** Flags that say where results go rather than what the load is, with the number of values that follow. */
 const OUTPUTS: Record<string, number> = {
+  // The plan, from the page.
+  "-": 0,
   "--save": 0,
+  "--no-tui": 0,
+  "--no-keys": 0,
   "--quiet": 0,
   "--long": 0,
-  "--abort-on-fail": -1,
   "--store": 1,
   "--name": 1,
   "--json": 1,
@@ -23,6 +26,7 @@ const OUTPUTS: Record<string, number> = {
   "--csv": 1,
   "--log": 1,
   "--control": 1,
+  "--control-token": 1,
   "--color": 1,
 };
 
@@ -43,7 +47,9 @@ export function loadFlags(args: string[], plan: string | null): string[] {
 /** The plan of a command line, of the files that there are; null if it has none of them. */
 export function planPath(args: string[], files: string[]): string | null {
   const known = new Set(files);
-  const found = args.slice(1).find((argument) => /\.(ya?ml|json)$/.test(argument) && known.has(argument.replace(/^\.\//, "")));
+  const found = args
+    .slice(1)
+    .find((argument) => /\.(ya?ml|json)$/.test(argument) && known.has(argument.replace(/^\.\//, "")));
   return found?.replace(/^\.\//, "") ?? null;
 }
 
@@ -54,7 +60,14 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
   useEffect(() => {
     let over = false;
     api.files().then(
-      ({ files }) => over || setPath(planPath(args, files.map(({ path }) => path))),
+      ({ files }) =>
+        over ||
+        setPath(
+          planPath(
+            args,
+            files.map(({ path }) => path),
+          ),
+        ),
       // Without the list there is no plan to open: nothing that would have to be said.
       () => {},
     );

@@ -93,8 +93,14 @@ function courseOf(result: Result): Course {
   return {
     from_s,
     joined,
-    at_s: groups.flatMap((group) => [at(group, Math.floor((group.length - 1) / 2)), at(group, group.length - 1)]),
-    series: columns.map(([name, of]) => ({ name, values: groups.flatMap((group) => extremes(group.map(of))) })),
+    at_s: groups.flatMap((group) => [
+      at(group, Math.floor((group.length - 1) / 2)),
+      at(group, group.length - 1),
+    ]),
+    series: columns.map(([name, of]) => ({
+      name,
+      values: groups.flatMap((group) => extremes(group.map(of))),
+    })),
   };
 }
 
@@ -215,14 +221,12 @@ function marksOf(result: Result): Mark[] {
     return { at_s, length_s: 0, kind: "change", text: `${what}${to}, by ${by}` };
   });
   const others = result.generator.workers.flatMap(({ stalls }, worker) =>
-    stalls.map(
-      ({ at_s, length_ns }): Mark => ({
-        at_s,
-        length_s: length_ns / 1e9,
-        kind: "stall",
-        text: `worker ${worker} of the generator stalled for ${nanos(length_ns)}`,
-      }),
-    ),
+    stalls.map(({ at_s, length_ns }): Mark => ({
+      at_s,
+      length_s: length_ns / 1e9,
+      kind: "stall",
+      text: `worker ${worker} of the generator stalled for ${nanos(length_ns)}`,
+    })),
   );
   for (const { at_s, length_s, thresholds_failed } of result.intervals) {
     if (thresholds_failed === 0) continue;

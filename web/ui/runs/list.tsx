@@ -25,7 +25,9 @@ const chosen = signal<ReadonlyMap<string, RunRow>>(new Map());
 export function tagWords(tags: RunRow["tags"] | null | undefined): string[] {
   if (tags == null) return [];
   if (Array.isArray(tags)) return tags;
-  return Object.entries(tags).map(([name, value]) => (value === "" || value == null ? name : `${name}=${value}`));
+  return Object.entries(tags).map(([name, value]) =>
+    value === "" || value == null ? name : `${name}=${value}`,
+  );
 }
 
 /** The groups of a comparison: of several runs the oldest alone, unless there are two names. */
@@ -175,7 +177,10 @@ function GoingOn({ runs }: { runs: LiveRun[] }) {
 
 function Rows({ rows }: { rows: RunRow[] }) {
   // Unfinished ones on top: they may still grow.
-  const sorted = [...rows.filter(({ unfinished }) => unfinished), ...rows.filter(({ unfinished }) => !unfinished)];
+  const sorted = [
+    ...rows.filter(({ unfinished }) => unfinished),
+    ...rows.filter(({ unfinished }) => !unfinished),
+  ];
   const hasSparklines = rows.some(({ sparkline }) => sparkline !== null && sparkline.length > 1);
   return (
     <table class="runs" aria-label="Saved runs">
@@ -238,7 +243,12 @@ function Row({ row, hasSparklines }: { row: RunRow; hasSparklines: boolean }) {
   return (
     <tr class={isChosen ? "chosen" : ""}>
       <td class="pick">
-        <input type="checkbox" checked={isChosen} onChange={choose} aria-label={`Choose ${name}, ${whenFull(row.started_unix_s)}`} />
+        <input
+          type="checkbox"
+          checked={isChosen}
+          onChange={choose}
+          aria-label={`Choose ${name}, ${whenFull(row.started_unix_s)}`}
+        />
       </td>
       <th scope="row" class="text">
         <a href={link("run", id)}>{name}</a>
@@ -286,11 +296,7 @@ export async function remove(row: Pick<RunRow, "id" | "name">): Promise<boolean>
   const name = row.name ?? row.id;
   const sure = await ask({
     title: "Delete this run?",
-    text: (
-      <p>
-        “{name}” and all of its figures go from the history. That cannot be undone.
-      </p>
-    ),
+    text: <p>“{name}” and all of its figures go from the history. That cannot be undone.</p>,
     action: "Delete",
     danger: true,
   });

@@ -114,7 +114,12 @@ export function RunPage({ route }: { route: Route }) {
 }
 
 /** Everything below the head of a run's page. */
-export function ResultParts(props: { result: Result; report: RunData | null; plan: string | null; soFar?: boolean }) {
+export function ResultParts(props: {
+  result: Result;
+  report: RunData | null;
+  plan: string | null;
+  soFar?: boolean;
+}) {
   const { result, report, plan, soFar = false } = props;
   const runs = useMemo(() => [report ?? runDataOf(result, "run")], [result, report]);
   return (
@@ -140,10 +145,10 @@ export function ResultParts(props: { result: Result; report: RunData | null; pla
         </div>
         <TimesTables result={result} />
       </Part>
-      <Part id="steps" title="Steps">
+      <Part id="by-step" title="Steps">
         <Steps result={result} />
       </Part>
-      <Part id="answers" title="Answers, errors and connections">
+      <Part id="responses" title="Answers, errors and connections">
         <Answers result={result} />
       </Part>
       <Part id="accounting" title="Accounting">

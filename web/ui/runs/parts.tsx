@@ -43,10 +43,13 @@ const LOOKS: Partial<Record<BadgeKind, string>> = { good: "✓", bad: "✗", don
 /** The outcome with what it rests on: validity, what limited the run, figures, thresholds, warnings. */
 export function VerdictPart({ result, soFar = false }: { result: Result; soFar?: boolean }) {
   const { verdict } = result;
-  const { word, kind } = OUTCOMES[verdict.outcome] ?? { word: spaced(verdict.outcome).toUpperCase(), kind: "plain" };
+  const { word, kind } = OUTCOMES[verdict.outcome] ?? {
+    word: spaced(verdict.outcome).toUpperCase(),
+    kind: "plain",
+  };
   const early = soFar ? null : endedEarly(result);
   return (
-    <Part id="verdict" title="Outcome" quiet>
+    <Part id="outcome" title="Outcome" quiet>
       <div class={`verdict ${kind}`}>
         <span class={`sign ${kind}`} aria-hidden="true">
           {LOOKS[kind] ?? "!"}
@@ -131,7 +134,8 @@ function Tiles({ result }: { result: Result }) {
   const pace = paceOf(result);
   const asked = pace.asked === null ? [] : [`of ${perSecond(pace.asked)} asked for`];
   const { achieved_per_s } = result.rate;
-  const requests = countsIterations(result) && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
+  const requests =
+    countsIterations(result) && achieved_per_s !== null ? [`${perSecond(achieved_per_s)} requests`] : [];
   const [name, summary] = mainSummary(result);
   const { bad, ended, share: badOf } = badShare(result);
   const interval = (p: string) => {
@@ -179,7 +183,14 @@ function Thresholds({ result }: { result: Result }) {
             },
             text: true,
           },
-          { key: "text", title: "threshold", cell: thresholdHeading, heads: true, text: true, class: "breaks" },
+          {
+            key: "text",
+            title: "threshold",
+            cell: thresholdHeading,
+            heads: true,
+            text: true,
+            class: "breaks",
+          },
           { key: "seen", title: "observed", cell: thresholdSeen, text: true, class: "breaks" },
         ]}
       />
@@ -193,8 +204,12 @@ function Thresholds({ result }: { result: Result }) {
 /** Percentiles of the times of requests, with their intervals. */
 export function TimesTables({ result }: { result: Result }) {
   const open = result.model.kind === "open";
-  const first: [string, Summary] = open ? ["response time", result.response_time] : ["service time", result.service_time];
-  const second: [string, Summary] = open ? ["service time", result.service_time] : ["response time", result.response_time];
+  const first: [string, Summary] = open
+    ? ["response time", result.response_time]
+    : ["service time", result.service_time];
+  const second: [string, Summary] = open
+    ? ["service time", result.service_time]
+    : ["response time", result.response_time];
   const rows = ["50", "75", "90", "95", "99", "99.9", "99.99", "max", "mean", "stdev", "min"];
   const columns: TableColumn<string>[] = [
     { key: "p", title: "", cell: (name) => (/^\d/.test(name) ? `p${name}` : name), heads: true },
@@ -241,12 +256,14 @@ export function TimesTables({ result }: { result: Result }) {
           <li>not shown: {missing.map(([name, reason]) => `p${name} ${reason}`).join("; ")}</li>
         )}
         {!open && (
-          <li>closed model: nothing was due, so response time and start lag say nothing about a user's wait</li>
+          <li>
+            closed model: nothing was due, so response time and start lag say nothing about a user's wait
+          </li>
         )}
         {result.response_time.censored > 0 && (
           <li>
-            ≥ marks lower bounds: {count(result.response_time.censored)} timed-out requests count as at least as long as
-            they were waited for
+            ≥ marks lower bounds: {count(result.response_time.censored)} timed-out requests count as at least
+            as long as they were waited for
           </li>
         )}
       </ul>
@@ -269,7 +286,10 @@ export function PaceFacts({ result }: { result: Result }) {
         ["measured", seconds(result.duration_s)],
         ["warm-up", result.warmup_s > 0 ? seconds(result.warmup_s) : "none"],
         ["drain", result.drain_s > 0 ? seconds(result.drain_s) : "none"],
-        ["steady", steady.from_s === null ? (steady.reason ?? "not known") : `from ${seconds(steady.from_s)} on`],
+        [
+          "steady",
+          steady.from_s === null ? (steady.reason ?? "not known") : `from ${seconds(steady.from_s)} on`,
+        ],
       ]}
     />
   );
@@ -301,7 +321,12 @@ export function PhasesTable({ result }: { result: Result }) {
       rows={phases}
       rowKey={({ name }) => name}
       columns={[
-        { key: "name", title: "phase", cell: ({ name, measured }) => (measured ? name : `${name} (not measured)`), heads: true },
+        {
+          key: "name",
+          title: "phase",
+          cell: ({ name, measured }) => (measured ? name : `${name} (not measured)`),
+          heads: true,
+        },
         { key: "from", title: "from", cell: ({ at_s }) => seconds(at_s) },
         { key: "length", title: "length", cell: ({ duration_s }) => seconds(duration_s) },
         { key: "asked", title: "asked for", cell: ({ target_per_s }) => rateText(target_per_s) },
@@ -524,10 +549,17 @@ export function Targets({ result }: { result: Result }) {
     {
       key: "tls",
       title: "TLS",
-      cell: ({ tls_version, tls_cipher }) => (tls_version === null ? "none" : `${tls_version} ${tls_cipher ?? ""}`),
+      cell: ({ tls_version, tls_cipher }) =>
+        tls_version === null ? "none" : `${tls_version} ${tls_cipher ?? ""}`,
       text: true,
     },
-    { key: "addresses", title: "addresses", cell: ({ addresses }) => addresses.join(", "), text: true, class: "breaks" },
+    {
+      key: "addresses",
+      title: "addresses",
+      cell: ({ addresses }) => addresses.join(", "),
+      text: true,
+      class: "breaks",
+    },
   ];
   return <Table caption="Targets" columns={columns} rows={targets} rowKey={({ authority }) => authority} />;
 }
@@ -557,10 +589,7 @@ export function GeneratorFacts({ result }: { result: Result }) {
           ),
         ],
         ["start lag p99", figureOf(result.start_lag, "99")],
-        [
-          "stalls",
-          stalls.length === 0 ? "none" : `${count(stalls.length)}, the longest ${nanos(longest)}`,
-        ],
+        ["stalls", stalls.length === 0 ? "none" : `${count(stalls.length)}, the longest ${nanos(longest)}`],
         ["ready without a CPU", secondsText(delay)],
         ["memory at most", bytesText(generator.rss_peak_bytes)],
         ["machine", `${result.run.host.cpu_model}, ${result.run.host.cpus} CPUs`],

@@ -19,7 +19,14 @@ export function sparkPoints(values: number[]): string {
 export function Sparkline({ values }: { values: number[] }) {
   if (values.length < 2) return null;
   return (
-    <svg class="spark" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true" focusable="false">
+    <svg
+      class="spark"
+      width={WIDTH}
+      height={HEIGHT}
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      aria-hidden="true"
+      focusable="false"
+    >
       <polyline points={sparkPoints(values)} />
     </svg>
   );

@@ -132,7 +132,9 @@ export function listed(counts: Record<string, number>): string {
 /** A change of the rate while the run went on. */
 export function changeText({ what, from_per_s, to_per_s }: RateChange): string {
   if (what !== "rate") return what;
-  return from_per_s === null || to_per_s === null ? what : `${perSecond(from_per_s)} to ${perSecond(to_per_s)}`;
+  return from_per_s === null || to_per_s === null
+    ? what
+    : `${perSecond(from_per_s)} to ${perSecond(to_per_s)}`;
 }
 
 export const bytesText = (value: number | null | undefined) => (value == null ? "-" : bytes(value));
@@ -150,5 +152,8 @@ export function whenText(unix_s: number, now: Date = new Date()): string {
 
 /** The same in full, for whoever points at it. */
 export function whenFull(unix_s: number): string {
-  return new Date(unix_s * 1000).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+  return new Date(unix_s * 1000)
+    .toISOString()
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, " UTC");
 }

@@ -1,0 +1,411 @@
+import { describe, expect, test } from "vitest";
+import { ApiError, errorOf, errorOfResponse, exportAddress, type RunRow } from "../ui/app/api.ts";
+import type { RateChange, Summary, ThresholdOutcome, Verdict } from "../ui/app/result.ts";
+import { link, parseRoute, tokenOf } from "../ui/app/router.ts";
+import {
+  amount,
+  type Change,
+  drawn,
+  intervalText,
+  type Metric,
+  scaleOf,
+  valueText,
+} from "../ui/compare/contract.ts";
+import { findFlags, planOfUrl } from "../ui/find/plan.ts";
+import { levelsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
+import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
+import { loadFlags, planPath } from "../ui/runs/again.tsx";
+import { dataOfReport, extremes, planOfReport } from "../ui/runs/chart-data.ts";
+import { groupsOf, tagWords } from "../ui/runs/list.tsx";
+import { quoted } from "../ui/runs/parts.tsx";
+import { sparkPoints } from "../ui/runs/sparkline.tsx";
+import {
+  changeText,
+  figureOf,
+  intervalOf,
+  plural,
+  thresholdHeading,
+  thresholdSeen,
+  thresholdWord,
+  validityLine,
+  whenText,
+} from "../ui/runs/words.ts";
+
+describe("errors of the API", () => {
+  test("an answer of the program says what is wrong, and what to do", () => {
+    const problem = { severity: "error", message: "no", hint: null, line: 3, column: 1, length: 2 };
+    const body = { error: "the plan is wrong", hint: "mend it", problems: [problem], etag: "x" };
+    const error = errorOfResponse(422, JSON.stringify(body));
+    expect([error.status, error.message, error.hint]).toEqual([422, "the plan is wrong", "mend it"]);
+    expect(error.problems).toEqual([problem]);
+    expect(error.body["etag"]).toBe("x");
+  });
+
+  test("any other answer is said as it is, but for pages of HTML", () => {
+    expect(errorOfResponse(502, "bad gateway\nmore").message).toBe("bad gateway");
+    expect(errorOfResponse(500, "<html>").message).toBe("the program answered with status 500");
+    expect(errorOfResponse(500, "").message).toBe("the program answered with status 500");
+    expect(errorOfResponse(500, "[1]").message).toBe("[1]");
+    expect(errorOfResponse(400, '{"error":"e","hint":""}').hint).toBeNull();
+  });
+
+  test("whatever is thrown becomes one", () => {
+    const error = new ApiError(409, { error: "changed" });
+    expect(errorOf(error)).toBe(error);
+    expect([errorOf(new TypeError("t")).status, errorOf("text").message]).toEqual([0, "text"]);
+  });
+
+  test("ids are parts of an address", () => {
+    expect(exportAddress("a/b?c", "html")).toBe("/api/runs/a%2Fb%3Fc/export?format=html");
+  });
+});
+
+describe("places", () => {
+  const place = (hash: string) => {
+    const { name, of } = parseRoute(hash);
+    return [name, of];
+  };
+
+  test("an address leads to its place", () => {
+    for (const [hash, name, of] of [
+      ["", "runs", ""],
+      ["#/", "runs", ""],
+      ["#/runs", "runs", ""],
+      ["#/runs/3d15", "run", "3d15"],
+      ["#/live/7", "live", "7"],
+      ["#/live", "unknown", "/live"],
+      ["#/plan/a/b%20c.yaml", "plan", "a/b c.yaml"],
+      ["#/plan", "unknown", "/plan"],
+      ["#/plans", "plans", ""],
+      ["#/find?plan=x.yaml", "find", ""],
+      ["#/run/3d15", "unknown", "/run/3d15"],
+      ["#/elsewhere", "unknown", "/elsewhere"],
+      ["#/plan/%E0%A4%A", "plan", "%E0%A4%A"],
+    ] as const) {
+      expect([hash, ...place(hash)]).toEqual([hash, name, of]);
+    }
+  });
+
+  test("what link makes, parseRoute reads", () => {
+    expect(link("plan", "my plans/50 %?.yaml")).toBe("#/plan/my%20plans/50%20%25%3F.yaml");
+    expect(place(link("plan", "my plans/50 %?#.yaml"))).toEqual(["plan", "my plans/50 %?#.yaml"]);
+    expect(place(link("run", "3d15"))).toEqual(["run", "3d15"]);
+    const { query } = parseRoute(link("compare", "", { a: "1,2", b: "3&4" }));
+    expect([query.get("a"), query.get("b")]).toEqual(["1,2", "3&4"]);
+  });
+
+  test("only the address that was printed has a token", () => {
+    expect(tokenOf("#token=00ff")).toBe("00ff");
+    for (const hash of ["", "#token=", "#token=xyz", "#/runs?token=00ff", "#token=00ff&x"])
+      expect(tokenOf(hash)).toBeNull();
+  });
+});
+
+const summary = (more: Partial<Summary>): Summary => ({
+  unit: "ns",
+  count: 1,
+  min: 1,
+  mean: 1,
+  stdev: 0,
+  max: 1,
+  p: {},
+  censored: 0,
+  overflow: 0,
+  distribution: [],
+  ...more,
+});
+
+describe("words about a result", () => {
+  const verdict: Verdict = {
+    outcome: "pass",
+    cause: null,
+    summary: "",
+    valid: true,
+    invalid_reasons: [],
+    evidence: [],
+    warnings: [],
+    thresholds: "pass",
+    limited_by: { what: "connection_limit", evidence: "", hint: "" },
+  };
+
+  test("validity and limit are one line", () => {
+    expect(validityLine(verdict)).toBe("measurement valid · limited by the number of connections");
+    const invalid = { ...verdict, valid: false, invalid_reasons: ["start_lag", "stalls"] };
+    expect(validityLine(invalid)).toBe(
+      "measurement INVALID: start lag, stalls · limited by the number of connections",
+    );
+    const unknown = { ...verdict, limited_by: { what: "unknown", evidence: "", hint: "" } };
+    expect(validityLine(unknown)).toBe("measurement valid · what limited it is not known");
+  });
+
+  test("a figure that is a lower bound says so, and one that is not there is a dash", () => {
+    const times = summary({ p: { "50": 1_234_567, "99": null }, max: 2e9, at_least: ["max"] });
+    expect(["50", "99", "99.9", "max"].map((name) => figureOf(times, name))).toEqual([
+      "1.23 ms",
+      "-",
+      "-",
+      "≥ 2.00 s",
+    ]);
+    const bounds = { confidence: 0.95, reason: null };
+    const interval = {
+      "50": { low: 1e6, high: null, ...bounds },
+      "99": { low: null, high: null, ...bounds },
+      "75": null,
+    };
+    const of = summary({ interval });
+    expect(["50", "75", "99", "90"].map((name) => intervalOf(of, name))).toEqual([
+      "[1.00 ms, ?]",
+      "",
+      "",
+      "",
+    ]);
+  });
+
+  test("a threshold that proves nothing is not judged", () => {
+    const threshold: ThresholdOutcome = {
+      text: "p99<20ms",
+      scenario: "buy",
+      step: "pay",
+      phase: null,
+      window_s: 10,
+      passed: true,
+      observed: { value: 1, unit: "ns", at_least: false, text: "11.4 ms" },
+      reason: null,
+      windows: { judged: 1200, failed: 3, first_failed_at_s: 40 },
+      ended_run: false,
+      proven: false,
+    };
+    expect(thresholdWord(threshold).word).toBe("not judged");
+    expect(thresholdWord({ ...threshold, proven: true }).word).toBe("pass");
+    expect(thresholdWord({ ...threshold, proven: true, passed: false }).word).toBe("fail");
+    expect(thresholdHeading(threshold)).toBe('p99<20ms of step "pay" of scenario "buy" in every 10.0 s');
+    expect(thresholdSeen(threshold)).toBe(
+      "11.4 ms; in 3 of 1,200 windows, first in the one that ended at 40.0 s",
+    );
+    const whole = { ...threshold, windows: null, reason: "too few values" };
+    expect(thresholdSeen(whole)).toBe("11.4 ms, too few values");
+  });
+
+  test("changes, numbers and days", () => {
+    const change: RateChange = { at_s: 1, what: "rate", from_per_s: 200, to_per_s: 5000, by: "http" };
+    expect(changeText(change)).toBe("200/s to 5,000/s");
+    expect(changeText({ ...change, what: "pause" })).toBe("pause");
+    expect(changeText({ ...change, from_per_s: null })).toBe("rate");
+    expect([plural(1, "run"), plural(1200, "run")]).toEqual(["1 run", "1,200 runs"]);
+    const now = new Date(2026, 10, 25, 23, 10);
+    const at = (...parts: [number, number, number, number, number]) => new Date(...parts).getTime() / 1000;
+    expect(whenText(at(2026, 10, 25, 4, 5), now)).toBe("04:05");
+    expect(whenText(at(2026, 10, 24, 4, 5), now)).toBe("11-24 04:05");
+    expect(whenText(at(2025, 10, 25, 4, 5), now)).toBe("2025-11-25");
+  });
+
+  test("an argument is quoted as a shell wants it", () => {
+    expect(["--rate=5k/s", "p99<20ms", "it's", ""].map(quoted)).toEqual([
+      "--rate=5k/s",
+      "'p99<20ms'",
+      "'it'\\''s'",
+      "''",
+    ]);
+  });
+});
+
+describe("the list of runs", () => {
+  const row = (id: string, name: string | null, started_unix_s: number) =>
+    ({ id, name, started_unix_s }) as RunRow;
+
+  test("the oldest of several runs is compared with the rest, unless there are two names", () => {
+    expect(groupsOf([row("new", "x", 2), row("old", "x", 1)])).toEqual({ a: ["old"], b: ["new"] });
+    const three = [row("3", null, 3), row("1", null, 1), row("2", null, 2)];
+    expect(groupsOf(three)).toEqual({ a: ["1"], b: ["2", "3"] });
+    const two = [row("b1", "new", 3), row("a1", "base", 1), row("b2", "new", 2), row("a2", "base", 4)];
+    expect(groupsOf(two)).toEqual({ a: ["a1", "a2"], b: ["b2", "b1"] });
+  });
+
+  test("tags are words", () => {
+    expect(tagWords({ nightly: "", branch: "main" })).toEqual(["nightly", "branch=main"]);
+    expect(tagWords(["a=b"])).toEqual(["a=b"]);
+    expect(tagWords(null)).toEqual([]);
+  });
+
+  test("a small line fills its box", () => {
+    expect(sparkPoints([0, 10, 5])).toBe("0.0,21.0 48.0,1.0 96.0,11.0");
+    expect(sparkPoints([0, 0])).toBe("0.0,21.0 96.0,21.0");
+  });
+
+  test("once more: the load, and not where its results went", () => {
+    const args = [
+      "-",
+      "--rate=5k",
+      "-d",
+      "3s",
+      "--save",
+      "--store",
+      "/x.db",
+      "--name=n",
+      "-o",
+      "json",
+      "--control=127.0.0.1:0",
+    ];
+    expect(loadFlags(args, null)).toEqual(["--rate=5k", "-d", "3s"]);
+    expect(loadFlags(["./shop.yaml", "--http2", "--json", "r.json"], "./shop.yaml")).toEqual(["--http2"]);
+    expect(planPath(["plimsoll", "run", "./shop.yaml"], ["shop.yaml"])).toBe("shop.yaml");
+    expect(planPath(["plimsoll", "run", "gone.yaml", "http://a/"], ["shop.yaml"])).toBeNull();
+  });
+});
+
+describe("what is drawn", () => {
+  test("the smallest and the largest value stay in their order", () => {
+    expect(extremes([2, null, 9, 1])).toEqual([9, 1]);
+    expect(extremes([1, 3, 2])).toEqual([1, 3]);
+    expect(extremes([null, null])).toEqual([null, null]);
+  });
+
+  test("a report has the data of its charts and the plan, which may be any text", () => {
+    const data = { runs: [] };
+    const plan = "# <script> &amp; \"'\nrun: {}\n";
+    const escaped = plan
+      .replaceAll("&", "&amp;")
+      .replaceAll("<", "&lt;")
+      .replaceAll(">", "&gt;")
+      .replaceAll('"', "&#34;");
+    const html =
+      `<details><summary>The plan as it was written</summary><pre tabindex="0">${escaped}</pre></details>` +
+      `<script type="application/json" id="chart-data">${JSON.stringify(data)}</script>`;
+    expect(dataOfReport(html)).toEqual(data);
+    expect(planOfReport(html)).toBe(plan);
+    expect([dataOfReport("<p>"), planOfReport("<p>")]).toEqual([null, null]);
+    expect(dataOfReport('<script type="application/json" id="chart-data">{</script>')).toBeNull();
+  });
+});
+
+describe("a comparison", () => {
+  const change: Change = {
+    kind: "relative",
+    estimate: -0.031,
+    low: -0.06,
+    high: null,
+    p: 0.0004,
+    p_adjusted: null,
+    method: "ranks",
+  };
+  const metric = { metric: "response_time.p99", unit: "ns", change } as Metric;
+
+  test("figures are those of the command line", () => {
+    expect(valueText(metric, 1_500_000)).toBe("1.50 ms");
+    expect(valueText({ ...metric, unit: "us" }, 111)).toBe("111 µs");
+    expect(valueText(metric, null)).toBe("-");
+    expect(amount(change, change.estimate)).toBe("−3.1 %");
+    expect(amount({ ...change, kind: "absolute" }, 0.0012)).toBe("+0.12 points");
+    expect(intervalText(change)).toBe("[−6.0 %, ?]");
+    expect(intervalText({ ...change, low: null })).toBe("-");
+  });
+
+  test("zero is in the middle, and what has no bound reaches the edge", () => {
+    const scale = scaleOf([metric], "relative", 0.05);
+    expect(scale).toBeCloseTo(0.165);
+    const { low, high, at, band, openLow, openHigh } = drawn(change, scale, 0.05);
+    expect(low).toBeCloseTo(0.5 - 0.06 / scale / 2);
+    expect(at).toBeGreaterThan(low);
+    expect([high, openLow, openHigh]).toEqual([1, false, true]);
+    expect((band[0] + band[1]) / 2).toBeCloseTo(0.5);
+    // One row that is far beyond does not make all others points.
+    expect(scaleOf([{ ...metric, change: { ...change, high: 70 } }], "relative", 0.05)).toBe(1);
+  });
+});
+
+describe("a run that goes on", () => {
+  test("messages are bounded, and figures are replaced", () => {
+    let heard = NOTHING_HEARD;
+    for (let number = 0; number < MOST_MESSAGES + 5; number += 1) {
+      heard = heardAfter(heard, "message", { text: String(number) });
+    }
+    expect([heard.messages.length, heard.messages[0]]).toEqual([MOST_MESSAGES, "5"]);
+    heard = heardAfter(heard, "result", { stat: { elapsed_s: 1 }, result: { schema_version: 1 } });
+    heard = heardAfter(heard, "result", { stat: { elapsed_s: 2 }, result: { schema_version: 2 } });
+    expect([heard.stat?.elapsed_s, heard.result?.schema_version]).toEqual([2, 2]);
+    heard = heardAfter(heard, "end", { exit_code: 99, run: "3d15" });
+    expect(heard.end).toEqual({ exit_code: 99, run: "3d15" });
+    expect(heardAfter(heard, "other", {})).toBe(heard);
+  });
+
+  test("a search tells its trials in messages", () => {
+    const line =
+      "   8 s  from above      3,000/s     2 s  p50 3.16 ms  p99 393 ms  errors < 0.1 %  not applied: it stood still";
+    expect(trialOf(line)).toEqual({
+      at_s: 8,
+      purpose: "from above",
+      rate_per_s: 3000,
+      measured_s: 2,
+      p50: 3_160_000,
+      p99: 393_000_000,
+      errors: "< 0.1 %",
+      finding: "not_applied",
+    });
+    const first = trialOf(
+      "   0 s  ramp             12.5/s     1 s  p50 58.4 µs  p99 -  errors 0.0 %  unclear",
+    );
+    expect([first?.rate_per_s, first?.p50, first?.p99, first?.finding]).toEqual([
+      12.5,
+      58_400,
+      null,
+      "unclear",
+    ]);
+    expect(trialOf("error: no such host")).toBeNull();
+    expect([nanosOf("2m05s"), nanosOf("1h00m"), nanosOf("850 ns"), nanosOf("-"), nanosOf("")]).toEqual([
+      125e9,
+      3600e9,
+      850,
+      null,
+      null,
+    ]);
+  });
+
+  test("the load line lies between what holds and what breaks", () => {
+    const trial = (rate_per_s: number, finding: string) => ({
+      at_s: 0,
+      purpose: "ramp",
+      rate_per_s,
+      measured_s: 1,
+      p50: rate_per_s,
+      p99: null,
+      errors: "",
+      finding,
+    });
+    const levels = levelsOf([
+      trial(400, "holds"),
+      trial(100, "unclear"),
+      trial(100, "holds"),
+      trial(1600, "breaks"),
+      trial(400, "not_applied"),
+    ]);
+    expect(levels.map(({ rate_per_s, finding, trials }) => [rate_per_s, finding, trials])).toEqual([
+      [100, "holds", 2],
+      [400, "holds", 2],
+      [1600, "breaks", 1],
+    ]);
+    expect(lineOf(levels)).toEqual({ low: 400, high: 1600 });
+    expect(lineOf([])).toEqual({ low: null, high: null });
+  });
+
+  test("a search is started with what its form has", () => {
+    const search = {
+      plan: "",
+      url: "",
+      objectives: " p99<10ms \n\nerror_rate<1%",
+      from: "",
+      to: "5k/s",
+      duration: "1s",
+      precision: "",
+      maxTime: "",
+    };
+    expect(findFlags(search)).toEqual([
+      "--slo=p99<10ms",
+      "--slo=error_rate<1%",
+      "--to=5k/s",
+      "--duration=1s",
+    ]);
+    expect(planOfUrl('http://127.0.0.1:8080/a?b="c')).toBe(
+      'targets:\n  target: "http://127.0.0.1:8080"\nscenarios:\n  - steps:\n      - get: "/a?b=%22c"\n',
+    );
+  });
+});

@@ -1,0 +1,42 @@
+/** What a search is started with. */
+
+/** A search as its form has it; empty: as the program has it. */
+export interface Search {
+  /** Path of a plan; empty: the address. */
+  plan: string;
+  url: string;
+  /** One a line. */
+  objectives: string;
+  from: string;
+  to: string;
+  duration: string;
+  precision: string;
+  maxTime: string;
+}
+
+export const isPlan = (path: string) => /\.ya?ml$/i.test(path);
+
+/** The flags of `plimsoll find`. */
+export function findFlags(search: Search): string[] {
+  const objectives = search.objectives
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const flag = (name: string, value: string) => (value.trim() === "" ? [] : [`${name}=${value.trim()}`]);
+  return [
+    ...objectives.map((objective) => `--slo=${objective}`),
+    ...flag("--from", search.from),
+    ...flag("--to", search.to),
+    ...flag("--duration", search.duration),
+    ...flag("--precision", search.precision),
+    ...flag("--max-time", search.maxTime),
+  ];
+}
+
+/** A plan that asks for one address. */
+export function planOfUrl(url: string): string {
+  const { origin, pathname, search } = new URL(url);
+  // A string of JSON is one of YAML.
+  const text = (value: string) => JSON.stringify(value);
+  return `targets:\n  target: ${text(origin)}\nscenarios:\n  - steps:\n      - get: ${text(pathname + search)}\n`;
+}

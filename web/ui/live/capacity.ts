@@ -1,0 +1,127 @@
+/** A search for the capacity of a server: its trials, as its messages tell them and as its result has them. */
+
+/** The parts of the capacity contract that the page reads; `plimsoll schema capacity` describes all of it. */
+export interface Capacity {
+  search: { slo: string[]; load: string; duration_s: number };
+  capacity: {
+    low_per_s: number | null;
+    high_per_s: number | null;
+    confirmed: boolean;
+    after_overload_per_s: number | null;
+    end: string;
+    statement: string;
+    notes: string[];
+  };
+  levels: {
+    rate_per_s: number;
+    finding: Finding;
+    measured_s: number;
+    shares: { slo: string; limit: number; share: number; low: number | null; high: number | null }[];
+  }[];
+  trials: {
+    purpose: string;
+    rate_per_s: number;
+    at_s: number;
+    measured_s: number;
+    p50: number | null;
+    p99: number | null;
+    error_rate: number;
+    finding: Finding;
+  }[];
+}
+
+export type Finding = "holds" | "breaks" | "unclear" | "not_applied" | (string & {});
+
+/** One trial: times in nanoseconds. */
+export interface Trial {
+  at_s: number;
+  purpose: string;
+  rate_per_s: number;
+  measured_s: number;
+  p50: number | null;
+  p99: number | null;
+  errors: string;
+  finding: Finding;
+}
+
+const LINE =
+  /^ *([\d.]+) s {2}(.+?) +([\d,.]+)\/s +([\d.]+) s {2}p50 (.+?) {2}p99 (.+?) {2}errors (.+?) {2}(holds|breaks|unclear|not applied)/;
+
+/** The trial that a message of a search tells of; null if it is about something else. */
+export function trialOf(message: string): Trial | null {
+  const found = LINE.exec(message);
+  if (found === null) return null;
+  const [, at = "", purpose = "", rate = "", measured = "", p50 = "", p99 = "", errors = "", finding = ""] =
+    found;
+  return {
+    at_s: Number(at),
+    purpose,
+    rate_per_s: Number(rate.replaceAll(",", "")),
+    measured_s: Number(measured),
+    p50: nanosOf(p50),
+    p99: nanosOf(p99),
+    errors,
+    finding: finding.replace(" ", "_"),
+  };
+}
+
+const UNITS: Record<string, number> = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
+
+/** Nanoseconds of a duration as people are told it; null where there is none. */
+export function nanosOf(text: string): number | null {
+  const long = /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
+  if (text !== "" && long !== null) {
+    const [, hours = "0", minutes = "0", seconds = "0"] = long;
+    return (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1e9;
+  }
+  const [, value, unit = ""] = /^([\d.]+) (\S+)$/.exec(text) ?? [];
+  const factor = UNITS[unit];
+  return value === undefined || factor === undefined ? null : Number(value) * factor;
+}
+
+/** One rate, by the last trial at it, with the finding of all of them. */
+export interface Level {
+  rate_per_s: number;
+  p50: number | null;
+  p99: number | null;
+  finding: Finding;
+  trials: number;
+}
+
+/** The rates that were tried, ascending. */
+export function levelsOf(trials: Trial[]): Level[] {
+  const levels = new Map<number, Level>();
+  for (const { rate_per_s, p50, p99, finding } of trials) {
+    const before = levels.get(rate_per_s);
+    const trials = (before?.trials ?? 0) + 1;
+    // What the generator could not apply says nothing about the server.
+    const known =
+      finding === "not_applied" && before !== undefined ? before : { rate_per_s, p50, p99, finding };
+    levels.set(rate_per_s, { ...known, trials });
+  }
+  return [...levels.values()].sort((a, b) => a.rate_per_s - b.rate_per_s);
+}
+
+/** The trials of a result, as those of messages. */
+export function trialsOf({ trials }: Capacity): Trial[] {
+  return trials.map(({ at_s, purpose, rate_per_s, measured_s, p50, p99, error_rate, finding }) => ({
+    at_s,
+    purpose: purpose.replaceAll("_", " "),
+    rate_per_s,
+    measured_s,
+    p50,
+    p99,
+    errors: `${(error_rate * 100).toFixed(1)} %`,
+    finding,
+  }));
+}
+
+/** Where the load line lies so far: above the highest rate that holds, below the lowest that breaks. */
+export function lineOf(levels: Level[]): { low: number | null; high: number | null } {
+  const holding = levels.filter(({ finding }) => finding === "holds").map(({ rate_per_s }) => rate_per_s);
+  const breaking = levels.filter(({ finding }) => finding === "breaks").map(({ rate_per_s }) => rate_per_s);
+  return {
+    low: holding.length === 0 ? null : Math.max(...holding),
+    high: breaking.length === 0 ? null : Math.min(...breaking),
+  };
+}

@@ -1,0 +1,200 @@
+/** A search as it goes on: the load line, drawn while it is looked for. */
+
+import { useMemo } from "preact/hooks";
+import type uPlot from "uplot";
+import { NANOS_LOG, powers } from "../../src/axes.ts";
+import { type Axis, Chart, type Line } from "../../src/chart.tsx";
+import { count, nanos, perSecond, seconds, short } from "../../src/figure.ts";
+import { color } from "../../src/theme.tsx";
+import { Badge, type BadgeKind, Table } from "../app/controls.tsx";
+import { Part } from "../runs/parts.tsx";
+import { nanosText, rateText } from "../runs/words.ts";
+import { type Finding, type Level, levelsOf, lineOf, type Trial, trialOf, trialsOf } from "./capacity.ts";
+import type { Heard } from "./stream.ts";
+
+const RATES: Axis = {
+  log: true,
+  range: (low, high) => [low / 1.15, high * 1.15],
+  splits: powers,
+  label: (value) => short(perSecond(value)),
+};
+
+/** Room above the lines for the findings. */
+const TIMES: Axis = { ...NANOS_LOG, range: (low, high) => (low > 0 ? [low / 1.5, high * 5] : [1e6, 1e9]) };
+
+const FINDINGS: Record<string, { word: string; kind: BadgeKind; sign: string; color: string }> = {
+  holds: { word: "holds", kind: "good", sign: "✓", color: "good" },
+  breaks: { word: "breaks", kind: "bad", sign: "✗", color: "bad" },
+  unclear: { word: "unclear", kind: "doubtful", sign: "?", color: "doubtful" },
+  not_applied: { word: "not applied", kind: "plain", sign: "–", color: "muted" },
+};
+
+const look = (finding: Finding) =>
+  FINDINGS[finding] ?? { word: finding, kind: "plain" as const, sign: "?", color: "muted" };
+
+export function SearchParts({ heard }: { heard: Heard }) {
+  const capacity = heard.end?.capacity ?? null;
+  const trials = useMemo(
+    () =>
+      capacity !== null
+        ? trialsOf(capacity)
+        : heard.messages.flatMap((message) => {
+            const trial = trialOf(message);
+            return trial === null ? [] : [trial];
+          }),
+    [capacity, heard.messages],
+  );
+  const levels = useMemo(() => levelsOf(trials), [trials]);
+  const soFar = lineOf(levels);
+  const low = capacity === null ? soFar.low : capacity.capacity.low_per_s;
+  const high = capacity === null ? soFar.high : capacity.capacity.high_per_s;
+  return (
+    <div class="parts">
+      <Part id="capacity" title="Capacity">
+        <div class="tiles">
+          <div class="tile">
+            <span class="label">{capacity === null ? "holds, so far" : "lower end"}</span>
+            <span class="value">{rateText(low)}</span>
+            <span class="below">
+              {capacity?.capacity.confirmed === true ? "confirmed by another trial" : ""}
+            </span>
+          </div>
+          <div class="tile">
+            <span class="label">{capacity === null ? "breaks, so far" : "upper end"}</span>
+            <span class="value">{rateText(high)}</span>
+            <span class="below">iterations per second</span>
+          </div>
+          {capacity?.capacity.after_overload_per_s != null && (
+            <div class="tile">
+              <span class="label">right after an overload</span>
+              <span class="value">{rateText(capacity.capacity.after_overload_per_s)}</span>
+              <span class="below">the highest rate that did not break</span>
+            </div>
+          )}
+        </div>
+        {capacity !== null && (
+          <>
+            <p>
+              <strong>{capacity.capacity.statement}</strong>
+            </p>
+            <ul class="notes">
+              <li>objective: {capacity.search.slo.join(", ")}</li>
+              <li>{capacity.search.load}</li>
+              {capacity.capacity.notes.map((note) => (
+                <li>{note}</li>
+              ))}
+            </ul>
+          </>
+        )}
+        <LoadLine levels={levels} low={low} high={high} />
+      </Part>
+      <Part id="trials" title="Trials">
+        <Trials trials={trials} />
+      </Part>
+    </div>
+  );
+}
+
+/** Load against response time, with the line between what holds and what breaks. */
+function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; high: number | null }) {
+  const x = useMemo(() => levels.map(({ rate_per_s }) => rate_per_s), [levels]);
+  const lines = useMemo((): Line[] => {
+    const line = (label: "p50" | "p99", look: Partial<Line>): Line => ({
+      label,
+      color: "series-1",
+      ...look,
+      values: levels.map((level) => level[label]),
+    });
+    return [line("p50", { width: 2 }), line("p99", { color: "series-2", dash: [8, 4], width: 2.5 })];
+  }, [levels]);
+  return (
+    <>
+      <Chart
+        title="Load line"
+        about={<small>response time of each rate that was tried</small>}
+        x={x}
+        lines={lines}
+        xAxis={RATES}
+        yAxis={TIMES}
+        height={300}
+        at={(index) => {
+          const level = levels[index];
+          if (level === undefined) return "";
+          return `${perSecond(level.rate_per_s)} · ${look(level.finding).word} · ${level.trials === 1 ? "1 trial" : `${level.trials} trials`}`;
+        }}
+        value={nanos}
+        below={(plot) => drawBetween(plot, low, high)}
+        above={(plot) => drawFindings(plot, levels)}
+      />
+      <ul class="key">
+        {["holds", "breaks", "unclear", "not_applied"].map((finding) => (
+          <li>
+            <span class={look(finding).color}>{look(finding).sign}</span> {look(finding).word}
+          </li>
+        ))}
+        <li>shaded: between the rate that holds and the one that breaks</li>
+      </ul>
+    </>
+  );
+}
+
+function drawBetween(plot: uPlot, low: number | null, high: number | null): void {
+  const { ctx, bbox } = plot;
+  const at = (rate: number) => plot.valToPos(rate, "x", true);
+  if (low !== null && high !== null && high > low) {
+    ctx.fillStyle = `${color("doubtful")}22`;
+    ctx.fillRect(at(low), bbox.top, at(high) - at(low), bbox.height);
+  }
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  for (const [rate, name] of [
+    [low, "good"],
+    [high, "bad"],
+  ] as const) {
+    if (rate === null) continue;
+    ctx.strokeStyle = color(name);
+    ctx.beginPath();
+    ctx.moveTo(at(rate), bbox.top);
+    ctx.lineTo(at(rate), bbox.top + bbox.height);
+    ctx.stroke();
+  }
+}
+
+/** A sign for each rate at the top of the chart: colours alone would not do. */
+function drawFindings(plot: uPlot, levels: Level[]): void {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  ctx.font = `bold ${13 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "top";
+  for (const { rate_per_s, finding } of levels) {
+    const { sign, color: name } = look(finding);
+    ctx.fillStyle = color(name);
+    ctx.fillText(sign, plot.valToPos(rate_per_s, "x", true), bbox.top + 4 * ratio);
+  }
+}
+
+function Trials({ trials }: { trials: Trial[] }) {
+  return (
+    <Table
+      caption="Trials, the latest first"
+      rows={[...trials].reverse()}
+      rowKey={({ at_s }, index) => `${at_s} ${index}`}
+      empty="No trial has ended yet."
+      columns={[
+        { key: "at", title: "at", cell: ({ at_s }) => `${count(at_s)} s`, heads: true },
+        { key: "purpose", title: "purpose", cell: ({ purpose }) => purpose, text: true },
+        { key: "rate", title: "rate", cell: ({ rate_per_s }) => perSecond(rate_per_s) },
+        { key: "length", title: "length", cell: ({ measured_s }) => seconds(measured_s) },
+        { key: "p50", title: "p50", cell: ({ p50 }) => nanosText(p50) },
+        { key: "p99", title: "p99", cell: ({ p99 }) => nanosText(p99) },
+        { key: "errors", title: "errors", cell: ({ errors }) => errors },
+        {
+          key: "finding",
+          title: "finding",
+          cell: ({ finding }) => <Badge kind={look(finding).kind}>{look(finding).word}</Badge>,
+          text: true,
+        },
+      ]}
+    />
+  );
+}

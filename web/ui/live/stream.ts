@@ -1,0 +1,103 @@
+/** What a run that goes on tells the page, held in bounded memory. */
+
+import { useEffect, useState } from "preact/hooks";
+import * as api from "../app/api.ts";
+import type { LiveStat } from "../app/api.ts";
+import { listen } from "../app/events.ts";
+import type { Result } from "../app/result.ts";
+import type { Capacity } from "./capacity.ts";
+
+/** Messages that are kept; of more, the first ones go. */
+export const MOST_MESSAGES = 500;
+
+/** How a run has ended. */
+export interface End {
+  exit_code: number | null;
+  /** Identity of the saved run. */
+  run: string | null;
+  /** What a search has found. */
+  capacity?: Capacity | null;
+}
+
+/** Everything that is known of a run: the latest figures only, whose own intervals are bounded. */
+export interface Heard {
+  stat: LiveStat | null;
+  result: Result | null;
+  messages: string[];
+  end: End | null;
+  connected: boolean;
+  error: api.ApiError | null;
+}
+
+export const NOTHING_HEARD: Heard = {
+  stat: null,
+  result: null,
+  messages: [],
+  end: null,
+  connected: true,
+  error: null,
+};
+
+/** What is known after another event. */
+export function heardAfter(heard: Heard, name: string, data: unknown): Heard {
+  switch (name) {
+    case "result": {
+      const { stat, result } = data as { stat?: LiveStat; result?: Result };
+      return { ...heard, stat: stat ?? heard.stat, result: result ?? heard.result };
+    }
+    case "message": {
+      const { text = "" } = data as { text?: string };
+      return { ...heard, messages: [...heard.messages, text].slice(-MOST_MESSAGES) };
+    }
+    case "end":
+      return { ...heard, end: data as End };
+    default:
+      return heard;
+  }
+}
+
+/** Listens to a run for as long as the part of the page is there that asks. */
+export function useStream(id: string): Heard {
+  const [heard, setHeard] = useState<Heard>(NOTHING_HEARD);
+  useEffect(() => {
+    setHeard(NOTHING_HEARD);
+    const on = (name: string) => (data: unknown) => {
+      setHeard((before) => heardAfter(before, name, data));
+      // The program has nothing more to say, and would be asked again and again.
+      if (name === "end") close();
+    };
+    const close = listen(`/api/live/${encodeURIComponent(id)}/events`, {
+      on: { result: on("result"), message: on("message"), end: on("end") },
+      connected: (connected) => {
+        // All messages come again.
+        if (connected) setHeard((before) => ({ ...before, messages: [], connected, error: null }));
+        else setHeard((before) => ({ ...before, connected }));
+        if (!connected) void explain();
+      },
+    });
+    let over = false;
+    const explain = async () => {
+      try {
+        const { runs } = await api.live();
+        const found = runs.find((run) => run.id === id);
+        if (over || found?.from === "ui") return;
+        close();
+        const error =
+          found === undefined
+            ? { error: "this page knows no such run", hint: "it may be in the list of saved runs" }
+            : {
+                error: "this run was started in a terminal",
+                hint: "it is steered there; its figures are here when it has ended",
+              };
+        setHeard((before) => ({ ...before, error: new api.ApiError(404, error) }));
+      } catch {
+        // It is tried again.
+      }
+    };
+    return () => {
+      over = true;
+      close();
+    };
+  }, [id]);
+  return heard;
+}
