@@ -64,7 +64,8 @@ delay() {
   read -r PORT <"$D/port"
   URL=http://127.0.0.1:$PORT/
 }
-hog() { for n in 1 2 3; do taskset -c "$1" sh -c 'while :; do :; done' & mine $!; done; }
+# By themselves they end, too: whoever kills a test would find two processors taken for ever.
+hog() { for n in 1 2 3; do taskset -c "$1" timeout 180 sh -c 'while :; do :; done' & mine $!; done; }
 "#;
 
 /// Hands everything on after a time, both ways: what a long way does to a connection.
