@@ -1,16 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { isMap, isScalar, isSeq, parseDocument } from "yaml";
+import { isMap, isSeq, parseDocument } from "yaml";
 import { describe, expect, test } from "vitest";
 import { applied, changesFor, type Edit, EditError, lineDiff, pathAfter } from "../ui/editor/edit.ts";
 import { Typed } from "../ui/editor/scalar.ts";
 import { type Path, pathText } from "../ui/editor/schema.ts";
 import { lengthOf, nodeAt, treeOf, typedAt } from "../ui/editor/tree.ts";
-
-const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
-const examples = readdirSync(folder)
-  .filter((name) => name.endsWith(".yaml"))
-  .map((name) => ({ name, text: readFileSync(folder + name, "utf8") }));
+import { examples, spotsOf } from "./plans.ts";
 
 function edited(text: string, edit: Edit): string {
   return applied(text, changesFor(text, edit));
@@ -29,24 +23,12 @@ function linesGone(before: string, after: string): string[] {
 
 const comments = (text: string) => text.split("\n").filter((line) => line.trim().startsWith("#"));
 
-/** All paths of a text, of collections as well as of texts. */
-function pathsOf(text: string): { path: Path; scalar: boolean; literal: boolean }[] {
-  const found: { path: Path; scalar: boolean; literal: boolean }[] = [];
-  const visit = (node: unknown, path: Path) => {
-    if (path.length > 0) {
-      const literal = isScalar(node) && /BLOCK/.test(node.type ?? "");
-      found.push({ path, scalar: isScalar(node), literal });
-    }
-    if (isMap(node)) node.items.forEach((pair) => visit(pair.value, [...path, String(pair.key)]));
-    if (isSeq(node)) node.items.forEach((item, index) => visit(item, [...path, index]));
-  };
-  visit(parseDocument(text).contents, []);
-  return found;
-}
-
 test("there are examples", () => expect(examples.length).toBeGreaterThanOrEqual(30));
 
 describe.each(examples)("$name", ({ text }) => {
+  const paths = spotsOf(text);
+  const tree = treeOf(text);
+
   test("a rate changes one line, or adds one, and no comment", () => {
     const isPlain = /^run:/m.test(text);
     const after = edited(text, { kind: "set", path: ["run", "rate"], value: new Typed("321/s") });
@@ -60,32 +42,30 @@ describe.each(examples)("$name", ({ text }) => {
   });
 
   test("each text can be another, and only its line changes", () => {
-    for (const { path, scalar, literal } of pathsOf(text)) {
+    for (const { path, scalar, literal } of paths) {
       if (!scalar) continue;
       const after = edited(text, { kind: "set", path, value: new Typed("x: [1], # 'y'") });
       expect([pathText(path), typedAt(treeOf(after), path)]).toEqual([pathText(path), "x: [1], # 'y'"]);
       expect(comments(after)).toEqual(comments(text));
-      const most = literal ? String(nodeAt(treeOf(text), path)).split("\n").length : 1;
+      const most = literal ? String(nodeAt(tree, path)).split("\n").length : 1;
       expect(linesGone(text, after).length).toBeLessThanOrEqual(most);
       expect(linesGone(after, text)).toHaveLength(1);
-    }
-  });
-
-  test("a text that stays the same changes nothing", () => {
-    for (const { path, scalar, literal } of pathsOf(text)) {
-      if (!scalar || literal) continue;
-      const value = new Typed(typedAt(treeOf(text), path) ?? "");
+      if (literal) continue;
+      // What stays the same changes nothing.
+      const value = new Typed(typedAt(tree, path) ?? "");
       expect([pathText(path), changesFor(text, { kind: "set", path, value })]).toEqual([pathText(path), []]);
     }
   });
 
   test("each place can be taken away, with what was said of it and nothing else", () => {
-    for (const { path } of pathsOf(text)) {
+    for (const { path } of paths) {
       const after = edited(text, { kind: "remove", path });
+      // What the file begins with is about all of it.
+      expect(after.startsWith(text.slice(0, text.indexOf("\n")))).toBe(true);
       const key = path[path.length - 1];
       const holder = nodeAt(treeOf(after), path.slice(0, -1));
       if (typeof key === "number" && isSeq(holder)) {
-        expect(lengthOf(treeOf(after), path.slice(0, -1))).toBe(lengthOf(treeOf(text), path.slice(0, -1)) - 1);
+        expect(lengthOf(treeOf(after), path.slice(0, -1))).toBe(lengthOf(tree, path.slice(0, -1)) - 1);
       } else if (isMap(holder)) expect([pathText(path), holder.has(key)]).toEqual([pathText(path), false]);
       // All that is new is what was there without the part that is gone.
       for (const line of linesGone(after, text)) {
@@ -99,16 +79,9 @@ describe.each(examples)("$name", ({ text }) => {
     }
   });
 
-  test("the comment that the file begins with stays, whatever is taken away", () => {
-    const [first = ""] = text.split("\n");
-    for (const { path } of pathsOf(text)) {
-      expect(edited(text, { kind: "remove", path }).startsWith(first)).toBe(true);
-    }
-  });
-
   test("items can change places and back again", () => {
-    for (const { path } of pathsOf(text)) {
-      const length = lengthOf(treeOf(text), path);
+    for (const { path } of paths) {
+      const length = lengthOf(tree, path);
       for (let from = 0; from < length; from += 1) {
         for (let to = 0; to < length; to += 1) {
           if (from === to) continue;
@@ -123,9 +96,9 @@ describe.each(examples)("$name", ({ text }) => {
 
   test("a step can be put before and behind each step, in as many lines as it has", () => {
     const step = { get: new Typed("/new?a=${b}"), headers: { "x-a": new Typed("b") } };
-    for (const { path } of pathsOf(text)) {
-      if (path[path.length - 1] !== "steps" || !isSeq(nodeAt(treeOf(text), path))) continue;
-      for (let index = 0; index <= lengthOf(treeOf(text), path); index += 1) {
+    for (const { path } of paths) {
+      if (path[path.length - 1] !== "steps" || !isSeq(nodeAt(tree, path))) continue;
+      for (let index = 0; index <= lengthOf(tree, path); index += 1) {
         const after = edited(text, { kind: "insert", path, index, value: step });
         expect(linesGone(text, after)).toEqual([]);
         expect(linesGone(after, text)).toHaveLength(2);
@@ -135,7 +108,7 @@ describe.each(examples)("$name", ({ text }) => {
   });
 
   test("keys can have other names", () => {
-    for (const { path } of pathsOf(text)) {
+    for (const { path } of paths) {
       const key = path[path.length - 1];
       if (typeof key === "number" || key === undefined) continue;
       const after = edited(text, { kind: "rename", path, key: "an other: name" });
@@ -145,7 +118,7 @@ describe.each(examples)("$name", ({ text }) => {
   });
 
   test("an extraction can be written into each request", () => {
-    for (const { path } of pathsOf(text)) {
+    for (const { path } of paths) {
       if (path[path.length - 2] !== "steps" || typeof path[path.length - 1] !== "number") continue;
       const value = { json: new Typed("/items/0/id") };
       const after = edited(text, { kind: "set", path: [...path, "extract", "found"], value });

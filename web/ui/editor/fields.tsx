@@ -72,13 +72,12 @@ type Widget = "boolean" | "text" | "texts" | "pairs" | "named" | "map" | "text o
 export function widgetFor(shapes: Shape[]): Widget {
   const kinds = new Set(shapes.map(({ kind }) => kind));
   const map = shapes.find(({ kind }) => kind === "map");
-  const list = shapes.find(({ kind }) => kind === "list");
+  const lists = shapes.filter(({ kind }) => kind === "list");
   if (kinds.has("any") || kinds.size === 0) return "raw";
-  if (list !== undefined) {
-    const inner = list.schema.items;
+  if (lists.length > 0) {
     if (map !== undefined) return "items";
-    const isNested = JSON.stringify(inner ?? {}).includes('"array"');
-    return inner === undefined || isNested || inner.$ref !== undefined ? "raw" : "texts";
+    const inner = lists.map(({ schema }) => JSON.stringify(schema.items ?? {}));
+    return inner.every((items) => /^\{"type":\[/.test(items)) ? "texts" : "raw";
   }
   if (map !== undefined) {
     if (map.schema.properties === undefined) {

@@ -82,7 +82,7 @@ function nameOf(tree: Tree, path: Path): string | null {
   if (kind === null) return null;
   const target = typedAt(tree, [...path, kind]) ?? "";
   if ((METHODS as readonly string[]).includes(kind)) return `${kind.toUpperCase()} ${target}`;
-  if (kind !== "request") return kind === "same_url" ? "same_url" : null;
+  if (kind !== "request") return kind === "same_url" ? "GET the same URL" : null;
   const hasBody = ["body", "body_file", "template_file", "json", "batch"].some((key) => keysIn(tree, path).includes(key));
   return `${typedAt(tree, [...path, "method"]) ?? (hasBody ? "POST" : "GET")} ${target}`;
 }

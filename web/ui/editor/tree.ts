@@ -6,7 +6,7 @@ export type Tree = Document.Parsed;
 
 export function treeOf(text: string): Tree {
   // Old versions of YAML would read `on` and `0777` otherwise; plans are YAML 1.2.
-  return parseDocument(text, { version: "1.2", keepSourceTokens: true, uniqueKeys: false, logLevel: "silent" });
+  return parseDocument(text, { version: "1.2", uniqueKeys: false, logLevel: "silent" });
 }
 
 /** The plain value of a tree, or undefined if it cannot be had. */

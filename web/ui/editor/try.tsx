@@ -90,6 +90,8 @@ type Take = (path: Path, extraction: Record<string, Typed>, words: string) => vo
 function ExchangeView({ exchange, number, take }: { exchange: api.Exchange; number: number; take: Take }) {
   const { scenario, step, request, response, service_time_s, error, checks, extracted } = exchange;
   const isGood = error === null && checks.every(({ passed }) => passed);
+  // Names that begin with a colon are of the program: what an `as_path` is resolved against.
+  const values = extracted.filter(({ name }) => !name.startsWith(":"));
   return (
     <div class="plan-exchange" role="group" aria-label={`Exchange ${number}: ${step}`}>
       <h3>
@@ -129,9 +131,9 @@ function ExchangeView({ exchange, number, take }: { exchange: api.Exchange; numb
           ))}
         </ul>
       )}
-      {extracted.length > 0 && (
+      {values.length > 0 && (
         <dl class="plan-totals" aria-label="Extracted values">
-          {extracted.map(({ name, value }) => (
+          {values.map(({ name, value }) => (
             <div>
               <dt>{name}</dt>
               <dd>{value ?? "nothing"}</dd>
