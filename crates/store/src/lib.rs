@@ -11,6 +11,7 @@
 
 mod error;
 mod opening;
+mod overview;
 mod reading;
 mod schema;
 mod settling;
@@ -24,6 +25,7 @@ use rusqlite::Connection;
 
 pub use error::StoreError;
 pub use opening::Origin;
+pub use overview::{Glance, Outline, Page};
 pub use reading::{Filter, Row, State};
 pub use schema::{APPLICATION_ID, VERSION};
 pub use tag::{BadName, Tag, check_name};

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params, params
 use crate::{Store, StoreError, Tag};
 
 /// Progress of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// It goes on.
     Running,
@@ -95,14 +95,14 @@ pub struct Filter {
     pub limit: Option<u64>,
 }
 
-const COLUMNS: &str = "number, id, name, state, started_at, started_unix_ns, plan_hash, model, target, duration_s, \
+pub(crate) const COLUMNS: &str = "number, id, name, state, started_at, started_unix_ns, plan_hash, model, target, duration_s, \
     target_per_s, achieved_per_s, started, failed + timed_out AS errors, \
     iif(model = 'open', response_time_p50_ns, service_time_p50_ns) AS p50_ns, \
     iif(model = 'open', response_time_p99_ns, service_time_p99_ns) AS p99_ns, valid, invalid_reasons, \
     thresholds, result ->> '$.verdict.outcome' AS outcome";
 
 /// Which of several runs is the latest: two may have begun within one nanosecond.
-const LATEST_FIRST: &str = "ORDER BY started_unix_ns DESC, number DESC";
+pub(crate) const LATEST_FIRST: &str = "ORDER BY started_unix_ns DESC, number DESC";
 
 impl Store {
     /// The runs that a filter lets through, the latest first.
@@ -175,7 +175,7 @@ impl Store {
         found.map(read).transpose()
     }
 
-    fn rows(&self, sql: &str, values: Vec<Value>) -> rusqlite::Result<Vec<Row>> {
+    pub(crate) fn rows(&self, sql: &str, values: Vec<Value>) -> rusqlite::Result<Vec<Row>> {
         let mut statement = self.db.prepare(sql)?;
         let rows =
             statement.query_map(params_from_iter(values), row)?.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -198,6 +198,12 @@ impl Store {
     }
 }
 
+/// The progress that the store has a word for. The table holds no other one.
+pub(crate) fn state_of(name: &str) -> State {
+    let states = [State::Running, State::Finished, State::Killed];
+    states.into_iter().find(|known| known.name() == name).unwrap_or(State::Killed)
+}
+
 /// A row without its tags.
 fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     let unsigned = |column: &str| -> rusqlite::Result<Option<u64>> {
@@ -206,14 +212,12 @@ fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     let model: String = row.get("model")?;
     let reasons: Option<String> = row.get("invalid_reasons")?;
     let state: String = row.get("state")?;
-    let states = [State::Running, State::Finished, State::Killed];
     Ok(Row {
         number: row.get("number")?,
         id: row.get("id")?,
         name: row.get("name")?,
         tags: Vec::new(),
-        // The table holds no other word.
-        state: states.into_iter().find(|known| known.name() == state).unwrap_or(State::Killed),
+        state: state_of(&state),
         started_at: row.get("started_at")?,
         started_unix_ns: unsigned("started_unix_ns")?.unwrap_or(0),
         plan_hash: row.get("plan_hash")?,

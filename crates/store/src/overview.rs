@@ -1,0 +1,114 @@
+//! Lists for somebody who looks at them all the time: a page of them, and a glance at the latest.
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension as _, params_from_iter};
+
+use crate::reading::{COLUMNS, LATEST_FIRST, state_of};
+use crate::{Row, State, Store, StoreError};
+
+/// A part of a list of runs, and the length of the whole list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// The runs, the latest first.
+    pub rows: Vec<Row>,
+    /// Number of runs in the whole list.
+    pub total: u64,
+}
+
+/// The little of a run that is read in no time, however large it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Outline {
+    /// Its number in this store.
+    pub number: i64,
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its progress.
+    pub state: State,
+    /// When it began: Unix time in nanoseconds.
+    pub started_unix_ns: u64,
+}
+
+/// The latest runs in outline, and the number of all runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Glance {
+    /// The latest runs, the latest first.
+    pub latest: Vec<Outline>,
+    /// Number of runs.
+    pub total: u64,
+}
+
+impl Store {
+    /// A page of the runs in which every one of these words occurs: in the name, the id, the URL or a tag.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn page(&self, words: &[&str], offset: u64, limit: u64) -> Result<Page, StoreError> {
+        let occurs = "(name LIKE ?1 ESCAPE '\\' OR id LIKE ?1 ESCAPE '\\' OR target LIKE ?1 ESCAPE '\\' OR \
+                      EXISTS (SELECT 1 FROM tags WHERE run = number AND \
+                      iif(value = '', tag, tag || '=' || value) LIKE ?1 ESCAPE '\\'))";
+        let conditions: Vec<String> = (1..=words.len()).map(|n| occurs.replace("?1", &format!("?{n}"))).collect();
+        let conditions = if words.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
+        let values: Vec<Value> = words.iter().map(|word| pattern(word).into()).collect();
+        let bounded = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let (limit, offset) = (bounded(limit), bounded(offset));
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs WHERE {conditions} {LATEST_FIRST} LIMIT {limit} OFFSET {offset}"
+        );
+        let count = format!("SELECT count(*) FROM runs WHERE {conditions}");
+        let page = (|| {
+            let total: i64 = self.db.query_row(&count, params_from_iter(&values), |row| row.get(0))?;
+            Ok(Page { rows: self.rows(&sql, values)?, total: total.cast_unsigned() })
+        })();
+        page.map_err(|error| self.failed(error))
+    }
+
+    /// The latest runs in outline, so many at most, and the number of all.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn glance(&self, limit: u64) -> Result<Glance, StoreError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let sql = format!("SELECT number, id, name, state, started_unix_ns FROM runs {LATEST_FIRST} LIMIT {limit}");
+        let glance = (|| {
+            let mut statement = self.db.prepare(&sql)?;
+            let latest = statement.query_map([], outline)?.collect::<rusqlite::Result<_>>()?;
+            let total: i64 = self.db.query_row("SELECT count(*) FROM runs", [], |row| row.get(0))?;
+            Ok(Glance { latest, total: total.cast_unsigned() })
+        })();
+        glance.map_err(|error| self.failed(error))
+    }
+
+    /// The run of this id, in outline; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn outline(&self, id: &str) -> Result<Option<Outline>, StoreError> {
+        let sql = "SELECT number, id, name, state, started_unix_ns FROM runs WHERE id = ?1";
+        self.db.query_row(sql, [id], outline).optional().map_err(|error| self.failed(error))
+    }
+}
+
+fn outline(row: &rusqlite::Row<'_>) -> rusqlite::Result<Outline> {
+    Ok(Outline {
+        number: row.get(0)?,
+        id: row.get(1)?,
+        name: row.get(2)?,
+        state: state_of(&row.get::<_, String>(3)?),
+        started_unix_ns: row.get::<_, i64>(4)?.cast_unsigned(),
+    })
+}
+
+/// A pattern of SQL for texts in which a word occurs.
+fn pattern(word: &str) -> String {
+    let mut pattern = String::from("%");
+    for letter in word.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('%');
+    pattern
+}

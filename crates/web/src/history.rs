@@ -1,0 +1,139 @@
+//! The history of runs, as the page reads it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_core::Nanos;
+use plimsoll_report::SavedRun;
+use plimsoll_store::{Glance, Outline, Page, State, Store, StoreError};
+
+use crate::refusal::Refusal;
+
+/// Runs that are looked at for news.
+const LOOKED_AT: u64 = 200;
+
+/// The store, opened when it is first needed and kept open: to open it reads it through.
+pub(crate) struct History {
+    path: Option<PathBuf>,
+    lives: fn(&str, Nanos) -> bool,
+    open: Mutex<Option<Open>>,
+}
+
+/// A store that is open.
+struct Open {
+    store: Store,
+    /// The file that it is in. Under the same name there may be another one later.
+    file: (u64, u64),
+}
+
+/// Identity of a file; `None` if there is none.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+impl History {
+    pub(crate) fn new(path: Option<PathBuf>, lives: fn(&str, Nanos) -> bool) -> Self {
+        Self { path, lives, open: Mutex::default() }
+    }
+
+    /// The file.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Does something with the store; `None` if nothing was ever saved.
+    fn with<T>(&self, work: impl FnOnce(&mut Store) -> Result<T, StoreError>) -> Result<Option<T>, Refusal> {
+        let Some(path) = &self.path else { return Ok(None) };
+        let mut open: MutexGuard<'_, Option<Open>> = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = identity(path);
+        if open.as_ref().map(|open| open.file) != present {
+            *open = None;
+        }
+        if open.is_none() {
+            let (Some(store), Some(file)) = (Store::open_existing(path).map_err(refusal)?, present) else {
+                return Ok(None);
+            };
+            *open = Some(Open { store, file });
+        }
+        let Some(open) = open.as_mut() else { return Ok(None) };
+        work(&mut open.store).map(Some).map_err(refusal)
+    }
+
+    /// A page of the runs in which every word of a filter occurs.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn page(&self, filter: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
+        let lives = self.lives;
+        let page = self.with(|store| {
+            store.settle(lives)?;
+            store.page(&filter.split_whitespace().collect::<Vec<_>>(), offset, limit)
+        });
+        page.map(|page| page.unwrap_or(Page { rows: Vec::new(), total: 0 }))
+    }
+
+    /// The latest runs in outline. Runs whose process is gone are made killed ones before.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(crate) fn glance(&self) -> Result<Glance, Refusal> {
+        let lives = self.lives;
+        let glance = self.with(|store| {
+            let glance = store.glance(LOOKED_AT)?;
+            let some_go_on = glance.latest.iter().any(|outline| outline.state == State::Running);
+            if some_go_on && store.settle(lives)? > 0 { store.glance(LOOKED_AT) } else { Ok(glance) }
+        });
+        glance.map(Option::unwrap_or_default)
+    }
+
+    /// The run of this id, in outline.
+    ///
+    /// # Errors
+    /// There is none, or the store cannot be read.
+    pub(crate) fn outline(&self, id: &str) -> Result<Outline, Refusal> {
+        self.with(|store| store.outline(id))?.flatten().ok_or_else(|| missing(id))
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// There is none, it goes on still, or it cannot be read.
+    pub(crate) fn read(&self, id: &str) -> Result<SavedRun, Refusal> {
+        let outline = self.outline(id)?;
+        let read = self.with(|store| store.read(outline.number))?.flatten();
+        read.ok_or_else(|| match outline.state {
+            State::Running => goes_on(id),
+            _ => Refusal::failed(format!("nothing of run {id} can be read"), "delete it"),
+        })
+    }
+
+    /// Removes a run.
+    ///
+    /// # Errors
+    /// There is none, it goes on still, or the store cannot be written.
+    pub(crate) fn remove(&self, id: &str) -> Result<(), Refusal> {
+        let outline = self.outline(id)?;
+        if outline.state == State::Running {
+            return Err(goes_on(id));
+        }
+        self.with(|store| store.remove(&[outline.number])).map(drop)
+    }
+}
+
+fn goes_on(id: &str) -> Refusal {
+    Refusal::conflict(format!("run {id} goes on still"), "wait for its end, or stop it")
+}
+
+fn missing(id: &str) -> Refusal {
+    let shown: String = id.chars().take(100).collect();
+    Refusal::not_found(
+        format!("the history has no run `{}`", shown.escape_debug()),
+        "reload the list: it may have been deleted",
+    )
+}
+
+fn refusal(error: StoreError) -> Refusal {
+    Refusal::failed(error.to_string(), error.hint())
+}

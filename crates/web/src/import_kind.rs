@@ -1,0 +1,93 @@
+//! Formats of other tools, and how a text is recognised as one.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A format that `plimsoll import` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ImportKind {
+    Curl,
+    Har,
+    #[serde(rename = "openapi")]
+    OpenApi,
+    H2loadrunner,
+    Vegeta,
+}
+
+impl ImportKind {
+    /// Its name on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Curl => "curl",
+            Self::Har => "har",
+            Self::OpenApi => "openapi",
+            Self::H2loadrunner => "h2loadrunner",
+            Self::Vegeta => "vegeta",
+        }
+    }
+
+    /// Recognises a text, by what is in it and by the name of its file; `None` if it could be anything.
+    pub(crate) fn of(name: &str, text: &str) -> Option<Self> {
+        let text = text.trim_start();
+        if text.starts_with("curl ") || text.starts_with("$ curl ") {
+            return Some(Self::Curl);
+        }
+        if name.to_ascii_lowercase().ends_with(".har") {
+            return Some(Self::Har);
+        }
+        if text.starts_with('{') {
+            return of_json(text);
+        }
+        let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
+        if has_line("openapi:") {
+            return Some(Self::OpenApi);
+        }
+        let mut words = text.lines().next().unwrap_or_default().split_whitespace();
+        let is_method = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
+        let begins_with_method = words.next().is_some_and(is_method);
+        (begins_with_method && words.next().is_some_and(|url| url.contains("://"))).then_some(Self::Vegeta)
+    }
+}
+
+fn of_json(text: &str) -> Option<ImportKind> {
+    // Targets of vegeta in JSON are an object for each line.
+    let first = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
+    let has = |name: &str| first.get(name).is_some();
+    if first.pointer("/log/entries").is_some() {
+        Some(ImportKind::Har)
+    } else if has("openapi") {
+        Some(ImportKind::OpenApi)
+    } else if has("method") && has("url") {
+        Some(ImportKind::Vegeta)
+    } else if has("base-uri") || has("base_uri") || has("scenarios") || has("Scenario") || has("host") {
+        Some(ImportKind::H2loadrunner)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_recognised() {
+        for (name, text, kind) in [
+            ("", "curl https://a/ -H 'x: y'", Some(ImportKind::Curl)),
+            ("a.har", "{}", Some(ImportKind::Har)),
+            ("a.json", "{\"log\": {\"entries\": []}}", Some(ImportKind::Har)),
+            ("a.json", "{\"openapi\": \"3.1.0\"}", Some(ImportKind::OpenApi)),
+            ("a.yaml", "# of a shop\nopenapi: 3.0.3\npaths: {}", Some(ImportKind::OpenApi)),
+            ("targets", "GET http://a/\nx: y\n", Some(ImportKind::Vegeta)),
+            ("targets", "{\"method\":\"GET\",\"url\":\"http://a/\"}\n{\"x\":1}", Some(ImportKind::Vegeta)),
+            ("a.json", "{\"base-uri\": \"http://a\"}", Some(ImportKind::H2loadrunner)),
+            ("a.json", "{\"x\": 1}", None),
+            ("a.txt", "hello", None),
+            ("a.txt", "", None),
+            ("a.json", "{", None),
+        ] {
+            assert_eq!(ImportKind::of(name, text), kind, "{text}");
+        }
+    }
+}

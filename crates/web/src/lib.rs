@@ -1,0 +1,47 @@
+//! The server behind `plimsoll ui`: one page for a browser, and what it asks for.
+//!
+//! Nearly all that it does it has done by processes of the same program: plans are checked, explained, tried
+//! and run by `plimsoll check`, `explain`, `try` and `run`. So the page says what the command line says, and a
+//! crash here ends no run. What it does by itself is to list and read the history, and the plans of a folder.
+//!
+//! ```text
+//! browser ──► server ──► access ──► router ──► plans, runs, comparison ──► Program: short processes
+//!                                          ├─► folder: files below the folder that was opened
+//!                                          └─► live: runs under way ──► their control ports
+//! ```
+//!
+//! One thread of the lowest priority does all of it, with an async runtime of its own: load that is generated
+//! on the same machine comes first. Processes that generate or take load are started by another thread, whose
+//! priority is the usual one, because children inherit it.
+//!
+//! Everything that is asked for passes [`access`]: who may ask is decided there, once. Nothing here prints, or
+//! reads the environment: that is the command's.
+#![forbid(unsafe_code)]
+
+mod access;
+mod address;
+mod answer;
+mod child_starter;
+mod comparison;
+mod events;
+mod examples;
+mod folder;
+mod forms;
+mod history;
+mod import_kind;
+mod line_tail;
+mod live;
+mod options;
+mod page;
+mod plans;
+mod program;
+mod refusal;
+mod router;
+mod runs;
+mod secret;
+mod server;
+mod sink;
+mod tls;
+
+pub use options::{FlagValue, Identity, Listen, Options, PermittedFlag};
+pub use server::{ServeError, serve};

@@ -1,0 +1,486 @@
+//! Runs under way: those that the page has started, and those of terminals that are saved.
+//!
+//! A run of the page is a process of its own in a process group of its own, with its messages and its result
+//! in files and not in pipes: whatever becomes of the server, the run goes on, and is saved. It is steered by
+//! its control port, whose token is in a file that only its user can read.
+
+mod control;
+mod messages;
+mod run;
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Sse;
+use axum::response::sse::{Event, KeepAlive};
+use futures_util::stream::{self, Stream, StreamExt as _};
+use plimsoll_driver::clock;
+use plimsoll_store::{Outline, State as Progress};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::process::Child;
+use tokio::time::{interval, timeout};
+
+use self::run::{Cursor, LiveRun, Stage, Told};
+use crate::answer::{Json, Posted};
+use crate::child_starter::ChildStarter;
+use crate::forms::permitted;
+use crate::line_tail::LineTail;
+use crate::program::{USAGE, said};
+use crate::refusal::Refusal;
+use crate::router::{Named, Ui, blocking};
+use crate::secret::{SECRET_BYTES, random_hex};
+
+/// Runs that go on at the same time. More than a few would only measure each other.
+const MOST_AT_ONCE: usize = 8;
+/// Runs that are kept in the list, those that have ended included.
+const MOST_KEPT: usize = 50;
+/// Interval between two looks at the messages of a run.
+const LOOK: Duration = Duration::from_millis(100);
+/// Longest time in which a run says that it begins, or why not. Names of targets are resolved before.
+const START: Duration = Duration::from_secs(30);
+/// The same for a search, which says nothing when it begins.
+const SEARCH_START: Duration = Duration::from_millis(1_500);
+/// Longest result of a run that is read, in bytes.
+const LONGEST_RESULT: u64 = 64 << 20;
+/// Interval between signs of life of a stream of events, by which a dead connection is noticed.
+pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// The runs that the page has started, and the folder of their files.
+pub(crate) struct Live {
+    runs: Mutex<Vec<Arc<LiveRun>>>,
+    starter: ChildStarter,
+    folder: PathBuf,
+}
+
+/// Names of the files of a run.
+struct Files {
+    messages: PathBuf,
+    output: PathBuf,
+    input: PathBuf,
+    token: PathBuf,
+}
+
+impl Files {
+    fn of(folder: &Path, id: &str) -> Self {
+        let [messages, output, input, token] =
+            ["messages", "output", "input", "token"].map(|kind| folder.join(format!("{id}.{kind}")));
+        Self { messages, output, input, token }
+    }
+
+    fn remove(&self) {
+        for path in [&self.messages, &self.output, &self.input, &self.token] {
+            // Some are not there, and what cannot be removed is left to the system's cleaning.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A file that only its user can read.
+fn private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create_new(true).read(true).append(true).mode(0o600).open(path)
+}
+
+impl Live {
+    /// No runs yet. Their files will be in a new folder in `temporary`.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub(crate) fn new(temporary: &Path, starter: ChildStarter) -> io::Result<Self> {
+        let folder = temporary.join(format!("plimsoll-ui-{}", random_hex(8)?));
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self { runs: Mutex::default(), starter, folder })
+    }
+
+    /// The folder of the files, in which nothing else is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LiveRun>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, id: &str) -> Result<Arc<LiveRun>, Refusal> {
+        self.lock().iter().find(|run| run.id == id).cloned().ok_or_else(|| {
+            let hint =
+                "reload the page; runs of a terminal are steered there, and listed when they have ended";
+            Refusal::not_found("this page has started no such run", hint)
+        })
+    }
+
+    /// The runs, with those of the history that go on and were started elsewhere.
+    pub(crate) fn summaries(&self, latest: &[Outline]) -> Value {
+        let own = self.lock().clone();
+        let known: Vec<String> = own.iter().filter_map(|run| run.saved()).collect();
+        // One that has just begun may be in the history before it is known that it is the same.
+        let unknown_since = own
+            .iter()
+            .filter(|run| !run.has_ended() && run.command == "run" && run.saved().is_none())
+            .map(|run| run.started_unix_s)
+            .fold(f64::INFINITY, f64::min);
+        let elsewhere = latest.iter().filter(|outline| outline.state == Progress::Running);
+        let elsewhere = elsewhere.filter_map(|outline| {
+            let started_unix_s = outline.started_unix_ns as f64 / 1e9;
+            let is_own = known.contains(&outline.id) || started_unix_s >= unknown_since;
+            (!is_own).then(|| {
+                json!({
+                    "id": outline.id,
+                    "name": outline.name,
+                    "command": "run",
+                    "state": "running",
+                    "started_unix_s": started_unix_s,
+                    "exit_code": null,
+                    "run": outline.id,
+                    "from": "terminal",
+                })
+            })
+        });
+        let own = own.iter().rev().map(|run| run.summary());
+        json!({"runs": own.chain(elsewhere).collect::<Vec<_>>()})
+    }
+
+    /// Lines about the runs that go on, for people.
+    pub(crate) fn going_on(&self) -> Vec<String> {
+        let runs = self.lock().clone();
+        let running = runs.iter().filter(|run| !run.has_ended());
+        let line = |run: &Arc<LiveRun>| {
+            let name =
+                run.name.as_deref().map(|name| format!(" `{}`", name.escape_debug())).unwrap_or_default();
+            let process = run.process.unwrap_or_default();
+            let saved = run.saved().map(|id| format!(", saved as {id}")).unwrap_or_default();
+            format!(
+                "{}{name} goes on as process {process}{saved}; `kill -INT {process}` ends it",
+                run.command
+            )
+        };
+        running.map(line).collect()
+    }
+
+    /// Removes the folder of the files. Runs that go on have opened theirs.
+    pub(crate) fn close(&self) {
+        // What cannot be removed is left to the system's cleaning.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
+    /// Adds a run to the list, and forgets the oldest ones that have ended.
+    fn add(&self, run: Arc<LiveRun>) {
+        let mut runs = self.lock();
+        runs.push(run);
+        while runs.len() > MOST_KEPT {
+            let Some(ended) = runs.iter().position(|run| run.has_ended()) else { break };
+            runs.remove(ended);
+        }
+    }
+}
+
+/// A run to be started.
+#[derive(Deserialize)]
+pub(crate) struct Start {
+    path: Option<String>,
+    text: Option<String>,
+    command: Command,
+    #[serde(default)]
+    flags: Vec<String>,
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Command {
+    Run,
+    Find,
+}
+
+/// `GET /api/live`
+pub(crate) async fn list(State(ui): State<Arc<Ui>>) -> Result<Json<Value>, Refusal> {
+    let history = ui.history.clone();
+    let glance = blocking(move || history.glance()).await?;
+    Ok(Json(ui.live.summaries(&glance.latest)))
+}
+
+/// `POST /api/live`
+pub(crate) async fn start(
+    State(ui): State<Arc<Ui>>,
+    Posted(start): Posted<Start>,
+) -> Result<Json<Value>, Refusal> {
+    let going_on = ui.live.lock().iter().filter(|run| !run.has_ended()).count();
+    if going_on >= MOST_AT_ONCE {
+        let error = format!("{going_on} runs go on already");
+        return Err(Refusal::conflict(error, "stop one, or wait for its end"));
+    }
+    let folder = ui.folder.folder_of(start.path.as_deref())?;
+    let text = match (&start.text, &start.path) {
+        (Some(text), _) => text.clone(),
+        (None, Some(path)) => {
+            let (root, path) = (ui.folder.clone(), path.clone());
+            blocking(move || root.read(&path)).await?.text
+        }
+        (None, None) => {
+            return Err(Refusal::unprocessable("there is no plan", "open one, or make one from an example"));
+        }
+    };
+    let known = match start.command {
+        Command::Run => &ui.options.run_flags,
+        Command::Find => &ui.options.find_flags,
+    };
+    let flags = permitted(&start.flags, known)?;
+    let run = begin(&ui, &start, &flags, &text, &folder).await.map_err(|error| {
+        Refusal::failed(
+            format!("the run cannot be started: {error}"),
+            "see if there is room for temporary files",
+        )
+    })?;
+    ui.events.look();
+    let patience = if start.command == Command::Run { START } else { SEARCH_START };
+    let stage = timeout(patience, run.reached()).await.unwrap_or(Stage::Begun);
+    let never_began = run.control().is_none() && matches!(run.exit_code(), Some(USAGE | 1));
+    if stage == Stage::Ended && never_began && !run.messages().contains("control: http://") {
+        ui.live.lock().retain(|other| other.id != run.id);
+        ui.events.look();
+        return Err(refused(&ui, &run, start.command, text, flags, folder).await);
+    }
+    Ok(Json(json!({"id": run.id})))
+}
+
+/// Starts the process of a run, and a task that listens to it.
+async fn begin(
+    ui: &Arc<Ui>,
+    start: &Start,
+    flags: &[String],
+    text: &str,
+    folder: &Path,
+) -> io::Result<Arc<LiveRun>> {
+    let (id, token) = (random_hex(8)?, random_hex(SECRET_BYTES)?);
+    let files = Files::of(&ui.live.folder, &id);
+    let made = async {
+        fs::write(&files.input, text)?;
+        io::Write::write_all(&mut private(&files.token)?, token.as_bytes())?;
+        let (messages, output) = (private(&files.messages)?, private(&files.output)?);
+        let command = if start.command == Command::Run { "run" } else { "find" };
+        let mut args: Vec<OsString> = vec![command.into(), "-".into()];
+        args.extend(flags.iter().map(OsString::from));
+        args.extend(["-o", "json"].map(OsString::from));
+        if start.command == Command::Run {
+            args.extend(["--no-tui", "--no-keys", "--control=127.0.0.1:0"].map(OsString::from));
+            let mut token = OsString::from("--control-token=@");
+            token.push(&files.token);
+            args.push(token);
+            if let Some(store) = ui.store_flag() {
+                args.extend([OsString::from("--save"), store]);
+                args.extend(start.name.as_ref().map(|name| OsString::from(format!("--name={name}"))));
+            }
+        }
+        let mut process = ui.program.command(&args, folder);
+        process.stdin(File::open(&files.input)?);
+        process.stdout(output.try_clone()?).stderr(Stdio::from(messages.try_clone()?));
+        // Signals of the terminal are for the server.
+        process.process_group(0);
+        process.envs(ui.sink.variable());
+        let child = ui.live.starter.start(process).await?;
+        let started = clock::unix().as_secs_f64();
+        let run = Arc::new(LiveRun::new(id, start.name.clone(), command, started, child.id()));
+        Ok((run, child, messages))
+    };
+    let (run, child, messages) = match made.await {
+        Ok(made) => made,
+        Err(error) => {
+            files.remove();
+            return Err(error);
+        }
+    };
+    ui.live.add(run.clone());
+    tokio::spawn(listen_to(ui.clone(), run.clone(), child, LineTail::new(messages), token, files));
+    Ok(run)
+}
+
+/// Takes up what a run says until it ends, and how it ended.
+async fn listen_to(
+    ui: Arc<Ui>,
+    run: Arc<LiveRun>,
+    mut child: Child,
+    mut tail: LineTail,
+    token: String,
+    files: Files,
+) {
+    let mut tick = interval(LOOK);
+    let status = loop {
+        let ended = tokio::select! {
+            status = child.wait() => Some(status),
+            _ = tick.tick() => None,
+        };
+        // A message that cannot be read is in the result, too, if it matters.
+        let lines = tail.lines(ended.is_some()).unwrap_or_default();
+        if !lines.is_empty() {
+            run.say(&lines, &token);
+        }
+        if let Some(status) = ended {
+            break status;
+        }
+    };
+    let mut output = String::new();
+    let read =
+        File::open(&files.output).and_then(|file| file.take(LONGEST_RESULT).read_to_string(&mut output));
+    run.end(status.ok().and_then(|status| status.code()), read.is_ok().then_some(output));
+    files.remove();
+    ui.events.look();
+}
+
+/// Says why a run has not begun.
+async fn refused(
+    ui: &Ui,
+    run: &LiveRun,
+    command: Command,
+    text: String,
+    flags: Vec<String>,
+    folder: PathBuf,
+) -> Refusal {
+    let (error, hint) = said(&run.messages());
+    let refusal = Refusal::unprocessable(
+        error.unwrap_or_else(|| "the run did not begin".to_owned()),
+        hint.unwrap_or_else(|| "try it on the command line".to_owned()),
+    );
+    // Those of a search say nothing to `check`.
+    let flags = if command == Command::Run { flags } else { Vec::new() };
+    let problems = ui.problems(folder, text, flags).await.unwrap_or_default();
+    refusal.with("problems", problems)
+}
+
+/// `GET /api/live/ID/events`
+pub(crate) async fn events(
+    State(ui): State<Arc<Ui>>,
+    Named(id): Named,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let run = ui.live.find(&id)?;
+    let heard = (run.listen(), Cursor::default(), ui.ends.clone());
+    let batches = stream::unfold((run, heard), |(run, (mut news, mut cursor, mut ends))| async move {
+        loop {
+            let told = run.news(&mut cursor);
+            if !told.is_empty() {
+                return Some((told, (run, (news, cursor, ends))));
+            }
+            tokio::select! {
+                // The run keeps the sender.
+                _ = news.changed() => {}
+                _ = ends.wait_for(|ends| *ends) => return None,
+            }
+        }
+    });
+    let events = batches.flat_map(|told| stream::iter(told.into_iter().map(event)));
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)))
+}
+
+fn event(told: Told) -> Result<Event, Infallible> {
+    Ok(match told {
+        Told::Message(text) => Event::default().event("message").data(json!({"text": &*text}).to_string()),
+        // It is made of text.
+        Told::Figures(data) => Event::default().event("result").data(String::from_utf8_lossy(&data)),
+        Told::End(end) => Event::default().event("end").data(end.to_string()),
+    })
+}
+
+/// A rate as it was typed.
+#[derive(Deserialize)]
+pub(crate) struct Rate {
+    rate: String,
+}
+
+/// Nothing but an object.
+#[derive(Deserialize)]
+pub(crate) struct Nothing {}
+
+/// `POST /api/live/ID/rate`
+pub(crate) async fn rate(
+    State(ui): State<Arc<Ui>>,
+    Named(id): Named,
+    Posted(Rate { rate }): Posted<Rate>,
+) -> Result<Json<Value>, Refusal> {
+    steer(&ui, &id, "/rate", &json!({"rate": rate}).to_string()).await
+}
+
+/// `POST /api/live/ID/pause`
+pub(crate) async fn pause(
+    State(ui): State<Arc<Ui>>,
+    Named(id): Named,
+    Posted(Nothing {}): Posted<Nothing>,
+) -> Result<Json<Value>, Refusal> {
+    steer(&ui, &id, "/pause", "").await
+}
+
+/// `POST /api/live/ID/resume`
+pub(crate) async fn resume(
+    State(ui): State<Arc<Ui>>,
+    Named(id): Named,
+    Posted(Nothing {}): Posted<Nothing>,
+) -> Result<Json<Value>, Refusal> {
+    steer(&ui, &id, "/resume", "").await
+}
+
+/// `POST /api/live/ID/stop`
+pub(crate) async fn stop(
+    State(ui): State<Arc<Ui>>,
+    Named(id): Named,
+    Posted(Nothing {}): Posted<Nothing>,
+) -> Result<Json<Value>, Refusal> {
+    let run = ui.live.find(&id)?;
+    if run.control().is_some() {
+        return steer(&ui, &id, "/stop", "").await;
+    }
+    // A search, or a run whose port does not listen yet, is told by a signal, as `^C` would.
+    let process = run.process.and_then(|process| Pid::from_raw(process.cast_signed()));
+    match process.filter(|_| !run.has_ended()).map(|process| kill_process(process, Signal::INT)) {
+        Some(Ok(())) => Ok(Json(json!({"told": "stopping: what is in flight is waited for"}))),
+        Some(Err(error)) => Err(Refusal::failed(error.to_string(), "try it again")),
+        None => Err(over()),
+    }
+}
+
+fn over() -> Refusal {
+    Refusal::conflict("the run has ended", "start it again")
+}
+
+/// Tells a run something by its control port, and the page what it answered.
+async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>, Refusal> {
+    let run = ui.live.find(id)?;
+    if run.has_ended() {
+        return Err(over());
+    }
+    let Some(control) = run.control() else {
+        let error = format!("a {} cannot be steered like that now", run.command);
+        return Err(Refusal::conflict(error, "it can be stopped"));
+    };
+    let reply = match control.post(path, body).await {
+        Ok(reply) => reply,
+        Err(_) if run.has_ended() => return Err(over()),
+        Err(error) => {
+            return Err(Refusal::new(
+                StatusCode::BAD_GATEWAY,
+                format!("the run does not answer: {error}"),
+                "try it again: it may be about to end",
+            ));
+        }
+    };
+    if reply.status != 200 {
+        let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY);
+        // A token that is not taken would be our mistake, and a session is not what is missing.
+        let status = if status == StatusCode::UNAUTHORIZED { StatusCode::BAD_GATEWAY } else { status };
+        let error = reply.body.trim().trim_start_matches("error: ").to_owned();
+        return Err(Refusal::new(status, error, "write a rate such as 500, 5k/s or 300/m"));
+    }
+    let told: Value = serde_json::from_str(&reply.body).unwrap_or_default();
+    let told = match told["message"].as_str() {
+        Some(message) => message.to_owned(),
+        None => "stopping: what is in flight is waited for".to_owned(),
+    };
+    Ok(Json(json!({"told": told})))
+}

@@ -1,0 +1,364 @@
+//! A run under way that the page has started, and whoever listens to it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::control::Control;
+use super::messages::Messages;
+
+/// Interval between two looks at the figures: a run renews them as often.
+const EVERY: Duration = Duration::from_secs(1);
+/// Status of a control port that has no result yet.
+const NOT_YET: u16 = 409;
+
+/// A run that the page has started.
+#[derive(Debug)]
+pub(crate) struct LiveRun {
+    /// Its id among those of this server.
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    /// `run` or `find`.
+    pub(crate) command: &'static str,
+    pub(crate) started_unix_s: f64,
+    /// The number of its process.
+    pub(crate) process: Option<u32>,
+    state: Mutex<State>,
+    /// Wakes the listeners when there is something new. Nobody else subscribes to it.
+    news: watch::Sender<()>,
+    /// How far its start has come.
+    stage: watch::Sender<Stage>,
+}
+
+/// Progress of the start of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It has not said yet that it begins.
+    Starting,
+    /// It goes on, and may be steered.
+    Begun,
+    /// It has ended.
+    Ended,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    messages: Messages,
+    /// The data of the last event about its figures, and the number of such events.
+    latest: Option<Bytes>,
+    updates: u64,
+    control: Option<Control>,
+    /// Its id in the history.
+    saved: Option<String>,
+    end: Option<End>,
+    /// `true` while figures are fetched.
+    is_polled: bool,
+    last_stat: Option<Value>,
+}
+
+/// End of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    /// `None` if a signal ended it.
+    pub(crate) exit_code: Option<i32>,
+    /// What a search has found, as JSON.
+    pub(crate) capacity: Option<String>,
+}
+
+/// An event for a listener.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    Message(Arc<str>),
+    Figures(Bytes),
+    End(Value),
+}
+
+/// How much a listener has been told.
+#[derive(Debug, Default)]
+pub(crate) struct Cursor {
+    message: u64,
+    update: u64,
+    is_over: bool,
+}
+
+impl LiveRun {
+    pub(crate) fn new(
+        id: String,
+        name: Option<String>,
+        command: &'static str,
+        started_unix_s: f64,
+        process: Option<u32>,
+    ) -> Self {
+        let (news, stage) = (watch::Sender::new(()), watch::Sender::new(Stage::Starting));
+        Self { id, name, command, started_unix_s, process, state: Mutex::default(), news, stage }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it stands, for the list.
+    pub(crate) fn summary(&self) -> Value {
+        let state = self.lock();
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "command": self.command,
+            "state": if state.end.is_some() { "ended" } else { "running" },
+            "started_unix_s": self.started_unix_s,
+            "exit_code": state.end.as_ref().and_then(|end| end.exit_code),
+            "run": state.saved,
+            "from": "ui",
+        })
+    }
+
+    pub(crate) fn saved(&self) -> Option<String> {
+        self.lock().saved.clone()
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().end.is_some()
+    }
+
+    pub(crate) fn exit_code(&self) -> Option<i32> {
+        self.lock().end.as_ref().and_then(|end| end.exit_code)
+    }
+
+    pub(crate) fn control(&self) -> Option<Control> {
+        self.lock().control.clone()
+    }
+
+    /// Returns the messages so far.
+    pub(crate) fn messages(&self) -> String {
+        self.lock().messages.text()
+    }
+
+    /// Waits until its start has come so far.
+    pub(crate) async fn reached(&self) -> Stage {
+        let mut stage = self.stage.subscribe();
+        // The sender lives as long as this.
+        stage.wait_for(|stage| *stage != Stage::Starting).await.map_or(Stage::Ended, |stage| *stage)
+    }
+
+    /// Takes up messages. `token` is that of its control port, whose address it says.
+    pub(crate) fn say(self: &Arc<Self>, lines: &[String], token: &str) {
+        let mut state = self.lock();
+        for line in lines {
+            state.messages.push(line);
+            if state.control.is_none() {
+                state.control = Control::announced(line, token);
+            }
+        }
+        let has_begun = state.control.is_some();
+        drop(state);
+        if has_begun && *self.stage.borrow() == Stage::Starting {
+            self.stage.send_replace(Stage::Begun);
+            tokio::spawn(Arc::clone(self).find_saved());
+        }
+        self.news.send_replace(());
+        self.poll_if_heard();
+    }
+
+    /// Asks for its id in the history, which it knows when it has begun.
+    async fn find_saved(self: Arc<Self>) {
+        let mut tick = interval(EVERY);
+        while !self.has_ended() && self.saved().is_none() {
+            tick.tick().await;
+            let Some(control) = self.control() else { return };
+            match control.get("/stat").await {
+                Ok(reply) => self.note_stat(&serde_json::from_str(&reply.body).unwrap_or_default()),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn note_stat(&self, stat: &Value) {
+        let mut state = self.lock();
+        if let Some(id) = stat["run"].as_str() {
+            state.saved = Some(id.to_owned());
+        }
+        if stat.is_object() {
+            state.last_stat = Some(shown(stat));
+        }
+    }
+
+    /// Takes up its end: the exit code, and the result that it has written.
+    pub(crate) fn end(&self, exit_code: Option<i32>, output: Option<String>) {
+        let result =
+            output.and_then(|text| serde_json::from_str::<Box<serde_json::value::RawValue>>(&text).ok());
+        let result = result.map(|result| result.get().to_owned());
+        let mut state = self.lock();
+        let capacity = if self.command == "find" { result.clone() } else { None };
+        if let (Some(result), None) = (result, &capacity) {
+            let id = serde_json::from_str::<Identified>(&result).ok().and_then(|result| result.run?.id);
+            state.saved = state.saved.take().or(id);
+            let mut stat = state.last_stat.take().unwrap_or_else(|| shown(&Value::Null));
+            stat["running"] = false.into();
+            state.latest = Some(figures(&stat, &result));
+            state.updates += 1;
+        }
+        state.end = Some(End { exit_code, capacity });
+        state.control = None;
+        drop(state);
+        self.stage.send_replace(Stage::Ended);
+        self.news.send_replace(());
+    }
+
+    /// Begins to listen: whoever holds the result is woken for news.
+    pub(crate) fn listen(self: &Arc<Self>) -> watch::Receiver<()> {
+        let news = self.news.subscribe();
+        self.poll_if_heard();
+        news
+    }
+
+    /// Returns everything that a listener has not been told yet.
+    pub(crate) fn news(&self, cursor: &mut Cursor) -> Vec<Told> {
+        let state = self.lock();
+        let (messages, next) = state.messages.since(cursor.message);
+        cursor.message = next;
+        let mut told: Vec<Told> = messages.into_iter().map(Told::Message).collect();
+        if let Some(latest) = state.latest.as_ref().filter(|_| state.updates > cursor.update) {
+            cursor.update = state.updates;
+            told.push(Told::Figures(latest.clone()));
+        }
+        if let Some(end) = state.end.as_ref().filter(|_| !cursor.is_over) {
+            cursor.is_over = true;
+            let capacity = end.capacity.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let run = &state.saved;
+            told.push(Told::End(json!({"exit_code": end.exit_code, "run": run, "capacity": capacity})));
+        }
+        told
+    }
+
+    /// Begins to fetch figures if somebody listens. One task does so, however many listen.
+    fn poll_if_heard(self: &Arc<Self>) {
+        let mut state = self.lock();
+        let is_wanted = state.control.is_some() && state.end.is_none() && self.news.receiver_count() > 0;
+        if is_wanted && !state.is_polled {
+            state.is_polled = true;
+            tokio::spawn(Arc::clone(self).poll());
+        }
+    }
+
+    async fn poll(self: Arc<Self>) {
+        let mut tick = interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            let control = {
+                let mut state = self.lock();
+                let heard = self.news.receiver_count() > 0 && state.end.is_none();
+                match state.control.clone().filter(|_| heard) {
+                    Some(control) => control,
+                    None => {
+                        state.is_polled = false;
+                        return;
+                    }
+                }
+            };
+            self.fetch(&control).await;
+        }
+    }
+
+    /// Fetches the figures once. A run that does not answer is about to end, or has no processor.
+    async fn fetch(&self, control: &Control) {
+        let (stat, result) = tokio::join!(control.get("/stat"), control.get("/result"));
+        let Some(stat) = stat.ok().and_then(|reply| serde_json::from_str::<Value>(&reply.body).ok()) else {
+            return;
+        };
+        self.note_stat(&stat);
+        let result = match &result {
+            Ok(reply) if reply.status == 200 => reply.body.trim_end(),
+            Ok(reply) if reply.status == NOT_YET => "null",
+            _ => return,
+        };
+        let data = figures(&shown(&stat), result);
+        let mut state = self.lock();
+        if state.end.is_none() {
+            state.latest = Some(data);
+            state.updates += 1;
+            drop(state);
+            self.news.send_replace(());
+        }
+    }
+}
+
+/// A result, of which only its id is read.
+#[derive(serde::Deserialize)]
+struct Identified {
+    run: Option<Identity>,
+}
+
+#[derive(serde::Deserialize)]
+struct Identity {
+    id: Option<String>,
+}
+
+/// The members of `/stat` that the page is told.
+fn shown(stat: &Value) -> Value {
+    let flag = |name: &str| stat[name].as_bool().unwrap_or(false);
+    json!({
+        "running": flag("running"),
+        "stopping": flag("stopping"),
+        "paused": flag("paused"),
+        "target_per_s": stat["target_per_s"],
+        "elapsed_s": stat["elapsed_s"].as_f64().unwrap_or(0.0),
+        "end_s": stat["end_s"],
+    })
+}
+
+/// The data of an event, from JSON that was written already.
+fn figures(stat: &Value, result: &str) -> Bytes {
+    format!("{{\"stat\":{stat},\"result\":{result}}}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(command: &'static str) -> Arc<LiveRun> {
+        Arc::new(LiveRun::new("1".to_owned(), None, command, 0.0, None))
+    }
+
+    fn within<T>(work: impl FnOnce() -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _within = runtime.enter();
+        work()
+    }
+
+    #[test]
+    fn two_listeners_are_told_the_same_and_each_thing_once() {
+        within(|| {
+            let run = run("run");
+            let mut early = Cursor::default();
+            run.say(&["one".to_owned()], "t");
+            assert_eq!(run.news(&mut early).len(), 1);
+            run.say(&["two".to_owned()], "t");
+            run.end(Some(99), Some("{\"run\": {\"id\": \"abc\"},\n \"x\": 1}".to_owned()));
+            let mut late = Cursor::default();
+            let (first, second) = (run.news(&mut early), run.news(&mut late));
+            assert_eq!((first.len(), second.len()), (3, 4));
+            let Told::Figures(data) = &first[1] else { panic!("{first:?}") };
+            let data: Value = serde_json::from_slice(data).unwrap();
+            assert_eq!((&data["result"]["x"], &data["stat"]["running"]), (&json!(1), &json!(false)));
+            let Told::End(end) = &second[3] else { panic!("{second:?}") };
+            assert_eq!(*end, json!({"exit_code": 99, "run": "abc", "capacity": null}));
+            assert!(run.news(&mut early).is_empty() && run.news(&mut late).is_empty());
+        });
+    }
+
+    #[test]
+    fn a_search_ends_with_what_it_has_found() {
+        within(|| {
+            let run = run("find");
+            run.end(Some(0), Some("{\"capacity\": 5}".to_owned()));
+            let told = run.news(&mut Cursor::default());
+            let [Told::End(end)] = &told[..] else { panic!("{told:?}") };
+            assert_eq!(*end, json!({"exit_code": 0, "run": null, "capacity": {"capacity": 5}}));
+        });
+    }
+}

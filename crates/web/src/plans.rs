@@ -1,0 +1,199 @@
+//! Plans: checked, explained, tried and made by commands of the program.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Json, Posted};
+use crate::forms::{permitted, words_of};
+use crate::import_kind::ImportKind;
+use crate::program::{Call, Finished, USAGE};
+use crate::refusal::Refusal;
+use crate::router::Ui;
+
+/// Name of a plan whose text is given.
+const OF_STDIN: &str = "<stdin>";
+
+/// A plan as it stands in the editor.
+#[derive(Deserialize)]
+pub(crate) struct Draft {
+    path: Option<String>,
+    text: String,
+    #[serde(default)]
+    flags: Vec<String>,
+}
+
+impl Ui {
+    /// Asks a command about the text of a plan, in the folder that names in it refer to.
+    async fn ask_about(&self, command: &str, draft: Draft) -> Result<Finished, Refusal> {
+        let folder = self.folder.folder_of(draft.path.as_deref())?;
+        let flags = permitted(&draft.flags, &self.options.run_flags)?;
+        let words = [command, "-"].map(str::to_owned).into_iter().chain(flags).chain(json_output());
+        let call = Call::new(words, &folder).with_input(draft.text).with_variable(self.sink.variable());
+        self.program.call(call).await
+    }
+
+    /// Returns everything that is wrong with a plan.
+    ///
+    /// # Errors
+    /// The command cannot be carried out.
+    pub(crate) async fn problems(
+        &self,
+        folder: PathBuf,
+        text: String,
+        flags: Vec<String>,
+    ) -> Result<Vec<Value>, Refusal> {
+        let words = ["check", "-"].map(str::to_owned).into_iter().chain(flags).chain(json_output());
+        let call = Call::new(words, &folder).with_input(text).with_variable(self.sink.variable());
+        Ok(problems_of(&object(&self.program.call(call).await?)?))
+    }
+}
+
+fn json_output() -> [String; 2] {
+    ["-o", "json"].map(str::to_owned)
+}
+
+/// The object that a command has written.
+fn object(finished: &Finished) -> Result<Map<String, Value>, Refusal> {
+    match serde_json::from_slice(&finished.output) {
+        Ok(Value::Object(object)) => Ok(object),
+        _ => Err(finished.refusal()),
+    }
+}
+
+/// The problems among what a command has written, with places in the text that it was given only.
+fn problems_of(object: &Map<String, Value>) -> Vec<Value> {
+    let problems = object.get("problems").and_then(Value::as_array);
+    problems.into_iter().flatten().cloned().map(in_text).collect()
+}
+
+/// A problem whose place, if it has one, is in the text. Of one in another file the message names the place.
+fn in_text(mut problem: Value) -> Value {
+    let Some(members) = problem.as_object_mut() else { return problem };
+    let file = members.remove("file").and_then(|file| file.as_str().map(str::to_owned));
+    if let Some(file) = file.filter(|file| file != OF_STDIN && file != "-") {
+        let line = members.get("line").and_then(Value::as_u64).map(|line| format!(":{line}"));
+        let message = members.get("message").and_then(Value::as_str).unwrap_or_default();
+        let message = format!("{file}{}: {message}", line.unwrap_or_default());
+        members.insert("message".to_owned(), message.into());
+        for place in ["line", "column", "length"] {
+            members.insert(place.to_owned(), Value::Null);
+        }
+    }
+    problem
+}
+
+/// `POST /api/check`
+pub(crate) async fn check(
+    State(ui): State<Arc<Ui>>,
+    Posted(draft): Posted<Draft>,
+) -> Result<Json<Value>, Refusal> {
+    let object = object(&ui.ask_about("check", draft).await?)?;
+    let ok = object.get("ok").and_then(Value::as_bool).unwrap_or(false);
+    Ok(Json(json!({"ok": ok, "problems": problems_of(&object)})))
+}
+
+/// `POST /api/explain`
+pub(crate) async fn explain(
+    State(ui): State<Arc<Ui>>,
+    Posted(draft): Posted<Draft>,
+) -> Result<Json<Value>, Refusal> {
+    let finished = ui.ask_about("explain", draft).await?;
+    let mut object = object(&finished)?;
+    if object.contains_key("problems") && finished.code == Some(USAGE) {
+        return Ok(Json(json!({"ok": false, "problems": problems_of(&object)})));
+    }
+    let explanation = object.remove("explanation").unwrap_or(Value::Object(object));
+    Ok(Json(json!({"ok": true, "explanation": explanation})))
+}
+
+/// `POST /api/try`
+pub(crate) async fn try_once(
+    State(ui): State<Arc<Ui>>,
+    Posted(draft): Posted<Draft>,
+) -> Result<Json<Value>, Refusal> {
+    let mut object = object(&ui.ask_about("try", draft).await?)?;
+    if object.contains_key("problems") {
+        object.insert("problems".to_owned(), problems_of(&object).into());
+    }
+    object.remove("name");
+    for (name, usual) in
+        [("ok", json!(true)), ("exchanges", json!([])), ("iterations", json!(0)), ("message", Value::Null)]
+    {
+        object.entry(name).or_insert(usual);
+    }
+    Ok(Json(Value::Object(object)))
+}
+
+/// A form that was filled in.
+#[derive(Deserialize)]
+pub(crate) struct Filled {
+    command: String,
+    arguments: Map<String, Value>,
+}
+
+/// `POST /api/plan-of`
+pub(crate) async fn plan_of(
+    State(ui): State<Arc<Ui>>,
+    Posted(filled): Posted<Filled>,
+) -> Result<Json<Value>, Refusal> {
+    let words = words_of(&ui.options.forms, &filled.command, &filled.arguments)?;
+    let words = [filled.command].into_iter().chain(words).chain(["--print-plan".to_owned()]);
+    let finished = ui.program.call(Call::new(words, ui.folder.root())).await?;
+    if finished.code != Some(0) {
+        return Err(finished.refusal());
+    }
+    Ok(Json(json!({"text": String::from_utf8_lossy(&finished.output)})))
+}
+
+/// A description of another tool.
+#[derive(Deserialize)]
+pub(crate) struct Foreign {
+    name: String,
+    text: String,
+    kind: Option<ImportKind>,
+}
+
+/// `POST /api/import`
+pub(crate) async fn import(
+    State(ui): State<Arc<Ui>>,
+    Posted(Foreign { name, text, kind }): Posted<Foreign>,
+) -> Result<Json<Value>, Refusal> {
+    let kind = kind.or_else(|| ImportKind::of(&name, &text)).ok_or_else(|| {
+        let error = "it is not plain which tool this is of";
+        Refusal::unprocessable(error, "choose one: curl, HAR, OpenAPI, h2loadrunner or vegeta")
+    })?;
+    let folder = ui.folder.root();
+    let call = match kind {
+        ImportKind::Curl => {
+            let text = text.trim().trim_start_matches("$ ").to_owned();
+            let words = ["import", "curl", "-o", "json", "--"].map(str::to_owned);
+            Call::new(words.into_iter().chain([text]), folder)
+        }
+        kind => Call::new(["import", kind.name(), "-", "-o", "json"], folder).with_input(text),
+    };
+    let finished = ui.program.call(call).await?;
+    if finished.code != Some(0) {
+        return Err(finished.refusal());
+    }
+    object(&finished).map(|object| Json(Value::Object(object)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_of_another_file_has_no_place_in_the_text() {
+        let own = json!({"message": "bad", "file": "<stdin>", "line": 3, "column": 1, "length": 2});
+        assert_eq!(in_text(own), json!({"message": "bad", "line": 3, "column": 1, "length": 2}));
+        let other = json!({"message": "bad", "file": "users.csv", "line": 3, "column": 1, "length": 2});
+        let expected = json!({"message": "users.csv:3: bad", "line": null, "column": null, "length": null});
+        assert_eq!(in_text(other), expected);
+        let none = json!({"message": "bad", "file": null, "line": null});
+        assert_eq!(in_text(none), json!({"message": "bad", "line": null}));
+    }
+}

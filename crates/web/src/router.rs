@@ -1,0 +1,240 @@
+//! Addresses and what answers them.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Path, Query, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::access::{Access, SESSION_PATH};
+use crate::answer::{Json, Posted};
+use crate::events::Events;
+use crate::folder::Folder;
+use crate::history::History;
+use crate::live::Live;
+use crate::options::Options;
+use crate::page::{self, Etags};
+use crate::program::Program;
+use crate::refusal::Refusal;
+use crate::sink::ExampleSink;
+use crate::{comparison, events, examples, live, plans, runs};
+
+/// Everything that answers are made of.
+pub(crate) struct Ui {
+    pub(crate) options: Options,
+    pub(crate) access: Access,
+    pub(crate) folder: Arc<Folder>,
+    pub(crate) history: Arc<History>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) sink: ExampleSink,
+    pub(crate) events: Events,
+    pub(crate) etags: Etags,
+    /// `true` as soon as the server is to end.
+    pub(crate) ends: watch::Receiver<bool>,
+}
+
+/// The addresses, behind the guard that every request passes.
+pub(crate) fn router(ui: Arc<Ui>) -> Router {
+    Router::new()
+        .route("/", get(page::index))
+        .route("/assets/app.js", get(page::script))
+        .route("/assets/app.css", get(page::style))
+        .route(SESSION_PATH, post(session))
+        .route("/api/about", get(about))
+        .route("/api/files", get(files))
+        .route("/api/file", get(file).post(save_file))
+        .route("/api/examples", get(async || Json(examples::list())))
+        .route("/api/example/start-sink", post(start_sink))
+        .route("/api/schema/{name}", get(schema))
+        .route("/api/forms", get(forms))
+        .route("/api/check", post(plans::check))
+        .route("/api/explain", post(plans::explain))
+        .route("/api/try", post(plans::try_once))
+        .route("/api/plan-of", post(plans::plan_of))
+        .route("/api/import", post(plans::import))
+        .route("/api/live", get(live::list).post(live::start))
+        .route("/api/live/{id}/events", get(live::events))
+        .route("/api/live/{id}/rate", post(live::rate))
+        .route("/api/live/{id}/pause", post(live::pause))
+        .route("/api/live/{id}/resume", post(live::resume))
+        .route("/api/live/{id}/stop", post(live::stop))
+        .route("/api/runs", get(runs::list))
+        .route("/api/runs/{id}", get(runs::show))
+        .route("/api/runs/{id}/export", get(runs::export))
+        .route("/api/runs/{id}/delete", post(runs::delete))
+        .route("/api/compare", post(comparison::compare))
+        .route("/api/events", get(events::events))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(ui.clone(), guard))
+        .with_state(ui)
+}
+
+/// Lets a request pass if it may, and makes every answer safe for a browser.
+async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let mut response = match ui.access.admit(&head) {
+        Ok(()) => next.run(Request::from_parts(head, body)).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    // What is left of a body that was not wanted is not read.
+    if response.status().is_client_error() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    page::secure(response.headers_mut());
+    response
+}
+
+async fn unknown() -> Refusal {
+    Refusal::not_found(
+        "there is no such address",
+        "reload the page, which may be of another version of the program",
+    )
+}
+
+async fn wrong_method(method: Method) -> Refusal {
+    let error = format!("this address is not for {method}");
+    let hint = "reload the page, which may be of another version of the program";
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, error, hint)
+}
+
+/// Parameters behind the question mark.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(head: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let wrong = |error: axum::extract::rejection::QueryRejection| {
+            let hint = "reload the page, which may be of another version of the program";
+            Refusal::bad_request(error.body_text(), hint)
+        };
+        Query::try_from_uri(&head.uri).map(|Query(asked)| Self(asked)).map_err(wrong)
+    }
+}
+
+/// The word that an address names something by.
+pub(crate) struct Named(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(head: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let named = Path::<String>::from_request_parts(head, state).await;
+        named
+            .map(|Path(name)| Self(name))
+            .map_err(|error| Refusal::bad_request(error.body_text(), "reload the page"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Session {
+    token: String,
+}
+
+async fn session(State(ui): State<Arc<Ui>>, Posted(asked): Posted<Session>) -> Result<Response, Refusal> {
+    let cookie = ui.access.begin(&asked.token).map_err(|error| {
+        Refusal::failed(
+            format!("the system gives no random numbers: {error}"),
+            "see if /dev/urandom is there",
+        )
+    })?;
+    let Some(cookie) = cookie else {
+        return Err(Refusal::new(
+            StatusCode::UNAUTHORIZED,
+            "this is not the token of this server",
+            "open the address that `plimsoll ui` printed last",
+        ));
+    };
+    let mut response = Json(json!({})).into_response();
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+async fn about(State(ui): State<Arc<Ui>>) -> Json<Value> {
+    Json(json!({
+        "version": ui.options.version,
+        "folder": ui.folder.root(),
+        "store": ui.options.store,
+        "read_only": false,
+        "sink": ui.sink.url(),
+    }))
+}
+
+/// Does what reads or writes files on a thread that may wait.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Refusal::failed(error.to_string(), "try it again")))
+}
+
+async fn files(State(ui): State<Arc<Ui>>) -> Result<Json<Value>, Refusal> {
+    let folder = ui.folder.clone();
+    blocking(move || Ok(Json(json!({"files": folder.list()})))).await
+}
+
+#[derive(Deserialize)]
+struct FileAsked {
+    path: String,
+}
+
+async fn file(
+    State(ui): State<Arc<Ui>>,
+    Asked(FileAsked { path }): Asked<FileAsked>,
+) -> Result<Json<Value>, Refusal> {
+    let folder = ui.folder.clone();
+    blocking(move || folder.read(&path).map(|text| Json(json!(text)))).await
+}
+
+#[derive(Deserialize)]
+struct FileSaved {
+    path: String,
+    text: String,
+    etag: Option<String>,
+}
+
+async fn save_file(
+    State(ui): State<Arc<Ui>>,
+    Posted(FileSaved { path, text, etag }): Posted<FileSaved>,
+) -> Result<Json<Value>, Refusal> {
+    let folder = ui.folder.clone();
+    blocking(move || {
+        let etag = folder.write(&path, &text, etag.as_deref())?;
+        Ok(Json(json!({"path": path, "etag": etag})))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Nothing {}
+
+async fn start_sink(
+    State(ui): State<Arc<Ui>>,
+    Posted(Nothing {}): Posted<Nothing>,
+) -> Result<Json<Value>, Refusal> {
+    let url = ui.sink.start().await?;
+    Ok(Json(json!({"url": url})))
+}
+
+async fn schema(State(ui): State<Arc<Ui>>, Named(name): Named) -> Result<Json<Value>, Refusal> {
+    (ui.options.schema)(&name).map(Json).ok_or_else(|| {
+        Refusal::not_found(
+            format!("there is no schema `{}`", name.escape_debug()),
+            "`plimsoll schema --help` names them",
+        )
+    })
+}
+
+async fn forms(State(ui): State<Arc<Ui>>) -> Json<Value> {
+    Json(ui.options.forms.clone())
+}

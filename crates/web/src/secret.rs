@@ -1,0 +1,55 @@
+//! Random words that nobody can guess.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use subtle::ConstantTimeEq as _;
+
+/// Bytes of a token and of a session: 256 bits.
+pub(crate) const SECRET_BYTES: usize = 32;
+
+/// Returns so many random bytes of the system, as hexadecimal digits.
+///
+/// # Errors
+/// The system gives none.
+pub(crate) fn random_hex(bytes: usize) -> io::Result<String> {
+    let mut drawn = vec![0; bytes];
+    File::open("/dev/urandom")?.read_exact(&mut drawn)?;
+    Ok(hex(&drawn))
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
+/// Returns `true` if both words are the same, after a time that depends on their lengths only.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    one.as_bytes().ct_eq(other.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_drawn_anew_and_have_their_length() {
+        let drawn: Vec<String> = (0..8).map(|_| random_hex(SECRET_BYTES).unwrap()).collect();
+        assert!(drawn.iter().all(|word| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit())));
+        let mut distinct = drawn.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), drawn.len());
+        assert_eq!(hex(&[0, 0x1f, 0xa0, 0xff]), "001fa0ff");
+    }
+
+    #[test]
+    fn words_of_other_lengths_differ() {
+        assert!(is_same("abc", "abc") && is_same("", ""));
+        for (one, other) in [("abc", "abd"), ("abc", "ab"), ("", "a"), ("abc", "abcabc")] {
+            assert!(!is_same(one, other), "{one} {other}");
+        }
+    }
+}
