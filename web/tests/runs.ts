@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 /** Where cargo builds: of the repository, or where the environment says. */
-const target = process.env["CARGO_TARGET_DIR"] ?? fileURLToPath(new URL("../../target", import.meta.url));
+export const target = process.env["CARGO_TARGET_DIR"] ?? fileURLToPath(new URL("../../target", import.meta.url));
 
 /** A page, and the results of its runs. */
 export interface Page {
@@ -73,7 +73,7 @@ export async function makePages(): Promise<Pages> {
 }
 
 /** The built-in server, once it has said where it listens. */
-function listening(program: string, flags: string[]): Promise<{ child: ChildProcess; address: string }> {
+export function listening(program: string, flags: string[]): Promise<{ child: ChildProcess; address: string }> {
   const child = spawn(program, ["sink", "--listen", "127.0.0.1:0", ...flags]);
   return new Promise((resolve, reject) => {
     let said = "";
@@ -89,7 +89,8 @@ function listening(program: string, flags: string[]): Promise<{ child: ChildProc
   });
 }
 
-async function carriedOut(program: string, cwd: string, args: string[], allowed: number[]): Promise<void> {
+/** Runs the program to its end; `allowed` are the exit codes that it may have. */
+export async function carriedOut(program: string, cwd: string, args: string[], allowed: number[]): Promise<void> {
   try {
     await promisify(execFile)(program, args, { cwd, maxBuffer: 1 << 26 });
   } catch (error) {

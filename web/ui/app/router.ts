@@ -74,7 +74,7 @@ export function go(to: string, { replace = false } = {}): void {
 
 /** The token in the fragment of the address that the program printed. */
 export function tokenOf(hash: string): string | null {
-  return /^#token=([0-9a-fA-F]+)$/.exec(hash)?.[1] ?? null;
+  return /^#token=([\w.~-]+)$/.exec(hash)?.[1] ?? null;
 }
 
 /** Starts to follow the address; `token` is called where it is one that the program printed. */

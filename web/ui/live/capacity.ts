@@ -1,4 +1,4 @@
-/** A search for the capacity of a server: its trials, as its messages tell them and as its result has them. */
+/** A search for the capacity of a server: its trials, as messages tell them and as its result has them. */
 
 /** The parts of the capacity contract that the page reads; `plimsoll schema capacity` describes all of it. */
 export interface Capacity {
@@ -44,8 +44,14 @@ export interface Trial {
   finding: Finding;
 }
 
-const LINE =
-  /^ *([\d.]+) s {2}(.+?) +([\d,.]+)\/s +([\d.]+) s {2}p50 (.+?) {2}p99 (.+?) {2}errors (.+?) {2}(holds|breaks|unclear|not applied)/;
+/** `  12 s  ramp    400/s     2 s  p50 1.20 ms  p99 3.00 ms  errors 0.0 %  holds` */
+const LINE = new RegExp(
+  [
+    String.raw`^ *([\d.]+) s {2}(.+?) +([\d,.]+)/s +([\d.]+) s`,
+    String.raw`p50 (.+?) {2}p99 (.+?) {2}errors (.+?)`,
+    String.raw`(holds|breaks|unclear|not applied)`,
+  ].join(" {2}"),
+);
 
 /** The trial that a message of a search tells of; null if it is about something else. */
 export function trialOf(message: string): Trial | null {

@@ -8,7 +8,7 @@ import { count, nanos, perSecond, seconds, short } from "../../src/figure.ts";
 import { color } from "../../src/theme.tsx";
 import { Badge, type BadgeKind, Table } from "../app/controls.tsx";
 import { Part } from "../runs/parts.tsx";
-import { nanosText, rateText } from "../runs/words.ts";
+import { nanosText, plural, rateText } from "../runs/words.ts";
 import { type Finding, type Level, levelsOf, lineOf, type Trial, trialOf, trialsOf } from "./capacity.ts";
 import type { Heard } from "./stream.ts";
 
@@ -120,7 +120,8 @@ function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; 
         at={(index) => {
           const level = levels[index];
           if (level === undefined) return "";
-          return `${perSecond(level.rate_per_s)} · ${look(level.finding).word} · ${level.trials === 1 ? "1 trial" : `${level.trials} trials`}`;
+          const trials = plural(level.trials, "trial");
+          return `${perSecond(level.rate_per_s)} · ${look(level.finding).word} · ${trials}`;
         }}
         value={nanos}
         below={(plot) => drawBetween(plot, low, high)}

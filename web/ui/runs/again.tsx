@@ -6,6 +6,7 @@ import { Button, ButtonLink } from "../app/controls.tsx";
 import { notifyError } from "../app/notify.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
+import { openAsNew } from "../editor/drafts.ts";
 
 /** Flags that say where results go rather than what the load is, with the number of values that follow. */
 const OUTPUTS: Record<string, number> = {
@@ -53,52 +54,67 @@ export function planPath(args: string[], files: string[]): string | null {
   return found?.replace(/^\.\//, "") ?? null;
 }
 
+/** The file that a run was started from by the page: that of its name, if it has the same text still. */
+async function fileOf(name: string | null, plan: string | null, files: string[]): Promise<string | null> {
+  const path = files.find((path) => path === name || path === `${name}.yaml`);
+  if (path === undefined || plan === null) return null;
+  return (await api.file(path)).text === plan ? path : null;
+}
+
 export function RunAgain({ result, plan }: { result: Result; plan: string | null }) {
   const [path, setPath] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const { args } = result.run;
+  const name = result.run.name ?? null;
   useEffect(() => {
     let over = false;
-    api.files().then(
-      ({ files }) =>
-        over ||
-        setPath(
-          planPath(
-            args,
-            files.map(({ path }) => path),
-          ),
-        ),
-      // Without the list there is no plan to open: nothing that would have to be said.
-      () => {},
-    );
+    const look = async () => {
+      const files = (await api.files()).files.map(({ path }) => path);
+      const found = planPath(args, files) ?? (await fileOf(name, plan, files));
+      if (!over) setPath(found);
+    };
+    // Without the list there is no plan to open: nothing that would have to be said.
+    look().catch(() => {});
     return () => void (over = true);
-  }, [args]);
+  }, [args, name, plan]);
   if (path === null && plan === null) return null;
-  const again = async () => {
+  const attempt = async (what: () => Promise<void>) => {
     setBusy(true);
     try {
-      const argument = args.find((one) => one.replace(/^\.\//, "") === path) ?? null;
-      const flags = args.slice(1).filter((one, at) => !(at === 0 && one === "run"));
-      const { id } = await api.start({
-        path,
-        text: path === null ? plan : null,
-        command: "run",
-        flags: loadFlags(flags, argument),
-        name: result.run.name ?? null,
-      });
-      go(link("live", id));
+      await what();
     } catch (error) {
       notifyError(error);
     } finally {
       setBusy(false);
     }
   };
+  const again = () =>
+    attempt(async () => {
+      const argument = args.find((one) => one.replace(/^\.\//, "") === path) ?? null;
+      const flags = args.slice(args[1] === "run" ? 2 : 1);
+      const { id } = await api.start({
+        path,
+        text: path === null ? plan : null,
+        command: "run",
+        flags: loadFlags(flags, argument),
+        name,
+      });
+      go(link("live", id));
+    });
+  const open = () =>
+    attempt(() => openAsNew(`${name?.replace(/[^\w.-]+/g, "-") ?? "plan"}.yaml`, plan ?? ""));
   return (
     <>
       <Button kind="primary" busy={busy} onClick={() => void again()}>
         Run again
       </Button>
-      {path !== null && <ButtonLink href={link("plan", path)}>Open plan</ButtonLink>}
+      {path !== null ? (
+        <ButtonLink href={link("plan", path)}>Open plan</ButtonLink>
+      ) : (
+        <Button busy={busy} onClick={() => void open()}>
+          Open plan
+        </Button>
+      )}
     </>
   );
 }

@@ -20,8 +20,8 @@ const MOST_WORKERS = 16;
 const PERCENTILES = ["50", "75", "90", "95", "99", "99.9", "99.99"];
 
 const WITHOUT_HISTOGRAMS =
-  "Of a run only its result is here, so there is no heat map, and the spectrum goes straight from one percentile " +
-  "of the result to the next.";
+  "Of a run only its result is here, so there is no heat map, and the spectrum goes straight from one " +
+  "percentile of the result to the next.";
 
 /** The time that the model of a run is about. */
 export function mainTime(result: Result): TimeKey {

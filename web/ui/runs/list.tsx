@@ -89,6 +89,8 @@ export function RunsPage({ route }: { route: Route }) {
   const going = liveRuns.value.filter(({ state }) => state === "running");
   const total = list?.total ?? 0;
   const several = chosen.value.size >= 2;
+  // Those that go on are above.
+  const saved = (list?.runs ?? []).filter(({ id }) => !going.some(({ run }) => run === id));
   return (
     <>
       <PageHead title="Runs">
@@ -123,7 +125,7 @@ export function RunsPage({ route }: { route: Route }) {
         {error !== null && <ErrorBox error={error} again={() => setAgain((count) => count + 1)} />}
         {list === null && error === null && <Loading what="Reading the runs" />}
         {list !== null && list.runs.length === 0 && <None filter={filter} />}
-        {list !== null && list.runs.length > 0 && <Rows rows={list.runs} />}
+        {saved.length > 0 && <Rows rows={saved} />}
         {list !== null && total > ROWS && (
           <nav class="pages" aria-label="Pages of the list">
             <Button disabled={offset === 0} onClick={() => search(filter, Math.max(0, offset - ROWS))}>

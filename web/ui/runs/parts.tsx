@@ -212,7 +212,12 @@ export function TimesTables({ result }: { result: Result }) {
     : ["response time", result.response_time];
   const rows = ["50", "75", "90", "95", "99", "99.9", "99.99", "max", "mean", "stdev", "min"];
   const columns: TableColumn<string>[] = [
-    { key: "p", title: "", cell: (name) => (/^\d/.test(name) ? `p${name}` : name), heads: true },
+    {
+      key: "p",
+      title: <span class="unseen">figure</span>,
+      cell: (name) => (/^\d/.test(name) ? `p${name}` : name),
+      heads: true,
+    },
     { key: "first", title: first[0], cell: (name) => figureOf(first[1], name) },
     {
       key: "first-interval",
@@ -240,7 +245,7 @@ export function TimesTables({ result }: { result: Result }) {
             rows={known}
             rowKey={([name]) => name}
             columns={[
-              { key: "name", title: "", cell: ([name]) => name, heads: true },
+              { key: "name", title: <span class="unseen">time</span>, cell: ([name]) => name, heads: true },
               { key: "count", title: "count", cell: ([, summary]) => count(summary.count) },
               ...["50", "90", "99", "max"].map((p) => ({
                 key: p,
@@ -456,7 +461,8 @@ export function Answers({ result }: { result: Result }) {
           [
             "connections",
             `${count(connections.opened)} opened, at most ${count(connections.peak_open)} of ` +
-              `${count(connections.limit)} at once, ${count(connections.closed_idle)} closed by the target while idle`,
+              `${count(connections.limit)} at once, ` +
+              `${count(connections.closed_idle)} closed by the target while idle`,
           ],
           ["connections that failed", failures.length > 0 ? listed(connections.failed) : null],
           [
@@ -568,6 +574,7 @@ export function Targets({ result }: { result: Result }) {
 export function GeneratorFacts({ result }: { result: Result }) {
   const { generator } = result;
   const cpu = generator.cpu_user_s + generator.cpu_sys_s;
+  const perResponse = generator.cpu_us_per_request;
   const stalls = generator.workers.flatMap(({ stalls }) => stalls);
   const longest = Math.max(0, ...stalls.map(({ length_ns }) => length_ns));
   const delay = generator.workers.reduce((sum, { run_delay_s }) => sum + (run_delay_s ?? 0), 0);
@@ -577,7 +584,7 @@ export function GeneratorFacts({ result }: { result: Result }) {
         ["worker threads", `${generator.threads}, ${generator.backend}`],
         [
           "CPU time",
-          `${seconds(cpu)}${generator.cpu_us_per_request === null ? "" : `, ${generator.cpu_us_per_request.toFixed(1)} µs per response`}`,
+          perResponse === null ? seconds(cpu) : `${seconds(cpu)}, ${perResponse.toFixed(1)} µs per response`,
         ],
         [
           "busiest worker",

@@ -106,7 +106,8 @@ export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): 
     said +=
       windows.first_failed_at_s === null
         ? ` at worst in ${of} windows`
-        : `; in ${count(windows.failed)} of ${of} windows, first in the one that ended at ${seconds(windows.first_failed_at_s)}`;
+        : `; in ${count(windows.failed)} of ${of} windows, ` +
+          `first in the one that ended at ${seconds(windows.first_failed_at_s)}`;
   }
   return said;
 }

@@ -1,0 +1,542 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser, Locator, Page as Tab } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { count, nanos, perSecond } from "../src/figure.ts";
+import type { Result } from "../ui/app/result.ts";
+import { hasBrowser, launch, type Opened, open, overflow, serve, type Served, violations } from "./ui.ts";
+
+const PLAN = `# A shop that is looked at
+run: {rate: 120/s, duration: 2s}
+targets: {api: "\${env(TARGET)}"}
+thresholds: ["p99<2s", "error_rate<1%"]
+scenarios:
+  - name: browse
+    steps:
+      - get: /items
+      - get: /items/1
+`;
+/** As the body of a response, and as the name of a run, which has no "=". */
+const HOSTILE = "<img src=x onerror=alert(1)>";
+const HOSTILE_NAME = "<script>alert(1)</script><b>bold</b>";
+
+describe.skipIf(!hasBrowser())("the web UI", () => {
+  let browser: Browser;
+  let served: Served;
+
+  beforeAll(async () => {
+    browser = await launch();
+    served = await serve({ "shop.yaml": PLAN });
+    for (const name of ["base", "new"]) await served.save("shop.yaml", "--name", name, "--tag", "kind=shop");
+    const hostile = createServer((_, response) => {
+      response.writeHead(503, { "content-type": "text/plain" });
+      response.end(HOSTILE);
+    });
+    await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
+    const { port } = hostile.address() as AddressInfo;
+    await served.save(`http://127.0.0.1:${port}/`, "-R", "50", "-d", "1s", "--name", HOSTILE_NAME);
+    hostile.close();
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await served?.end();
+  });
+
+  /** The saved runs, as the API has them. */
+  const saved = async (tab: Tab, filter = ""): Promise<{ id: string; name: string | null }[]> =>
+    tab.evaluate(async (filter) => {
+      const response = await fetch(`/api/runs?filter=${encodeURIComponent(filter)}&limit=100&offset=0`);
+      return ((await response.json()) as { runs: { id: string; name: string | null }[] }).runs;
+    }, filter);
+  const resultOf = (tab: Tab, id: string): Promise<Result> =>
+    tab.evaluate(async (id) => (await (await fetch(`/api/runs/${id}`)).json()) as Result, id);
+  const idOf = async (tab: Tab, name: string): Promise<string> => {
+    const found = (await saved(tab)).find((run) => run.name === name);
+    if (found === undefined) throw new Error(`no run is called ${name}`);
+    return found.id;
+  };
+  const close = async ({ context, trouble }: Opened): Promise<void> => {
+    expect(trouble).toEqual([]);
+    await context.close();
+  };
+
+  test("without a session the page says what to open, and shows nothing", async () => {
+    const context = await browser.newContext();
+    const tab = await context.newPage();
+    await tab.goto(`${served.origin}/#/runs`);
+    await tab.getByRole("heading", { name: "Open the address that plimsoll ui printed" }).waitFor();
+    expect(await tab.getByRole("navigation").count()).toBe(0);
+    expect(await tab.locator("body").textContent()).not.toContain("base");
+    expect(await violations(tab)).toEqual([]);
+    // A token of another server is none.
+    await tab.goto(`${served.origin}/#token=${"0".repeat(64)}`);
+    await tab.getByRole("heading", { name: "Open the address that plimsoll ui printed" }).waitFor();
+    // Opened in the same tab, the printed address lets in.
+    await tab.goto(served.address);
+    await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
+    await context.close();
+  });
+
+  test("the token does not stay in the address, nor in the history, and a reload keeps the session", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    expect(tab.url()).toBe(`${served.origin}/#/runs`);
+    await tab.reload();
+    await tab.getByRole("link", { name: "base" }).waitFor();
+    expect(await tab.evaluate(() => document.cookie)).toBe("");
+    await close(opened);
+  });
+
+  test("the list has every run with its figures, and filters", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const row = tab.getByRole("row").filter({ has: tab.getByRole("link", { name: "base", exact: true }) });
+    const result = await resultOf(tab, await idOf(tab, "base"));
+    const text = (await row.textContent()) ?? "";
+    expect(text).toContain(result.verdict.outcome.replaceAll("_", " ").toUpperCase());
+    expect(text).toContain(nanos(result.response_time.p["50"] ?? 0));
+    expect(text).toContain("kind=shop");
+    await tab.getByLabel("Filter").fill("new");
+    await tab.getByRole("link", { name: "base", exact: true }).waitFor({ state: "detached" });
+    expect(await tab.getByRole("link", { name: "new", exact: true }).count()).toBe(1);
+    expect(tab.url()).toContain("filter=new");
+    await tab.getByLabel("Filter").fill("nothing is called so");
+    await tab.getByText("No run has “nothing is called so”").waitFor();
+    await close(opened);
+  });
+
+  test("the page of a run says what its result says", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await tab.getByRole("link", { name: "base", exact: true }).click();
+    await tab.getByRole("heading", { name: "base", level: 1 }).waitFor();
+    const result = await resultOf(tab, await idOf(tab, "base"));
+    const outcome = tab.locator("#outcome");
+    expect(await outcome.locator(".word").textContent()).toBe(
+      result.verdict.outcome.replaceAll("_", " ").toUpperCase(),
+    );
+    expect(await outcome.locator(".summary").textContent()).toBe(result.verdict.summary);
+    const steps = tab.locator("#by-step tbody tr");
+    expect(await steps.count()).toBe(2);
+    for (const [index, step] of result.by_step.entries()) {
+      const text = (await steps.nth(index).textContent()) ?? "";
+      expect(text).toContain(step.step);
+      expect(text).toContain(count(step.ok));
+      expect(text).toContain(nanos(step.response_time.p["50"] ?? 0));
+    }
+    expect(await tab.locator("#outcome tbody tr").count()).toBe(2);
+    // The heat map is of the histograms, which only the report has.
+    await tab.getByRole("heading", { name: "Heat map" }).waitFor();
+    await tab.getByText("The plan as it was written").click();
+    expect(await tab.locator("#origin details pre").textContent()).toBe(PLAN);
+    const rate = tab.locator("figure", { has: tab.getByRole("heading", { name: "Rate", exact: true }) });
+    await rate.getByRole("slider").focus();
+    await tab.keyboard.press("Home");
+    const [first] = result.intervals;
+    expect(await rate.getByRole("slider").getAttribute("aria-valuetext")).toContain(
+      `achieved ${perSecond(first?.achieved_per_s ?? 0)}`,
+    );
+    await close(opened);
+  });
+
+  test("every format is a download with its content", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const id = await idOf(tab, "base");
+    await tab.evaluate((id) => void (location.hash = `#/runs/${id}`), id);
+    await tab.getByRole("heading", { name: "base", level: 1 }).waitFor();
+    const menu = tab.locator("summary", { hasText: "Download" });
+    await menu.click();
+    const links = await tab.locator(".menu a").all();
+    expect(links.length).toBe(10);
+    for (const link of links) {
+      const [download] = await Promise.all([tab.waitForEvent("download"), link.click()]);
+      const text = readFileSync(await download.path(), "utf8");
+      expect([download.suggestedFilename(), text.length > 50]).toEqual([download.suggestedFilename(), true]);
+      if (!(await tab.locator(".menu ul").isVisible())) await menu.click();
+    }
+    await tab.keyboard.press("Escape");
+    await expect.poll(() => tab.locator(".menu ul").isVisible()).toBe(false);
+    await close(opened);
+  });
+
+  test("text of servers and of users is text", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await tab.getByRole("link", { name: HOSTILE_NAME }).click();
+    await tab.getByRole("heading", { name: HOSTILE_NAME, level: 1 }).waitFor();
+    await tab.locator("#responses").waitFor();
+    expect(await tab.locator("main :is(img, script, b)").count()).toBe(0);
+    expect(await tab.locator("#by-step").textContent()).toContain(`503: ${HOSTILE}`);
+    const result = await resultOf(tab, await idOf(tab, HOSTILE_NAME));
+    expect(Object.keys(result.error_examples).length).toBeGreaterThan(0);
+    for (const [name, example] of Object.entries(result.error_examples)) {
+      const row = tab.locator("#responses tr").filter({ hasText: name });
+      expect(await row.last().textContent()).toContain(example);
+    }
+    await close(opened);
+  });
+
+  test("a run is started, its rate changed, stopped, and kept with its outcome", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const before = (await saved(tab)).length;
+    const id = await start(tab, { text: PLAN, flags: ["--duration=60s"], name: "steered" });
+    await tab.getByRole("link", { name: "steered" }).first().click();
+    await tab.getByRole("heading", { name: "steered", level: 1 }).waitFor();
+    expect(tab.url()).toContain(`#/live/${id}`);
+    await tab.locator("#outcome .word", { hasText: "so far" }).waitFor();
+    const field = tab.getByRole("textbox", { name: "Rate" });
+    await field.fill("nonsense");
+    await field.press("Enter");
+    await expect.poll(() => field.getAttribute("aria-invalid")).toBe("true");
+    // The browser notes the status of what the program refused.
+    expect(opened.trouble.splice(0)).toEqual([expect.stringContaining("status of 400")]);
+    await field.fill("240/s");
+    await field.press("Enter");
+    const changes = tab.getByRole("group", { name: "Changes of the rate while the run went on" });
+    await changes.getByText("120/s to 240/s").waitFor({ timeout: 20_000 });
+    await expect.poll(() => field.getAttribute("placeholder")).toBe("240/s");
+    await tab.getByRole("button", { name: "Pause" }).click();
+    await tab.getByRole("button", { name: "Resume" }).waitFor({ timeout: 20_000 });
+    await tab.getByRole("button", { name: "Resume" }).click();
+    await changes.getByText("resume").waitFor({ timeout: 20_000 });
+    // By its key: nothing has to be found first.
+    await tab.locator("main").focus();
+    await tab.keyboard.press("s");
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("heading", { name: "steered", level: 1 }).waitFor();
+    const result = await resultOf(tab, await idOf(tab, "steered"));
+    expect(result.rate.changes.map(({ what }) => what)).toEqual(["rate", "pause", "resume"]);
+    expect(result.rate.changes[0]?.to_per_s).toBe(240);
+    expect(result.run.stopped_by).not.toBeNull();
+    expect(await tab.locator("#outcome .word").textContent()).toBe(
+      result.verdict.outcome.replaceAll("_", " ").toUpperCase(),
+    );
+    await tab.getByText("Stopped by").waitFor();
+    await tab.getByRole("link", { name: "Runs", exact: true }).click();
+    await tab.getByRole("link", { name: "steered", exact: true }).waitFor();
+    expect((await saved(tab)).length).toBe(before + 1);
+    await close(opened);
+  });
+
+  test("a live run is drawn in place: the page does not grow with each second", async () => {
+    const opened = await open(browser, served);
+    const { tab, context } = opened;
+    const id = await start(tab, {
+      text: PLAN,
+      flags: ["--duration=12s", "--interval=100ms"],
+      name: "growing",
+    });
+    await tab.evaluate((id) => void (location.hash = `#/live/${id}`), id);
+    await tab.locator("#outcome .word").waitFor();
+    const canvases = await tab.locator("canvas").elementHandles();
+    const session = await context.newCDPSession(tab);
+    const nodes = async () => {
+      await session.send("HeapProfiler.collectGarbage");
+      const { nodes, jsEventListeners } = await session.send("Memory.getDOMCounters");
+      return { nodes, jsEventListeners };
+    };
+    await tab.waitForTimeout(2_000);
+    const early = await nodes();
+    await tab.waitForTimeout(6_000);
+    const late = await nodes();
+    expect(late.nodes).toBeLessThan(early.nodes * 1.2 + 200);
+    expect(late.jsEventListeners).toBeLessThan(early.jsEventListeners * 1.2 + 50);
+    const stay = await Promise.all(
+      canvases.map((canvas) => canvas.evaluate((element) => element.isConnected)),
+    );
+    expect(stay.length).toBeGreaterThan(3);
+    expect(stay.filter((is) => !is).length).toBeLessThanOrEqual(1);
+    await tab.getByRole("link", { name: "Open the saved run" }).waitFor({ timeout: 30_000 });
+    await close(opened);
+  });
+
+  test("two runs are chosen and compared", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    for (const name of ["base", "new"]) {
+      const row = tab.getByRole("row").filter({ has: tab.getByRole("link", { name, exact: true }) });
+      await row.getByRole("checkbox").check();
+    }
+    await tab.getByRole("button", { name: "Compare 2" }).click();
+    await tab.getByRole("heading", { name: "Comparison", level: 1 }).waitFor();
+    const word = tab.locator("#judgement .word");
+    await word.waitFor();
+    expect(["BETTER", "WORSE", "SAME", "UNDECIDED", "NOT JUDGED"]).toContain(await word.textContent());
+    const ids = [await idOf(tab, "base"), await idOf(tab, "new")];
+    // As the command line has it.
+    const args = ["compare", ...ids, "-o", "json", "--store", served.store];
+    const compared = JSON.parse(read(served.program, args)) as {
+      metrics: { metric: string; a_median: number; b_median: number; verdict: string | null }[];
+    };
+    const p50 = compared.metrics.find(({ metric }) => metric === "response_time.p50");
+    const row = tab.locator("#judgement tbody tr").filter({ hasText: "p50" });
+    const text = (await row.textContent()) ?? "";
+    expect(text).toContain(nanos(p50?.a_median ?? 0));
+    expect(text).toContain(nanos(p50?.b_median ?? 0));
+    expect(text).toContain(p50?.verdict ?? "not judged");
+    expect(await tab.locator("#judgement svg.change-drawn").count()).toBe(compared.metrics.length);
+    for (const title of ["Percentile spectrum", "Histogram"]) {
+      const chart = tab.locator("figure", { has: tab.getByRole("heading", { name: title, exact: true }) });
+      expect(await chart.locator(".legend button").count()).toBe(2);
+    }
+    await tab.getByRole("button", { name: "Swap A and B" }).click();
+    await expect.poll(() => tab.url()).toContain(`a=${ids[1]}&b=${ids[0]}`);
+    await tab.getByRole("button", { name: "Move new to B" }).click();
+    await tab.getByText("Each group needs a run").waitFor();
+    await close(opened);
+  });
+
+  test("a run is deleted, but not without an answer", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await served.save("shop.yaml", "-d", "1s", "--name", "short-lived");
+    // The list follows the history by itself.
+    const list = tab.getByRole("table", { name: "Saved runs" });
+    const name = tab.getByRole("link", { name: "short-lived", exact: true });
+    const link = list.locator(name);
+    await link.waitFor({ timeout: 20_000 });
+    const row = list.getByRole("row").filter({ has: name });
+    await row.getByRole("button", { name: /^Delete short-lived/ }).click();
+    const dialog = tab.getByRole("dialog", { name: "Delete this run?" });
+    expect(await violations(tab)).toEqual([]);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect((await saved(tab, "short-lived")).length).toBe(1);
+    await row.getByRole("button", { name: /^Delete short-lived/ }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await link.waitFor({ state: "detached" });
+    expect((await saved(tab, "short-lived")).length).toBe(0);
+    await close(opened);
+  });
+
+  test("a search draws its load line", { timeout: 120_000 }, async () => {
+    const opened = await open(browser, served, { place: "#/find" });
+    const { tab } = opened;
+    await tab.getByRole("heading", { name: "Find the capacity", level: 1 }).waitFor();
+    await tab.getByRole("button", { name: "Find" }).click();
+    await tab.getByText("write an address, such as").waitFor();
+    await tab.getByLabel("Address").fill(`${served.sink}/`);
+    await tab.getByLabel("Objectives").fill("p50<1s");
+    await tab.getByLabel("First rate").fill("50/s");
+    await tab.getByLabel("Highest rate").fill("200/s");
+    await tab.getByLabel("Shortest trial").fill("500ms");
+    await tab.getByLabel("Longest search").fill("20s");
+    await tab.getByRole("button", { name: "Find" }).click();
+    await tab.locator("#trials tbody tr").first().waitFor({ timeout: 60_000 });
+    await tab.getByText(/^exit code/).waitFor({ timeout: 90_000 });
+    const line = tab.locator("figure", { has: tab.getByRole("heading", { name: "Load line", exact: true }) });
+    await line.getByRole("slider").focus();
+    await tab.keyboard.press("Home");
+    expect(await line.getByRole("slider").getAttribute("aria-valuetext")).toMatch(/^[\d.]+\/s · \w+/);
+    // The end has the result of the search itself.
+    await tab.getByText("objective: ").waitFor();
+    await close(opened);
+  });
+
+  test("everything can be reached by keyboard alone", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await tab.getByRole("link", { name: "base", exact: true }).waitFor();
+    await tab.keyboard.press("Tab");
+    expect(await focused(tab)).toBe("To the content");
+    await tab.keyboard.press("Enter");
+    expect(await tab.evaluate(() => document.activeElement?.id)).toBe("main");
+    await tab.keyboard.press("?");
+    const keys = tab.getByRole("dialog", { name: "Keys" });
+    await keys.getByText("Anywhere").waitFor();
+    expect(await violations(tab)).toEqual([]);
+    await tab.keyboard.press("Escape");
+    await keys.waitFor({ state: "hidden" });
+    await tab.keyboard.press("/");
+    expect(await tab.evaluate(() => document.activeElement?.tagName)).toBe("INPUT");
+    // What is typed into a field is no shortcut.
+    await tab.keyboard.type("new?");
+    expect(await tab.getByRole("dialog").count()).toBe(0);
+    await tab.getByText("No run has “new?”").waitFor();
+    await tab.getByLabel("Filter").fill("");
+    await tab.getByRole("link", { name: "base", exact: true }).waitFor();
+    await reach(tab, /^Choose base/);
+    await tab.keyboard.press("Space");
+    await reach(tab, /^Choose new/, "Shift+Tab");
+    await tab.keyboard.press("Space");
+    await tab.keyboard.press("c");
+    await tab.getByRole("heading", { name: "Comparison", level: 1 }).waitFor();
+    await tab.keyboard.press("g");
+    await tab.keyboard.press("r");
+    await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
+    await reach(tab, /^base$/);
+    expect(await outlined(tab)).toBe(true);
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("heading", { name: "base", level: 1 }).waitFor();
+    await tab.keyboard.press("u");
+    await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
+    for (const [key, name] of [
+      ["p", "Plans"],
+      ["n", "New"],
+      ["i", "Import"],
+      ["f", "Find"],
+    ] as const) {
+      await tab.keyboard.press("g");
+      await tab.keyboard.press(key);
+      const link = tab.getByRole("navigation", { name: "Places" }).getByRole("link", { name, exact: true });
+      await expect.poll(() => link.getAttribute("aria-current")).toBe("page");
+    }
+    await close(opened);
+  });
+
+  test("a place that is none, and a run that is none, say so", async () => {
+    const opened = await open(browser, served, { place: "#/nowhere" });
+    const { tab } = opened;
+    await tab.getByRole("heading", { name: "There is no such place" }).waitFor();
+    await tab.evaluate(() => void (location.hash = "#/runs/ffffffffffffffff"));
+    await tab.getByRole("alert").waitFor();
+    expect(await tab.getByRole("alert").textContent()).toContain("ffffffffffffffff");
+    // The browser itself notes the status.
+    expect(opened.trouble.every((one) => one.includes("404"))).toBe(true);
+    await opened.context.close();
+  });
+
+  for (const width of [390, 1440]) {
+    for (const dark of [false, true]) {
+      test(`fits ${width} px, ${dark ? "dark" : "light"}, and passes axe`, async () => {
+        const opened = await open(browser, served, { width, dark });
+        const { tab } = opened;
+        const [base, other] = [await idOf(tab, "base"), await idOf(tab, HOSTILE_NAME)];
+        const live = await start(tab, { text: PLAN, flags: ["--duration=60s"], name: "seen" });
+        const places: [string, Locator][] = [
+          ["#/runs", tab.getByRole("link", { name: "base", exact: true })],
+          [`#/runs/${base}`, tab.getByRole("heading", { name: "Heat map" })],
+          [`#/runs/${other}`, tab.locator("#responses")],
+          [`#/compare?a=${base}&b=${await idOf(tab, "new")}`, tab.locator("#judgement .word")],
+          [`#/live/${live}`, tab.locator("#outcome .word")],
+          ["#/find", tab.getByRole("button", { name: "Find" })],
+        ];
+        for (const [place, there] of places) {
+          await tab.evaluate((hash) => void (location.hash = hash), place);
+          await there.first().waitFor({ timeout: 20_000 });
+          await tab.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+          expect([place, await overflow(tab)]).toEqual([place, 0]);
+          expect([place, await violations(tab)]).toEqual([place, []]);
+        }
+        await tab.evaluate((hash) => void (location.hash = hash), `#/live/${live}`);
+        await tab.getByRole("button", { name: /^Stop/ }).click();
+        await tab.getByText(/^exit code/).waitFor({ timeout: 30_000 });
+        await close(opened);
+      });
+    }
+  }
+
+  test("10,000 runs are listed in under a second", { timeout: 180_000 }, async () => {
+    await served.save(`${served.sink}/`, "-n", "30", "-c", "1", "--name", "small");
+    multiply(served.store, "small", 10_000);
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    await tab.getByText("10,000 runs").waitFor({ timeout: 60_000 });
+    const took = async (what: () => Promise<void>) => {
+      const begin = performance.now();
+      await what();
+      return performance.now() - begin;
+    };
+    const rows = tab.locator("table.runs tbody tr");
+    // From another place, as somebody comes back to the list.
+    await tab.evaluate(() => void (location.hash = "#/find"));
+    await tab.getByRole("heading", { name: "Find the capacity" }).waitFor();
+    const list = await took(async () => {
+      await tab.evaluate(() => void (location.hash = "#/runs"));
+      await rows.nth(99).waitFor();
+    });
+    expect(list).toBeLessThan(1_000);
+    const next = await took(async () => {
+      await tab.getByRole("button", { name: "Earlier" }).click();
+      await tab.getByText("101 to 200 of 10,000").waitFor();
+    });
+    expect(next).toBeLessThan(1_000);
+    const filtered = await took(async () => {
+      await tab.getByLabel("Filter").fill("copy-7777");
+      await tab.getByRole("link", { name: "copy-7777", exact: true }).waitFor();
+    });
+    expect(filtered).toBeLessThan(1_000);
+    expect(await rows.count()).toBe(1);
+    await close(opened);
+  });
+});
+
+/** Starts a run as the editor does. */
+async function start(tab: Tab, run: { text: string; flags: string[]; name: string }): Promise<string> {
+  return tab.evaluate(async (run) => {
+    const response = await fetch("/api/live", {
+      method: "POST",
+      headers: { "x-plimsoll-ui": "1", "content-type": "application/json" },
+      body: JSON.stringify({ path: null, command: "run", ...run }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(text);
+    return (JSON.parse(text) as { id: string }).id;
+  }, run);
+}
+
+/** What the program prints; 4 and 5 are results of a comparison. */
+function read(program: string, args: string[]): string {
+  try {
+    return execFileSync(program, args, {
+      encoding: "utf8",
+      maxBuffer: 1 << 26,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+  } catch (error) {
+    const { status, stdout } = error as { status?: number; stdout?: string };
+    if ((status === 4 || status === 5) && stdout !== undefined) return stdout;
+    throw error;
+  }
+}
+
+/** The name of what has the focus. */
+const focused = (tab: Tab): Promise<string> =>
+  tab.evaluate(() => {
+    const element = document.activeElement;
+    return (element?.getAttribute("aria-label") ?? element?.textContent ?? "").trim();
+  });
+
+/** Whether a ring is drawn around what has the focus. */
+const outlined = (tab: Tab): Promise<boolean> =>
+  tab.evaluate(() => {
+    const element = document.activeElement;
+    return element !== null && getComputedStyle(element).outlineStyle !== "none";
+  });
+
+/** Goes on with a key until what has the focus is called so. */
+async function reach(tab: Tab, name: RegExp, key = "Tab"): Promise<void> {
+  for (let step = 0; step < 60; step += 1) {
+    if (name.test(await focused(tab))) return;
+    await tab.keyboard.press(key);
+  }
+  throw new Error(`${name} is not reached by ${key}`);
+}
+
+/** Copies of a run of a history, whole rows of its database, until there are so many runs. */
+function multiply(store: string, name: string, wanted: number): void {
+  const script = `
+import sqlite3, sys
+store, name, wanted = sys.argv[1], sys.argv[2], int(sys.argv[3])
+db = sqlite3.connect(store, timeout=30)
+columns = [row[1] for row in db.execute("PRAGMA table_info(runs)")]
+row = dict(zip(columns, db.execute("SELECT * FROM runs WHERE name = ?", (name,)).fetchone()))
+number, = db.execute("SELECT max(number) FROM runs").fetchone()
+begun = row["started_unix_ns"]
+with db:
+    while db.execute("SELECT count(*) FROM runs").fetchone()[0] < wanted:
+        missing = wanted - db.execute("SELECT count(*) FROM runs").fetchone()[0]
+        for copy in range(missing):
+            number += 1
+            row.update(number=number, id=f"{number:016x}", name=f"copy-{copy}")
+            row.update(started_unix_ns=begun - number * 60_000_000_000)
+            places = ", ".join("?" * len(columns))
+            db.execute(f"INSERT INTO runs VALUES ({places})", [row[column] for column in columns])
+`;
+  execFileSync("python3", ["-c", script, store, name, String(wanted)]);
+}
