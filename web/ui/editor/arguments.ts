@@ -1,4 +1,6 @@
 import type { FormArgument, FormCommand } from "../app/api.ts";
+import { METHODS } from "./knowledge.ts";
+import { planText, Typed } from "./scalar.ts";
 
 /** What was filled in, by the arguments' identities: a text, several of them, or that a switch is on. */
 export type Values = Record<string, string | string[] | true>;
@@ -13,10 +15,13 @@ export interface ArgumentGroup {
 
 /** Headings that nobody needs in a form: what is written where, and help. */
 const LEFT_OUT = /^(help|version|print_plan|print-plan|color|quiet|verbose|output|save)$/;
+/** Arguments of `run` that parts of a plan other than its settings stand for. */
+const OF_A_PLAN = new Set(["urls", "method", "body", "thresholds", "abort_on_fail"]);
 /** Arguments that are asked for first. */
 const COMMON = new Set([
-  "urls", "url", "target", "plan", "rate", "duration", "connections", "users", "method", "body", "headers", "header",
-  "items", "keys", "batch_size", "kind", "format", "canister", "query", "update", "crud_url", "resource", "p99", "limit",
+  "urls", "url", "rate", "duration", "connections", "users", "method", "body", "headers",
+  "thresholds", "what", "batch_size", "record_rate", "preset", "verify", "leader", "total", "concurrency", "mode", "model",
+  "path", "payload", "server", "cache", "requests", "mix", "keys", "value_size", "host", "canister_id", "call", "call_method",
 ]);
 /** The groups of a form: positional and common arguments first, then each heading. */
 export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[] {
@@ -40,6 +45,13 @@ export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[]
   ];
 }
 
+/** The arguments of a form: without those that nothing in a plan stands for. */
+export function argumentsOf({ name, arguments: all }: FormCommand, settings: ReadonlySet<string>): FormArgument[] {
+  // Of a special load the server is an argument of its own, and a plan or a URL would be another load.
+  if (name !== "run") return all.filter(({ id }) => id !== "urls");
+  return all.filter(({ id }) => settings.has(id) || OF_A_PLAN.has(id));
+}
+
 /** Values as the API takes them: without what was left empty. */
 export function filled(values: Values): Values {
   const found: Values = {};
@@ -51,6 +63,58 @@ export function filled(values: Values): Values {
     } else if (value.trim() !== "") found[id] = value;
   }
   return found;
+}
+
+/** The plan that a form for a URL comes to. */
+export function planOfUrls(values: Values, settings: readonly string[]): string {
+  const text = (id: string) => (typeof values[id] === "string" ? new Typed(values[id]) : undefined);
+  const texts = (id: string) => (Array.isArray(values[id]) ? values[id] : []);
+  const run: Record<string, unknown> = {};
+  for (const id of settings) {
+    const value = values[id];
+    if (value === true) run[id] = true;
+    else if (typeof value === "string") run[id] = new Typed(value);
+    else if (value !== undefined) run[id] = value.length === 1 ? new Typed(value[0] ?? "") : value.map((one) => new Typed(one));
+  }
+  const targets: Record<string, Typed> = {};
+  const steps = texts("urls").map((url) => {
+    const { origin, path } = partsOf(url);
+    const known = Object.entries(targets).find(([, { text }]) => text === origin)?.[0];
+    const name = known ?? `target${Object.keys(targets).length === 0 ? "" : Object.keys(targets).length + 1}`;
+    targets[name] = new Typed(origin);
+    return { name, path };
+  });
+  const isOne = Object.keys(targets).length === 1;
+  const scenarios = steps.map(({ name, path }) => {
+    const step = stepOf(new Typed(path), text("method"), text("body"));
+    return { ...(!isOne && { target: new Typed(name) }), steps: [step] };
+  });
+  const thresholds = texts("thresholds").map((that) => {
+    return values["abort_on_fail"] === true ? { that: new Typed(that), abort_on_fail: true } : new Typed(that);
+  });
+  return planText({
+    ...(Object.keys(run).length > 0 && { run }),
+    targets,
+    scenarios,
+    ...(thresholds.length > 0 && { thresholds }),
+  });
+}
+
+function stepOf(path: Typed, method: Typed | undefined, body: Typed | undefined): Record<string, unknown> {
+  const word = method?.text.toLowerCase() ?? (body === undefined ? "get" : "post");
+  const isKnown = (METHODS as readonly string[]).includes(word);
+  const content = body === undefined
+    ? {}
+    : body.text.startsWith("@") ? { body_file: new Typed(body.text.slice(1)) } : { body };
+  return isKnown ? { [word]: path, ...content } : { request: path, method, ...content };
+}
+
+/** The server of a URL, and its path with what follows. */
+function partsOf(url: string): { origin: string; path: string } {
+  const found = /^((?:[a-z][a-z0-9+.-]*:\/\/)?[^/?#]*)(.*)$/i.exec(url.trim());
+  const origin = found?.[1] ?? "";
+  const path = (found?.[2] ?? "").replace(/#.*$/, "");
+  return { origin: origin.includes("://") ? origin : `http://${origin}`, path: path.startsWith("/") ? path : `/${path}` };
 }
 
 /** The words before a field: its flag, or what stands in its place on the command line. */

@@ -2,19 +2,39 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field } from "../app/controls.tsx";
-import { type ArgumentGroup, filled, groupsOf, labelOf, type Values } from "./arguments.ts";
+import {
+  argumentsOf, type ArgumentGroup, filled, groupsOf, labelOf, planOfUrls, type Values,
+} from "./arguments.ts";
 import { openAsNew } from "./drafts.ts";
 
 /** A form for a command, that makes a plan of what is filled in. */
-export function CommandForm({ command, title }: { command: api.FormCommand; title: string }) {
+export function CommandForm(props: { command: api.FormCommand; title: string; settings: readonly string[] }) {
+  const { command, title, settings } = props;
   const values = useSignal<Values>({});
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
+  const planOf = async (): Promise<string | null> => {
+    const given = filled(values.peek());
+    if (command.name !== "run") return (await api.planOf(command.name, given)).text;
+    // A plan for URLs is no more than what was filled in, in its places: the program says what is wrong with it.
+    if (given["urls"] === undefined) {
+      failed.value = new api.ApiError(0, { error: "there is no URL", hint: "write one, such as http://127.0.0.1:8080/" });
+      return null;
+    }
+    const text = planOfUrls(given, settings);
+    const { ok, problems } = await api.check(null, text);
+    if (ok) return text;
+    const [first] = problems;
+    const error = { error: first?.message ?? "this is no plan", hint: first?.hint ?? null };
+    failed.value = new api.ApiError(422, { ...error, problems: problems.slice(1) });
+    return null;
+  };
   const make = async () => {
     busy.value = true;
     failed.value = null;
     try {
-      const { text } = await api.planOf(command.name, filled(values.peek()));
+      const text = await planOf();
+      if (text === null) return;
       await openAsNew(`${command.name}.yaml`, text);
     } catch (error) {
       failed.value = api.errorOf(error);
@@ -36,7 +56,7 @@ export function CommandForm({ command, title }: { command: api.FormCommand; titl
       }}
     >
       <h3>{title}</h3>
-      {groupsOf(command).map((group) => (
+      {groupsOf({ ...command, arguments: argumentsOf(command, new Set(settings)) }).map((group) => (
         <ArgumentGroupView key={group.heading} group={group} values={values.value} set={set} />
       ))}
       {failed.value !== null && <ErrorBox error={failed.value} />}

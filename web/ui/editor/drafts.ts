@@ -74,6 +74,12 @@ export function nameProblem(path: string): string | null {
   return isPlanName(path) ? null : "plans end in .yaml, .yml or .json";
 }
 
+/** A name for the plan that is made of a file. */
+export function planNameFor(name: string): string {
+  const stem = name.replace(/^.*[/\\]/, "").replace(/\.[A-Za-z]+$/, "").replace(/[^\w.-]+/g, "-").replace(/^[.-]+/, "");
+  return `${stem === "" ? "imported" : stem}.yaml`;
+}
+
 /** What a new plan begins with. */
 export const EMPTY_PLAN = `run:
   rate: 100/s

@@ -3,8 +3,7 @@ import { useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field, Loading, SelectField } from "../app/controls.tsx";
 import { notifyError } from "../app/notify.tsx";
-import { openAsNew } from "./drafts.ts";
-import { kindOf, planNameFor } from "./imports.ts";
+import { openAsNew, planNameFor } from "./drafts.ts";
 
 const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "auto", label: "found out by itself" },
@@ -30,7 +29,8 @@ export function ImportPage() {
     failed.value = null;
     done.value = null;
     try {
-      const given = kind.peek() === "auto" ? kindOf(name, text) : (kind.peek() as api.ImportKind);
+      const chosen = kind.peek();
+      const given = chosen === "auto" ? null : chosen;
       done.value = { name, imported: await api.importPlan(name, text, given) };
     } catch (error) {
       failed.value = api.errorOf(error);

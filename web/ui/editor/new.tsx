@@ -7,16 +7,19 @@ import { go, link, type Route } from "../app/router.ts";
 import { refreshAbout } from "../app/state.ts";
 import { CommandForm } from "./command.tsx";
 import { openAsNew } from "./drafts.ts";
+import { schemaOfPlans } from "./schemas.ts";
 
 /** New plans: from forms for each kind of load, and from examples. */
 export function NewPage({ route }: { route: Route }) {
   const commands = useSignal<api.FormCommand[] | null>(null);
   const examples = useSignal<api.Example[] | null>(null);
+  const settings = useSignal<string[]>([]);
   const failed = useSignal<api.ApiError | null>(null);
   const load = async () => {
     failed.value = null;
     try {
-      const [forms, found] = await Promise.all([api.forms(), api.examples()]);
+      const [forms, found, schema] = await Promise.all([api.forms(), api.examples(), schemaOfPlans()]);
+      settings.value = schema.keysAt(["run"]).map(({ name }) => name);
       commands.value = forms.commands;
       examples.value = found.examples;
     } catch (error) {
@@ -37,14 +40,24 @@ export function NewPage({ route }: { route: Route }) {
           <ul class="plan-kinds">
             {commands.value.map(({ name, summary }) => (
               <li key={name}>
-                <a href={link("new", "", { form: name })} aria-current={name === wanted ? "true" : undefined}>
+                <a
+                  href={name === "find" ? link("find") : link("new", "", { form: name })}
+                  aria-current={name === wanted ? "true" : undefined}
+                >
                   <strong>{TITLES[name] ?? name}</strong>
                   <small>{summary}</small>
                 </a>
               </li>
             ))}
           </ul>
-          {form !== undefined && <CommandForm key={form.name} command={form} title={TITLES[form.name] ?? form.name} />}
+          {form !== undefined && form.name !== "find" && (
+            <CommandForm
+              key={form.name}
+              command={form}
+              title={TITLES[form.name] ?? form.name}
+              settings={settings.value}
+            />
+          )}
         </section>
       )}
       {examples.value !== null && <Examples examples={examples.value} />}

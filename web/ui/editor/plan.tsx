@@ -11,18 +11,10 @@ import { PlanModel } from "./model.ts";
 import { lineOf, type Finding } from "./places.ts";
 import { RunTab } from "./runtab.tsx";
 import { ExplainTab, ScheduleTab } from "./schedule.tsx";
-import { type Schema, SchemaTree } from "./schema.ts";
+import type { SchemaTree } from "./schema.ts";
+import { schemaOfPlans } from "./schemas.ts";
 import { PlanText } from "./text.tsx";
 import { TryTab } from "./try.tsx";
-
-let planSchema: Promise<SchemaTree> | null = null;
-
-/** The schema of plans, which is fetched once. */
-function schemaOfPlans(): Promise<SchemaTree> {
-  planSchema ??= api.schema("plan").then((schema) => new SchemaTree(schema as Schema));
-  planSchema.catch(() => (planSchema = null));
-  return planSchema;
-}
 
 /** A plan in the editor. */
 export function PlanPage({ route }: { route: Route }) {

@@ -76,6 +76,7 @@ function common(model: PlanModel): Extension[] {
     syntaxHighlighting(classHighlighter),
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({ "aria-label": `Text of ${model.path}`, tabindex: "0", spellcheck: "false" }),
+    typedOver,
     // Tab goes to the next control, as everywhere on the page; Ctrl-] and Ctrl-[ indent.
     keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap]),
     EditorView.updateListener.of((update) => {
@@ -84,6 +85,23 @@ function common(model: PlanModel): Extension[] {
     }),
   ];
 }
+
+/**
+ * Typing over a selection. Left to the browser, it would put the style of what was there into the page, which the
+ * policy of the page refuses each time.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { main } = view.state.selection;
+    const { data } = event;
+    if (event.inputType !== "insertText" || data === null || main.empty || view.composing) return false;
+    event.preventDefault();
+    const insert = () => view.state.update(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    const handlers = view.state.facet(EditorView.inputHandler);
+    if (!handlers.some((handler) => handler(view, main.from, main.to, data, insert))) view.dispatch(insert());
+    return true;
+  },
+});
 
 function completion(schema: SchemaTree): Extension {
   const source = (context: CompletionContext): CompletionResult | null => {

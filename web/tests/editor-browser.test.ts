@@ -1,0 +1,486 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Browser, chromium, type Page as Tab } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listening, type Listening, open, type Opened, startUi, textOf, type Ui, violations } from "./editor-ui.ts";
+
+const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const isThere = existsSync(CHROMIUM);
+if (!isThere) {
+  if (process.env["CI"] !== undefined) throw new Error(`${CHROMIUM} is missing`);
+  console.warn(`the editor is not opened: there is no ${CHROMIUM}; install it, or say where it is in CHROMIUM`);
+}
+const imports = fileURLToPath(new URL("../../crates/import/tests/h2loadrunner/", import.meta.url));
+
+const PHASES = `# The head of the file.
+phases:
+  # Not measured.
+  - {name: warm-up, rate: 100, duration: 500ms, measured: false}   # short
+  - {name: usual, rate: 200, duration: 1s}
+  # The end.
+  - {name: rush, stages: 1s@600}
+targets:
+  api: http://127.0.0.1:9
+scenarios:
+  - steps:
+      # The only one.
+      - get: /   # all of it
+thresholds:
+  - p99<5s
+`;
+
+const plain = (url: string) => `# A plan.
+run:
+  rate: 20/s   # slowly
+  duration: 1s
+targets:
+  api: ${url}
+scenarios:
+  - name: visit
+    steps:
+      - name: create
+        post: /resources
+        json: {colour: blue}   # as they like it
+      - get: /
+thresholds:
+  - p99<5s
+`;
+
+describe.skipIf(!isThere)("the editor of plans", () => {
+  let browser: Browser;
+  let ui: Ui;
+  let server: Listening;
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+    ui = await startUi();
+    const crud = ["target", "crud", "--listen", "127.0.0.1:0", "--drop", "0", "--fail", "0"];
+    server = await listening(crud, /(127\.0\.0\.1:\d+)/);
+    ui.write("phases.yaml", PHASES);
+    ui.write("shop/visit.yaml", plain(`http://${server.address}`));
+    ui.write("other.csv", "a,b\n1,2\n");
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    ui?.end();
+    server?.child.kill();
+  });
+
+  /** Does something on a page of its own, on which nothing may go wrong. */
+  async function on(place: string, act: (tab: Tab, opened: Opened) => Promise<void>): Promise<void> {
+    const opened = await open(browser, ui, place);
+    await act(opened.tab, opened);
+    expect(opened.trouble).toEqual([]);
+    await opened.end();
+  }
+
+  const text = (tab: Tab) => tab.getByRole("textbox", { name: /^Text of/ });
+  const button = (tab: Tab, name: string | RegExp) => tab.getByRole("button", { name, exact: typeof name === "string" });
+  const tool = (tab: Tab, name: string) => tab.getByRole("tab", { name, exact: true }).click();
+  const badge = (tab: Tab, words: string) => tab.locator(".plan-state", { hasText: words }).waitFor();
+  const expectText = (tab: Tab, wanted: string) => expect.poll(() => textOf(tab)).toBe(wanted);
+
+  /** Puts another text in the place of all that is there. */
+  async function write(tab: Tab, wanted: string): Promise<void> {
+    await text(tab).click();
+    await tab.keyboard.press("Control+a");
+    await tab.keyboard.insertText(wanted);
+  }
+
+  test("a new plan from an example is edited and saved", async () => {
+    await on("#/new", async (tab) => {
+      await tab.getByLabel("Search in examples").fill("thresholds step");
+      await button(tab, "Edit as new file: thresholds").click();
+      await badge(tab, "new, not saved");
+      await badge(tab, "no errors");
+      const example = await textOf(tab);
+      expect(example).toContain("p99<5s");
+      await text(tab).click();
+      await tab.keyboard.press("Control+s");
+      await badge(tab, "saved");
+      await tab.locator(".note", { hasText: "thresholds.yaml is saved" }).waitFor();
+      expect(ui.read("thresholds.yaml")).toBe(example);
+      await tab.getByRole("link", { name: "Plans" }).first().click();
+      await tab.getByRole("link", { name: "thresholds.yaml" }).waitFor();
+    });
+  });
+
+  test("a mistake is found at its place and mended by its hint", async () => {
+    ui.write("mistake.yaml", plain("http://127.0.0.1:9").replace("duration", "duratoin"));
+    await on("#/plan/mistake.yaml", async (tab) => {
+      await badge(tab, "1 error");
+      const finding = tab.locator(".plan-findings li");
+      expect(await finding.textContent()).toContain("did you mean `duration`?");
+      await finding.getByRole("button", { name: /duratoin/ }).click();
+      expect(await tab.locator(".cm-lintRange-error").first().textContent()).toBe("duratoin");
+      expect(await tab.evaluate(() => String(getSelection()))).toBe("duratoin");
+      await finding.getByRole("button", { name: "Change to duration" }).click();
+      await badge(tab, "no errors");
+      await expectText(tab, plain("http://127.0.0.1:9"));
+      await badge(tab, "not saved");
+    });
+  });
+
+  test("a form changes what it is about, keeps comments, and can be undone", async () => {
+    await on("#/plan/phases.yaml", async (tab) => {
+      await badge(tab, "no errors");
+      await button(tab, /^usual/).click();
+      const rate = tab.getByRole("textbox", { name: "rate", exact: true });
+      expect(await rate.inputValue()).toBe("200");
+      await rate.fill("250/s");
+      await rate.press("Enter");
+      await expectText(tab, PHASES.replace("rate: 200", "rate: 250/s"));
+      await button(tab, /^scenario 1/).click();
+      await tab.getByLabel("New step in steps").selectOption("post");
+      await button(tab, "Add step").click();
+      const added = PHASES.replace("rate: 200", "rate: 250/s").replace("# all of it\n", "# all of it\n      - post: /\n");
+      await expectText(tab, added);
+      await tab.getByRole("textbox", { name: "path or URL" }).fill("/orders");
+      await tab.getByRole("textbox", { name: "path or URL" }).press("Tab");
+      await expectText(tab, added.replace("post: /", "post: /orders"));
+      await button(tab, "Move step 2 up").click();
+      await expect.poll(() => textOf(tab)).toContain("      - post: /orders\n      # The only one.\n      - get: /   # all of it");
+      for (let undone = 0; undone < 4; undone += 1) await button(tab, "Undo").click();
+      await expectText(tab, PHASES);
+      await badge(tab, "saved");
+    });
+  });
+
+  test("the cursor leads to the form, and a form to its place", async () => {
+    await on("#/plan/phases.yaml", async (tab) => {
+      await badge(tab, "no errors");
+      await tab.locator(".cm-line", { hasText: "p99<5s" }).click();
+      await tab.locator(".plan-outline [aria-current]", { hasText: "p99<5s" }).waitFor();
+      await button(tab, /^rush/).click();
+      await button(tab, "Line 7: show stages in the text").click();
+      await expect.poll(() => tab.locator(".cm-activeLine").textContent()).toContain("rush");
+      expect(await text(tab).evaluate((element) => element === document.activeElement)).toBe(true);
+    });
+  });
+
+  test("keys are completed, and have words when the mouse is over them", async () => {
+    ui.write("words.yaml", "run:\n  rate: 5\n");
+    await on("#/plan/words.yaml", async (tab) => {
+      await text(tab).click();
+      await tab.keyboard.press("Control+End");
+      await tab.keyboard.type("  arr");
+      await tab.locator(".cm-tooltip-autocomplete", { hasText: "arrival" }).waitFor();
+      // Completion takes no key within the first moment, so that nothing is chosen by accident.
+      await tab.waitForTimeout(150);
+      await tab.keyboard.press("Enter");
+      await tab.locator(".cm-tooltip-autocomplete", { hasText: "poisson" }).waitFor();
+      await tab.waitForTimeout(150);
+      await tab.keyboard.press("ArrowDown");
+      await tab.keyboard.press("Enter");
+      await expectText(tab, "run:\n  rate: 5\n  arrival: poisson");
+      await tab.locator(".cm-line", { hasText: "rate: 5" }).locator("span").first().hover();
+      await tab.locator(".plan-hover", { hasText: "Open model" }).waitFor();
+    });
+  });
+
+  test("the schedule is drawn, and follows what is typed", async () => {
+    await on("#/plan/phases.yaml", async (tab) => {
+      await tool(tab, "Schedule");
+      const totals = tab.locator(".plan-totals");
+      await totals.waitFor();
+      const arrivals = async () => Number((await totals.textContent())?.match(/iterations([\d,]+)/)?.[1]?.replace(",", "") ?? 0);
+      expect(await arrivals()).toBeGreaterThan(0);
+      const before = await arrivals();
+      for (const name of ["warm-up", "usual", "rush"]) await tab.getByRole("rowheader", { name }).waitFor();
+      const painted = await tab.locator(".plot canvas").evaluate((element) => {
+        const canvas = element as HTMLCanvasElement;
+        const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
+        return data.length > 0 && Array.from(data).some((value) => value !== 0);
+      });
+      expect(painted).toBe(true);
+      await write(tab, PHASES.replace("rate: 200", "rate: 400"));
+      await expect.poll(arrivals).toBeGreaterThan(before);
+      await write(tab, PHASES.replace("rate: 200", "rate: x"));
+      await tab.getByText("What is seen here is of the text before").waitFor();
+      await tool(tab, "Explain");
+      await write(tab, PHASES);
+      await tab.getByRole("rowheader", { name: "connect_timeout" }).waitFor();
+    });
+  });
+
+  test("a tried iteration is shown in full, and a value of it is used", async () => {
+    await on("#/plan/shop/visit.yaml", async (tab) => {
+      await tool(tab, "Try once");
+      await button(tab, "Try once").click();
+      const first = tab.getByRole("group", { name: "Exchange 1: create" });
+      await first.waitFor();
+      expect(await first.textContent()).toContain("201");
+      await first.locator("summary", { hasText: "Request" }).click();
+      expect(await first.textContent()).toContain("POST /resources HTTP/1.1");
+      expect(await first.getByRole("group", { name: "Body of request 1" }).textContent()).toContain('"colour": "blue"');
+      await first.getByRole("button", { name: /^Use the value of location/ }).click();
+      const name = tab.getByLabel("Name of the variable");
+      await name.fill("not a name");
+      await button(tab, "Write extraction").click();
+      await tab.getByText("letters, digits and _").waitFor();
+      await name.fill("made");
+      await button(tab, "Write extraction").click();
+      await expect.poll(() => textOf(tab)).toContain("made: {header: location, as_path: true}");
+      const written = await textOf(tab);
+      expect(written).toContain("# as they like it");
+      // The next step asks for it, and gets a body of JSON.
+      await write(tab, written.replace("- get: /\n", "- {name: read, get: '${made}'}\n"));
+      await badge(tab, "no errors");
+      await button(tab, "Try once").click();
+      const second = tab.getByRole("group", { name: "Exchange 2: read" });
+      await second.waitFor();
+      expect(await first.locator("dl").textContent()).toMatch(/made\/resources\/\w+/);
+      await second.getByRole("button", { name: /^Use the value at \/id/ }).click();
+      await button(tab, "Write extraction").click();
+      await expect.poll(() => textOf(tab)).toContain("extract: {id: {json: /id}}");
+      await badge(tab, "no errors");
+    });
+  });
+
+  test("a curl command and a file of h2loadrunner are imported", async () => {
+    await on("#/import", async (tab) => {
+      await tab.getByLabel(/^Or paste/).fill("curl -X POST http://shop.test/orders -H 'x-a: b' -d '{\"a\": 1}' --retry 3");
+      await button(tab, "Import").click();
+      const plan = tab.locator("pre[aria-label='The plan']");
+      await plan.waitFor();
+      expect(await plan.textContent()).toContain("/orders");
+      expect(await tab.locator(".plan-notes").textContent()).toContain("--retry");
+      await tab.getByLabel("File to import").setInputFiles(join(imports, "basic_get.json"));
+      await expect.poll(() => plan.textContent()).toContain("/hello");
+      const imported = await plan.textContent();
+      await button(tab, "Save as plan").click();
+      await badge(tab, "new, not saved");
+      expect(`${await textOf(tab)}`.trimEnd()).toBe(imported?.trimEnd());
+      await button(tab, "Save").click();
+      await tab.locator(".note", { hasText: "basic_get.yaml is saved" }).waitFor();
+      expect(statSync(join(ui.folder, "basic_get.yaml")).size).toBeGreaterThan(50);
+    });
+    await on("#/import", async (tab) => {
+      await tab.getByLabel(/^Or paste/).fill("curl http://shop.test/ --http3");
+      await button(tab, "Import").click();
+      await tab.getByRole("alert").waitFor();
+      expect(await tab.getByRole("alert").textContent()).toContain("HTTP/3 is not supported yet");
+    });
+  });
+
+  test("a plan is made by a form, which says what is wrong", async () => {
+    await on("#/new?form=run", async (tab) => {
+      const form = tab.getByRole("form", { name: "Load on a URL" });
+      await form.getByLabel(/^rate$/).fill("fast");
+      await form.getByRole("textbox").first().fill("http://127.0.0.1:9/here");
+      await button(tab, "Make plan").click();
+      await form.getByRole("alert").waitFor();
+      expect(await form.getByRole("alert").textContent()).toContain("fast");
+      await form.getByLabel(/^rate$/).fill("50/s");
+      await button(tab, "Make plan").click();
+      await badge(tab, "new, not saved");
+      await badge(tab, "no errors");
+      expect(await textOf(tab)).toMatch(/rate: 50/);
+      expect(await textOf(tab)).toContain("/here");
+    });
+    await on("#/new?form=crud", async (tab) => {
+      const form = tab.getByRole("form", { name: "A REST resource" });
+      await form.getByRole("textbox", { name: "leader" }).fill(`http://${server.address}`);
+      await form.locator("summary", { hasText: "Mix" }).click();
+      await form.getByRole("textbox", { name: "create pct" }).fill("many");
+      await button(tab, "Make plan").click();
+      await form.getByRole("alert").waitFor();
+      await form.getByRole("textbox", { name: "create pct" }).fill("100");
+      await form.getByRole("textbox", { name: "total" }).fill("20");
+      await button(tab, "Make plan").click();
+      await badge(tab, "no errors");
+      expect(await textOf(tab)).toContain("post:");
+    });
+  });
+
+  test("a run is started with the text as it is, and with flags above it", async () => {
+    await on("#/plan/shop/visit.yaml", async (tab) => {
+      await write(tab, plain(`http://${server.address}`).replace("duration: 1s", "duration: 2s"));
+      await tool(tab, "Run");
+      await tab.getByRole("textbox", { name: "Rate" }).fill("no rate");
+      await button(tab, "Start the run").click();
+      await tab.getByRole("alert").waitFor();
+      await tab.getByRole("textbox", { name: "Rate" }).fill("30/s");
+      await tab.getByLabel("Name of the run").fill("from the editor");
+      await button(tab, "Start the run").click();
+      await tab.waitForURL(/#\/live\//);
+      // Nothing that was typed is lost.
+      await tab.goBack();
+      await badge(tab, "not saved");
+      expect(await textOf(tab)).toContain("duration: 2s");
+    });
+  });
+
+  test("an example runs against the built-in server by one click", async () => {
+    await on("#/new", async (tab) => {
+      await button(tab, "Run against the built-in sink: open-rate").click();
+      await tab.waitForURL(/#\/live\//);
+    });
+  });
+
+  test("a file that something else has changed is not overwritten unasked", async () => {
+    ui.write("shared.yaml", PHASES);
+    await on("#/plan/shared.yaml", async (tab) => {
+      const other = PHASES.replace("usual", "theirs");
+      const own = PHASES.replace("usual", "mine");
+      await badge(tab, "no errors");
+      ui.write("shared.yaml", other);
+      await write(tab, own);
+      await tab.keyboard.press("Control+s");
+      await button(tab, "Keep editing").click();
+      expect(ui.read("shared.yaml")).toBe(other);
+      await text(tab).click();
+      await tab.keyboard.press("Control+s");
+      await button(tab, "Overwrite").click();
+      await badge(tab, "saved");
+      expect(ui.read("shared.yaml")).toBe(own);
+      ui.write("shared.yaml", other);
+      await write(tab, `${own}# more\n`);
+      await tab.keyboard.press("Control+s");
+      await button(tab, "Reload the file").click();
+      await expectText(tab, other);
+      await badge(tab, "saved");
+    });
+  });
+
+  test("leaving asks, as long as something is not saved", async () => {
+    await on("#/plan/phases.yaml", async (tab) => {
+      await write(tab, `${PHASES}# more\n`);
+      await tab.getByRole("link", { name: "Runs", exact: true }).click();
+      const question = tab.getByRole("dialog", { name: "Leave without saving?" });
+      await question.getByRole("button", { name: "Cancel" }).click();
+      expect(tab.url()).toContain("#/plan/phases.yaml");
+      await expectText(tab, `${PHASES}# more\n`);
+      await tab.getByRole("link", { name: "Runs", exact: true }).click();
+      await question.getByRole("button", { name: "Leave" }).click();
+      await tab.getByRole("heading", { name: "Runs", level: 1 }).waitFor();
+    });
+    expect(ui.read("phases.yaml")).toBe(PHASES);
+  });
+
+  test("by keyboard alone: a new plan, a mistake, a form, saved", async () => {
+    await on("#/plans", async (tab) => {
+      const { keyboard } = tab;
+      /** Goes on with Tab until something has the focus. */
+      const tabTo = async (name: RegExp, back = false) => {
+        for (let pressed = 0; pressed < 120; pressed += 1) {
+          await keyboard.press(back ? "Shift+Tab" : "Tab");
+          const now = await tab.evaluate(() => {
+            const element = document.activeElement as HTMLElement | null;
+            const label = (element as HTMLInputElement | null)?.labels?.[0]?.textContent ?? "";
+            return `${element?.getAttribute("aria-label") ?? ""} ${label} ${element?.textContent ?? ""}`.slice(0, 200);
+          });
+          if (name.test(now)) return;
+        }
+        throw new Error(`${name} cannot be reached`);
+      };
+      await tab.getByRole("heading", { name: "Plans", level: 1 }).waitFor();
+      await tabTo(/New plan/);
+      await keyboard.type("by-keys");
+      await keyboard.press("Enter");
+      await badge(tab, "new, not saved");
+      await badge(tab, "no errors");
+      await tabTo(/^Text of by-keys.yaml/);
+      await keyboard.press("Control+Home");
+      await keyboard.press("ArrowDown");
+      await keyboard.press("End");
+      await keyboard.type("x");
+      await badge(tab, "1 error");
+      await keyboard.press("Backspace");
+      await badge(tab, "no errors");
+      // Tab leaves the text: nobody is caught in it.
+      await tabTo(/Outline and forms/);
+      await keyboard.press("ArrowRight");
+      await tab.locator(".plan-totals").waitFor();
+      await keyboard.press("Home");
+      await tabTo(/Load and settings/);
+      await keyboard.press("Enter");
+      await tabTo(/^ *duration/);
+      await keyboard.press("Control+a");
+      await keyboard.type("3s");
+      await keyboard.press("Enter");
+      await expect.poll(() => textOf(tab)).toContain("duration: 3s");
+      await keyboard.press("Control+s");
+      await tab.locator(".note", { hasText: "by-keys.yaml is saved" }).waitFor();
+      expect(ui.read("by-keys.yaml")).toContain("duration: 3s");
+    });
+  });
+
+  test("a file that is no plan is plain text, and one that is not there says so", async () => {
+    await on("#/plan/other.csv", async (tab) => {
+      await expectText(tab, "a,b\n1,2\n");
+      expect(await tab.getByRole("tab").count()).toBe(0);
+    });
+    await on("#/plan/nothing.yaml", async (tab) => {
+      await tab.getByRole("alert").waitFor();
+      await button(tab, "Begin a new plan of this name").click();
+      await badge(tab, "new, not saved");
+    });
+  });
+
+  const places: [name: string, place: string, act: (tab: Tab) => Promise<void>][] = [
+    ["the list of plans", "#/plans", async (tab) => tab.getByRole("link", { name: "phases.yaml" }).waitFor()],
+    ["a plan with its forms", "#/plan/phases.yaml", async (tab) => {
+      await badge(tab, "no errors");
+      await button(tab, /^GET \//).click();
+      for (const fold of await tab.locator(".plan-fold").all()) await fold.evaluate((one) => ((one as HTMLDetailsElement).open = true));
+    }],
+    ["a plan with a mistake", "#/plan/wrong.yaml", async (tab) => badge(tab, "error")],
+    ["the schedule", "#/plan/phases.yaml", async (tab) => {
+      await tool(tab, "Schedule");
+      await tab.locator(".plan-totals").waitFor();
+    }],
+    ["the explanation", "#/plan/phases.yaml", async (tab) => {
+      await tool(tab, "Explain");
+      await tab.getByRole("rowheader", { name: "connect_timeout" }).waitFor();
+    }],
+    ["a tried iteration", "#/plan/shop/visit.yaml", async (tab) => {
+      await tool(tab, "Try once");
+      await button(tab, "Try once").click();
+      await tab.getByRole("group", { name: /^Exchange 1/ }).waitFor();
+    }],
+    ["the start of a run", "#/plan/phases.yaml", async (tab) => tool(tab, "Run")],
+    ["new plans", "#/new?form=crud", async (tab) => {
+      await button(tab, "Make plan").waitFor();
+      await tab.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+    }],
+    ["an import", "#/import", async (tab) => {
+      await tab.getByLabel(/^Or paste/).fill("curl http://shop.test/ --retry 3");
+      await button(tab, "Import").click();
+      await tab.locator("pre[aria-label='The plan']").waitFor();
+    }],
+  ];
+
+  for (const width of [390, 1440]) {
+    for (const dark of [false, true]) {
+      test(`everything fits ${width} px, ${dark ? "dark" : "light"}, passes axe and keeps the policy`, { timeout: 240_000 }, async () => {
+        ui.write("wrong.yaml", PHASES.replace("rate", "ratte"));
+        for (const [name, place, act] of places) {
+          const { tab, trouble, end } = await open(browser, ui, place, { width, dark });
+          await act(tab);
+          const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
+          expect([name, wide <= width, await violations(tab), trouble]).toEqual([name, true, [], []]);
+          await end();
+        }
+      });
+    }
+  }
+
+  test("bytes of a server are text and nothing else", async () => {
+    const hostile = "<img src=x onerror=alert(1)>";
+    ui.write("hostile.yaml", `name: ${JSON.stringify(hostile)}\n${plain(`http://${server.address}`).replace("blue", JSON.stringify(hostile))}`);
+    await on("#/plan/hostile.yaml", async (tab) => {
+      await tool(tab, "Try once");
+      await button(tab, "Try once").click();
+      await tab.getByRole("group", { name: /^Exchange 1/ }).waitFor();
+      expect(await tab.locator("img").count()).toBe(0);
+      expect(await tab.locator("main").textContent()).toContain(hostile);
+    });
+  });
+
+  test("the fixtures are what other tools have written", () => {
+    expect(JSON.parse(readFileSync(join(imports, "basic_get.json"), "utf8"))).toHaveProperty("Scenarios");
+  });
+});

@@ -1,0 +1,129 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Browser, Page as Tab } from "playwright-core";
+import { program } from "./plans.ts";
+
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** A child process that has said where it listens. */
+export interface Listening {
+  child: ChildProcess;
+  /** What it said of that. */
+  address: string;
+}
+
+/** Starts the program and waits until it has said something like this. */
+export function listening(args: string[], said: RegExp, cwd?: string): Promise<Listening> {
+  const child = spawn(program, args, { cwd: cwd ?? tmpdir() });
+  return new Promise((resolve, reject) => {
+    let all = "";
+    const hear = (text: unknown) => {
+      all += String(text);
+      const found = said.exec(all);
+      if (found !== null) resolve({ child, address: found[1] ?? found[0] });
+    };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.on("error", reject);
+    child.on("exit", (code) => reject(new Error(`plimsoll ${args.join(" ")} ended with ${code}: ${all}`)));
+  });
+}
+
+/** `plimsoll ui` with a folder of its own. */
+export interface Ui {
+  folder: string;
+  /** The address that it printed, with its token. */
+  address: string;
+  write: (path: string, text: string) => void;
+  read: (path: string) => string;
+  end: () => void;
+}
+
+export async function startUi(): Promise<Ui> {
+  const home = mkdtempSync(join(tmpdir(), "plimsoll-editor-"));
+  const folder = join(home, "plans");
+  mkdirSync(folder);
+  const args = ["ui", "--listen", "127.0.0.1:0", "--store", join(home, "runs.db"), folder];
+  const { child, address } = await listening(args, /(http:\/\/\S+#token=[0-9a-zA-Z]+)/, home);
+  return {
+    folder,
+    address,
+    write: (path, text) => {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    },
+    read: (path) => readFileSync(join(folder, path), "utf8"),
+    end: () => {
+      child.kill();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface How {
+  width?: number;
+  dark?: boolean;
+}
+
+/** A page of the UI that is open, and what must not happen on it. */
+export interface Opened {
+  tab: Tab;
+  /** Errors of scripts, complaints on the console, and what the policy of the page has refused. */
+  trouble: string[];
+  end: () => Promise<void>;
+}
+
+/** Opens a place of the UI, such as `#/plans`. */
+export async function open(browser: Browser, ui: Ui, place: string, { width = 1440, dark = false }: How = {}): Promise<Opened> {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: dark ? "dark" : "light",
+    reducedMotion: "reduce",
+  });
+  const tab = await context.newPage();
+  const trouble: string[] = [];
+  tab.on("console", (message) => {
+    // A refusal of the program, such as 409, is on the console of the browser as well.
+    if (message.type() === "error" && /the server responded with a status of/.test(message.text())) return;
+    trouble.push(`console: ${message.text()}`);
+  });
+  tab.on("pageerror", (error) => trouble.push(`error: ${error.message}`));
+  await tab.exposeFunction("refusedByPolicy", (what: string) => trouble.push(`policy: ${what}`));
+  await tab.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => {
+      const { refusedByPolicy } = window as unknown as { refusedByPolicy: (what: string) => void };
+      refusedByPolicy(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
+    });
+  });
+  await tab.goto(ui.address);
+  await tab.locator("nav.places").waitFor();
+  await tab.goto(`${ui.address.replace(/#.*/, "")}${place}`);
+  return { tab, trouble, end: () => context.close() };
+}
+
+interface Violation {
+  id: string;
+  nodes: { html: string }[];
+}
+
+/** What axe finds wrong, in a few words each. */
+export async function violations(tab: Tab): Promise<string[]> {
+  // The page's policy lets no script in: axe is put in from outside, as a debugger does.
+  await tab.evaluate(readFileSync(axe, "utf8"));
+  return tab.evaluate(async () => {
+    const { axe } = window as unknown as { axe: { run: () => Promise<{ violations: Violation[] }> } };
+    const { violations } = await axe.run();
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
+  });
+}
+
+/** The text that the editor has; of a long one, the lines that are drawn. */
+export function textOf(tab: Tab): Promise<string> {
+  return tab.locator(".cm-content").evaluate((content) => {
+    const lines = [...content.querySelectorAll(".cm-line")];
+    return lines.map((line) => line.textContent ?? "").join("\n");
+  });
+}
