@@ -26,5 +26,6 @@ pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod setting;
 pub(crate) mod share;
+pub(crate) mod ui;
 pub(crate) mod watch;
 pub(crate) mod workload;

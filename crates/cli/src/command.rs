@@ -14,3 +14,4 @@ pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod try_once;
+pub(crate) mod ui;

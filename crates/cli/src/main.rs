@@ -31,7 +31,7 @@ use crate::base::failure::Failure;
 use crate::base::{environment, problems, stdout, streams};
 use crate::command::{
     check, cluster, cluster_run, compare, demo, explain, guard, history, import, reference, report, runs,
-    serve, try_once,
+    serve, try_once, ui,
 };
 use crate::experiment::{calibrate, find, run};
 
@@ -77,7 +77,9 @@ fn parse() -> Result<Option<Cli>, Failure> {
 
 /// Refuses a command whose result would go nowhere. Servers say what they have to say on stderr.
 fn admit_stdout(command: &Command) -> Result<(), Failure> {
-    if matches!(command, Command::Sink(_) | Command::Target(_)) || !inherited::stdout_was_closed() {
+    if matches!(command, Command::Sink(_) | Command::Target(_) | Command::Ui(_))
+        || !inherited::stdout_was_closed()
+    {
         return Ok(());
     }
     let problem = Problem::new("stdout is closed: the result would go nowhere");
@@ -96,6 +98,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Try(args) => try_once::command(args),
+        Command::Ui(args) => ui::command(args),
         Command::Sink(args) => serve::command(args.to_spec(&Disk).map_err(Failure::usage)?),
         Command::Target(args) => match args.to_spec(&Disk).map_err(Failure::usage)? {
             TargetSpec::Sink(spec) => serve::command(spec),

@@ -18,6 +18,7 @@ use crate::args::runs::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
 pub(crate) use crate::args::schema::SchemaArgs;
 use crate::args::server::sink::SinkArgs;
 use crate::args::server::target::TargetArgs;
+use crate::args::ui::UiArgs;
 use crate::args::workload::WorkloadCommand;
 use crate::args::workload::cluster::ClusterArgs;
 use crate::base::color::ColorChoice;
@@ -83,6 +84,11 @@ pub(crate) enum Command {
     /// adds to response times at half of that. Runs state then how much of it they have used, and warn above
     /// 50 %. `run --calibrate` does the same with the requests of a plan itself.
     Calibrate(CalibrateArgs),
+    /// Open the page in a browser: edit plans, run them, see them run, and compare what came of them
+    ///
+    /// Prints the address to open, which is good for this machine and its user only. Plans are those of the
+    /// folder; runs are processes of their own, which go on when this one ends.
+    Ui(UiArgs),
     /// Run the built-in server: it absorbs load, and can be slow, limited or faulty on purpose
     ///
     /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes tell

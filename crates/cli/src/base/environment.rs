@@ -140,6 +140,11 @@ pub(crate) fn surroundings() -> RunEnvironment {
     RunEnvironment { seed, key_log, settings, lua_path, quiet: false }
 }
 
+/// The folder for temporary files.
+pub(crate) fn temporary_folder() -> PathBuf {
+    std::env::temp_dir()
+}
+
 /// The file of this program.
 pub(crate) fn program() -> PathBuf {
     // Linux names it even where the file was replaced or removed.

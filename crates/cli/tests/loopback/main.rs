@@ -46,4 +46,5 @@ mod thresholds;
 mod tokens;
 mod truth;
 mod try_once;
+mod ui;
 mod watching;

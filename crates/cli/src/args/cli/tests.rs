@@ -55,8 +55,10 @@ fn a_bare_url_runs() {
     for url in ["http://a/", "127.0.0.1:8080/", "localhost", "example.test", "[::1]:80", "a/b", "-c"] {
         assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
     }
-    let commands =
-        ["run", "check", "explain", "find", "sink", "target", "demo", "import", "compare", "--help", "-V"];
+    let commands = [
+        "run", "check", "explain", "try", "find", "sink", "target", "demo", "import", "compare", "--help",
+        "-V",
+    ];
     for command in commands {
         assert_eq!(rewritten(&[command]).unwrap(), [command]);
     }
@@ -71,7 +73,7 @@ fn a_mistyped_command_does_not_become_a_host() {
     assert_eq!(
         problem.hint.as_deref(),
         Some(
-            "commands: run, check, explain, find, calibrate, import, runs, show, report, compare, history, export, \
+            "commands: run, check, explain, try, find, calibrate, import, ui, runs, show, report, compare, history, export, \
              rm, sink, target, cluster, demo, cache, crud, canister, ingest, schema, completions, man; \
              for a host write http://webserver/"
         )

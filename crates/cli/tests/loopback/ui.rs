@@ -1,0 +1,404 @@
+//! `plimsoll ui`: what its page asks for, answered by real processes.
+//!
+//! What is waited for is what an answer or an event says.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::process::{Folder, Process, run};
+use crate::sink::Sink;
+
+/// The page's server, and what a page needs to ask it.
+struct Ui {
+    process: Process,
+    folder: Folder,
+    address: String,
+    cookie: String,
+}
+
+/// A stream of events.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    /// The next event: its name and its data.
+    fn next(&mut self) -> (String, Value) {
+        let mut name = String::new();
+        for line in self.0.by_ref().lines() {
+            let line = line.expect("the stream goes on");
+            if let Some(event) = line.strip_prefix("event: ") {
+                name = event.to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                return (name, serde_json::from_str(data).expect("data are JSON"));
+            }
+        }
+        panic!("the stream ended")
+    }
+
+    /// Reads up to an event that is as wanted.
+    fn wait_for(&mut self, wanted: impl Fn(&str, &Value) -> bool) -> Value {
+        loop {
+            let (name, data) = self.next();
+            if wanted(&name, &data) {
+                return data;
+            }
+            assert_ne!(name, "end", "it ended before: {data}");
+        }
+    }
+
+    /// Reads to the end of the run.
+    fn end(&mut self) -> Value {
+        loop {
+            let (name, data) = self.next();
+            if name == "end" {
+                return data;
+            }
+        }
+    }
+}
+
+impl Ui {
+    fn start() -> Self {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.path().join("plans")).expect("the folder can be written");
+        let arguments =
+            format!("ui {} --listen 127.0.0.1:0 --store {}", folder.file("plans"), folder.file("h.db"));
+        let mut process = Process::plimsoll(&arguments);
+        let line = process.stderr.wait_for("ui: open http://");
+        let (address, token) =
+            line.trim_start_matches("ui: open http://").split_once("/#token=").expect("a token");
+        let mut ui = Self { process, folder, address: address.to_owned(), cookie: String::new() };
+        let (_, head, _) = ui.exchange("POST", "/api/session", &json!({"token": token}).to_string());
+        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+        ui.cookie = cookie.split(';').next().expect("a pair").to_owned();
+        ui
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str) -> TcpStream {
+        let Self { address, cookie, .. } = self;
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        let fields = format!(
+            "host: {address}\r\norigin: http://{address}\r\ncookie: {cookie}\r\nx-plimsoll-ui: 1\r\n"
+        );
+        let kind = "content-type: application/json\r\nconnection: close\r\n";
+        let length = body.len();
+        let text =
+            format!("{method} {path} HTTP/1.1\r\n{fields}{kind}content-length: {length}\r\n\r\n{body}");
+        stream.write_all(text.as_bytes()).expect("it reads");
+        stream
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: &str) -> (u16, String, String) {
+        let mut text = Vec::new();
+        self.send(method, path, body).read_to_end(&mut text).expect("it answers and closes");
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {text}"));
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+        (status.expect("a status"), head.to_owned(), body.to_owned())
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let (status, _, body) = self.exchange("GET", path, "");
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
+    }
+
+    fn post_for(&self, expected: u16, path: &str, body: &Value) -> Value {
+        let (status, _, body) = self.exchange("POST", path, &body.to_string());
+        assert_eq!(status, expected, "{path}: {body}");
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        self.post_for(200, path, body)
+    }
+
+    fn events(&self, path: &str) -> Events {
+        Events(BufReader::new(self.send("GET", path, "")))
+    }
+
+    /// Starts a run of a text, and returns its id.
+    fn run(&self, text: &str, flags: &[&str]) -> String {
+        let start =
+            json!({"path": null, "text": text, "command": "run", "flags": flags, "name": "of the page"});
+        self.post("/api/live", &start)["id"].as_str().expect("an id").to_owned()
+    }
+
+    /// The saved runs.
+    fn saved(&self) -> Vec<Value> {
+        self.get("/api/runs")["runs"].as_array().expect("a list").clone()
+    }
+}
+
+fn plan(sink: &Sink, duration: &str) -> String {
+    let url = sink.url();
+    format!(
+        "run:\n  rate: 200/s\n  duration: {duration}\ntargets:\n  api: {url}\nscenarios:\n  - steps:\n      - get: /\n"
+    )
+}
+
+#[test]
+fn a_run_is_started_steered_stopped_listed_exported_compared_and_deleted() {
+    let (sink, ui) = (Sink::start(""), Ui::start());
+    let text = plan(&sink, "60s");
+    let id = ui.run(&text, &["--tag", "branch=main", "-R", "100"]);
+    let path = |what: &str| format!("/api/live/{id}/{what}");
+    // Two pages see the same.
+    let (mut events, mut others) = (ui.events(&path("events")), ui.events(&path("events")));
+    let first = events.wait_for(|name, data| name == "result" && data["result"].is_object());
+    assert_eq!((&first["stat"]["running"], &first["stat"]["target_per_s"]), (&json!(true), &json!(100.0)));
+    let told = ui.post(&path("rate"), &json!({"rate": "300/s"}));
+    assert!(told["told"].as_str().is_some_and(|told| told.starts_with("rate 300/s")), "{told}");
+    for events in [&mut events, &mut others] {
+        events.wait_for(|name, data| name == "result" && data["stat"]["target_per_s"] == 300.0);
+    }
+    ui.post_for(400, &path("rate"), &json!({"rate": "fast"}));
+    ui.post(&path("pause"), &json!({}));
+    events.wait_for(|name, data| name == "result" && data["stat"]["paused"] == true);
+    ui.post(&path("resume"), &json!({}));
+    events.wait_for(|name, data| name == "result" && data["stat"]["paused"] == false);
+    let going_on = &ui.get("/api/live")["runs"][0];
+    assert_eq!(
+        (&going_on["id"], &going_on["state"], &going_on["from"]),
+        (&json!(id), &json!("running"), &json!("ui"))
+    );
+    ui.post(&path("stop"), &json!({}));
+    let (end, other) = (events.end(), others.end());
+    assert_eq!(end, other);
+    let run = end["run"].as_str().expect("it is saved").to_owned();
+    // Whoever comes late is told all of it once more: messages, the result, the end.
+    let mut late = ui.events(&path("events"));
+    late.wait_for(|name, data| {
+        name == "message" && data["text"].as_str().is_some_and(|text| text.starts_with("saved as"))
+    });
+    let last = late.wait_for(|name, _| name == "result");
+    assert_eq!((&last["stat"]["running"], &last["result"]["run"]["id"]), (&json!(false), &json!(run)));
+    assert_eq!(late.end(), end);
+    ui.post_for(409, &path("stop"), &json!({}));
+
+    let listed = ui.saved();
+    assert_eq!((listed.len(), &listed[0]["id"]), (1, &json!(run)));
+    assert_eq!((&listed[0]["name"], &listed[0]["tags"]), (&json!("of the page"), &json!(["branch=main"])));
+    assert!(listed[0]["rate_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{}", listed[0]);
+    for (filter, total) in [("", 1), ("page", 1), ("branch=main%20of", 1), ("other", 0), ("branch=%25", 0)] {
+        assert_eq!(ui.get(&format!("/api/runs?filter={filter}"))["total"], total, "{filter}");
+    }
+    let result = ui.get(&format!("/api/runs/{run}"));
+    let changes = result["rate"]["changes"].as_array().expect("a list");
+    assert_eq!(changes.len(), 3, "{changes:?}");
+    assert_eq!(result["run"]["stopped_by"], "http");
+    for (format, begin) in [
+        ("json", "{"),
+        ("csv", "at_s,"),
+        ("markdown", "#"),
+        ("junit", "<?xml"),
+        ("ndjson", "{"),
+        ("hgrm", ""),
+        ("hlog", "#"),
+        ("k6", "{"),
+        ("html", "<!doctype html>"),
+        ("text", ""),
+    ] {
+        let (status, head, body) = ui.exchange("GET", &format!("/api/runs/{run}/export?format={format}"), "");
+        assert_eq!(status, 200, "{format}: {body}");
+        assert!(head.contains("content-disposition: attachment; filename=\"plimsoll-"), "{head}");
+        assert!(
+            !body.is_empty() && body.to_lowercase().contains(begin),
+            "{format}: {}",
+            body.chars().take(80).collect::<String>()
+        );
+    }
+    let (status, ..) = ui.exchange("GET", &format!("/api/runs/{run}/export?format=exe"), "");
+    assert_eq!(status, 422);
+
+    let second = ui.run(&plan(&sink, "1s"), &[]);
+    let end = ui.events(&format!("/api/live/{second}/events")).end();
+    let compared = ui.post("/api/compare", &json!({"a": [run], "b": [end["run"]]}));
+    assert!(compared["schema_version"].is_number() || compared["schema_version"].is_string(), "{compared}");
+    ui.post_for(404, "/api/compare", &json!({"a": [run], "b": ["../h.db"]}));
+    ui.post(&format!("/api/runs/{run}/delete"), &json!({}));
+    assert_eq!(ui.saved().iter().map(|run| &run["id"]).collect::<Vec<_>>(), [&end["run"]]);
+}
+
+#[test]
+fn mistakes_are_found_where_they_are_and_nothing_is_started() {
+    let ui = Ui::start();
+    let wrong =
+        "run:\n  rat: 5\ntargets:\n  api: http://127.0.0.1:1\nscenarios:\n  - steps:\n      - get: /\n";
+    let draft = json!({"path": null, "text": wrong});
+    let checked = ui.post("/api/check", &draft);
+    assert_eq!(checked["ok"], false);
+    let problem = &checked["problems"][0];
+    assert_eq!((&problem["line"], &problem["column"], &problem["length"]), (&json!(2), &json!(3), &json!(3)));
+    assert_eq!(problem["hint"], "did you mean `rate`?");
+    assert_eq!(ui.post("/api/explain", &draft), checked);
+    assert_eq!(ui.post("/api/try", &draft)["problems"], checked["problems"]);
+    let start = |text: &str, flags: &[&str]| json!({"path": null, "text": text, "command": "run", "flags": flags, "name": null});
+    let refused = ui.post_for(422, "/api/live", &start(wrong, &[]));
+    assert_eq!((&refused["problems"], &refused["hint"]), (&checked["problems"], &problem["hint"]));
+    let right = wrong.replace("rat:", "rate:");
+    assert_eq!(
+        ui.post("/api/check", &json!({"path": null, "text": right})),
+        json!({"ok": true, "problems": []})
+    );
+    // What is right and cannot be carried out here.
+    let refused = ui.post_for(422, "/api/live", &start(&right, &[]));
+    assert_eq!(refused["problems"], json!([]), "{refused}");
+    for flag in [
+        "--out=json=/tmp/x",
+        "--control=127.0.0.1:0",
+        "--json=/tmp/x",
+        "--save",
+        "--store=/tmp/x",
+        "--script=x.lua",
+        "--prometheus=:0",
+    ] {
+        let refused = ui.post_for(422, "/api/live", &start(&right, &[flag]));
+        assert!(refused["error"].as_str().is_some_and(|error| error.contains("cannot be used")), "{refused}");
+    }
+    assert_eq!(ui.get("/api/live"), json!({"runs": []}));
+    assert_eq!(ui.saved(), [json!(null); 0]);
+}
+
+/// Plans of examples and of forms are plans, and what is tried and imported is what the command line makes.
+#[test]
+fn examples_forms_and_imports_become_plans() {
+    let ui = Ui::start();
+    let url = ui.post("/api/example/start-sink", &json!({}));
+    assert_eq!(ui.post("/api/example/start-sink", &json!({})), url);
+    assert_eq!(ui.get("/api/about")["sink"], url["url"]);
+    let example = ui.get("/api/examples")["examples"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|example| example["name"] == "open-rate")
+        .expect("it is an example")
+        .clone();
+    let text = example["text"].as_str().expect("a text");
+    let tried = ui.post("/api/try", &json!({"path": null, "text": text, "flags": []}));
+    assert_eq!(tried["exchanges"][0]["response"]["status"], 200, "{tried}");
+    let explained = ui.post("/api/explain", &json!({"path": null, "text": text, "flags": ["--rate=7"]}));
+    assert_eq!(explained["explanation"]["schedule"]["points"][0][1], 7.0, "{explained}");
+    for (command, arguments) in [
+        ("crud", json!({"rate": "5/s", "duration": "2s"})),
+        ("cache", json!({"connections": 3})),
+        ("ingest", json!({"what": ["logs"], "url": "http://127.0.0.1:1"})),
+    ] {
+        let made = ui.post("/api/plan-of", &json!({"command": command, "arguments": arguments}));
+        let checked = ui.post("/api/check", &json!({"path": null, "text": made["text"]}));
+        assert_eq!(checked["ok"], true, "{command}: {checked} {made}");
+    }
+    let wrong = ui.post_for(422, "/api/plan-of", &json!({"command": "crud", "arguments": {"rate": "fast"}}));
+    assert!(wrong["error"].as_str().is_some_and(|error| error.contains("fast")), "{wrong}");
+    let curl = json!({"name": "", "text": "curl -H 'x: y' http://a.test/b", "kind": null});
+    let imported = ui.post("/api/import", &curl);
+    assert!(imported["plan"].as_str().is_some_and(|plan| plan.contains("get: /b")), "{imported}");
+    assert!(imported["notes"].is_array(), "{imported}");
+    ui.post_for(422, "/api/import", &json!({"name": "", "text": "{", "kind": "har"}));
+    let found = json!({"path": null, "text": text, "command": "find", "name": null,
+        "flags": ["--max-time=4s", "-d", "500ms", "--slo=p99<1s", "--to=200"]});
+    let id = ui.post("/api/live", &found)["id"].as_str().expect("an id").to_owned();
+    let end = ui.events(&format!("/api/live/{id}/events")).end();
+    assert!(end["capacity"].is_object(), "{end}");
+}
+
+/// Symptom to be avoided: the page's server dies in the middle of the night, and with it the run.
+#[test]
+fn a_server_that_is_killed_leaves_its_run_going_and_saved() {
+    let (sink, ui) = (Sink::start(""), Ui::start());
+    let id = ui.run(&plan(&sink, "4s"), &[]);
+    ui.events(&format!("/api/live/{id}/events"))
+        .wait_for(|name, data| name == "result" && data["result"].is_object());
+    ui.process.signal("KILL");
+    let store = ui.folder.file("h.db");
+    let state = || {
+        let listed: Value =
+            serde_json::from_str(&run(&format!("runs -o json --store {store}")).stdout).expect("JSON");
+        listed["runs"][0]["state"].as_str().expect("a run").to_owned()
+    };
+    let Ui { mut process, folder, .. } = ui;
+    process.wait();
+    let mut states = vec![state()];
+    while states.last().is_some_and(|state| state == "running") {
+        states.push(state());
+    }
+    assert_eq!(states.last().map(String::as_str), Some("finished"), "{states:?}");
+    assert_eq!(states[0], "running");
+    drop(folder);
+}
+
+/// The end of the server is that of the sink that it has started, and not that of its runs.
+#[test]
+fn the_end_says_which_runs_go_on() {
+    let mut ui = Ui::start();
+    let url = ui.post("/api/example/start-sink", &json!({}))["url"].as_str().expect("a URL").to_owned();
+    let sink = Sink::start("");
+    let id = ui.run(&plan(&sink, "5s"), &[]);
+    let mut events = ui.events(&format!("/api/live/{id}/events"));
+    let first = events.wait_for(|name, data| name == "result" && data["result"].is_object());
+    let run_id = first["result"]["run"]["id"].as_str().expect("an id");
+    ui.process.signal("INT");
+    let said = ui.process.stderr.wait_for("goes on as process");
+    assert!(said.contains(run_id) && said.contains("`of the page`"), "{said}");
+    ui.process.wait();
+    assert!(TcpStream::connect(url.trim_start_matches("http://")).is_err(), "the sink has ended");
+    // Nothing of it is left but the run.
+    let process =
+        said.split("process ").nth(1).and_then(|rest| rest.split([',', ';']).next()).expect("a number");
+    assert!(Path::new(&format!("/proc/{process}")).exists());
+    let store = ui.folder.file("h.db");
+    while run(&format!("runs -o json --store {store}")).stdout.contains("\"running\"") {}
+    assert!(run(&format!("runs -o json --store {store}")).stdout.contains("\"finished\""));
+}
+
+#[test]
+fn a_run_of_a_terminal_appears_and_news_are_told() {
+    let (sink, ui) = (Sink::start(""), Ui::start());
+    let mut events = ui.events("/api/events");
+    assert_eq!(events.wait_for(|name, _| name == "live"), json!({"runs": []}));
+    let store = ui.folder.file("h.db");
+    let terminal =
+        Process::plimsoll(&format!("run {} --rate 50 -d 3s --name nightly --store {store}", sink.url()));
+    let live = events.wait_for(|name, data| name == "live" && data["runs"][0]["from"] == "terminal");
+    assert_eq!((&live["runs"][0]["name"], &live["runs"][0]["state"]), (&json!("nightly"), &json!("running")));
+    let id = live["runs"][0]["run"].as_str().expect("an id").to_owned();
+    ui.post_for(409, &format!("/api/runs/{id}/delete"), &json!({}));
+    let (status, ..) = ui.exchange("GET", &format!("/api/runs/{id}"), "");
+    assert_eq!(status, 409);
+    assert!(terminal.finish().code.is_some());
+    events.wait_for(|name, data| name == "live" && *data == json!({"runs": []}));
+    assert_eq!(ui.get(&format!("/api/runs/{id}"))["run"]["id"], id);
+    // Another page is told, too, when one of them deletes it.
+    let mut others = ui.events("/api/events");
+    others.wait_for(|name, _| name == "live");
+    ui.post(&format!("/api/runs/{id}/delete"), &json!({}));
+    events.wait_for(|name, _| name == "runs");
+    others.wait_for(|name, _| name == "runs");
+    assert_eq!(ui.saved(), [json!(null); 0]);
+}
+
+/// A script that says something with each request must not fill the memory of the page or of its server.
+#[test]
+fn messages_are_bounded() {
+    let (sink, ui) = (Sink::start(""), Ui::start());
+    let text = format!(
+        "run: {{connections: 1, iterations: 5000}}\ntargets: {{api: {}}}\nscenarios:\n  - steps:\n      - get: /\n        \
+         script: |\n          function make_request(h, b, headers, body)\n            print('said')\n            \
+         return headers, body\n          end\n",
+        sink.url()
+    );
+    let id = ui.run(&text, &[]);
+    ui.events(&format!("/api/live/{id}/events")).end();
+    let mut late = ui.events(&format!("/api/live/{id}/events"));
+    let mut messages = 0;
+    loop {
+        match late.next() {
+            (name, _) if name == "message" => messages += 1,
+            (name, _) if name == "end" => break,
+            _ => {}
+        }
+    }
+    assert_eq!(messages, 1_000);
+}
