@@ -48,7 +48,8 @@ impl Store {
         let occurs = "(name LIKE ?1 ESCAPE '\\' OR id LIKE ?1 ESCAPE '\\' OR target LIKE ?1 ESCAPE '\\' OR \
                       EXISTS (SELECT 1 FROM tags WHERE run = number AND \
                       iif(value = '', tag, tag || '=' || value) LIKE ?1 ESCAPE '\\'))";
-        let conditions: Vec<String> = (1..=words.len()).map(|n| occurs.replace("?1", &format!("?{n}"))).collect();
+        let conditions: Vec<String> =
+            (1..=words.len()).map(|n| occurs.replace("?1", &format!("?{n}"))).collect();
         let conditions = if words.is_empty() { "TRUE".to_owned() } else { conditions.join(" AND ") };
         let values: Vec<Value> = words.iter().map(|word| pattern(word).into()).collect();
         let bounded = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
@@ -70,7 +71,8 @@ impl Store {
     /// If the store cannot be read.
     pub fn glance(&self, limit: u64) -> Result<Glance, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let sql = format!("SELECT number, id, name, state, started_unix_ns FROM runs {LATEST_FIRST} LIMIT {limit}");
+        let sql =
+            format!("SELECT number, id, name, state, started_unix_ns FROM runs {LATEST_FIRST} LIMIT {limit}");
         let glance = (|| {
             let mut statement = self.db.prepare(&sql)?;
             let latest = statement.query_map([], outline)?.collect::<rusqlite::Result<_>>()?;
@@ -111,4 +113,65 @@ fn pattern(word: &str) -> String {
     }
     pattern.push('%');
     pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::schema::{MIGRATIONS, migrate};
+
+    /// A store with 10,000 runs, a second after one another; the tenth of each ten goes on, and is tagged.
+    fn store() -> Store {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db, MIGRATIONS).unwrap();
+        db.execute_batch(
+            "INSERT INTO runs (id, name, state, started_at, started_unix_ns, tool_version, plan_hash, seed, model, target)
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+             SELECT printf('%08x', i), iif(i % 2, 'odd_one', NULL), iif(i % 10, 'finished', 'running'), 't',
+                    i * 1000000000, '1', 'hash', 1, 'open', 'http://a.test/' || i FROM n;
+             INSERT INTO tags SELECT number, 'branch', 'main' FROM runs WHERE number % 10 = 0;
+             INSERT INTO tags SELECT number, '100%', '' FROM runs WHERE number = 7;",
+        )
+        .unwrap();
+        Store::new(db, std::path::Path::new("memory"))
+    }
+
+    #[test]
+    fn pages_follow_one_another_and_the_whole_is_counted() {
+        let store = store();
+        let page = store.page(&[], 20, 10).unwrap();
+        assert_eq!(page.total, 10_000);
+        let numbers: Vec<i64> = page.rows.iter().map(|row| row.number).collect();
+        assert_eq!(numbers, (9_971..=9_980).rev().collect::<Vec<_>>());
+        assert_eq!(store.page(&[], 9_995, 10).unwrap().rows.len(), 5);
+        assert_eq!(store.page(&[], 20_000, 10).unwrap().rows.len(), 0);
+        assert_eq!(store.page(&[], 0, 10_000).unwrap().rows.len(), 10_000);
+    }
+
+    #[test]
+    fn every_word_has_to_occur_and_means_itself() {
+        let store = store();
+        let total = |words: &[&str]| store.page(words, 0, 1).unwrap().total;
+        assert_eq!((total(&["odd_one"]), total(&["ODD"]), total(&["oddXone"])), (5_000, 5_000, 0));
+        assert_eq!((total(&["branch"]), total(&["branch=main"]), total(&["branch=dev"])), (1_000, 1_000, 0));
+        assert_eq!((total(&["branch=main", "odd"]), total(&["branch=main", "a.test/10"])), (0, 13));
+        assert_eq!((total(&["100%"]), total(&["0%"]), total(&["%"]), total(&["_"])), (1, 1, 1, 5_000));
+        assert_eq!((total(&["\\"]), total(&["' OR 1=1 --"]), total(&["0000270f"])), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_glance_has_the_latest_and_tells_of_changes() {
+        let store = store();
+        let glance = store.glance(3).unwrap();
+        let states: Vec<State> = glance.latest.iter().map(|outline| outline.state).collect();
+        assert_eq!((glance.total, states), (10_000, vec![State::Running, State::Finished, State::Finished]));
+        assert_eq!(store.glance(3).unwrap(), glance);
+        store.db.execute("UPDATE runs SET state = 'finished' WHERE number = 10000", []).unwrap();
+        assert_ne!(store.glance(3).unwrap(), glance);
+        let outline = store.outline("0000000a").unwrap().unwrap();
+        assert_eq!((outline.number, outline.state), (10, State::Running));
+        assert_eq!(store.outline("0000").unwrap(), None);
+    }
 }

@@ -15,8 +15,9 @@ use crate::router::{Ui, blocking};
 
 /// Runs of a group at most.
 const MOST_RUNS: usize = 1_000;
-/// Exit codes of a comparison that came to a result: no change for the worse, one, and undecided.
-const COMPARED: [i32; 3] = [0, 4, 5];
+/// Exit codes of a comparison that was written: no change for the worse, one, undecided, and refused because of
+/// runs that cannot be believed.
+const COMPARED: [i32; 4] = [0, 3, 4, 5];
 
 /// Two groups of runs.
 #[derive(Deserialize)]

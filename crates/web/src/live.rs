@@ -44,7 +44,7 @@ use crate::secret::{SECRET_BYTES, random_hex};
 /// Runs that go on at the same time. More than a few would only measure each other.
 const MOST_AT_ONCE: usize = 8;
 /// Runs that are kept in the list, those that have ended included.
-const MOST_KEPT: usize = 50;
+const MOST_KEPT: usize = 20;
 /// Interval between two looks at the messages of a run.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest time in which a run says that it begins, or why not. Names of targets are resolved before.
@@ -244,8 +244,8 @@ pub(crate) async fn start(
     ui.events.look();
     let patience = if start.command == Command::Run { START } else { SEARCH_START };
     let stage = timeout(patience, run.reached()).await.unwrap_or(Stage::Begun);
-    let never_began = run.control().is_none() && matches!(run.exit_code(), Some(USAGE | 1));
-    if stage == Stage::Ended && never_began && !run.messages().contains("control: http://") {
+    let has_failed = matches!(run.exit_code(), Some(USAGE | 1)) && !run.has_result();
+    if stage == Stage::Ended && has_failed {
         ui.live.lock().retain(|other| other.id != run.id);
         ui.events.look();
         return Err(refused(&ui, &run, start.command, text, flags, folder).await);
@@ -461,7 +461,9 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
     };
     let reply = match control.post(path, body).await {
         Ok(reply) => reply,
-        Err(_) if run.has_ended() => return Err(over()),
+        Err(error) if run.has_ended() || error.kind() == io::ErrorKind::ConnectionRefused => {
+            return Err(over());
+        }
         Err(error) => {
             return Err(Refusal::new(
                 StatusCode::BAD_GATEWAY,
@@ -475,7 +477,12 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
         // A token that is not taken would be our mistake, and a session is not what is missing.
         let status = if status == StatusCode::UNAUTHORIZED { StatusCode::BAD_GATEWAY } else { status };
         let error = reply.body.trim().trim_start_matches("error: ").to_owned();
-        return Err(Refusal::new(status, error, "write a rate such as 500, 5k/s or 300/m"));
+        let hint = if path == "/rate" {
+            "write a rate such as 500, 5k/s or 300/m"
+        } else {
+            "runs of the open model can be paused, while they go on; others can be stopped"
+        };
+        return Err(Refusal::new(status, error, hint));
     }
     let told: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let told = match told["message"].as_str() {

@@ -106,6 +106,7 @@ pub(crate) async fn explain(
     if object.contains_key("problems") && finished.code == Some(USAGE) {
         return Ok(Json(json!({"ok": false, "problems": problems_of(&object)})));
     }
+    object.remove("ok");
     let explanation = object.remove("explanation").unwrap_or(Value::Object(object));
     Ok(Json(json!({"ok": true, "explanation": explanation})))
 }

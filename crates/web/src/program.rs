@@ -93,7 +93,11 @@ pub(crate) fn said(messages: &str) -> (Option<String>, Option<String>) {
             hint = Some(text.to_owned());
             break;
         }
-        // Where a message goes on, or the place in the plan is shown.
+        // Where the place in a plan is drawn, which is shown in another way.
+        let margin = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+        if margin.starts_with("-->") || margin.starts_with('|') {
+            continue;
+        }
         if let Some(error) = &mut error
             && !line.trim().is_empty()
         {
@@ -194,7 +198,7 @@ mod tests {
     fn the_first_error_and_its_hint_are_found() {
         let both = "note: x\nerror: bad rate\n  --> a.yaml:3\nhint: write 5k\nerror: more\nhint: else\n";
         let (error, hint) = said(both);
-        assert_eq!(error.as_deref(), Some("bad rate\n  --> a.yaml:3"));
+        assert_eq!(error.as_deref(), Some("bad rate"));
         assert_eq!(hint.as_deref(), Some("write 5k"));
         assert_eq!(said("error: one\nerror: two\nhint: of two\n"), (Some("one".to_owned()), None));
         assert_eq!(said("nothing"), (None, None));

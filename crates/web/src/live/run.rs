@@ -13,6 +13,8 @@ use super::messages::Messages;
 
 /// Interval between two looks at the figures: a run renews them as often.
 const EVERY: Duration = Duration::from_secs(1);
+/// The same while it begins.
+const LOOK: Duration = Duration::from_millis(50);
 /// Status of a control port that has no result yet.
 const NOT_YET: u16 = 409;
 
@@ -55,6 +57,8 @@ struct State {
     /// Its id in the history.
     saved: Option<String>,
     end: Option<End>,
+    /// `true` as soon as its start is followed.
+    is_followed: bool,
     /// `true` while figures are fetched.
     is_polled: bool,
     last_stat: Option<Value>,
@@ -65,8 +69,8 @@ struct State {
 pub(crate) struct End {
     /// `None` if a signal ended it.
     pub(crate) exit_code: Option<i32>,
-    /// What a search has found, as JSON.
-    pub(crate) capacity: Option<String>,
+    /// What a search has found.
+    pub(crate) capacity: Option<Value>,
 }
 
 /// An event for a listener.
@@ -124,6 +128,12 @@ impl LiveRun {
         self.lock().end.is_some()
     }
 
+    /// Returns `true` if it has come to a result.
+    pub(crate) fn has_result(&self) -> bool {
+        let state = self.lock();
+        state.latest.is_some() || state.end.as_ref().is_some_and(|end| end.capacity.is_some())
+    }
+
     pub(crate) fn exit_code(&self) -> Option<i32> {
         self.lock().end.as_ref().and_then(|end| end.exit_code)
     }
@@ -153,20 +163,22 @@ impl LiveRun {
                 state.control = Control::announced(line, token);
             }
         }
-        let has_begun = state.control.is_some();
-        drop(state);
-        if has_begun && *self.stage.borrow() == Stage::Starting {
-            self.stage.send_replace(Stage::Begun);
-            tokio::spawn(Arc::clone(self).find_saved());
+        if state.control.is_some() && !state.is_followed {
+            state.is_followed = true;
+            tokio::spawn(Arc::clone(self).follow_start());
         }
+        drop(state);
         self.news.send_replace(());
         self.poll_if_heard();
     }
 
-    /// Asks for its id in the history, which it knows when it has begun.
-    async fn find_saved(self: Arc<Self>) {
-        let mut tick = interval(EVERY);
-        while !self.has_ended() && self.saved().is_none() {
+    /// Asks if it has begun, after its preflight, and for its id in the history, which it knows then.
+    async fn follow_start(self: Arc<Self>) {
+        let mut tick = interval(LOOK);
+        while !self.has_ended() && (self.saved().is_none() || *self.stage.borrow() == Stage::Starting) {
+            if *self.stage.borrow() != Stage::Starting && tick.period() != EVERY {
+                tick = interval(EVERY);
+            }
             tick.tick().await;
             let Some(control) = self.control() else { return };
             match control.get("/stat").await {
@@ -184,21 +196,23 @@ impl LiveRun {
         if stat.is_object() {
             state.last_stat = Some(shown(stat));
         }
+        drop(state);
+        if stat["running"] == true && *self.stage.borrow() == Stage::Starting {
+            self.stage.send_replace(Stage::Begun);
+        }
     }
 
     /// Takes up its end: the exit code, and the result that it has written.
     pub(crate) fn end(&self, exit_code: Option<i32>, output: Option<String>) {
-        let result =
-            output.and_then(|text| serde_json::from_str::<Box<serde_json::value::RawValue>>(&text).ok());
-        let result = result.map(|result| result.get().to_owned());
+        let result = output.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let mut state = self.lock();
-        let capacity = if self.command == "find" { result.clone() } else { None };
-        if let (Some(result), None) = (result, &capacity) {
-            let id = serde_json::from_str::<Identified>(&result).ok().and_then(|result| result.run?.id);
+        let (result, capacity) = if self.command == "find" { (None, result) } else { (result, None) };
+        if let Some(result) = result {
+            let id = result["run"]["id"].as_str().map(str::to_owned);
             state.saved = state.saved.take().or(id);
             let mut stat = state.last_stat.take().unwrap_or_else(|| shown(&Value::Null));
             stat["running"] = false.into();
-            state.latest = Some(figures(&stat, &result));
+            state.latest = Some(figures(&stat, &result.to_string()));
             state.updates += 1;
         }
         state.end = Some(End { exit_code, capacity });
@@ -227,9 +241,8 @@ impl LiveRun {
         }
         if let Some(end) = state.end.as_ref().filter(|_| !cursor.is_over) {
             cursor.is_over = true;
-            let capacity = end.capacity.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
-            let run = &state.saved;
-            told.push(Told::End(json!({"exit_code": end.exit_code, "run": run, "capacity": capacity})));
+            let End { exit_code, capacity } = end;
+            told.push(Told::End(json!({"exit_code": exit_code, "run": state.saved, "capacity": capacity})));
         }
         told
     }
@@ -287,17 +300,6 @@ impl LiveRun {
     }
 }
 
-/// A result, of which only its id is read.
-#[derive(serde::Deserialize)]
-struct Identified {
-    run: Option<Identity>,
-}
-
-#[derive(serde::Deserialize)]
-struct Identity {
-    id: Option<String>,
-}
-
 /// The members of `/stat` that the page is told.
 fn shown(stat: &Value) -> Value {
     let flag = |name: &str| stat[name].as_bool().unwrap_or(false);
@@ -343,6 +345,7 @@ mod tests {
             let (first, second) = (run.news(&mut early), run.news(&mut late));
             assert_eq!((first.len(), second.len()), (3, 4));
             let Told::Figures(data) = &first[1] else { panic!("{first:?}") };
+            assert!(!data.contains(&b'\n'), "a line would end an event's data");
             let data: Value = serde_json::from_slice(data).unwrap();
             assert_eq!((&data["result"]["x"], &data["stat"]["running"]), (&json!(1), &json!(false)));
             let Told::End(end) = &second[3] else { panic!("{second:?}") };
