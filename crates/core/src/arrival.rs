@@ -30,6 +30,13 @@ impl Shard {
     /// The whole of a run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
+    /// Returns the shard of one of so many workers that carry this one out together.
+    ///
+    /// The shards of the workers of all shards are those of one machine with as many workers.
+    pub const fn of_worker(self, worker: u32, workers: u32) -> Self {
+        Self { index: self.index * workers + worker, of: self.of * workers }
+    }
+
     /// Returns the number of arrivals in `0..total` that belong to this shard.
     ///
     /// The shares of all shards sum up to `total`.
@@ -59,5 +66,18 @@ mod tests {
         let shard = Shard { index: 2, of: 3 };
         let counted = (0..17_u64).filter(|i| i % 3 == 2).count() as u64;
         assert_eq!(shard.share_of(17), counted);
+    }
+
+    #[test]
+    fn the_workers_of_all_shards_are_those_of_one_machine() {
+        for (of, workers) in [(1, 1), (1, 4), (3, 2), (4, 5)] {
+            let shards = (0..of).map(|index| Shard { index, of });
+            let all: Vec<Shard> = shards
+                .flat_map(|shard| (0..workers).map(move |worker| shard.of_worker(worker, workers)))
+                .collect();
+            let machine: Vec<Shard> =
+                (0..of * workers).map(|worker| Shard::WHOLE.of_worker(worker, of * workers)).collect();
+            assert_eq!(all, machine);
+        }
     }
 }

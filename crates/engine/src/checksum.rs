@@ -39,7 +39,8 @@ pub fn load_checksum(plan: &Plan) -> Fingerprint {
         // Bodies that all requests share are in it, and not rendered again below.
         hash = hash.with_field(step.request.fingerprint().to_string().as_bytes());
     }
-    let workers = plan.threads.max(1);
+    // Of all shards: those of one load have the same one.
+    let workers = plan.worker_shard(0).of;
     (0..workers).fold(hash, |hash, index| of_worker(plan, Shard { index, of: workers }, hash))
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use plimsoll_core::Nanos;
 use plimsoll_driver::SystemError;
+use plimsoll_metrics::figure;
 
 /// Reason why a run could not be carried out at all. Errors of single requests are counted instead.
 #[derive(Debug)]
@@ -40,6 +42,11 @@ pub enum RunError {
     Data(String),
     /// A script failed while it was loaded.
     Script(String),
+    /// Everything was ready only after the start that was asked for.
+    Late {
+        /// So long after it.
+        by: Nanos,
+    },
     /// The run was stopped before it began.
     Stopped,
 }
@@ -54,6 +61,9 @@ impl fmt::Display for RunError {
             Self::Unresponsive => f.write_str("no worker came back after the end of the run"),
             Self::Accounting(reason) => write!(f, "the accounts of the run do not balance: {reason}"),
             Self::Data(reason) | Self::Script(reason) => f.write_str(reason),
+            Self::Late { by } => {
+                write!(f, "the load was to begin {} ago, before everything was ready", figure::nanos(*by))
+            }
             Self::Stopped => f.write_str("stopped before the run began"),
         }
     }
@@ -72,6 +82,7 @@ impl RunError {
             Self::Backend { backend: "io_uring", .. } => {
                 Some("--backend epoll works without io_uring; more locked memory may help (ulimit -l)")
             }
+            Self::Late { .. } => Some("give a later --start-at, the same to all shards"),
             Self::Unresponsive => Some("look for a script or a file of data that never returns"),
             _ => None,
         }

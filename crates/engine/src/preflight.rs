@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, Nanos, Shard};
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_metrics::{ErrorExample, RunRecord};
 use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, Step};
@@ -232,6 +232,8 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
         timeout,
         connect_timeout: plan.connect_timeout.min(plan.timeout),
         threads: 1,
+        shard: Shard::WHOLE,
+        start_at: None,
         connections: Connections {
             initial: 1,
             max: 1,

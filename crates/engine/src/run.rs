@@ -28,6 +28,10 @@ use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
+/// Time before a start that was asked for at which the workers learn of it.
+const START_NOTICE: Nanos = Nanos::from_millis(20);
+/// Between two looks at whether the wait for such a start is still wanted.
+const START_LOOK: Nanos = Nanos::from_millis(100);
 
 /// Name prefix of the workers' threads; the worker's number follows.
 pub(crate) const WORKER_NAME: &str = "worker-";
@@ -139,19 +143,19 @@ pub fn run_logged<O: Open + Clone + 'static>(
     let workers = plan.threads.max(1);
     let (send, receive) = channel();
     check_user_rows(plan)?;
-    let feeds = Feeds::open_all(&plan.feeds, workers, plan.seed)
+    let shards: Vec<Shard> = (0..workers).map(|worker| plan.worker_shard(worker)).collect();
+    let feeds = Feeds::open_all(&plan.feeds, &shards, plan.seed)
         .map_err(|error| RunError::Data(error.to_string()))?;
     let at_once = open.name() == SIMULATED;
     let directory = Arc::new(Directory::new(plan.dynamic_origins.clone(), plan.connections.family, at_once));
     // The threads own what they use: one that does not come back must not keep the run from its end.
     let shared = Arc::new(plan.clone());
     let mut members = Vec::new();
-    for (index, feeds) in (0..workers).zip(feeds) {
+    for ((index, shard), feeds) in (0..workers).zip(shards).zip(feeds) {
         let (start, started) = channel();
         let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
         let (plan, open, addresses) = (shared.clone(), open.clone(), addresses.to_vec());
         let directory = Arc::clone(&directory);
-        let shard = Shard { index, of: workers };
         let feeds = feeds.with_pools(&plan.pools, shard);
         let body_queues = BodyQueues::open(&plan, shard, at_once)?;
         let thread = thread::Builder::new()
@@ -216,9 +220,9 @@ impl Team {
     }
 
     /// Waits for the threads of these workers, which have handed in their reports; leaves the others alone.
-    fn dismiss(self, reports: &[WorkerReport]) {
-        for (member, index) in self.members.into_iter().zip(0..) {
-            if reports.iter().any(|report| report.shard.index == index) {
+    fn dismiss(self, plan: &Plan, reports: &[WorkerReport]) {
+        for (member, worker) in self.members.into_iter().zip(0..) {
+            if reports.iter().any(|report| plan.worker_of(report.shard) == worker) {
                 // It has nothing left to do; a panic has been shown.
                 let _ = member.thread.join();
             }
@@ -301,6 +305,27 @@ fn resources(
     Ok(Resources { feeds, scripts, log, ..Resources::default() })
 }
 
+/// Waits for the start that was asked for: its instant on the driver's clock, and in Unix time. Workers learn
+/// of it a moment before, so that an interruption until then ends the run at once.
+fn wait_for_start(at: Nanos, earliest: Nanos, control: &Control) -> Result<(Nanos, Nanos), RunError> {
+    loop {
+        let (now, unix) = (clock::monotonic(), clock::unix());
+        // The clock of the machine may be set meanwhile: its last word counts.
+        let start = now + at.since(unix);
+        if unix > at || start < earliest {
+            return Err(RunError::Late { by: unix.max(at).since(at) + earliest.since(start) });
+        }
+        if control.requested_stop() != Stop::No {
+            return Err(RunError::Stopped);
+        }
+        let left = at.since(unix);
+        if left <= START_NOTICE {
+            return Ok((start, at));
+        }
+        clock::sleep_until(now + (left - START_NOTICE).min(START_LOOK));
+    }
+}
+
 /// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
 /// the machine.
 fn conduct(
@@ -312,6 +337,7 @@ fn conduct(
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
     let workers = team.members.len();
+    let shards = f64::from(plan.shard.of);
     let (mut latest, mut latest_unix) = (Nanos::ZERO, Nanos::ZERO);
     for _ in 0..workers {
         match team.listen()? {
@@ -328,15 +354,19 @@ fn conduct(
     let mut machine = watch();
     // That look may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
-    let start = latest.max(now) + HEAD_START;
-    let started_unix = latest_unix + start.since(latest);
+    let earliest = latest.max(now) + HEAD_START;
+    let (start, started_unix) = match plan.start_at.filter(|_| backend != SIMULATED) {
+        Some(at) => wait_for_start(at, earliest, control)?,
+        None => (earliest, latest_unix + earliest.since(latest)),
+    };
     control.begin(plan, start);
     for member in &team.members {
         let _ = member.start.send(start);
     }
     let end = plan.end.duration.map(|duration| plan.warmup + duration);
     // Virtual time says nothing about the time that a simulation takes.
-    let planned = end.filter(|_| backend != SIMULATED).map(|end| clock::monotonic() + HEAD_START + end);
+    let planned =
+        end.filter(|_| backend != SIMULATED).map(|end| clock::monotonic().max(start) + HEAD_START + end);
     let drain = if backend == SIMULATED { Nanos::MAX } else { plan.drain };
     team.watchdog = ShutdownWatchdog::new(planned.unwrap_or(Nanos::MAX), drain);
     let outline = plan.outline();
@@ -355,9 +385,9 @@ fn conduct(
         }
         interval.marked = control.take_marks(interval.at);
         let (elapsed, paused) = (interval.at, control.status().paused);
-        let target_per_second = control.target_at(elapsed);
+        let target_per_second = control.target_at(elapsed).map(|target| target / shards);
         let begin = interval.at.since(interval.length);
-        let asked = control.profile().map(|profile| profile.mean_rate(begin, interval.at));
+        let asked = control.profile().map(|profile| profile.mean_rate(begin, interval.at) / shards);
         let pace = Pace::of_interval(&interval, &outline, asked);
         let seen = machine.look(&interval);
         let (machine, facts) = (seen.as_ref(), machine.facts());
@@ -394,7 +424,7 @@ fn conduct(
             None => break,
         }
     }
-    team.dismiss(&reports);
+    team.dismiss(plan, &reports);
     for interval in merger.finish() {
         tell(interval);
     }
@@ -403,7 +433,7 @@ fn conduct(
     let mut record =
         merge(plan, backend, times, (intervals, slicer.finish(), machine.finish(parts)), reports)?;
     let profile = control.profile();
-    let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to));
+    let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to) / shards);
     record.phases = phases.finish(record.warmup + record.duration, target);
     record.timeline = timeline.finish();
     record.thresholds = watch.finish(&record);
@@ -465,7 +495,7 @@ fn merge(
         pacing_budget = pacing_budget.max(report.pacing_budget);
         log.merge(report.log);
         // Those between did not come back.
-        workers.resize_with(report.shard.index as usize, absent);
+        workers.resize_with(plan.worker_of(report.shard) as usize, absent);
         workers.push(report.worker);
     }
     workers.resize_with(plan.threads.max(1) as usize, absent);

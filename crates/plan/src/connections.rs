@@ -31,6 +31,8 @@ const LARGEST_STREAMS: u32 = 65_536;
 pub(crate) struct Demand<'a> {
     /// `true` in the open model.
     pub(crate) open: bool,
+    /// Shards of the load, each with as many threads.
+    pub(crate) shards: u32,
     pub(crate) iterations: Option<u64>,
     /// Servers with pools of their own.
     pub(crate) targets: usize,
@@ -98,13 +100,14 @@ impl Resolver<'_> {
         };
 
         // Every worker needs a connection of its own to every target: any of its iterations may go there.
-        let fewest = u32::try_from(demand.targets).unwrap_or(u32::MAX).saturating_mul(threads);
-        self.check_share(patch, demand, given, threads, fewest)?;
+        let workers = threads.saturating_mul(demand.shards);
+        let fewest = u32::try_from(demand.targets).unwrap_or(u32::MAX).saturating_mul(workers);
+        self.check_share(patch, demand, given, workers, fewest)?;
         let overload = self.overload(patch, demand, overload, given)?;
         let few = demand.iterations.map_or(u32::MAX, |n| u32::try_from(n).unwrap_or(u32::MAX));
         let each = if demand.http2 == Some(true) { streams } else { depth };
         let (initial, max) = if let Some(users) = demand.users {
-            self.connections_of_users(patch, users, given, each, fewest, threads)?
+            self.connections_of_users(patch, users, given, each, fewest, workers)?
         } else if overload == Overload::Grow {
             let max = given.unwrap_or(MOST_CONNECTIONS).max(fewest);
             (INITIAL_CONNECTIONS.min(few).max(fewest).min(max), max)
@@ -210,7 +213,11 @@ impl Resolver<'_> {
                 format!("{by_threads}: {threads} threads cannot share the {count} connections of {by}");
             let place = patch.threads.as_ref().and_then(|given| given.place).or(connections.place);
             let problem = Problem::new(message).at(place);
-            return self.fail(problem.with_hint(format!("use at most `-t {count}`")));
+            let hint = match demand.shards {
+                1 => format!("use at most `-t {count}`"),
+                _ => format!("every thread of every shard needs one: use at least `-c {threads}`"),
+            };
+            return self.fail(problem.with_hint(hint));
         }
         if count < fewest {
             let message =

@@ -43,6 +43,7 @@ mod route;
 mod script;
 mod security;
 pub mod settings;
+mod sharding;
 mod size;
 mod targets;
 mod tokens;

@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_core::{Nanos, Rate};
+use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::{
     Basis, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline, ThresholdSpec,
 };
@@ -69,6 +69,11 @@ pub struct Plan {
     pub drain: Nanos,
     /// Worker threads, at least 1.
     pub threads: u32,
+    /// The part of the load that this process carries out. Rates, users, iterations and connections are those
+    /// of the whole load.
+    pub shard: Shard,
+    /// When the load begins, as Unix time; `None`: as soon as everything is ready.
+    pub start_at: Option<Nanos>,
     /// Number and use of connections.
     pub connections: Connections,
     /// A request without a whole response after this time has timed out. Counted from its start.
@@ -120,6 +125,17 @@ impl Plan {
 }
 
 impl Plan {
+    /// Returns the shard of a worker of this process, by its number.
+    pub const fn worker_shard(&self, worker: u32) -> Shard {
+        self.shard.of_worker(worker, if self.threads == 0 { 1 } else { self.threads })
+    }
+
+    /// Returns the number of the worker of this process that has a shard: the inverse of
+    /// [`worker_shard`](Self::worker_shard).
+    pub const fn worker_of(&self, shard: Shard) -> u32 {
+        shard.index - self.worker_shard(0).index
+    }
+
     /// Open model: whether arrivals are requests, and not iterations.
     pub const fn paces_requests(&self) -> bool {
         matches!(self.load, Load::Open { rate_of: RateUnit::Requests, .. })
@@ -153,7 +169,7 @@ impl Plan {
             precise: self.pacing == Pacing::Precise,
             asked_per_second: profile
                 .filter(|_| self.end.duration.is_none())
-                .map(|profile| profile.rate_at(self.warmup)),
+                .map(|profile| profile.rate_at(self.warmup) / f64::from(self.shard.of)),
         }
     }
 

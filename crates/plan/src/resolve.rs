@@ -197,8 +197,10 @@ impl Resolver<'_> {
             Some(phased) => self.users(patch, phased.as_ref()),
             None => None,
         };
+        let sharding = self.sharding(patch);
         let demand = Demand {
             open,
+            shards: sharding.map_or(1, |sharding| sharding.shard.of),
             users: users.as_ref().and_then(Option::as_ref),
             iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
             targets: requests.as_ref().map_or(1, |requests| requests.targets.len()),
@@ -228,6 +230,7 @@ impl Resolver<'_> {
         self.check_redaction(patch);
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
+        let sharding = sharding?;
         let load = match schedule.profile {
             Some((profile, process)) => {
                 Load::Open { profile, process, rate_of: rate_of?, overload: usage.overload }
@@ -255,6 +258,8 @@ impl Resolver<'_> {
             warmup: schedule.warmup,
             drain: limits.drain,
             threads: usage.threads,
+            shard: sharding.shard,
+            start_at: sharding.start_at,
             timeout: limits.timeout,
             connect_timeout: limits.connect_timeout,
             client_faults: client_faults?,

@@ -344,6 +344,16 @@ const MILLISECONDS_HABIT: &str = "write a number of milliseconds, such as 2000, 
 
 settings! {
     Flags {
+        "Load" {
+            /// Carry out one of several equal shards of the load: 2/3 is the second of three
+            ///
+            /// Shards on several machines, each with the same plan, --seed, -t and --start-at, make together
+            /// what one machine would, request by request. Rates, users and connections are those of the
+            /// whole load. `plimsoll merge` makes one result of theirs.
+            shard: Value = flag().value("K/N"),
+            /// Begin the load at this instant of the machine's clock, such as 2026-03-01T12:00:00Z
+            start_at: Value = flag().value("TIME"),
+        }
         "Request" {
             /// Method [default: GET, with a body POST]
             method: Value = flag().value("METHOD").short('X').common(),

@@ -1,6 +1,6 @@
 //! Variants of a plan: the same requests to the same servers, under another load.
 
-use plimsoll_core::{Nanos, Rate};
+use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::RateUnit;
 use plimsoll_scenario::{Op, Program, ResponseHandler};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
@@ -82,6 +82,7 @@ impl Plan {
             users: None,
             phases: Vec::new(),
             threads: 1,
+            shard: Shard::WHOLE,
             pacing: Pacing::Adaptive,
             preflight: false,
             thresholds: Vec::new(),
@@ -109,6 +110,7 @@ impl Plan {
             warmup: Nanos::ZERO,
             drain: Nanos::ZERO,
             threads: 1,
+            shard: Shard::WHOLE,
             timeout: LONGEST_PROBE,
             connect_timeout: LONGEST_PROBE,
             client_faults: None,

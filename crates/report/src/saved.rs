@@ -3,6 +3,7 @@
 mod encoding;
 mod merging;
 pub(crate) mod reading;
+mod shards;
 mod unfinished;
 
 use std::io;

@@ -283,10 +283,9 @@ impl Feeds {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub fn open_all(specs: &[FeedSpec], workers: u32, seed: u64) -> Result<Vec<Self>, FeedError> {
+    pub fn open_all(specs: &[FeedSpec], workers: &[Shard], seed: u64) -> Result<Vec<Self>, FeedError> {
         let indexed = index_all(specs)?;
-        let worker = |index| Self::open_with(specs, &indexed, Shard { index, of: workers }, seed);
-        (0..workers).map(worker).collect()
+        workers.iter().map(|worker| Self::open_with(specs, &indexed, *worker, seed)).collect()
     }
 
     fn open_with(

@@ -129,7 +129,7 @@ impl<B: Backend> Worker<'_, B> {
         self.stalls.note(at, length);
         if at >= self.clock.measure && self.records.worker.stalls.len() < STALLS_KEPT {
             self.records.worker.stalls.push(Stall {
-                worker: self.shard.index,
+                worker: self.plan.worker_of(self.shard),
                 at: at.since(self.clock.start),
                 length,
             });
@@ -176,7 +176,7 @@ impl<B: Backend> Worker<'_, B> {
             false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),
         };
         WorkerStatus {
-            worker: self.shard.index,
+            worker: self.plan.worker_of(self.shard),
             accounting: self.counts.accounting(),
             iterations: self.counts.iterations(),
             connections,

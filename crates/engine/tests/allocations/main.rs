@@ -109,7 +109,7 @@ fn plan(text: &str, http2: bool, load: Load, iterations: u64) -> Plan {
 fn carry_out(plan: &Plan) -> (u64, u64) {
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     let addresses: Vec<Arc<[TargetAddress]>> = vec![vec![server.into()].into()];
-    let feeds = Feeds::open_all(&plan.feeds, 1, plan.seed).expect("the data can be opened");
+    let feeds = Feeds::open_all(&plan.feeds, &[Shard::WHOLE], plan.seed).expect("the data can be opened");
     let feeds = feeds.into_iter().next().expect("one worker's share");
     let resources = Resources { feeds, ..Resources::default() };
     let shard = Shard { index: 0, of: 1 };

@@ -19,6 +19,7 @@ mod polling;
 mod request_pace;
 mod scenarios;
 mod sending;
+mod shards;
 mod steering;
 mod supply;
 mod tokens;

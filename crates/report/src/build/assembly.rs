@@ -67,6 +67,7 @@ impl RunResult {
                 id: context.run_id,
                 name: context.name,
                 seed: context.seed,
+                shard: context.shard,
                 started_at: timestamp::rfc3339(record.started_unix),
                 started_at_unix_ns: record.started_unix.0,
                 started_at_monotonic_ns: record.started_monotonic.0,
@@ -273,7 +274,7 @@ impl InStall {
 }
 
 impl ThresholdOutcome {
-    fn new(result: &ThresholdResult, facts: &RunFacts) -> Self {
+    pub(crate) fn new(result: &ThresholdResult, facts: &RunFacts) -> Self {
         let spec = &result.spec;
         Self {
             text: spec.threshold.to_string(),

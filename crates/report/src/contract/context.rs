@@ -22,6 +22,8 @@ pub struct RunContext {
     pub run_id: String,
     /// Seed of every random choice.
     pub seed: u64,
+    /// The part of the load that the run carried out, such as `2/3`; `None`: all of it.
+    pub shard: Option<String>,
     /// The command line, with secrets already redacted.
     pub args: Vec<String>,
     /// Hash of the resolved plan.

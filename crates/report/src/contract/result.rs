@@ -224,6 +224,10 @@ pub struct Run {
     pub name: Option<String>,
     /// Seed of every random choice: the same seed makes the same load.
     pub seed: u64,
+    /// The part of the load that the run carried out, such as "2/3" for the second of three shards; left away
+    /// where it is all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
     /// When the run started: RFC 3339, UTC.
     pub started_at: String,
     /// When the run started: Unix time in nanoseconds.

@@ -35,6 +35,28 @@ pub enum MergeError {
         /// Its id.
         id: String,
     },
+    /// A run is a whole load, and no shard of one.
+    NoShard {
+        /// Its id.
+        id: String,
+    },
+    /// A shard is of another load than the first one: of another seed, or of another number of shards.
+    OtherLoad {
+        /// Its id.
+        id: String,
+    },
+    /// A shard is there twice.
+    Twice {
+        /// Which one.
+        shard: String,
+        /// The ids of both.
+        ids: [String; 2],
+    },
+    /// Shards are missing.
+    Missing {
+        /// Which ones.
+        shards: Vec<String>,
+    },
 }
 
 impl fmt::Display for MergeError {
@@ -43,6 +65,20 @@ impl fmt::Display for MergeError {
             Self::Nothing => f.write_str("there is no run to merge"),
             Self::NoHistograms { id } => write!(f, "run {id} has no histograms, but only its result"),
             Self::OtherPlan { id } => write!(f, "run {id} is of another plan than the first one"),
+            Self::NoShard { id } => write!(f, "run {id} is a whole load, and no shard of one"),
+            Self::OtherLoad { id } => write!(f, "run {id} is a shard of another load than the first one"),
+            Self::Twice { shard, ids: [one, other] } => {
+                write!(f, "runs {one} and {other} are both shard {shard}")
+            }
+            Self::Missing { shards } => {
+                const SHOWN: usize = 8;
+                let named = shards.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+                match shards.len() {
+                    1 => write!(f, "shard {named} is missing"),
+                    0..=SHOWN => write!(f, "shards {named} are missing"),
+                    many => write!(f, "shards {named} and {} more are missing", many - SHOWN),
+                }
+            }
         }
     }
 }

@@ -302,6 +302,10 @@ fn numbers(rows: Vec<String>) -> Vec<u64> {
     rows.iter().map(|row| row.parse().unwrap()).collect()
 }
 
+fn shards(of: u32) -> Vec<Shard> {
+    (0..of).map(|index| Shard { index, of }).collect()
+}
+
 proptest! {
     #[test]
     fn every_row_goes_to_one_worker_once(
@@ -314,7 +318,7 @@ proptest! {
         let mut orders = Vec::new();
         for rows in forms {
             let spec = FeedSpec { order, ..spec(rows, 1) };
-            let all = Feeds::open_all(std::slice::from_ref(&spec), workers, seed).unwrap();
+            let all = Feeds::open_all(std::slice::from_ref(&spec), &shards(workers), seed).unwrap();
             let mut drawn = Vec::new();
             for (feeds, index) in all.into_iter().zip(0..) {
                 let mut drawing = Drawing { feeds, random: Random::new(0, 0), columns: 1 };
@@ -343,7 +347,7 @@ proptest! {
         let (_csv, _json, forms) = forms(count);
         for rows in forms {
             let spec = FeedSpec { order, at_end: AtEnd::Wrap, share: Share::Whole, ..spec(rows, 1) };
-            let all = Feeds::open_all(&[spec], workers, seed).unwrap();
+            let all = Feeds::open_all(&[spec], &shards(workers), seed).unwrap();
             let mut first = None;
             for feeds in all {
                 let mut drawing = Drawing { feeds, random: Random::new(0, 0), columns: 1 };

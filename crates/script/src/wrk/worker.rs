@@ -70,7 +70,9 @@ pub(super) fn open(
     let state = State::open(script, sink, u64::from(worker.index))?;
     let name = &script.text.name;
     let stop = Rc::new(Cell::new(false));
-    let setup = script.setups.get().and_then(|setups| setups.get(worker.index as usize));
+    // Each process has set up its own threads; a shard's workers are numbered over all processes.
+    let setup = script.setups.get().filter(|setups| !setups.is_empty());
+    let setup = setup.and_then(|setups| setups.get(worker.index as usize % setups.len()));
     let doing = Doing { script: name, line: 0, what: "init" };
     let of_lua = |error: mlua::Error| state.machine.error(&error, &doing);
 

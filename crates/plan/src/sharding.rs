@@ -1,0 +1,82 @@
+//! The part of a load that one of several machines carries out, and the instant at which all begin.
+
+use std::time::UNIX_EPOCH;
+
+use plimsoll_core::{Nanos, Shard};
+
+use crate::resolve::Resolver;
+use crate::PlanPatch;
+
+/// Shards of a load at most: as many machines.
+const MOST_SHARDS: u32 = 100_000;
+
+/// The part of a load, and when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sharding {
+    pub(crate) shard: Shard,
+    pub(crate) start_at: Option<Nanos>,
+}
+
+impl Resolver<'_> {
+    /// Reads which part of the load is to be carried out, and when.
+    pub(crate) fn sharding(&mut self, patch: &PlanPatch) -> Option<Sharding> {
+        let shard = self.read(patch.shard.as_ref(), parse_shard);
+        let start_at = self.read(patch.start_at.as_ref(), parse_instant);
+        let (shard, start_at) = (shard?, start_at?);
+        if let (Some(given), None) = (&patch.shard, &patch.seed) {
+            let problem = given.problem(format!("{}: the shards of a load need the same seed", given.by));
+            return self.fail(problem.with_hint("give all of them one, such as `--seed 1`"));
+        }
+        Some(Sharding { shard: shard.unwrap_or(Shard::WHOLE), start_at })
+    }
+}
+
+/// `2/3`, the second of three.
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let wrong = || format!("`{text}` is no shard\nhint: write 2/3 for the second of three");
+    let (number, of) = text.split_once('/').ok_or_else(wrong)?;
+    let whole = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
+    let (number, of) = (whole(number)?, whole(of)?);
+    if of > MOST_SHARDS {
+        return Err(format!("there are at most {MOST_SHARDS} shards"));
+    }
+    if !(1..=of).contains(&number) {
+        return Err(format!("there is no shard {number} of {of}\nhint: they are 1/{of} to {of}/{of}"));
+    }
+    Ok(Shard { index: number - 1, of })
+}
+
+/// An instant as RFC 3339 writes it, in UTC.
+fn parse_instant(text: &str) -> Result<Nanos, String> {
+    let time = humantime::parse_rfc3339_weak(text).ok();
+    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.and_then(|since| u64::try_from(since.as_nanos()).ok()).map(Nanos).ok_or_else(|| {
+        format!(
+            "`{text}` is no instant\nhint: write 2026-03-01T12:00:00Z (UTC), at least some seconds from now"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_counted_from_one() {
+        assert_eq!(parse_shard("1/1"), Ok(Shard::WHOLE));
+        assert_eq!(parse_shard("2/3"), Ok(Shard { index: 1, of: 3 }));
+        for text in ["", "2", "0/3", "4/3", "1/0", "-1/3", "1/3/5", "a/b", "1/100001", "1/4294967296"] {
+            assert!(parse_shard(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn instants_are_in_utc() {
+        let noon = Nanos::from_secs(1_772_366_400);
+        assert_eq!(parse_instant("2026-03-01T12:00:00Z"), Ok(noon));
+        assert_eq!(parse_instant("2026-03-01 12:00:00.250"), Ok(noon + Nanos::from_millis(250)));
+        for text in ["", "12:00", "tomorrow", "+5s", "1969-01-01T00:00:00Z"] {
+            assert!(parse_instant(text).is_err(), "{text}");
+        }
+    }
+}

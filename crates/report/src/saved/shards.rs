@@ -1,0 +1,142 @@
+//! The shards of one load as one run.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{
+    Outline, RunFacts, RunRecord, ScenarioOutline, Threshold, ThresholdSpec, figure, judge_thresholds,
+};
+
+use super::SavedRun;
+use super::merging::MergeError;
+use crate::contract::result::{Note, ThresholdOutcome, Thresholds};
+
+impl SavedRun {
+    /// The shards of one load as the run that one machine would have made: counts, rates and histograms are
+    /// those of all of them together, and thresholds over the whole run are judged by these. A threshold of a
+    /// phase, or in every window, holds if it holds in each shard.
+    ///
+    /// # Errors
+    /// A run is no shard, is of another load, or is there twice; or one of the shards is missing.
+    pub fn merge_shards(runs: &[Self]) -> Result<Self, MergeError> {
+        check(runs)?;
+        let mut merged = Self::merge(runs)?;
+        merged.result.run.shard = None;
+        merged.judge_as_one();
+        let starts = || runs.iter().map(|run| run.result.run.started_at_unix_ns);
+        let apart = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
+        let text = format!(
+            "{} shards of one load; by the clocks of their machines they began within {}",
+            runs.len(),
+            figure::nanos(Nanos(apart))
+        );
+        merged.result.notes.retain(|note| note.code != "merged");
+        merged.result.notes.push(Note { code: "shards".to_owned(), text });
+        merged.result.restate();
+        Ok(merged)
+    }
+
+    /// Judges the thresholds over the whole run by the merged figures.
+    fn judge_as_one(&mut self) {
+        let record = self.as_record();
+        let outline = self.outline();
+        let facts = RunFacts::of(&record);
+        for outcome in &mut self.result.thresholds {
+            if outcome.window_s.is_some() || outcome.phase.is_some() {
+                continue;
+            }
+            let Ok(threshold) = Threshold::parse(&outcome.text) else { continue };
+            let spec = ThresholdSpec {
+                threshold,
+                scenario: outcome.scenario.clone(),
+                step: outcome.step.clone(),
+                phase: None,
+                window: None,
+                delay: Nanos::ZERO,
+                abort_on_fail: false,
+            };
+            if let Some(result) = judge_thresholds(&[spec], &outline, &record).first() {
+                let ended_run = outcome.ended_run;
+                *outcome = ThresholdOutcome { ended_run, ..ThresholdOutcome::new(result, &facts) };
+            }
+        }
+        self.result.verdict.thresholds = match &*self.result.thresholds {
+            [] => Thresholds::None,
+            all if all.iter().all(|outcome| outcome.passed) => Thresholds::Pass,
+            _ => Thresholds::Fail,
+        };
+    }
+
+    /// The record as far as thresholds read it.
+    fn as_record(&self) -> RunRecord {
+        let result = &self.result;
+        let completed = result.rate.achieved_per_s.unwrap_or(0.0) * result.duration_s;
+        let mut record = RunRecord {
+            duration: Nanos::from_secs_f64(result.duration_s),
+            completed_in_window: completed.round() as u64,
+            paces_requests: result.rate.paces_requests,
+            target_per_second: result.rate.target_per_s,
+            accounting: result.accounting,
+            iterations: result.iterations,
+            total: self.total(),
+            steps: self.steps.clone(),
+            ..RunRecord::empty(result.model.kind)
+        };
+        record.connections.connect_time = self.connect_time.clone();
+        record.connections.tls_time = self.tls_time.clone();
+        record.verdict.valid = result.verdict.valid;
+        record
+    }
+
+    /// Names of scenarios and steps: steps of a scenario stand together.
+    fn outline(&self) -> Outline {
+        let mut scenarios: Vec<ScenarioOutline> = Vec::new();
+        for (number, step) in (0_u32..).zip(&self.steps) {
+            match scenarios.last_mut().filter(|last| last.name == step.scenario) {
+                Some(last) => last.steps.end = number + 1,
+                None => {
+                    scenarios.push(ScenarioOutline { name: step.scenario.clone(), steps: number..number + 1 })
+                }
+            }
+        }
+        Outline {
+            scenarios,
+            steps: self.steps.iter().map(|step| step.name.clone()).collect(),
+            phases: Vec::new(),
+            paces_requests: self.result.rate.paces_requests,
+        }
+    }
+}
+
+/// Checks that these are all shards of one load, each once.
+fn check(runs: &[SavedRun]) -> Result<(), MergeError> {
+    let Some(first) = runs.first().map(|run| &run.result.run) else { return Err(MergeError::Nothing) };
+    let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
+    let mut all = 0;
+    for run in runs.iter().map(|run| &run.result.run) {
+        let no_shard = || MergeError::NoShard { id: run.id.clone() };
+        let (number, of) = run.shard.as_deref().and_then(parsed).ok_or_else(no_shard)?;
+        if (run.load_checksum.as_ref(), run.seed) != (first.load_checksum.as_ref(), first.seed)
+            || (all != 0 && of != all)
+        {
+            return Err(MergeError::OtherLoad { id: run.id.clone() });
+        }
+        all = of;
+        if let Some(other) = seen.insert(number, &run.id) {
+            let ids = [other.to_owned(), run.id.clone()];
+            return Err(MergeError::Twice { shard: format!("{number}/{of}"), ids });
+        }
+    }
+    let missing: Vec<String> = (1..=all)
+        .filter(|number| !seen.contains_key(number))
+        .map(|number| format!("{number}/{all}"))
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(MergeError::Missing { shards: missing }) }
+}
+
+/// `2/3` as its numbers.
+fn parsed(shard: &str) -> Option<(u32, u32)> {
+    let (number, of) = shard.split_once('/')?;
+    let (number, of) = (number.parse().ok()?, of.parse().ok()?);
+    (1..=of).contains(&number).then_some((number, of))
+}
