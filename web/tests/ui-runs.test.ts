@@ -46,11 +46,16 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
   });
 
   /** The saved runs, as the API has them. */
-  const saved = async (tab: Tab, filter = ""): Promise<{ id: string; name: string | null }[]> =>
-    tab.evaluate(async (filter) => {
-      const response = await fetch(`/api/runs?filter=${encodeURIComponent(filter)}&limit=100&offset=0`);
-      return ((await response.json()) as { runs: { id: string; name: string | null }[] }).runs;
-    }, filter);
+  const saved = async (tab: Tab, filter = "", offset = 0): Promise<{ id: string; name: string | null }[]> =>
+    tab.evaluate(
+      async ([filter, offset]) => {
+        const response = await fetch(
+          `/api/runs?filter=${encodeURIComponent(filter)}&limit=100&offset=${offset}`,
+        );
+        return ((await response.json()) as { runs: { id: string; name: string | null }[] }).runs;
+      },
+      [filter, offset] as const,
+    );
   const resultOf = (tab: Tab, id: string): Promise<Result> =>
     tab.evaluate(async (id) => (await (await fetch(`/api/runs/${id}`)).json()) as Result, id);
   const idOf = async (tab: Tab, name: string): Promise<string> => {
@@ -142,6 +147,28 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await close(opened);
   });
 
+  test("a run is made once more, by its plan", async () => {
+    const opened = await open(browser, served);
+    const { tab } = opened;
+    const first = await resultOf(tab, await idOf(tab, "base"));
+    await tab.getByRole("link", { name: "base", exact: true }).click();
+    const plan = tab.getByRole("link", { name: "Open plan" });
+    expect(await plan.getAttribute("href")).toBe("#/plan/shop.yaml");
+    await tab.getByRole("button", { name: "Run again" }).click();
+    await tab.waitForURL(/#\/live\//);
+    await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
+    await tab.getByRole("heading", { name: "Heat map" }).waitFor();
+    const id = new URL(tab.url()).hash.split("/").at(-1) ?? "";
+    const again = await resultOf(tab, id);
+    expect(again.run.id).not.toBe(first.run.id);
+    expect([again.run.name, again.run.plan_hash]).toEqual(["base", first.run.plan_hash]);
+    // Of that one there is no path: its plan is opened by what it was called and what it was.
+    await tab.getByRole("button", { name: "Open plan" }).click();
+    await tab.waitForURL(/#\/plan\/base\.yaml/);
+    await removeRun(tab, id);
+    await close(opened);
+  });
+
   test("every format is a download with its content", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;
@@ -207,6 +234,9 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     // By its key: nothing has to be found first.
     await tab.locator("main").focus();
     await tab.keyboard.press("s");
+    await tab.getByRole("dialog", { name: "Stop this run?" }).waitFor();
+    expect(await focused(tab)).toBe("Stop");
+    await tab.keyboard.press("Enter");
     await tab.getByRole("link", { name: "Open the saved run" }).click({ timeout: 30_000 });
     await tab.getByRole("heading", { name: "steered", level: 1 }).waitFor();
     const result = await resultOf(tab, await idOf(tab, "steered"));
@@ -350,6 +380,14 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const keys = tab.getByRole("dialog", { name: "Keys" });
     await keys.getByText("Anywhere").waitFor();
     expect(await violations(tab)).toEqual([]);
+    // Letters can be turned off, and on again.
+    const letters = keys.getByLabel("Letters do what is said here");
+    await letters.uncheck();
+    await tab.keyboard.press("Escape");
+    await tab.keyboard.press("/");
+    expect(await tab.evaluate(() => document.activeElement?.tagName)).not.toBe("INPUT");
+    await tab.keyboard.press("?");
+    await letters.check();
     await tab.keyboard.press("Escape");
     await keys.waitFor({ state: "hidden" });
     await tab.keyboard.press("/");
@@ -437,30 +475,41 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const opened = await open(browser, served);
     const { tab } = opened;
     await tab.getByText("10,000 runs").waitFor({ timeout: 60_000 });
-    const took = async (what: () => Promise<void>) => {
-      const begin = performance.now();
-      await what();
-      return performance.now() - begin;
+    /** The shortest of three: what else the machine does only adds to it. */
+    const took = async (before: () => Promise<void>, what: () => Promise<void>) => {
+      const times: number[] = [];
+      for (let time = 0; time < 3; time += 1) {
+        await before();
+        const begin = performance.now();
+        await what();
+        times.push(performance.now() - begin);
+      }
+      return Math.min(...times);
     };
     const rows = tab.locator("table.runs tbody tr");
-    // From another place, as somebody comes back to the list.
-    await tab.evaluate(() => void (location.hash = "#/find"));
-    await tab.getByRole("heading", { name: "Find the capacity" }).waitFor();
-    const list = await took(async () => {
+    const list = async () => {
       await tab.evaluate(() => void (location.hash = "#/runs"));
       await rows.nth(99).waitFor();
-    });
-    expect(list).toBeLessThan(1_000);
-    const next = await took(async () => {
+    };
+    const elsewhere = async () => {
+      await tab.evaluate(() => void (location.hash = "#/find"));
+      await tab.getByRole("heading", { name: "Find the capacity" }).waitFor();
+    };
+    expect(await took(elsewhere, list)).toBeLessThan(1_000);
+    const second = (await saved(tab, "", 100))[0]?.id;
+    const next = async () => {
       await tab.getByRole("button", { name: "Earlier" }).click();
       await tab.getByText("101 to 200 of 10,000").waitFor();
-    });
-    expect(next).toBeLessThan(1_000);
-    const filtered = await took(async () => {
+      expect(await shownFirst(tab)).toBe(second);
+    };
+    expect(await took(list, next)).toBeLessThan(1_000);
+    const filter = async () => {
       await tab.getByLabel("Filter").fill("copy-7777");
       await tab.getByRole("link", { name: "copy-7777", exact: true }).waitFor();
-    });
-    expect(filtered).toBeLessThan(1_000);
+    };
+    expect(await took(async () => void (await tab.getByLabel("Filter").fill("")), filter)).toBeLessThan(
+      1_000,
+    );
     expect(await rows.count()).toBe(1);
     await close(opened);
   });
@@ -480,7 +529,16 @@ async function start(tab: Tab, run: { text: string; flags: string[]; name: strin
   }, run);
 }
 
-/** What the program prints; 4 and 5 are results of a comparison. */
+/** Deletes a run as the page does. */
+async function removeRun(tab: Tab, id: string): Promise<void> {
+  const status = await tab.evaluate(async (id) => {
+    const headers = { "x-plimsoll-ui": "1", "content-type": "application/json" };
+    return (await fetch(`/api/runs/${id}/delete`, { method: "POST", headers, body: "{}" })).status;
+  }, id);
+  expect(status).toBe(200);
+}
+
+/** What the program prints; 3, 4 and 5 are results of a comparison: not judged, worse, undecided. */
 function read(program: string, args: string[]): string {
   try {
     return execFileSync(program, args, {
@@ -490,10 +548,16 @@ function read(program: string, args: string[]): string {
     });
   } catch (error) {
     const { status, stdout } = error as { status?: number; stdout?: string };
-    if ((status === 4 || status === 5) && stdout !== undefined) return stdout;
+    if ([3, 4, 5].includes(status ?? 0) && stdout !== undefined) return stdout;
     throw error;
   }
 }
+
+/** The id of the first run of the list. */
+const shownFirst = async (tab: Tab): Promise<string> => {
+  const link = tab.locator("table.runs tbody tr a").first();
+  return ((await link.getAttribute("href")) ?? "").split("/").at(-1) ?? "";
+};
 
 /** The name of what has the focus. */
 const focused = (tab: Tab): Promise<string> =>

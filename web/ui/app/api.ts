@@ -169,6 +169,8 @@ export interface RunRow {
   duration_s: number | null;
   sparkline: number[] | null;
   unfinished: boolean;
+  /** The address that it put load on. */
+  target?: string | null;
 }
 
 export type ExportFormat =

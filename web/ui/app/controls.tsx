@@ -19,6 +19,8 @@ export interface ButtonProps {
   label?: string;
   pressed?: boolean;
   submit?: boolean;
+  /** Has the focus when its window opens. */
+  first?: boolean;
   class?: string;
   buttonRef?: Ref<HTMLButtonElement>;
 }
@@ -35,6 +37,7 @@ export function Button(props: ButtonProps) {
       aria-label={label}
       aria-pressed={props.pressed}
       aria-keyshortcuts={shortcut}
+      data-first={props.first === true ? "" : undefined}
       onClick={onClick}
     >
       {children}
@@ -382,7 +385,10 @@ export function Dialog(props: {
   useEffect(() => {
     const element = dialog.current;
     if (element === null) return;
-    if (open && !element.open) element.showModal();
+    if (open && !element.open) {
+      element.showModal();
+      element.querySelector<HTMLElement>("[data-first]")?.focus();
+    }
     if (!open && element.open) element.close();
   }, [open]);
   return (

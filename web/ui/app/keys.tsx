@@ -36,6 +36,27 @@ export function useShortcuts(shortcuts: Shortcut[]): void {
   });
 }
 
+/** Whether single letters do something; a voice or a hand that types by mistake may want them not to. */
+const KEY = "plimsoll-keys";
+const lettersOn = signal(remembered());
+
+function remembered(): boolean {
+  try {
+    return localStorage.getItem(KEY) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+function setLetters(are: boolean): void {
+  lettersOn.value = are;
+  try {
+    localStorage.setItem(KEY, are ? "on" : "off");
+  } catch {
+    // It is asked for again the next time.
+  }
+}
+
 /** How long the second of two keys may take. */
 const PAIR_MS = 1_500;
 
@@ -48,6 +69,7 @@ export function followKeys(): void {
       return;
     // A window over the page has its own keys.
     if (document.querySelector("dialog[open]") !== null) return;
+    if (!lettersOn.peek() && event.key !== "?") return;
     const all = [...own.peek(), ...general.peek()];
     const pair = `${first} ${event.key}`;
     const found = all.find(({ keys }) => keys === pair) ?? all.find(({ keys }) => keys === event.key);
@@ -80,6 +102,14 @@ export function KeysDialog() {
         In a chart the arrow keys move the cursor, <kbd>+</kbd>, <kbd>-</kbd> and <kbd>0</kbd> zoom.{" "}
         <kbd>Tab</kbd> goes to the next control, <kbd>Escape</kbd> closes a window.
       </p>
+      <label class="choice">
+        <input
+          type="checkbox"
+          checked={lettersOn.value}
+          onChange={(event) => setLetters(event.currentTarget.checked)}
+        />
+        Letters do what is said here
+      </label>
       <details class="licences">
         <summary>Licences of the parts of this page</summary>
         <pre tabIndex={0}>{licences}</pre>

@@ -99,8 +99,14 @@ export function Questions() {
       onClose={() => now?.answer(false)}
       actions={
         <>
-          <Button onClick={() => now?.answer(false)}>Cancel</Button>
-          <Button kind={now?.danger === true ? "danger" : "primary"} onClick={() => now?.answer(true)}>
+          <Button first={now?.danger === true} onClick={() => now?.answer(false)}>
+            Cancel
+          </Button>
+          <Button
+            kind={now?.danger === true ? "danger" : "primary"}
+            first={now?.danger !== true}
+            onClick={() => now?.answer(true)}
+          >
             {now?.action}
           </Button>
         </>

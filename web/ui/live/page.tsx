@@ -14,7 +14,7 @@ import {
   TextField,
 } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
-import { notify, notifyError } from "../app/notify.tsx";
+import { ask, notify, notifyError } from "../app/notify.tsx";
 import { link, type Route } from "../app/router.ts";
 import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
@@ -116,13 +116,19 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
   };
   const hold = () => void tell("pause", () => (paused ? api.resume(id) : api.pause(id)));
   const stop = () => void tell("stop", () => api.stop(id));
+  // A letter is typed by mistake more easily than a button is pressed.
+  const askToStop = async () => {
+    const what = isSearch ? "search" : "run";
+    const text = <p>What is in flight is waited for, and what was measured is kept.</p>;
+    if (await ask({ title: `Stop this ${what}?`, text, action: "Stop" })) stop();
+  };
   useShortcuts(
     isSearch
-      ? [{ keys: "s", about: "Stop the search", act: stop }]
+      ? [{ keys: "s", about: "Stop the search", act: () => void askToStop() }]
       : [
           { keys: "r", about: "To the field of the rate", act: () => field.current?.focus() },
           { keys: "p", about: "Pause and resume", act: hold },
-          { keys: "s", about: "Stop the run", act: stop },
+          { keys: "s", about: "Stop the run", act: () => void askToStop() },
         ],
   );
 

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { nanos } from "../../src/figure.ts";
+import { count, nanos } from "../../src/figure.ts";
 import * as api from "../app/api.ts";
 import type { LiveRun, RunRow } from "../app/api.ts";
 import { Badge, Button, ErrorBox, Loading, OutcomeBadge, PageHead, TextField } from "../app/controls.tsx";
@@ -11,7 +11,7 @@ import { ask, notify, notifyError } from "../app/notify.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { liveRuns, savedVersion } from "../app/state.ts";
 import { Sparkline } from "./sparkline.tsx";
-import { rateText, secondsText, shareText, whenFull, whenText } from "./words.ts";
+import { plural, rateText, secondsText, shareText, whenFull, whenText } from "./words.ts";
 
 /** Rows of a page. */
 const ROWS = 100;
@@ -46,7 +46,7 @@ export function RunsPage({ route }: { route: Route }) {
   const filter = route.query.get("filter") ?? "";
   const offset = Math.max(0, Number(route.query.get("from") ?? 0) || 0);
   const [typed, setTyped] = useState(filter);
-  const [list, setList] = useState<{ runs: RunRow[]; total: number } | null>(null);
+  const [list, setList] = useState<{ runs: RunRow[]; total: number; offset: number } | null>(null);
   const [error, setError] = useState<api.ApiError | null>(null);
   const [again, setAgain] = useState(0);
   const box = useRef<HTMLInputElement>(null);
@@ -56,7 +56,7 @@ export function RunsPage({ route }: { route: Route }) {
     const stopped = new AbortController();
     api.runs(filter, ROWS, offset, stopped.signal).then(
       (list) => {
-        setList(list);
+        setList({ ...list, offset });
         setError(null);
       },
       (thrown: unknown) => {
@@ -106,12 +106,12 @@ export function RunsPage({ route }: { route: Route }) {
             type="search"
             value={typed}
             onInput={setTyped}
-            placeholder="name, tag, outcome"
+            placeholder="name, URL or tag"
             inputRef={box}
             class="inline"
           />
           <p class="hint" role="status">
-            {list === null ? "" : total === 1 ? "1 run" : `${total.toLocaleString("en")} runs`}
+            {list === null ? "" : plural(total, "run")}
           </p>
           <div class="actions">
             {chosen.value.size > 0 && (
@@ -122,7 +122,7 @@ export function RunsPage({ route }: { route: Route }) {
             </Button>
           </div>
         </div>
-        {error !== null && <ErrorBox error={error} again={() => setAgain((count) => count + 1)} />}
+        {error !== null && <ErrorBox error={error} again={() => setAgain((times) => times + 1)} />}
         {list === null && error === null && <Loading what="Reading the runs" />}
         {list !== null && list.runs.length === 0 && <None filter={filter} />}
         {saved.length > 0 && <Rows rows={saved} />}
@@ -132,8 +132,7 @@ export function RunsPage({ route }: { route: Route }) {
               Later
             </Button>
             <span>
-              {(offset + 1).toLocaleString("en")} to {Math.min(total, offset + ROWS).toLocaleString("en")} of{" "}
-              {total.toLocaleString("en")}
+              {count(list.offset + 1)} to {count(Math.min(total, list.offset + ROWS))} of {count(total)}
             </span>
             <Button disabled={offset + ROWS >= total} onClick={() => search(filter, offset + ROWS)}>
               Earlier
@@ -146,7 +145,7 @@ export function RunsPage({ route }: { route: Route }) {
 }
 
 function None({ filter }: { filter: string }) {
-  if (filter !== "") return <p class="empty">No run has “{filter}” in its name, its tags or its outcome.</p>;
+  if (filter !== "") return <p class="empty">No run has “{filter}” in its name, its URL or its tags.</p>;
   return (
     <p class="empty">
       No run was saved yet. Start one from an <a href={link("new")}>example or a form</a>, or from one of your{" "}
@@ -234,7 +233,7 @@ function Rows({ rows }: { rows: RunRow[] }) {
 
 function Row({ row, hasSparklines }: { row: RunRow; hasSparklines: boolean }) {
   const { id } = row;
-  const name = row.name ?? id.slice(0, 8);
+  const name = row.name ?? row.target ?? id.slice(0, 8);
   const isChosen = chosen.value.has(id);
   const choose = () => {
     const next = new Map(chosen.value);

@@ -149,7 +149,7 @@ export function ResultParts(props: {
         <Steps result={result} />
       </Part>
       <Part id="responses" title="Answers, errors and connections">
-        <Answers result={result} />
+        <Answers result={result} soFar={soFar} />
       </Part>
       <Part id="accounting" title="Accounting">
         <Accounts result={result} />

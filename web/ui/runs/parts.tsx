@@ -20,6 +20,7 @@ import {
   secondsText,
   shareText,
   spaced,
+  steadyText,
   thresholdHeading,
   thresholdSeen,
   thresholdWord,
@@ -278,7 +279,6 @@ export function TimesTables({ result }: { result: Result }) {
 
 /** Facts about the course: model, lengths, steadiness. */
 export function PaceFacts({ result }: { result: Result }) {
-  const { steady } = result;
   return (
     <Facts
       facts={[
@@ -291,10 +291,7 @@ export function PaceFacts({ result }: { result: Result }) {
         ["measured", seconds(result.duration_s)],
         ["warm-up", result.warmup_s > 0 ? seconds(result.warmup_s) : "none"],
         ["drain", result.drain_s > 0 ? seconds(result.drain_s) : "none"],
-        [
-          "steady",
-          steady.from_s === null ? (steady.reason ?? "not known") : `from ${seconds(steady.from_s)} on`,
-        ],
+        ["steady", steadyText(result)],
       ]}
     />
   );
@@ -428,7 +425,7 @@ function Identity({ whole, parts }: { whole: [string, number]; parts: [string, n
 }
 
 /** Statuses, errors with an example each, protocols, connections. */
-export function Answers({ result }: { result: Result }) {
+export function Answers({ result, soFar = false }: { result: Result; soFar?: boolean }) {
   const { accounting, connections } = result;
   const ended = Math.max(1, accounting.ok + accounting.failed + accounting.timed_out + accounting.aborted);
   const counted = (title: string, name: string, counts: Record<string, number>) => (
@@ -449,7 +446,11 @@ export function Answers({ result }: { result: Result }) {
     <>
       <div class="columns">
         {Object.keys(result.statuses).length === 0 ? (
-          <p class="empty">Not one response came.</p>
+          <p class="empty">
+            {soFar && accounting.ok + accounting.failed > 0
+              ? "Statuses, and an example of each error, are known at the end of the run."
+              : "Not one response came."}
+          </p>
         ) : (
           counted("Responses by status", "status", result.statuses)
         )}
@@ -511,6 +512,16 @@ export function Steps({ result }: { result: Result }) {
     title: p === "max" ? p : `${name} p${p}`,
     cell: (step: Step) => figureOf(time(step), p),
   }));
+  const said = ({ error_examples = {} }: Step) =>
+    Object.entries(error_examples)
+      .map(([name, example]) => `${name}: ${exampleSaid(example)}`)
+      .join(", ");
+  // Without anything in it, a column only takes room.
+  const texts: TableColumn<Step>[] = [
+    { key: "statuses", title: "statuses", cell: ({ statuses }) => listed(statuses), text: true },
+    { key: "errors", title: "errors", cell: ({ errors }) => listed(errors), text: true },
+    { key: "said", title: "the first said", cell: said, text: true, class: "breaks" },
+  ];
   return (
     <Table
       label="Steps"
@@ -529,29 +540,18 @@ export function Steps({ result }: { result: Result }) {
         { key: "failed", title: "failed", cell: ({ failed }) => count(failed) },
         { key: "timed", title: "timed out", cell: ({ timed_out }) => count(timed_out) },
         ...figures,
-        { key: "statuses", title: "statuses", cell: ({ statuses }) => listed(statuses), text: true },
-        { key: "errors", title: "errors", cell: ({ errors }) => listed(errors), text: true },
-        {
-          key: "said",
-          title: "the first said",
-          cell: ({ error_examples = {} }) =>
-            Object.entries(error_examples)
-              .map(([name, example]) => `${name}: ${exampleSaid(example)}`)
-              .join(", "),
-          text: true,
-          class: "breaks",
-        },
+        ...texts.filter(({ cell }) => result.by_step.some((step, index) => cell(step, index) !== "")),
       ]}
     />
   );
 }
 
-/** The same figures by the server that steps address, where there are several. */
+/** The servers under load. */
 export function Targets({ result }: { result: Result }) {
   const { targets } = result.run;
   const columns: TableColumn<(typeof targets)[number]>[] = [
     { key: "authority", title: "target", cell: ({ authority }) => authority, heads: true },
-    { key: "protocol", title: "protocol", cell: ({ protocol }) => protocol, text: true },
+    { key: "protocol", title: "protocol", cell: ({ protocol }) => protocol || "-", text: true },
     {
       key: "tls",
       title: "TLS",
@@ -581,7 +581,7 @@ export function GeneratorFacts({ result }: { result: Result }) {
   return (
     <Facts
       facts={[
-        ["worker threads", `${generator.threads}, ${generator.backend}`],
+        ["worker threads", [count(generator.threads), generator.backend].filter(Boolean).join(", ")],
         [
           "CPU time",
           perResponse === null ? seconds(cpu) : `${seconds(cpu)}, ${perResponse.toFixed(1)} µs per response`,
@@ -598,7 +598,7 @@ export function GeneratorFacts({ result }: { result: Result }) {
         ["start lag p99", figureOf(result.start_lag, "99")],
         ["stalls", stalls.length === 0 ? "none" : `${count(stalls.length)}, the longest ${nanos(longest)}`],
         ["ready without a CPU", secondsText(delay)],
-        ["memory at most", bytesText(generator.rss_peak_bytes)],
+        ["memory at most", generator.rss_peak_bytes === null ? null : bytesText(generator.rss_peak_bytes)],
         ["machine", `${result.run.host.cpu_model}, ${result.run.host.cpus} CPUs`],
       ]}
     />

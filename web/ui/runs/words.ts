@@ -36,6 +36,12 @@ export function endedEarly({ run }: Result): string | null {
   return by === null ? null : `${by}: the figures are of the part before it.`;
 }
 
+/** From when on a run was steady. */
+export function steadyText({ steady, warmup_s }: Result): string {
+  if (steady.from_s === null) return steady.reason ?? "not known";
+  return steady.from_s > warmup_s ? `from ${seconds(steady.from_s)} on` : "from the beginning";
+}
+
 /** What a run is called: its name, else its targets. */
 export function titleOf({ run }: Result): string {
   return run.name ?? (run.targets.map(({ authority }) => authority).join(", ") || `run ${run.id}`);
