@@ -123,6 +123,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Runs(args) => runs::list(args),
         Command::Show(args) => runs::show(args, &style),
         Command::Export(args) => runs::export(args, &style),
+        Command::Merge(args) => runs::merge(args, &style),
         Command::Rm(args) => runs::remove(args),
         Command::Schema(args) => schema(args.of),
         Command::Completions(args) => reference::completions(args),

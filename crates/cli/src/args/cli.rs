@@ -14,7 +14,7 @@ use crate::args::import::ImportArgs;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::report::ReportArgs;
 use crate::args::run::RunArgs;
-use crate::args::runs::{ExportArgs, RmArgs, RunsArgs, ShowArgs};
+use crate::args::runs::{ExportArgs, MergeArgs, RmArgs, RunsArgs, ShowArgs};
 pub(crate) use crate::args::schema::SchemaArgs;
 use crate::args::server::sink::SinkArgs;
 use crate::args::server::target::TargetArgs;
@@ -137,6 +137,11 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Write a saved run in another format
     Export(ExportArgs),
+    /// Make one result of the shards of a load (`run --shard`)
+    ///
+    /// Counts and histograms are added up exactly, and thresholds over the whole run are judged by the merged
+    /// figures. It ends as the run of one machine would have.
+    Merge(MergeArgs),
     /// Remove saved runs
     Rm(RmArgs),
     /// Print the JSON Schema of a format

@@ -13,7 +13,7 @@ use crate::args::workload;
 /// The commands in the groups in which help shows them, the hidden one last.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Run", &["run", "check", "explain", "try", "find", "calibrate", "import", "ui"]),
-    ("Look at results", &["runs", "show", "report", "compare", "history", "export", "rm"]),
+    ("Look at results", &["runs", "show", "report", "compare", "history", "export", "merge", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
     ("Special loads", &workload::NAMES),
     ("This program", &["schema", "completions", "man"]),

@@ -56,6 +56,22 @@ pub(crate) struct ExportArgs {
     pub(crate) place: PlaceArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The shards, all of them, in any order: files that `export -o saved` wrote, ids or names of saved runs
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+    /// Format on stdout, or in the file
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    #[arg(default_value_t = ExportFormat::Run(OutputFormat::Summary))]
+    pub(crate) output: ExportFormat,
+    /// File to write [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+}
+
 /// Format of a run that is exported: one of those of every run, or all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExportFormat {

@@ -1,23 +1,26 @@
-//! The history of runs: `plimsoll runs`, `show`, `export` and `rm`.
+//! The history of runs: `plimsoll runs`, `show`, `export`, `merge` and `rm`.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Problem, Problems};
+use plimsoll_report::saved::MergeError;
 use plimsoll_report::{Format, NoHistograms, SavedRun, Style, render_saved};
 use plimsoll_store::{Filter, Row, State, Tag};
 use serde_json::{Value, json};
 
 use crate::args::instant::instant;
 use crate::args::output::TableOutputFormat;
-use crate::args::runs::{ExportArgs, ExportFormat, RmArgs, RunsArgs, ShowArgs};
+use crate::args::runs::{ExportArgs, ExportFormat, MergeArgs, RmArgs, RunsArgs, ShowArgs};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::foreign_text::{csv_cell, visible};
 use crate::base::streams::Content;
 use crate::base::{files, stdout};
-use crate::session::saved_runs::{History, label};
+use crate::session::run::exit_of;
+use crate::session::saved_runs::{History, NamedRun, label};
 use crate::session::saving::{DIGITS, failure};
 
 /// The columns of the list as CSV.
@@ -62,24 +65,57 @@ pub(crate) fn show(args: &ShowArgs, style: &Style) -> Result<Exit, Failure> {
 
 /// `plimsoll export`.
 pub(crate) fn export(args: &ExportArgs, style: &Style) -> Result<Exit, Failure> {
-    if args.output == ExportFormat::Saved && args.file.is_none() && std::io::stdout().is_terminal() {
+    admit_stdout(args.output, args.file.as_deref())?;
+    let exported = History::at(&args.place)?.run(&args.run)?.run;
+    put_out(&exported, args.output, args.file.as_deref(), style)?;
+    Ok(Exit::Success)
+}
+
+/// `plimsoll merge`: the shards of a load as one run, which ends the command as its run would have.
+pub(crate) fn merge(args: &MergeArgs, style: &Style) -> Result<Exit, Failure> {
+    admit_stdout(args.output, args.file.as_deref())?;
+    let mut history = History::at(&args.place)?;
+    let named = args.runs.iter().map(|word| history.run(word)).collect::<Result<Vec<NamedRun>, Failure>>()?;
+    let shards: Vec<SavedRun> = named.into_iter().map(|named| named.run).collect();
+    let merged = SavedRun::merge_shards(&shards).map_err(|error| {
+        let hint = match &error {
+            MergeError::NoHistograms { .. } => "shards are merged as they were saved: `plimsoll run --save`",
+            MergeError::NoShard { .. } => "`plimsoll run --shard 1/3` carries out a shard",
+            MergeError::Missing { .. } => "name all of them: without one the load was another",
+            MergeError::Twice { .. } => "leave one of them out",
+            MergeError::Nothing | MergeError::OtherPlan { .. } | MergeError::OtherLoad { .. } => {
+                "the shards of a load have one plan, one --seed and one -t"
+            }
+        };
+        Failure::usage(Problem::new(error.to_string()).with_hint(hint))
+    })?;
+    put_out(&merged, args.output, args.file.as_deref(), style)?;
+    Ok(exit_of(&merged.result))
+}
+
+/// Refuses to write a saved run to a terminal.
+fn admit_stdout(format: ExportFormat, file: Option<&Path>) -> Result<(), Failure> {
+    if format == ExportFormat::Saved && file.is_none() && std::io::stdout().is_terminal() {
         let problem = Problem::new("a saved run is no text, and stdout is a terminal");
         return Err(Failure::usage(problem.with_hint("name a file: --file run.plimsoll")));
     }
-    let exported = History::at(&args.place)?.run(&args.run)?.run;
-    if let ExportFormat::Run(format) = args.output {
-        admit(&exported, format.into())?;
+    Ok(())
+}
+
+/// Writes a run to a file, or to stdout.
+fn put_out(run: &SavedRun, format: ExportFormat, file: Option<&Path>, style: &Style) -> Result<(), Failure> {
+    if let ExportFormat::Run(format) = format {
+        admit(run, format.into())?;
     }
     // What is in a file, or goes through a pipe, is read on another terminal.
-    let style = if args.file.is_some() { &Style::PLAIN } else { style };
-    match &args.file {
-        Some(path) => files::to_file(path, |out| write(&exported, args.output, style, out))?,
-        None if args.output == ExportFormat::Saved => {
-            stdout::content_to_stdout(Content::Bytes, |out| write(&exported, args.output, style, out))?;
+    let style = if file.is_some() { &Style::PLAIN } else { style };
+    match file {
+        Some(path) => files::to_file(path, |out| write(run, format, style, out)),
+        None if format == ExportFormat::Saved => {
+            stdout::content_to_stdout(Content::Bytes, |out| write(run, format, style, out))
         }
-        None => stdout::to_stdout(|out| write(&exported, args.output, style, out))?,
+        None => stdout::to_stdout(|out| write(run, format, style, out)),
     }
-    Ok(Exit::Success)
 }
 
 fn write(

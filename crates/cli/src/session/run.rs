@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plimsoll_core::Rate;
+use plimsoll_core::{Rate, Shard};
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
 use plimsoll_engine::{
     BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
@@ -298,6 +298,7 @@ pub(crate) fn context(
         name: before.name.clone(),
         run_id: describe::run_id(clock::unix()),
         seed: plan.seed,
+        shard: (plan.shard != Shard::WHOLE).then(|| format!("{}/{}", plan.shard.index + 1, plan.shard.of)),
         args: before.command_line.clone(),
         plan_hash: plan.fingerprint().to_string(),
         load_checksum: load_checksum(plan).to_string(),
@@ -365,7 +366,7 @@ pub(crate) fn failure(error: RunError) -> Failure {
 }
 
 /// Returns how a run ends the process: by the signal that interrupted it, else by the cause of its outcome.
-fn exit_of(result: &RunResult) -> Exit {
+pub(crate) fn exit_of(result: &RunResult) -> Exit {
     match (result.run.interrupted_by_signal, result.verdict.cause) {
         (Some(signal), _) => Exit::Interrupted(signal),
         (None, Some(CauseResult::Inconsistent)) => Exit::Inconsistent,

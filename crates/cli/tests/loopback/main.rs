@@ -38,6 +38,7 @@ mod printed;
 mod process;
 mod receivers;
 mod refusals;
+mod shards;
 mod sink;
 mod slow_clients;
 mod steering;

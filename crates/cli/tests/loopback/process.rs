@@ -108,6 +108,12 @@ impl Process {
         kib << 10
     }
 
+    /// Returns the number of its threads.
+    pub(crate) fn threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        tasks.map_or(0, |tasks| tasks.filter_map(Result::ok).count())
+    }
+
     /// Returns the number of threads whose names begin with `name` and that wait in the system call `read`.
     pub(crate) fn threads_in_read(&self, name: &str) -> usize {
         // The number of the call comes first; 0 on x86-64, 63 on others.

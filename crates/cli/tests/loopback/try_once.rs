@@ -17,7 +17,8 @@ fn crud() -> (Process, String) {
     let mut target = Process::plimsoll("target crud --listen 127.0.0.1:0 --drop 0 --fail 0");
     let line = target.stderr.wait_for("listening on ");
     let url = line.split("listening on ").nth(1).and_then(|rest| rest.split_whitespace().next());
-    let url = format!("http://{}", url.expect("an address").trim_start_matches("http://").trim_end_matches('/'));
+    let url =
+        format!("http://{}", url.expect("an address").trim_start_matches("http://").trim_end_matches('/'));
     (target, url)
 }
 
