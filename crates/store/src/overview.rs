@@ -1,10 +1,16 @@
 //! Lists for somebody who looks at them all the time: a page of them, and a glance at the latest.
 
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension as _, params_from_iter};
+use rusqlite::{OptionalExtension as _, params, params_from_iter};
+use serde::Deserialize;
 
 use crate::reading::{COLUMNS, LATEST_FIRST, state_of};
 use crate::{Row, State, Store, StoreError};
+
+/// Points of a course at most: more are not told apart in a line of a list.
+const MOST_POINTS: usize = 40;
+/// Longest result whose course is read, in bytes: that of some minutes.
+const LONGEST_RESULT: i64 = 1 << 20;
 
 /// A part of a list of runs, and the length of the whole list.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +88,21 @@ impl Store {
         glance.map_err(|error| self.failed(error))
     }
 
+    /// Responses per second over the measured part of a run, in a few points of equal length; `None` of a run
+    /// that has no result yet, or one that would take long to read.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn course(&self, number: i64) -> Result<Option<Vec<f64>>, StoreError> {
+        let sql = "SELECT result FROM runs WHERE number = ?1 AND octet_length(result) <= ?2";
+        let result = (|| {
+            let mut statement = self.db.prepare(sql)?;
+            statement.query_row(params![number, LONGEST_RESULT], |row| row.get::<_, String>(0)).optional()
+        })();
+        let result = result.map_err(|error| self.failed(error))?;
+        Ok(result.and_then(|result| serde_json::from_str::<Told>(&result).ok()).map(|told| told.course()))
+    }
+
     /// The run of this id, in outline; `None` if there is none.
     ///
     /// # Errors
@@ -89,6 +110,31 @@ impl Store {
     pub fn outline(&self, id: &str) -> Result<Option<Outline>, StoreError> {
         let sql = "SELECT number, id, name, state, started_unix_ns FROM runs WHERE id = ?1";
         self.db.query_row(sql, [id], outline).optional().map_err(|error| self.failed(error))
+    }
+}
+
+/// A result, of which only the rates over time are read.
+#[derive(Deserialize)]
+struct Told {
+    intervals: Vec<Moment>,
+}
+
+#[derive(Deserialize)]
+struct Moment {
+    #[serde(default)]
+    warmup: bool,
+    #[serde(default)]
+    drain: bool,
+    achieved_per_s: Option<f64>,
+}
+
+impl Told {
+    /// Means of neighbouring intervals, whose lengths are nearly equal.
+    fn course(&self) -> Vec<f64> {
+        let measured = self.intervals.iter().filter(|moment| !moment.warmup && !moment.drain);
+        let rates: Vec<f64> = measured.filter_map(|moment| moment.achieved_per_s).collect();
+        let joined = rates.len().div_ceil(MOST_POINTS).max(1);
+        rates.chunks(joined).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect()
     }
 }
 
@@ -159,6 +205,33 @@ mod tests {
         assert_eq!((total(&["branch=main", "odd"]), total(&["branch=main", "a.test/10"])), (0, 13));
         assert_eq!((total(&["100%"]), total(&["0%"]), total(&["%"]), total(&["_"])), (1, 1, 1, 5_000));
         assert_eq!((total(&["\\"]), total(&["' OR 1=1 --"]), total(&["0000270f"])), (0, 0, 1));
+    }
+
+    #[test]
+    fn a_course_has_few_points_of_the_measured_part() {
+        let store = store();
+        let moment = |number: usize| {
+            format!("{{\"warmup\": {}, \"achieved_per_s\": {}, \"more\": [1]}}", number < 20, number / 10)
+        };
+        let result = |count: usize| {
+            let moments: Vec<String> = (0..count).map(moment).collect();
+            format!("{{\"intervals\": [{}]}}", moments.join(","))
+        };
+        let keep = |number: i64, result: &str| {
+            store
+                .db
+                .execute("UPDATE runs SET result = ?2 WHERE number = ?1", params![number, result])
+                .unwrap();
+        };
+        keep(1, &result(23));
+        keep(2, &result(20 + 80));
+        keep(3, "{}");
+        keep(4, &format!("{}{}", result(30), " ".repeat(LONGEST_RESULT as usize)));
+        assert_eq!(store.course(1).unwrap(), Some(vec![2.0, 2.0, 2.0]));
+        let course = store.course(2).unwrap().unwrap();
+        assert_eq!((course.len(), course[0], course[39]), (MOST_POINTS, 2.0, 9.0));
+        assert_eq!((store.course(3).unwrap(), store.course(4).unwrap()), (None, None));
+        assert_eq!((store.course(5).unwrap(), store.course(0).unwrap()), (None, None));
     }
 
     #[test]

@@ -7,12 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plimsoll_core::Nanos;
 use plimsoll_report::SavedRun;
-use plimsoll_store::{Glance, Outline, Page, State, Store, StoreError};
+use plimsoll_store::{Glance, Outline, Page, Row, State, Store, StoreError};
 
 use crate::refusal::Refusal;
 
 /// Runs that are looked at for news.
 const LOOKED_AT: u64 = 200;
+/// Rows of a page at most whose courses are read: each takes a part of a millisecond.
+const MOST_COURSES: usize = 200;
+
+/// Responses per second over time, if they are known.
+pub(crate) type Course = Option<Vec<f64>>;
 
 /// The store, opened when it is first needed and kept open: to open it reads it through.
 pub(crate) struct History {
@@ -61,17 +66,21 @@ impl History {
         work(&mut open.store).map(Some).map_err(refusal)
     }
 
-    /// A page of the runs in which every word of a filter occurs.
+    /// A page of the runs in which every word of a filter occurs, each with its course where the page is short.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(crate) fn page(&self, filter: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
+    pub(crate) fn page(&self, filter: &str, offset: u64, limit: u64) -> Result<(Page, Vec<Course>), Refusal> {
         let lives = self.lives;
         let page = self.with(|store| {
             store.settle(lives)?;
-            store.page(&filter.split_whitespace().collect::<Vec<_>>(), offset, limit)
+            let page = store.page(&filter.split_whitespace().collect::<Vec<_>>(), offset, limit)?;
+            let is_short = page.rows.len() <= MOST_COURSES;
+            let course = |row: &Row| if is_short { store.course(row.number) } else { Ok(None) };
+            let courses = page.rows.iter().map(course).collect::<Result<Vec<_>, _>>()?;
+            Ok((page, courses))
         });
-        page.map(|page| page.unwrap_or(Page { rows: Vec::new(), total: 0 }))
+        page.map(|page| page.unwrap_or((Page { rows: Vec::new(), total: 0 }, Vec::new())))
     }
 
     /// The latest runs in outline. Runs whose process is gone are made killed ones before.

@@ -14,6 +14,8 @@ use crate::program::{Call, Finished, USAGE};
 use crate::refusal::Refusal;
 use crate::router::Ui;
 
+/// Commands that have no `--print-plan`, for a plan is what they are given.
+const OF_PLANS: [&str; 2] = ["run", "find"];
 /// Name of a plan whose text is given.
 const OF_STDIN: &str = "<stdin>";
 
@@ -141,6 +143,10 @@ pub(crate) async fn plan_of(
     State(ui): State<Arc<Ui>>,
     Posted(filled): Posted<Filled>,
 ) -> Result<Json<Value>, Refusal> {
+    if OF_PLANS.contains(&&*filled.command) {
+        let error = format!("`{}` carries plans out, and makes none", filled.command);
+        return Err(Refusal::unprocessable(error, "give its arguments as flags of a run"));
+    }
     let words = words_of(&ui.options.forms, &filled.command, &filled.arguments)?;
     let words = [filled.command].into_iter().chain(words).chain(["--print-plan".to_owned()]);
     let finished = ui.program.call(Call::new(words, ui.folder.root())).await?;

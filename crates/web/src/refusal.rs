@@ -13,12 +13,12 @@ pub(crate) struct Refusal {
     pub(crate) error: String,
     pub(crate) hint: String,
     /// Further members of the answer.
-    pub(crate) more: Map<String, Value>,
+    pub(crate) more: Box<Map<String, Value>>,
 }
 
 impl Refusal {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { status, error: error.into(), hint: hint.into(), more: Map::new() }
+        Self { status, error: error.into(), hint: hint.into(), more: Box::default() }
     }
 
     /// A request that nobody but a mistaken or hostile client makes.
@@ -60,7 +60,7 @@ impl IntoResponse for Refusal {
         let mut object = Map::new();
         object.insert("error".to_owned(), self.error.into());
         object.insert("hint".to_owned(), self.hint.into());
-        object.extend(self.more);
+        object.extend(*self.more);
         answer::with_status(self.status, &Value::Object(object))
     }
 }

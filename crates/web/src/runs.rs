@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answer::{Json, Posted, written};
+use crate::history::Course;
 use crate::program::Call;
 use crate::refusal::Refusal;
 use crate::router::{Asked, Named, Ui, blocking};
@@ -41,14 +42,15 @@ pub(crate) async fn list(
     let history = ui.history.clone();
     blocking(move || {
         let limit = listed.limit.unwrap_or(USUAL_LIMIT).min(MOST_LISTED);
-        let page = history.page(&listed.filter, listed.offset, limit)?;
-        let runs: Vec<Value> = page.rows.iter().map(object).collect();
+        let (page, courses) = history.page(&listed.filter, listed.offset, limit)?;
+        let runs: Vec<Value> =
+            page.rows.iter().zip(courses).map(|(row, course)| object(row, course)).collect();
         Ok(Json(json!({"runs": runs, "total": page.total})))
     })
     .await
 }
 
-fn object(row: &Row) -> Value {
+fn object(row: &Row, course: Course) -> Value {
     let seconds = |ns: u64| Nanos(ns).as_secs_f64();
     let error_share = match (row.errors, row.started) {
         (Some(errors), Some(started)) if started > 0 => Some(errors as f64 / started as f64),
@@ -66,7 +68,7 @@ fn object(row: &Row) -> Value {
         "p99_s": row.p99_ns.map(seconds),
         "error_share": error_share,
         "duration_s": row.duration_s,
-        "sparkline": null,
+        "sparkline": course,
         "unfinished": row.state != Progress::Finished,
         "state": row.state.name(),
         "target": row.target,

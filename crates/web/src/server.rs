@@ -96,7 +96,8 @@ pub fn serve(options: Options, say: impl Fn(&str) + Send + Sync) -> Result<(), S
     let (starter, starts) = child_starter();
     thread::scope(|threads| {
         let say = &say;
-        let serving = threads.spawn(move || {
+        let builder = thread::Builder::new().name("ui".to_owned());
+        let serving = builder.spawn_scoped(threads, move || {
             // Of this thread, and of those that it starts.
             let _ = process::setpriority_process(None, NICE);
             let served = runtime.block_on(carry_out(options, starter, say));
@@ -104,6 +105,9 @@ pub fn serve(options: Options, say: impl Fn(&str) + Send + Sync) -> Result<(), S
             runtime.shutdown_timeout(END);
             served
         });
+        let serving = serving.map_err(|error| {
+            ServeError::new(format!("cannot start a thread: {error}"), "see the limits of this process")
+        })?;
         // This thread has the usual priority, which processes inherit.
         starts.carry_out(&handle);
         let broken = || ServeError::new("the server broke down", "start it again: runs go on");

@@ -18,7 +18,7 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("plimsoll-web-test-{}-{number}", std::process::id()));
-        fs::create_dir_all(path.join("opened")).unwrap();
+        fs::create_dir_all(path.join("opened")).expect("the temporary folder can be written");
         Self(path)
     }
 
@@ -28,7 +28,7 @@ impl Folder {
 
     /// Writes a file in the folder that is opened.
     pub(crate) fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.join("opened").join(name), text).unwrap();
+        fs::write(self.0.join("opened").join(name), text).expect("the folder can be written");
     }
 }
 
@@ -106,7 +106,7 @@ impl Server {
     pub(crate) fn start_with(amend: impl FnOnce(&mut Options)) -> Self {
         let folder = Folder::new();
         let mut options = Options {
-            listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
+            listen: Listen::Tcp("127.0.0.1:0".parse().expect("an address")),
             hosts: Vec::new(),
             identity: None,
             token: None,
