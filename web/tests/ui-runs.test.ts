@@ -324,8 +324,16 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
   test("a run is deleted, but not without an answer", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;
-    await served.save("shop.yaml", "-d", "1s", "--name", "short-lived");
-    // The list follows the history by itself.
+    const made = served.save("shop.yaml", "-d", "4s", "--name", "short-lived");
+    // The page follows the history by itself: a run of a terminal is seen while it goes on.
+    const going = tab.getByRole("listitem").filter({ hasText: "short-lived" });
+    await going.getByText("from a terminal").first().waitFor({ timeout: 20_000 });
+    await going.getByRole("link").first().click();
+    await tab.getByRole("alert").getByText("this run was started in a terminal").waitFor();
+    // The browser notes that the page asked for events which there are not.
+    expect(opened.trouble.splice(0).every((one) => one.includes("404"))).toBe(true);
+    await tab.getByRole("link", { name: "To the runs" }).click();
+    await made;
     const list = tab.getByRole("table", { name: "Saved runs" });
     const name = tab.getByRole("link", { name: "short-lived", exact: true });
     const link = list.locator(name);
@@ -437,6 +445,32 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     // The browser itself notes the status.
     expect(opened.trouble.every((one) => one.includes("404"))).toBe(true);
     await opened.context.close();
+  });
+
+  test("a page whose program is gone says so", async () => {
+    const other = await serve();
+    const { tab, context } = await open(browser, other);
+    await tab.getByText("No run was saved yet").waitFor();
+    expect(await violations(tab)).toEqual([]);
+    await other.end();
+    await tab.getByText("The program does not answer at the moment").waitFor({ timeout: 20_000 });
+    await tab.getByRole("link", { name: "Find", exact: true }).click();
+    await tab.getByText("`plimsoll ui` does not answer").waitFor();
+    await context.close();
+  });
+
+  test("fits a screen of 4K", async () => {
+    const opened = await open(browser, served, { width: 3840 });
+    const { tab } = opened;
+    await tab.getByRole("link", { name: "base", exact: true }).click();
+    await tab.getByRole("heading", { name: "Heat map" }).waitFor();
+    expect(await overflow(tab)).toBe(0);
+    // Parts stand beside each other.
+    const boxes = await Promise.all(
+      (await tab.locator(".parts > section").all()).map((section) => section.boundingBox()),
+    );
+    expect(new Set(boxes.map((box) => Math.round(box?.x ?? 0))).size).toBe(2);
+    await close(opened);
   });
 
   for (const width of [390, 1440]) {

@@ -136,7 +136,7 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
     <section aria-label="Steering" class="steering-card">
       <div class="steering">
         <Badge kind={STATES[state]}>{state}</Badge>
-        <Progress heard={heard} />
+        <Progress heard={heard} isSearch={isSearch} />
         {!isSearch && isOpen && (
           <form
             class="actions"
@@ -185,15 +185,16 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
   );
 }
 
-function Progress({ heard }: { heard: Heard }) {
+function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
   const { stat } = heard;
   const elapsed = stat?.elapsed_s ?? 0;
   const end = stat?.end_s ?? null;
-  const text =
-    stat === null ? "starting" : end === null ? seconds(elapsed) : `${seconds(elapsed)} of ${seconds(end)}`;
+  const text = end === null ? seconds(elapsed) : `${seconds(elapsed)} of ${seconds(end)}`;
+  // A search tells its trials, and nothing between them.
+  const waiting = isSearch ? "searching" : "starting";
   return (
     <div class="progress">
-      <span>{text}</span>
+      <span>{stat === null ? waiting : text}</span>
       {end !== null && (
         <progress aria-label="Part of the run that is over" max={end} value={Math.min(elapsed, end)} />
       )}

@@ -311,6 +311,8 @@ export async function remove(row: Pick<RunRow, "id" | "name">): Promise<boolean>
   const next = new Map(chosen.peek());
   if (next.delete(row.id)) chosen.value = next;
   savedVersion.value += 1;
+  // What had the focus is gone.
+  document.querySelector("main")?.focus({ preventScroll: true });
   notify(`“${name}” is deleted.`);
   return true;
 }
