@@ -1,0 +1,127 @@
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import type { Browser, Page as Tab } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasBrowser, launch, open, overflow, serve, type Served } from "./ui.ts";
+
+/**
+ * Pictures for the documentation: `PLIMSOLL_SCREENS=1 npx vitest run tests/ui-screens.test.ts` writes them where
+ * docs/ui.md shows them. Without the variable they are taken all the same, and thrown away.
+ */
+const KEPT = process.env["PLIMSOLL_SCREENS"] !== undefined;
+const images = fileURLToPath(new URL("../../docs/images/ui", import.meta.url));
+
+const PLAN = `# Customers of a shop: they look at items, and some of them order.
+run: {rate: 200/s, duration: 12s}
+targets: {shop: "\${env(TARGET)}"}
+thresholds: ["p99<25ms", "error_rate<0.1%"]
+scenarios:
+  - name: browse
+    weight: 4
+    steps:
+      - get: /items
+      - get: /items/1
+        think: 200ms
+  - name: order
+    steps:
+      - post: /orders
+        json: {item: 1}
+        expect: {status: 200}
+`;
+
+/** A view, and what is done before it is pictured. */
+interface View {
+  name: string;
+  place: string;
+  ready: (tab: Tab) => Promise<void>;
+}
+
+const heading = (name: string | RegExp) => (tab: Tab) =>
+  tab.getByRole("heading", { level: 1, name }).waitFor();
+
+describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
+  let browser: Browser;
+  let served: Served;
+  let views: View[];
+
+  beforeAll(async () => {
+    browser = await launch();
+    served = await serve({ "shop.yaml": PLAN });
+    for (const name of ["before", "after"]) {
+      await served.save("shop.yaml", "--name", name, "-d", "4s", "--seed", "1");
+    }
+    const { tab, context } = await open(browser, served);
+    const ids = await tab.evaluate(async () => {
+      const response = await fetch("/api/runs?limit=10&offset=0&filter=");
+      return ((await response.json()) as { runs: { id: string }[] }).runs.map((run) => run.id);
+    });
+    await context.close();
+    const [after, before] = ids;
+    views = [
+      { name: "runs", place: "#/runs", ready: (tab) => tab.getByRole("link", { name: "before" }).waitFor() },
+      { name: "run", place: `#/runs/${after}`, ready: heading("after") },
+      {
+        name: "compare",
+        place: `#/compare?a=${before}&b=${after}`,
+        ready: (tab) => tab.locator("table").first().waitFor(),
+      },
+      {
+        name: "plan",
+        place: "#/plan/shop.yaml",
+        ready: (tab) => tab.getByText("no errors").first().waitFor(),
+      },
+      { name: "new", place: "#/new", ready: (tab) => tab.getByText(/^\d+ examples$/).waitFor() },
+      { name: "import", place: "#/import", ready: heading(/Import/) },
+      { name: "find", place: "#/find", ready: heading(/Find|load line/) },
+    ];
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await served?.end();
+  });
+
+  for (const [suffix, how] of [
+    ["", { width: 1280 }],
+    ["-dark", { width: 1280, dark: true }],
+    ["-narrow", { width: 390 }],
+  ] as const) {
+    test(`every view${suffix}`, async () => {
+      mkdirSync(images, { recursive: true });
+      const { tab, context, trouble } = await open(browser, served, how);
+      for (const { name, place, ready } of views) {
+        await tab.evaluate((hash) => void (location.hash = hash), place);
+        await ready(tab);
+        // Charts are drawn in the frame after.
+        await tab.waitForTimeout(400);
+        const picture = await tab.screenshot(
+          KEPT ? { path: join(images, `${name}${suffix}.png`) } : undefined,
+        );
+        expect(picture.length).toBeGreaterThan(5_000);
+        expect(await overflow(tab)).toBeLessThanOrEqual(0);
+      }
+      expect(trouble).toEqual([]);
+      await context.close();
+    });
+  }
+
+  test("a run that goes on", async () => {
+    const { tab, context, trouble } = await open(browser, served, { width: 1280 });
+    const id = await tab.evaluate(async () => {
+      const body = { path: "shop.yaml", text: null, command: "run", flags: [], name: "evening" };
+      const headers = { "x-plimsoll-ui": "1", "content-type": "application/json" };
+      const response = await fetch("/api/live", { method: "POST", headers, body: JSON.stringify(body) });
+      return ((await response.json()) as { id: string }).id;
+    });
+    await tab.evaluate((hash) => void (location.hash = hash), `#/live/${id}`);
+    await tab.getByRole("button", { name: /Pause/ }).waitFor();
+    await tab.getByRole("heading", { name: "Over time", exact: true }).waitFor({ timeout: 20_000 });
+    await tab.waitForTimeout(4_000);
+    await tab.screenshot(KEPT ? { path: join(images, "live.png") } : undefined);
+    expect(await tab.getByText("running").count()).toBeGreaterThan(0);
+    await tab.getByRole("button", { name: /Stop/ }).first().click();
+    expect(trouble).toEqual([]);
+    await context.close();
+  });
+});
