@@ -13,8 +13,8 @@ pub(crate) struct Names {
     known: Vec<String>,
     /// `None` for a unix socket: whoever forwards a port to it chooses the port.
     port: Option<u16>,
-    /// `true` if the server listens on all addresses of the machine: then any address may be asked for, but no
-    /// other name.
+    /// `true` if the server listens on all addresses of the machine: then any address may be asked for, but
+    /// no other name.
     any_address: bool,
 }
 

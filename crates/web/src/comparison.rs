@@ -15,8 +15,8 @@ use crate::router::{Ui, blocking};
 
 /// Runs of a group at most.
 const MOST_RUNS: usize = 1_000;
-/// Exit codes of a comparison that was written: no change for the worse, one, undecided, and refused because of
-/// runs that cannot be believed.
+/// Exit codes of a comparison that was written: no change for the worse, one, undecided, and refused because
+/// of runs that cannot be believed.
 const COMPARED: [i32; 4] = [0, 3, 4, 5];
 
 /// Two groups of runs.

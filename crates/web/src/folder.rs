@@ -71,8 +71,8 @@ impl Folder {
         &self.root
     }
 
-    /// The folder that a file is in, for names in a plan; that of the folder itself for one without a name, or
-    /// whose folder is not there.
+    /// The folder that a file is in, for names in a plan: the opened one for a file without a name, or whose
+    /// folder is not there.
     ///
     /// # Errors
     /// The path leads elsewhere.

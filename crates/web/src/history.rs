@@ -66,7 +66,8 @@ impl History {
         work(&mut open.store).map(Some).map_err(refusal)
     }
 
-    /// A page of the runs in which every word of a filter occurs, each with its course where the page is short.
+    /// A page of the runs in which every word of a filter occurs, each with its course where the page is
+    /// short.
     ///
     /// # Errors
     /// The store cannot be read.

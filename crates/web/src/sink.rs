@@ -25,7 +25,7 @@ const ANNOUNCEMENT: &str = "listening on ";
 /// The variable by which plans of examples find their target.
 const VARIABLE: &str = "TARGET";
 
-/// The sink. It is in the process group of the server, so that what ends the server by its terminal ends both.
+/// The sink. It is in the process group of the server, so that a terminal that ends the server ends both.
 pub(crate) struct ExampleSink {
     program: Arc<Program>,
     starter: ChildStarter,

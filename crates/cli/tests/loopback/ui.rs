@@ -383,12 +383,13 @@ fn a_run_of_a_terminal_appears_and_news_are_told() {
 #[test]
 fn messages_are_bounded() {
     let (sink, ui) = (Sink::start(""), Ui::start());
-    let text = format!(
-        "run: {{connections: 1, iterations: 5000}}\ntargets: {{api: {}}}\nscenarios:\n  - steps:\n      - get: /\n        \
-         script: |\n          function make_request(h, b, headers, body)\n            print('said')\n            \
-         return headers, body\n          end\n",
-        sink.url()
-    );
+    let script = "function make_request(h, b, headers, body)\n print('said')\n return headers, body\n end";
+    let text = json!({
+        "run": {"connections": 1, "iterations": 5000},
+        "targets": {"api": sink.url()},
+        "scenarios": [{"steps": [{"get": "/", "script": script}]}],
+    });
+    let text = text.to_string();
     let id = ui.run(&text, &[]);
     ui.events(&format!("/api/live/{id}/events")).end();
     let mut late = ui.events(&format!("/api/live/{id}/events"));

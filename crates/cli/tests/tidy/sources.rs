@@ -53,7 +53,8 @@ const STREAMS: &[&str] = &[
     "bench/",
 ];
 const NEVER: &[&str] = &[];
-/// Where a foreign server runs within a test, the node of the reference cluster, and the server of the web UI.
+/// Where a foreign server runs within a test, the node of the reference cluster, and the server of the web
+/// UI.
 const ASYNC: &[&str] = &["crates/cli/tests/", "crates/replica/", "crates/web/"];
 
 /// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are

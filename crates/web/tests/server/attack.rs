@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::client::{Reply, Server};
 
-/// Every combination of who asks, for which name, from which page and how. Only what our own page sends with a
-/// session is carried out.
+/// Every combination of who asks, for which name, from which page and how. Only what our own page sends with
+/// a session is carried out.
 #[test]
 fn a_request_is_carried_out_only_if_all_of_it_is_ours() {
     let server = Server::start();
