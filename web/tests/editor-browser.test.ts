@@ -3,13 +3,24 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listening, type Listening, open, type Opened, startUi, textOf, type Ui, violations } from "./editor-ui.ts";
+import {
+  listening,
+  type Listening,
+  open,
+  type Opened,
+  startUi,
+  textOf,
+  type Ui,
+  violations,
+} from "./editor-ui.ts";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const isThere = existsSync(CHROMIUM);
 if (!isThere) {
   if (process.env["CI"] !== undefined) throw new Error(`${CHROMIUM} is missing`);
-  console.warn(`the editor is not opened: there is no ${CHROMIUM}; install it, or say where it is in CHROMIUM`);
+  console.warn(
+    `the editor is not opened: there is no ${CHROMIUM}; install it, or say where it is in CHROMIUM`,
+  );
 }
 const imports = fileURLToPath(new URL("../../crates/import/tests/h2loadrunner/", import.meta.url));
 
@@ -77,7 +88,8 @@ describe.skipIf(!isThere)("the editor of plans", () => {
   }
 
   const text = (tab: Tab) => tab.getByRole("textbox", { name: /^Text of/ });
-  const button = (tab: Tab, name: string | RegExp) => tab.getByRole("button", { name, exact: typeof name === "string" });
+  const button = (tab: Tab, name: string | RegExp) =>
+    tab.getByRole("button", { name, exact: typeof name === "string" });
   const tool = (tab: Tab, name: string) => tab.getByRole("tab", { name, exact: true }).click();
   const badge = (tab: Tab, words: string) => tab.locator(".plan-state", { hasText: words }).waitFor();
   const expectText = (tab: Tab, wanted: string) => expect.poll(() => textOf(tab)).toBe(wanted);
@@ -135,16 +147,38 @@ describe.skipIf(!isThere)("the editor of plans", () => {
       await button(tab, /^scenario 1/).click();
       await tab.getByLabel("New step in steps").selectOption("post");
       await button(tab, "Add step").click();
-      const added = PHASES.replace("rate: 200", "rate: 250/s").replace("# all of it\n", "# all of it\n      - post: /\n");
+      const added = PHASES.replace("rate: 200", "rate: 250/s").replace(
+        "# all of it\n",
+        "# all of it\n      - post: /\n",
+      );
       await expectText(tab, added);
       await tab.getByRole("textbox", { name: "path or URL" }).fill("/orders");
       await tab.getByRole("textbox", { name: "path or URL" }).press("Tab");
       await expectText(tab, added.replace("post: /", "post: /orders"));
       await button(tab, "Move step 2 up").click();
-      await expect.poll(() => textOf(tab)).toContain("      - post: /orders\n      # The only one.\n      - get: /   # all of it");
+      await expect
+        .poll(() => textOf(tab))
+        .toContain("      - post: /orders\n      # The only one.\n      - get: /   # all of it");
       for (let undone = 0; undone < 4; undone += 1) await button(tab, "Undo").click();
       await expectText(tab, PHASES);
       await badge(tab, "saved");
+    });
+  });
+
+  test("a body is edited as text, and what is wrong with it is said", async () => {
+    ui.write("body.yaml", plain("http://127.0.0.1:9"));
+    await on("#/plan/body.yaml", async (tab) => {
+      await badge(tab, "no errors");
+      await button(tab, /^create/).click();
+      const body = tab.getByRole("textbox", { name: "json", exact: true });
+      expect(await body.inputValue()).toBe("{colour: blue}");
+      await body.fill("{colour: [red}");
+      await body.press("Tab");
+      await tab.locator(".plan-field [role=alert]").waitFor();
+      await expectText(tab, plain("http://127.0.0.1:9"));
+      await body.fill('{colour: red, sizes: [1, "2"]}');
+      await body.press("Tab");
+      await expectText(tab, plain("http://127.0.0.1:9").replace("blue", 'red, sizes: [1, "2"]'));
     });
   });
 
@@ -185,13 +219,16 @@ describe.skipIf(!isThere)("the editor of plans", () => {
       await tool(tab, "Schedule");
       const totals = tab.locator(".plan-totals");
       await totals.waitFor();
-      const arrivals = async () => Number((await totals.textContent())?.match(/iterations([\d,]+)/)?.[1]?.replace(",", "") ?? 0);
+      const arrivals = async () =>
+        Number((await totals.textContent())?.match(/iterations([\d,]+)/)?.[1]?.replace(",", "") ?? 0);
       expect(await arrivals()).toBeGreaterThan(0);
       const before = await arrivals();
       for (const name of ["warm-up", "usual", "rush"]) await tab.getByRole("rowheader", { name }).waitFor();
       const painted = await tab.locator(".plot canvas").evaluate((element) => {
         const canvas = element as HTMLCanvasElement;
-        const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
+        const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? {
+          data: [],
+        };
         return data.length > 0 && Array.from(data).some((value) => value !== 0);
       });
       expect(painted).toBe(true);
@@ -214,7 +251,9 @@ describe.skipIf(!isThere)("the editor of plans", () => {
       expect(await first.textContent()).toContain("201");
       await first.locator("summary", { hasText: "Request" }).click();
       expect(await first.textContent()).toContain("POST /resources HTTP/1.1");
-      expect(await first.getByRole("group", { name: "Body of request 1" }).textContent()).toContain('"colour": "blue"');
+      expect(await first.getByRole("group", { name: "Body of request 1" }).textContent()).toContain(
+        '"colour": "blue"',
+      );
       await first.getByRole("button", { name: /^Use the value of location/ }).click();
       const name = tab.getByLabel("Name of the variable");
       await name.fill("not a name");
@@ -241,7 +280,9 @@ describe.skipIf(!isThere)("the editor of plans", () => {
 
   test("a curl command and a file of h2loadrunner are imported", async () => {
     await on("#/import", async (tab) => {
-      await tab.getByLabel(/^Or paste/).fill("curl -X POST http://shop.test/orders -H 'x-a: b' -d '{\"a\": 1}' --retry 3");
+      await tab
+        .getByLabel(/^Or paste/)
+        .fill("curl -X POST http://shop.test/orders -H 'x-a: b' -d '{\"a\": 1}' --retry 3");
       await button(tab, "Import").click();
       const plan = tab.locator("pre[aria-label='The plan']");
       await plan.waitFor();
@@ -370,7 +411,8 @@ describe.skipIf(!isThere)("the editor of plans", () => {
           const now = await tab.evaluate(() => {
             const element = document.activeElement as HTMLElement | null;
             const label = (element as HTMLInputElement | null)?.labels?.[0]?.textContent ?? "";
-            return `${element?.getAttribute("aria-label") ?? ""} ${label} ${element?.textContent ?? ""}`.slice(0, 200);
+            const words = [element?.getAttribute("aria-label") ?? "", label, element?.textContent ?? ""];
+            return words.join(" ").slice(0, 200);
           });
           if (name.test(now)) return;
         }
@@ -422,61 +464,92 @@ describe.skipIf(!isThere)("the editor of plans", () => {
 
   const places: [name: string, place: string, act: (tab: Tab) => Promise<void>][] = [
     ["the list of plans", "#/plans", async (tab) => tab.getByRole("link", { name: "phases.yaml" }).waitFor()],
-    ["a plan with its forms", "#/plan/phases.yaml", async (tab) => {
-      await badge(tab, "no errors");
-      await button(tab, /^GET \//).click();
-      for (const fold of await tab.locator(".plan-fold").all()) await fold.evaluate((one) => ((one as HTMLDetailsElement).open = true));
-    }],
+    [
+      "a plan with its forms",
+      "#/plan/phases.yaml",
+      async (tab) => {
+        await badge(tab, "no errors");
+        await button(tab, /^GET \//).click();
+        for (const fold of await tab.locator(".plan-fold").all())
+          await fold.evaluate((one) => ((one as HTMLDetailsElement).open = true));
+      },
+    ],
     ["a plan with a mistake", "#/plan/wrong.yaml", async (tab) => badge(tab, "error")],
-    ["the schedule", "#/plan/phases.yaml", async (tab) => {
-      await tool(tab, "Schedule");
-      await tab.locator(".plan-totals").waitFor();
-    }],
-    ["the explanation", "#/plan/phases.yaml", async (tab) => {
-      await tool(tab, "Explain");
-      await tab.getByRole("rowheader", { name: "connect_timeout" }).waitFor();
-    }],
-    ["a tried iteration", "#/plan/shop/visit.yaml", async (tab) => {
-      await tool(tab, "Try once");
-      await button(tab, "Try once").click();
-      await tab.getByRole("group", { name: /^Exchange 1/ }).waitFor();
-    }],
+    [
+      "the schedule",
+      "#/plan/phases.yaml",
+      async (tab) => {
+        await tool(tab, "Schedule");
+        await tab.locator(".plan-totals").waitFor();
+      },
+    ],
+    [
+      "the explanation",
+      "#/plan/phases.yaml",
+      async (tab) => {
+        await tool(tab, "Explain");
+        await tab.getByRole("rowheader", { name: "connect_timeout" }).waitFor();
+      },
+    ],
+    [
+      "a tried iteration",
+      "#/plan/shop/visit.yaml",
+      async (tab) => {
+        await tool(tab, "Try once");
+        await button(tab, "Try once").click();
+        await tab.getByRole("group", { name: /^Exchange 1/ }).waitFor();
+      },
+    ],
     ["the start of a run", "#/plan/phases.yaml", async (tab) => tool(tab, "Run")],
-    ["new plans", "#/new?form=crud", async (tab) => {
-      await button(tab, "Make plan").waitFor();
-      await tab.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
-    }],
-    ["an import", "#/import", async (tab) => {
-      await tab.getByLabel(/^Or paste/).fill("curl http://shop.test/ --retry 3");
-      await button(tab, "Import").click();
-      await tab.locator("pre[aria-label='The plan']").waitFor();
-    }],
+    [
+      "new plans",
+      "#/new?form=crud",
+      async (tab) => {
+        await button(tab, "Make plan").waitFor();
+        await tab.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+      },
+    ],
+    [
+      "an import",
+      "#/import",
+      async (tab) => {
+        await tab.getByLabel(/^Or paste/).fill("curl http://shop.test/ --retry 3");
+        await button(tab, "Import").click();
+        await tab.locator("pre[aria-label='The plan']").waitFor();
+      },
+    ],
   ];
 
   for (const width of [390, 1440]) {
     for (const dark of [false, true]) {
-      test(`everything fits ${width} px, ${dark ? "dark" : "light"}, passes axe and keeps the policy`, { timeout: 240_000 }, async () => {
-        ui.write("wrong.yaml", PHASES.replace("rate", "ratte"));
-        for (const [name, place, act] of places) {
-          const { tab, trouble, end } = await open(browser, ui, place, { width, dark });
-          await act(tab);
-          const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
-          expect([name, wide <= width, await violations(tab), trouble]).toEqual([name, true, [], []]);
-          await end();
-        }
-      });
+      test(
+        `everything fits ${width} px, ${dark ? "dark" : "light"}, passes axe and keeps the policy`,
+        { timeout: 240_000 },
+        async () => {
+          ui.write("wrong.yaml", PHASES.replace("rate", "ratte"));
+          for (const [name, place, act] of places) {
+            const { tab, trouble, end } = await open(browser, ui, place, { width, dark });
+            await act(tab);
+            const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
+            expect([name, wide <= width, await violations(tab), trouble]).toEqual([name, true, [], []]);
+            await end();
+          }
+        },
+      );
     }
   }
 
   test("bytes of a server are text and nothing else", async () => {
     const hostile = "<img src=x onerror=alert(1)>";
-    ui.write("hostile.yaml", `name: ${JSON.stringify(hostile)}\n${plain(`http://${server.address}`).replace("blue", JSON.stringify(hostile))}`);
+    const name = JSON.stringify(hostile);
+    ui.write("hostile.yaml", `name: ${name}\n${plain(`http://${server.address}`).replace("blue", name)}`);
     await on("#/plan/hostile.yaml", async (tab) => {
       await tool(tab, "Try once");
       await button(tab, "Try once").click();
       await tab.getByRole("group", { name: /^Exchange 1/ }).waitFor();
       expect(await tab.locator("img").count()).toBe(0);
-      expect(await tab.locator("main").textContent()).toContain(hostile);
+      const body = tab.getByRole("group", { name: "Body of request 1", includeHidden: true });
+      expect(await body.textContent()).toContain(hostile);
     });
   });
 

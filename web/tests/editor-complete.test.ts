@@ -28,7 +28,9 @@ function chosen(marked: string, label: string): string {
 
 function place(marked: string) {
   const found = placeAt(...at(marked));
-  return found === null ? null : { at: found.at, path: pathText(found.path), word: found.word, siblings: found.siblings };
+  return found === null
+    ? null
+    : { at: found.at, path: pathText(found.path), word: found.word, siblings: found.siblings };
 }
 
 describe.each(examples)("$name", ({ text }) => {
@@ -42,7 +44,9 @@ describe.each(examples)("$name", ({ text }) => {
       const found = placeAt(text, key.from + 1);
       const others = keysIn(treeOf(text), path.slice(0, -1)).filter((name) => name !== path[path.length - 1]);
       expect([pathText(path), found?.at, pathText(found?.path ?? ["?"])]).toEqual([
-        pathText(path), "key", pathText(path.slice(0, -1)),
+        pathText(path),
+        "key",
+        pathText(path.slice(0, -1)),
       ]);
       expect([pathText(path), [...(found?.siblings ?? [])].sort()]).toEqual([pathText(path), others.sort()]);
     }
@@ -82,7 +86,8 @@ describe.each(examples)("$name", ({ text }) => {
       if (schema.at(path).length === 0) continue;
       const name = path[path.length - 1];
       const isOwn = schema.keysAt(path.slice(0, -1)).some((key) => key.name === name);
-      if (isOwn) expect([pathText(path), hoverText(path, schema)?.text ?? ""]).not.toEqual([pathText(path), ""]);
+      if (isOwn)
+        expect([pathText(path), hoverText(path, schema)?.text ?? ""]).not.toEqual([pathText(path), ""]);
     }
   });
 });
@@ -91,10 +96,24 @@ describe("places", () => {
   test("an empty line is a key of the map at its column", () => {
     const text = "run:\n  rate: 5\n  ¦\nscenarios:\n  - name: a\n    steps:\n      - get: /\n";
     expect(place(text)).toEqual({ at: "key", path: "run", word: "", siblings: ["rate"] });
-    expect(place(text.replace("  ¦\n", "¦\n"))).toEqual({ at: "key", path: "", word: "", siblings: ["run", "scenarios"] });
-    expect(place(`${text.replace("  ¦\n", "")}        ¦`)).toMatchObject({ path: "scenarios[0].steps[0]", siblings: ["get"] });
-    expect(place(`${text.replace("  ¦\n", "")}    ¦`)).toMatchObject({ path: "scenarios[0]", siblings: ["name", "steps"] });
-    expect(place(`${text.replace("  ¦\n", "")}      - ¦`)).toMatchObject({ at: "item", path: "scenarios[0].steps[1]" });
+    expect(place(text.replace("  ¦\n", "¦\n"))).toEqual({
+      at: "key",
+      path: "",
+      word: "",
+      siblings: ["run", "scenarios"],
+    });
+    expect(place(`${text.replace("  ¦\n", "")}        ¦`)).toMatchObject({
+      path: "scenarios[0].steps[0]",
+      siblings: ["get"],
+    });
+    expect(place(`${text.replace("  ¦\n", "")}    ¦`)).toMatchObject({
+      path: "scenarios[0]",
+      siblings: ["name", "steps"],
+    });
+    expect(place(`${text.replace("  ¦\n", "")}      - ¦`)).toMatchObject({
+      at: "item",
+      path: "scenarios[0].steps[1]",
+    });
   });
 
   test("a list may stand at the column of its key", () => {
@@ -127,8 +146,11 @@ describe("places", () => {
   });
 
   test("keys in quotes and keys that look odd", () => {
-    expect(place('"a": 1\n\'b\': 2\n¦')).toMatchObject({ siblings: ["a", "b"] });
-    expect(place("json:\n  /id: 1\n  $.a: {exists: true}\n  ¦")).toMatchObject({ path: "json", siblings: ["/id", "$.a"] });
+    expect(place("\"a\": 1\n'b': 2\n¦")).toMatchObject({ siblings: ["a", "b"] });
+    expect(place("json:\n  /id: 1\n  $.a: {exists: true}\n  ¦")).toMatchObject({
+      path: "json",
+      siblings: ["/id", "$.a"],
+    });
     expect(place("a:\n  b: http://x\n  ¦")).toMatchObject({ path: "a", siblings: ["b"] });
   });
 });
@@ -160,7 +182,12 @@ describe("completions", () => {
     expect(labels("run:\n  rate: 5\n  ¦")).not.toContain("stages");
     expect(labels("run:\n  ¦")).toContain("stages");
     expect(labels(step("post: /\n        json: {}\n        ¦"))).not.toContain("body");
-    expect(labels(step("get: /\n        extract:\n          a: {json: /id, ¦}"))).toEqual(["regex", "as_path", "as_url", "default"]);
+    expect(labels(step("get: /\n        extract:\n          a: {json: /id, ¦}"))).toEqual([
+      "regex",
+      "as_path",
+      "as_url",
+      "default",
+    ]);
     expect(labels("phases:\n  - {name: a, rate: 5, ¦}")).toEqual(["duration", "measured"]);
   });
 
@@ -174,7 +201,9 @@ describe("completions", () => {
 
   test("steps within steps", () => {
     expect(labels(step("if: a == b\n        then:\n          - ¦"))).toContain("get");
-    expect(labels(step("repeat: 2\n        steps:\n          - parallel:\n              - ¦"))).toContain("get");
+    expect(labels(step("repeat: 2\n        steps:\n          - parallel:\n              - ¦"))).toContain(
+      "get",
+    );
     expect(labels(step("poll¦"))).toContain("poll");
     expect(labels(step("get: /\n        poll: {until: {¦}}"))).toEqual(["status", "headers", "body", "json"]);
   });
@@ -182,7 +211,11 @@ describe("completions", () => {
   test("values that are known", () => {
     expect(labels("run:\n  arrival: ¦")).toEqual(["uniform", "poisson"]);
     expect(labels("run:\n  http2: ¦")).toEqual(["true", "false"]);
-    expect(labels("data:\n  users:\n    csv: a.csv\n    order: r¦")).toEqual(["sequential", "random", "shuffled"]);
+    expect(labels("data:\n  users:\n    csv: a.csv\n    order: r¦")).toEqual([
+      "sequential",
+      "random",
+      "shuffled",
+    ]);
     expect(labels("data:\n  users: {csv: a.csv, at_end: ¦}")).toEqual(["wrap", "stop", "fail"]);
     expect(labels(step("get: /\n        on_failure: ¦"))).toEqual(["end", "continue"]);
   });
@@ -195,7 +228,9 @@ describe("completions", () => {
     const scenarios = "scenarios:\n  - name: buy\n    steps:\n      - name: pay\n        get: /\n";
     expect(labels(`${scenarios}thresholds:\n  - that: p99<1s\n    scenario: ¦`)).toEqual(["buy"]);
     expect(labels(`${scenarios}thresholds:\n  - {that: p99<1s, step: ¦}`)).toEqual(["pay"]);
-    expect(labels("phases: [{name: peak, rate: 5}]\nthresholds:\n  - {that: p99<1s, phase: ¦}")).toEqual(["peak"]);
+    expect(labels("phases: [{name: peak, rate: 5}]\nthresholds:\n  - {that: p99<1s, phase: ¦}")).toEqual([
+      "peak",
+    ]);
   });
 
   test("variables and functions in slots of templates", () => {
@@ -226,7 +261,10 @@ describe("completions", () => {
 
 describe("words", () => {
   test("a key has those of its place, and the values that it may have", () => {
-    expect(hoverText(["run", "arrival"], schema)).toMatchObject({ title: "arrival", values: ["uniform", "poisson"] });
+    expect(hoverText(["run", "arrival"], schema)).toMatchObject({
+      title: "arrival",
+      values: ["uniform", "poisson"],
+    });
     expect(hoverText(["scenarios", 0, "steps", 0, "then", 1, "get"], schema)?.text).toContain("GET");
     expect(hoverText(["scenarios", 0, "steps", "get"], schema)?.text).toContain("GET");
     expect(hoverText(["targets", "api", "share"], schema)?.text).toContain("spread");

@@ -70,7 +70,7 @@ describe.each(examples)("$name", ({ text }) => {
       // All that is new is what was there without the part that is gone.
       for (const line of linesGone(after, text)) {
         const rest = line.replace(/^\s*-?\s*/, "");
-        const parts = rest.includes("{") || rest.includes("[") ? rest.split(/[{[]/)[0] ?? "" : rest;
+        const parts = rest.includes("{") || rest.includes("[") ? (rest.split(/[{[]/)[0] ?? "") : rest;
         expect(text).toContain(parts);
       }
       const lost = linesGone(text, after).filter((line) => line.trim().startsWith("#"));
@@ -131,7 +131,8 @@ describe.each(examples)("$name", ({ text }) => {
 
 describe("edits", () => {
   test("a text keeps the quotes that it has", () => {
-    const set = (text: string, value: string) => edited(text, { kind: "set", path: ["a"], value: new Typed(value) });
+    const set = (text: string, value: string) =>
+      edited(text, { kind: "set", path: ["a"], value: new Typed(value) });
     expect(set("a: 'b' # c\n", "it's")).toBe("a: 'it''s' # c\n");
     expect(set('a: "b"   # c\n', "d")).toBe('a: "d"   # c\n');
     expect(set("a: b\n", "0000")).toBe("a: 0000\n");
@@ -156,11 +157,17 @@ describe("edits", () => {
   test("maps on one line stay on it", () => {
     const text = "phases:\n  - {name: a, rate: 5} # the first\n  - {name: b, rate: 6}\n";
     const set = (path: Path, value: unknown) => edited(text, { kind: "set", path, value });
-    expect(set(["phases", 0, "duration"], new Typed("3s"))).toBe(text.replace("rate: 5", "rate: 5, duration: 3s"));
+    expect(set(["phases", 0, "duration"], new Typed("3s"))).toBe(
+      text.replace("rate: 5", "rate: 5, duration: 3s"),
+    );
     expect(edited(text, { kind: "remove", path: ["phases", 0, "name"] })).toBe(text.replace("name: a, ", ""));
-    expect(edited(text, { kind: "remove", path: ["phases", 1, "rate"] })).toBe(text.replace("b, rate: 6", "b"));
+    expect(edited(text, { kind: "remove", path: ["phases", 1, "rate"] })).toBe(
+      text.replace("b, rate: 6", "b"),
+    );
     const value = { name: new Typed("c"), rate: new Typed("7") };
-    expect(edited(text, { kind: "insert", path: ["phases"], index: 2, value })).toBe(`${text}  - {name: c, rate: 7}\n`);
+    expect(edited(text, { kind: "insert", path: ["phases"], index: 2, value })).toBe(
+      `${text}  - {name: c, rate: 7}\n`,
+    );
   });
 
   test("JSON stays JSON", () => {
@@ -168,19 +175,31 @@ describe("edits", () => {
     const set = edited(text, { kind: "set", path: ["run", "duration"], value: new Typed("3s") });
     expect(JSON.parse(set)).toMatchObject({ run: { rate: "5/s", duration: "3s" } });
     expect(set).toBe(text.replace('"5/s"', '"5/s",\n    "duration": "3s"'));
-    const added = edited(set, { kind: "insert", path: ["scenarios", 0, "steps"], index: 1, value: { get: new Typed("/b") } });
+    const added = edited(set, {
+      kind: "insert",
+      path: ["scenarios", 0, "steps"],
+      index: 1,
+      value: { get: new Typed("/b") },
+    });
     expect(JSON.parse(added).scenarios[0].steps).toEqual([{ get: "/" }, { get: "/b" }]);
     expect(JSON.parse(edited(added, { kind: "remove", path: ["run"] }))).not.toHaveProperty("run");
   });
 
   test("what is written as one item becomes a list with the second", () => {
     const text = "thresholds: p99<5s\n";
-    const after = edited(text, { kind: "insert", path: ["thresholds"], index: 1, value: new Typed("p50<1s") });
+    const after = edited(text, {
+      kind: "insert",
+      path: ["thresholds"],
+      index: 1,
+      value: new Typed("p50<1s"),
+    });
     expect(parseDocument(after).toJS()).toEqual({ thresholds: ["p99<5s", "p50<1s"] });
   });
 
   test("an empty file gets its first key", () => {
-    expect(edited("", { kind: "set", path: ["run", "rate"], value: new Typed("5") })).toBe("run: {rate: 5}\n");
+    expect(edited("", { kind: "set", path: ["run", "rate"], value: new Typed("5") })).toBe(
+      "run: {rate: 5}\n",
+    );
     const text = "# nothing yet\n";
     const after = edited(text, { kind: "set", path: ["run", "rate"], value: new Typed("5") });
     expect(after).toBe("# nothing yet\nrun: {rate: 5}\n");
@@ -190,7 +209,9 @@ describe("edits", () => {
     const text = "a:\n  - b\n  - c";
     expect(edited(text, { kind: "remove", path: ["a", 1] })).toBe("a:\n  - b");
     expect(edited(text, { kind: "move", path: ["a"], from: 0, to: 1 })).toBe("a:\n  - c\n  - b");
-    expect(edited(text, { kind: "insert", path: ["a"], index: 2, value: new Typed("d") })).toBe("a:\n  - b\n  - c\n  - d");
+    expect(edited(text, { kind: "insert", path: ["a"], index: 2, value: new Typed("d") })).toBe(
+      "a:\n  - b\n  - c\n  - d",
+    );
   });
 
   test("comments go with the item that they are about", () => {
@@ -205,12 +226,53 @@ describe("edits", () => {
     const edit: Edit = { kind: "set", path: ["a"], value: new Typed("1") };
     expect(() => changesFor("a: [1\nb: 2\n", edit)).toThrow(EditError);
     expect(() => changesFor("a: 1\n", { kind: "remove", path: ["b"] })).toThrow(EditError);
+    for (const kind of ["set", "remove"] as const) {
+      expect(() => changesFor("a: 1\n---\na: 2\n", { kind, path: ["a"], value: 3 })).toThrow(EditError);
+    }
+  });
+
+  test("an alias of what an edit would take away is told, not lost", () => {
+    expect(() => changesFor("a: &x 1\nb: *x\n", { kind: "remove", path: ["a"] })).toThrow(EditError);
+    const edit: Edit = { kind: "set", path: ["c"], value: new Typed("2") };
+    expect(edited("a: &x 1\nb: *x\n", edit)).toBe("a: &x 1\nb: *x\nc: 2\n");
+  });
+
+  test("a source keeps the comments in it, and is indented as the value was", () => {
+    const text = "a:\n  json: # body\n    b: 1 # one\n    c: {d: 2}\n  get: /\n";
+    const source = "b: 3 # one\n# more\nc:\n  d: 2";
+    const value = { b: 3, c: { d: 2 } };
+    expect(edited(text, { kind: "set", path: ["a", "json"], value, source })).toBe(
+      "a:\n  json: # body\n    b: 3 # one\n    # more\n    c:\n      d: 2\n  get: /\n",
+    );
+    const flow: Edit = { kind: "set", path: ["a", "json", "c"], value: { e: [1] }, source: "{e: [1]}" };
+    expect(edited(text, flow)).toBe(text.replace("{d: 2}", "{e: [1]}"));
+    // A source that does not fit into its place is written another way.
+    const block: Edit = {
+      kind: "set",
+      path: ["a", "json", "c"],
+      value: { e: 1, f: 2 },
+      source: "e: 1\nf: 2",
+    };
+    expect(parseDocument(edited(text, block)).getIn(["a", "json", "c", "f"])).toBe(2);
+  });
+
+  test("texts of several lines keep their place", () => {
+    const set = (text: string, value: unknown) => edited(text, { kind: "set", path: ["a", "b"], value });
+    expect(set("a:\n  b: x\n  c: y\n", "two\nlines\n")).toBe("a:\n  b: |\n    two\n    lines\n  c: y\n");
+    expect(set("a: {b: x, c: y}\n", "two\nlines")).toBe('a: {b: "two\\nlines", c: y}\n');
+    expect(set("a:\n  b: x # why\n", "two\nlines\n")).toContain("# why");
   });
 
   test("differences are whole lines", () => {
     expect(lineDiff("a\nb\nc\n", "a\nx\nc\n")).toEqual([{ from: 2, to: 4, insert: "x\n" }]);
     expect(lineDiff("a\n", "a\n")).toEqual([]);
-    for (const [one, other] of [["a\nb", "a\nb\nc"], ["", "a"], ["ab\nac\n", "ac\n"], ["x", ""], ["aa", "a"]] as const) {
+    for (const [one, other] of [
+      ["a\nb", "a\nb\nc"],
+      ["", "a"],
+      ["ab\nac\n", "ac\n"],
+      ["x", ""],
+      ["aa", "a"],
+    ] as const) {
       expect(applied(one, lineDiff(one, other))).toBe(other);
       expect(applied(other, lineDiff(other, one))).toBe(one);
     }

@@ -19,7 +19,14 @@ import { treeOf } from "../ui/editor/tree.ts";
 import { examples, planSchema, program, spotsOf } from "./plans.ts";
 
 describe("places of findings", () => {
-  const problem = { severity: "error", message: "wrong", hint: null, line: null, column: null, length: null } as const;
+  const problem = {
+    severity: "error",
+    message: "wrong",
+    hint: null,
+    line: null,
+    column: null,
+    length: null,
+  } as const;
 
   test("lines and columns count characters, and begin with one", () => {
     expect(offsetOf("ab\ncd\n", 2, 2)).toBe(4);
@@ -32,7 +39,9 @@ describe("places of findings", () => {
 
   test("a finding has its place, and what mends it", () => {
     const text = "run:\n  duratoin: 5\n";
-    const [found] = located(text, [{ ...problem, hint: "did you mean `duration`?", line: 2, column: 3, length: 8 }]);
+    const [found] = located(text, [
+      { ...problem, hint: "did you mean `duration`?", line: 2, column: 3, length: 8 },
+    ]);
     expect(text.slice(found?.from ?? 0, found?.to ?? 0)).toBe("duratoin");
     expect(found?.mend).toBe("duration");
     expect(located(text, [problem])[0]).toMatchObject({ from: null, mend: null });
@@ -44,14 +53,16 @@ describe("places of findings", () => {
 describe("the outline", () => {
   test.each(examples)("$name: each place is in an entry, whose own place is the same", ({ text }) => {
     const outline = outlineOf(treeOf(text));
-    const all = (entries: readonly Entry[]): Entry[] => entries.flatMap((entry) => [entry, ...all(entry.children)]);
+    const all = (entries: readonly Entry[]): Entry[] =>
+      entries.flatMap((entry) => [entry, ...all(entry.children)]);
     for (const { path } of spotsOf(text)) {
       const entry = entryAt(outline, path);
       expect([pathText(path), entry !== null]).toEqual([pathText(path), true]);
       expect(path.slice(0, entry?.path.length)).toEqual(entry?.path);
     }
     for (const entry of all(outline)) {
-      if (entry.exists && entry.path.length > 0) expect(entryAt(outline, entry.path)?.label).toBe(entry.label);
+      if (entry.exists && entry.path.length > 0)
+        expect(entryAt(outline, entry.path)?.label).toBe(entry.label);
       expect(entry.label).not.toBe("");
     }
   });
@@ -61,7 +72,8 @@ describe("the outline", () => {
       const scenarios = outlineOf(treeOf(text)).find(({ label }) => label === "Scenarios");
       return scenarios?.children[0]?.children.map(({ label }) => label);
     };
-    const text = "scenarios: [{steps: [{get: /a}, {name: b, post: /}, {think: {uniform: [1s, 2s]}}, {if: x == 1}, {}]}]";
+    const text =
+      "scenarios: [{steps: [{get: /a}, {name: b, post: /}, {think: {uniform: [1s, 2s]}}, {if: x == 1}, {}]}]";
     expect(steps(text)).toEqual(["GET /a", "b", "think uniform 1s to 2s", "if x == 1", "empty step"]);
     expect(steps("scenarios: {steps: {get: /a}}")).toEqual(["GET /a"]);
   });
@@ -154,7 +166,11 @@ describe("values of responses", () => {
 describe("flags", () => {
   test("what was filled in, and what was typed", () => {
     expect(flagsOf({ "--rate": " 5k/s ", "--duration": "" }, "--http2 --tag 'a b'")).toEqual([
-      "--rate", "5k/s", "--http2", "--tag", "a b",
+      "--rate",
+      "5k/s",
+      "--http2",
+      "--tag",
+      "a b",
     ]);
   });
 
@@ -183,7 +199,11 @@ describe("files", () => {
   });
 
   test("a search finds files that have each of its words", () => {
-    const files = ["shop/checkout.yaml", "shop/users.csv", "a.json"].map((path) => ({ path, bytes: 1, modified_unix_s: 0 }));
+    const files = ["shop/checkout.yaml", "shop/users.csv", "a.json"].map((path) => ({
+      path,
+      bytes: 1,
+      modified_unix_s: 0,
+    }));
     const found = (search: string, only = true) => matching(files, search, only).map(({ path }) => path);
     expect(found("")).toEqual(["shop/checkout.yaml", "a.json"]);
     expect(found("OUT shop")).toEqual(["shop/checkout.yaml"]);
@@ -193,31 +213,51 @@ describe("files", () => {
 
 describe("forms of commands", () => {
   const argument = (id: string, more: Partial<FormArgument> = {}): FormArgument => ({
-    id, flag: `--${id}`, value: "X", heading: null, help: null, long_help: null, default: null, multiple: false,
-    possible: [], ...more,
+    id,
+    flag: `--${id}`,
+    value: "X",
+    heading: null,
+    help: null,
+    long_help: null,
+    default: null,
+    multiple: false,
+    possible: [],
+    ...more,
   });
 
   test("common arguments first, then headings, each argument once", () => {
     const all = [
-      argument("urls", { flag: null }), argument("rate", { heading: "Load" }), argument("seed", { heading: "Load" }),
-      argument("http2", { heading: "HTTP/2", value: null }), argument("print_plan"), argument("other"),
+      argument("urls", { flag: null }),
+      argument("rate", { heading: "Load" }),
+      argument("seed", { heading: "Load" }),
+      argument("http2", { heading: "HTTP/2", value: null }),
+      argument("print_plan"),
+      argument("other"),
     ];
     const groups = groupsOf({ name: "run", summary: "", arguments: all });
     expect(groups.map(({ heading, arguments: own }) => [heading, own.map(({ id }) => id)])).toEqual([
-      ["", ["urls", "rate"]], ["Load", ["seed"]], ["HTTP/2", ["http2"]], ["More", ["other"]],
+      ["", ["urls", "rate"]],
+      ["Load", ["seed"]],
+      ["HTTP/2", ["http2"]],
+      ["More", ["other"]],
     ]);
     expect(groups.map(({ isFolded }) => isFolded)).toEqual([false, true, true, true]);
   });
 
   test("a form has what a plan has", () => {
     const all = [argument("urls"), argument("rate"), argument("probe")];
-    const of = (name: string) => argumentsOf({ name, summary: "", arguments: all }, new Set(["rate"])).map(({ id }) => id);
+    const of = (name: string) =>
+      argumentsOf({ name, summary: "", arguments: all }, new Set(["rate"])).map(({ id }) => id);
     expect(of("run")).toEqual(["urls", "rate"]);
     expect(of("crud")).toEqual(["rate", "probe"]);
   });
 
   test("what was left empty is not sent", () => {
-    expect(filled({ a: "", b: " ", c: "x", d: ["", "y"], e: [""], f: true })).toEqual({ c: "x", d: ["y"], f: true });
+    expect(filled({ a: "", b: " ", c: "x", d: ["", "y"], e: [""], f: true })).toEqual({
+      c: "x",
+      d: ["y"],
+      f: true,
+    });
     expect(labelOf(argument("x", { flag: "--max-rate" }))).toBe("max rate");
     expect(labelOf(argument("urls", { flag: null, value: "PLAN|URL" }))).toBe("plan|url");
   });
@@ -229,8 +269,14 @@ describe("plans for URLs", () => {
   test("settings, targets, steps and thresholds come to their places", () => {
     const plan = planOfUrls(
       {
-        urls: ["http://a.test/x?y=1#z", "http://a.test", "b.test:81/c"], rate: "5/s", http2: true, headers: ["A: b", "C: d"],
-        thresholds: ["p99<5ms"], abort_on_fail: true, method: "POST", body: "x: y",
+        urls: ["http://a.test/x?y=1#z", "http://a.test", "b.test:81/c"],
+        rate: "5/s",
+        http2: true,
+        headers: ["A: b", "C: d"],
+        thresholds: ["p99<5ms"],
+        abort_on_fail: true,
+        method: "POST",
+        body: "x: y",
       },
       settings,
     );
@@ -250,13 +296,20 @@ describe("plans for URLs", () => {
     expect(planOfUrls({ urls: ["http://a.test/"], rate: "5" }, settings)).toBe(
       "run:\n  rate: 5\ntargets:\n  target: http://a.test\nscenarios:\n  - steps:\n      - get: /\n",
     );
-    const purged = treeOf(planOfUrls({ urls: ["http://a.test/"], method: "PURGE", body: "@a.txt" }, settings)).toJS();
+    const purged = treeOf(
+      planOfUrls({ urls: ["http://a.test/"], method: "PURGE", body: "@a.txt" }, settings),
+    ).toJS();
     expect(purged.scenarios[0].steps).toEqual([{ request: "/", method: "PURGE", body_file: "a.txt" }]);
   });
 
   test("the program takes it", () => {
-    const settings = planSchema().keysAt(["run"]).map(({ name }) => name);
-    const plan = planOfUrls({ urls: ["http://127.0.0.1:9/a", "http://127.0.0.1:8/b"], rate: "5/s", duration: "3s", http2: true }, settings);
+    const settings = planSchema()
+      .keysAt(["run"])
+      .map(({ name }) => name);
+    const plan = planOfUrls(
+      { urls: ["http://127.0.0.1:9/a", "http://127.0.0.1:8/b"], rate: "5/s", duration: "3s", http2: true },
+      settings,
+    );
     const folder = mkdtempSync(join(tmpdir(), "plimsoll-plan-"));
     writeFileSync(join(folder, "plan.yaml"), plan);
     const said = execFileSync(program, ["check", "plan.yaml"], { cwd: folder, encoding: "utf8" });
@@ -267,9 +320,18 @@ describe("plans for URLs", () => {
 
 describe("schedules", () => {
   test("times that are the same are drawn one behind the other", () => {
-    const { x, values } = drawable([[0, 1], [1, 1], [1, 2], [1, 3], [2, 3]]);
+    const points: [number, number][] = [
+      [0, 1],
+      [1, 1],
+      [1, 2],
+      [1, 3],
+      [1, 3],
+      [2, 3],
+    ];
+    const { x, values } = drawable(points);
     expect(values).toEqual([1, 1, 2, 3, 3]);
-    for (let index = 1; index < x.length; index += 1) expect(x[index]).toBeGreaterThan(x[index - 1] ?? Infinity);
+    for (let index = 1; index < x.length; index += 1)
+      expect(x[index]).toBeGreaterThan(x[index - 1] ?? Infinity);
     expect(x[4]).toBe(2);
   });
 });
@@ -303,7 +365,12 @@ describe("answers", () => {
 
   test("a failure is told, unless nobody waits for it", async () => {
     const failed: unknown[] = [];
-    const latest = new Latest<string, string>(0, () => Promise.reject(new Error("no")), () => {}, (e) => failed.push(e));
+    const latest = new Latest<string, string>(
+      0,
+      () => Promise.reject(new Error("no")),
+      () => {},
+      (e) => failed.push(e),
+    );
     await latest.now("one");
     expect(failed).toHaveLength(1);
   });

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { widgetFor } from "../ui/editor/fields.tsx";
-import { COMMON_SETTINGS, goesWith, ONE_OF, SHORT_FOR, STEP_KINDS, UNITS, VALUES } from "../ui/editor/knowledge.ts";
+import {
+  COMMON_SETTINGS,
+  goesWith,
+  ONE_OF,
+  SHORT_FOR,
+  STEP_KINDS,
+  UNITS,
+  VALUES,
+} from "../ui/editor/knowledge.ts";
 import { defaultIn, keysOf, SchemaTree, withoutDefault } from "../ui/editor/schema.ts";
 import { planSchema } from "./plans.ts";
 
@@ -18,7 +26,8 @@ describe("what the schema leaves to its words", () => {
     for (const [def, keys] of Object.entries(VALUES)) {
       for (const [key, values] of Object.entries(keys)) {
         const description = keysOfDef(def).find(({ name }) => name === key)?.description;
-        for (const value of values) expect([def, key, description]).toEqual([def, key, expect.stringContaining(value)]);
+        for (const value of values)
+          expect([def, key, description]).toEqual([def, key, expect.stringContaining(value)]);
       }
     }
   });
@@ -54,7 +63,12 @@ describe("the tree of a schema", () => {
     expect(schema.keysAt([]).map(({ name }) => name)).toContain("scenarios");
     expect(schema.keysAt(["scenarios", 2, "steps", 0, "else", 1]).map(({ name }) => name)).toContain("get");
     expect(schema.keysAt(["scenarios", "steps"]).map(({ name }) => name)).toContain("get");
-    expect(schema.at(["targets", "any name"]).map(({ kind }) => kind).sort()).toEqual(["map", "scalar"]);
+    expect(
+      schema
+        .at(["targets", "any name"])
+        .map(({ kind }) => kind)
+        .sort(),
+    ).toEqual(["map", "scalar"]);
     expect(schema.at(["nowhere"])).toEqual([]);
     expect(schema.at(["run", "rate", "below"])).toEqual([]);
   });

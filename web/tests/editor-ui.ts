@@ -11,7 +11,7 @@ const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 /** A child process that has said where it listens. */
 export interface Listening {
   child: ChildProcess;
-  /** What it said of that. */
+  /** The address that it said. */
   address: string;
 }
 
@@ -77,7 +77,12 @@ export interface Opened {
 }
 
 /** Opens a place of the UI, such as `#/plans`. */
-export async function open(browser: Browser, ui: Ui, place: string, { width = 1440, dark = false }: How = {}): Promise<Opened> {
+export async function open(
+  browser: Browser,
+  ui: Ui,
+  place: string,
+  { width = 1440, dark = false }: How = {},
+): Promise<Opened> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: dark ? "dark" : "light",
@@ -95,7 +100,9 @@ export async function open(browser: Browser, ui: Ui, place: string, { width = 14
   await tab.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => {
       const { refusedByPolicy } = window as unknown as { refusedByPolicy: (what: string) => void };
-      refusedByPolicy(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
+      refusedByPolicy(
+        `${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`,
+      );
     });
   });
   await tab.goto(ui.address);
@@ -109,14 +116,16 @@ interface Violation {
   nodes: { html: string }[];
 }
 
-/** What axe finds wrong, in a few words each. */
+/** Violations that axe finds, in a few words each. */
 export async function violations(tab: Tab): Promise<string[]> {
   // The page's policy lets no script in: axe is put in from outside, as a debugger does.
   await tab.evaluate(readFileSync(axe, "utf8"));
   return tab.evaluate(async () => {
     const { axe } = window as unknown as { axe: { run: () => Promise<{ violations: Violation[] }> } };
     const { violations } = await axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
+    return violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
+    );
   });
 }
 

@@ -7,7 +7,7 @@ import { type Path, type Schema, SchemaTree } from "../ui/editor/schema.ts";
 import { keyText, treeOf } from "../ui/editor/tree.ts";
 
 const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
-/** Where cargo builds: of the repository, or where the environment says. */
+/** The folder that cargo builds in: that of the repository, or the one that the environment names. */
 const target = process.env["CARGO_TARGET_DIR"] ?? fileURLToPath(new URL("../../target", import.meta.url));
 
 /** The program that was built. */
@@ -21,7 +21,9 @@ export const examples = readdirSync(folder)
 /** The schema of plans, as the program prints it. */
 export function planSchema(): SchemaTree {
   if (!existsSync(program)) throw new Error(`${program} is missing: run \`cargo build\` first`);
-  return new SchemaTree(JSON.parse(execFileSync(program, ["schema", "plan"], { encoding: "utf8" })) as Schema);
+  return new SchemaTree(
+    JSON.parse(execFileSync(program, ["schema", "plan"], { encoding: "utf8" })) as Schema,
+  );
 }
 
 /** A key of a plan, or an item of a list, and where it stands. */
@@ -42,7 +44,8 @@ export function spotsOf(text: string): Spot[] {
     if (path.length > 0) {
       const scalar = isScalar(node);
       const type = scalar ? (node.type ?? "") : "";
-      const value = scalar && node.range ? { from: node.range[0], to: node.range[1], plain: type === "PLAIN" } : null;
+      const value =
+        scalar && node.range ? { from: node.range[0], to: node.range[1], plain: type === "PLAIN" } : null;
       found.push({ path, key, value, scalar, literal: type.startsWith("BLOCK") });
     }
     if (isMap(node)) {

@@ -2,14 +2,14 @@ import type { FormArgument, FormCommand } from "../app/api.ts";
 import { METHODS } from "./knowledge.ts";
 import { planText, Typed } from "./scalar.ts";
 
-/** What was filled in, by the arguments' identities: a text, several of them, or that a switch is on. */
+/** Values of a form by the identities of its arguments: a text, several of them, or true for a switch. */
 export type Values = Record<string, string | string[] | true>;
 
 /** Arguments below one heading. */
 export interface ArgumentGroup {
   heading: string;
   arguments: FormArgument[];
-  /** Whether it is folded at first. */
+  /** True if it is folded at first. */
   isFolded: boolean;
 }
 
@@ -19,9 +19,38 @@ const LEFT_OUT = /^(help|version|print_plan|print-plan|color|quiet|verbose|outpu
 const OF_A_PLAN = new Set(["urls", "method", "body", "thresholds", "abort_on_fail"]);
 /** Arguments that are asked for first. */
 const COMMON = new Set([
-  "urls", "url", "rate", "duration", "connections", "users", "method", "body", "headers",
-  "thresholds", "what", "batch_size", "record_rate", "preset", "verify", "leader", "total", "concurrency", "mode", "model",
-  "path", "payload", "server", "cache", "requests", "mix", "keys", "value_size", "host", "canister_id", "call", "call_method",
+  "urls",
+  "url",
+  "rate",
+  "duration",
+  "connections",
+  "users",
+  "method",
+  "body",
+  "headers",
+  "thresholds",
+  "what",
+  "batch_size",
+  "record_rate",
+  "preset",
+  "verify",
+  "leader",
+  "total",
+  "concurrency",
+  "mode",
+  "model",
+  "path",
+  "payload",
+  "server",
+  "cache",
+  "requests",
+  "mix",
+  "keys",
+  "value_size",
+  "host",
+  "canister_id",
+  "call",
+  "call_method",
 ]);
 /** The groups of a form: positional and common arguments first, then each heading. */
 export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[] {
@@ -46,7 +75,10 @@ export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[]
 }
 
 /** The arguments of a form: without those that nothing in a plan stands for. */
-export function argumentsOf({ name, arguments: all }: FormCommand, settings: ReadonlySet<string>): FormArgument[] {
+export function argumentsOf(
+  { name, arguments: all }: FormCommand,
+  settings: ReadonlySet<string>,
+): FormArgument[] {
   // Of a special load the server is an argument of its own, and a plan or a URL would be another load.
   if (name !== "run") return all.filter(({ id }) => id !== "urls");
   return all.filter(({ id }) => settings.has(id) || OF_A_PLAN.has(id));
@@ -74,7 +106,8 @@ export function planOfUrls(values: Values, settings: readonly string[]): string 
     const value = values[id];
     if (value === true) run[id] = true;
     else if (typeof value === "string") run[id] = new Typed(value);
-    else if (value !== undefined) run[id] = value.length === 1 ? new Typed(value[0] ?? "") : value.map((one) => new Typed(one));
+    else if (value !== undefined)
+      run[id] = value.length === 1 ? new Typed(value[0] ?? "") : value.map((one) => new Typed(one));
   }
   const targets: Record<string, Typed> = {};
   const steps = texts("urls").map((url) => {
@@ -90,7 +123,9 @@ export function planOfUrls(values: Values, settings: readonly string[]): string 
     return { ...(!isOne && { target: new Typed(name) }), steps: [step] };
   });
   const thresholds = texts("thresholds").map((that) => {
-    return values["abort_on_fail"] === true ? { that: new Typed(that), abort_on_fail: true } : new Typed(that);
+    return values["abort_on_fail"] === true
+      ? { that: new Typed(that), abort_on_fail: true }
+      : new Typed(that);
   });
   return planText({
     ...(Object.keys(run).length > 0 && { run }),
@@ -103,9 +138,12 @@ export function planOfUrls(values: Values, settings: readonly string[]): string 
 function stepOf(path: Typed, method: Typed | undefined, body: Typed | undefined): Record<string, unknown> {
   const word = method?.text.toLowerCase() ?? (body === undefined ? "get" : "post");
   const isKnown = (METHODS as readonly string[]).includes(word);
-  const content = body === undefined
-    ? {}
-    : body.text.startsWith("@") ? { body_file: new Typed(body.text.slice(1)) } : { body };
+  const content =
+    body === undefined
+      ? {}
+      : body.text.startsWith("@")
+        ? { body_file: new Typed(body.text.slice(1)) }
+        : { body };
   return isKnown ? { [word]: path, ...content } : { request: path, method, ...content };
 }
 
@@ -114,11 +152,18 @@ function partsOf(url: string): { origin: string; path: string } {
   const found = /^((?:[a-z][a-z0-9+.-]*:\/\/)?[^/?#]*)(.*)$/i.exec(url.trim());
   const origin = found?.[1] ?? "";
   const path = (found?.[2] ?? "").replace(/#.*$/, "");
-  return { origin: origin.includes("://") ? origin : `http://${origin}`, path: path.startsWith("/") ? path : `/${path}` };
+  return {
+    origin: origin.includes("://") ? origin : `http://${origin}`,
+    path: path.startsWith("/") ? path : `/${path}`,
+  };
 }
 
 /** The words before a field: its flag, or what stands in its place on the command line. */
 export function labelOf({ id, flag, value }: FormArgument): string {
-  if (flag === null) return (value ?? id).toLowerCase().replace(/[[\]<>.]/g, "").replaceAll("_", " ");
+  if (flag === null)
+    return (value ?? id)
+      .toLowerCase()
+      .replace(/[[\]<>.]/g, "")
+      .replaceAll("_", " ");
   return flag.replace(/^--/, "").replaceAll("-", " ");
 }

@@ -3,7 +3,13 @@ import type { ComponentChildren } from "preact";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field } from "../app/controls.tsx";
 import {
-  argumentsOf, type ArgumentGroup, filled, groupsOf, labelOf, planOfUrls, type Values,
+  argumentsOf,
+  type ArgumentGroup,
+  filled,
+  groupsOf,
+  labelOf,
+  planOfUrls,
+  type Values,
 } from "./arguments.ts";
 import { openAsNew } from "./drafts.ts";
 
@@ -16,9 +22,12 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
   const planOf = async (): Promise<string | null> => {
     const given = filled(values.peek());
     if (command.name !== "run") return (await api.planOf(command.name, given)).text;
-    // A plan for URLs is no more than what was filled in, in its places: the program says what is wrong with it.
+    // A plan for URLs is what was filled in, in its places: the program says what is wrong with it.
     if (given["urls"] === undefined) {
-      failed.value = new api.ApiError(0, { error: "there is no URL", hint: "write one, such as http://127.0.0.1:8080/" });
+      failed.value = new api.ApiError(0, {
+        error: "there is no URL",
+        hint: "write one, such as http://127.0.0.1:8080/",
+      });
       return null;
     }
     const text = planOfUrls(given, settings);
@@ -137,7 +146,9 @@ function ArgumentField(props: {
     const texts = Array.isArray(value) ? value : [];
     const rows = [...texts, ""];
     const change = (index: number, text: string) => {
-      const next = rows.map((one, at) => (at === index ? text : one)).filter((one, at) => one !== "" || at < index);
+      const next = rows
+        .map((one, at) => (at === index ? text : one))
+        .filter((one, at) => one !== "" || at < index);
       set(next.length === 0 ? undefined : next);
     };
     return (

@@ -7,12 +7,12 @@ import { treeOf } from "./tree.ts";
 /** Something that can be put in the place of the word at the cursor. */
 export interface Option {
   label: string;
-  /** What is put there. */
+  /** The text that is put there. */
   insert: string;
-  /** What it is for. */
+  /** Its purpose, in words. */
   info: string;
   kind: "key" | "value" | "name" | "function";
-  /** Whether something is to be chosen next, so that completion goes on. */
+  /** True if something is to be chosen next, so that completion goes on. */
   goesOn: boolean;
 }
 
@@ -22,14 +22,15 @@ export interface Completions {
   options: Option[];
 }
 
-/** What can be typed at an offset of a plan. */
+/** Everything that can be typed at an offset of a plan. */
 export function completionsAt(text: string, offset: number, schema: SchemaTree): Completions | null {
   const slot = slotAt(text, offset);
   if (slot !== null) return inSlot(slot, offset, text);
   const place = placeAt(text, offset);
   if (place === null) return null;
   const options = place.at === "value" ? [] : keysFor(place, schema);
-  if (place.at !== "key") options.push(...valuesFor(place.path, schema, () => namesIn(treeOf(text), text), place));
+  if (place.at !== "key")
+    options.push(...valuesFor(place.path, schema, () => namesIn(treeOf(text), text), place));
   return options.length === 0 ? null : { from: place.from, to: place.to, options };
 }
 
@@ -38,11 +39,17 @@ function keysFor(place: Place, schema: SchemaTree): Option[] {
   const keys = schema.keysAt(place.path).filter(({ name, def }) => goesWith(def, name, there));
   return keys.map((key) => {
     const follows = place.hasColon ? { insert: "", goesOn: false } : afterKey(key, place);
-    return { label: key.name, info: key.description, kind: "key", goesOn: follows.goesOn, insert: key.name + follows.insert };
+    return {
+      label: key.name,
+      info: key.description,
+      kind: "key",
+      goesOn: follows.goesOn,
+      insert: key.name + follows.insert,
+    };
   });
 }
 
-/** What follows a key: its colon, and the begin of what can only be a map or a list. */
+/** The text behind a key: its colon, and the begin of what can only be a map or a list. */
 function afterKey(key: Key, place: Place): { insert: string; goesOn: boolean } {
   const kinds = new Set(key.shapes.map(({ kind }) => kind));
   const known = valuesOf(key.def, key.name, key.shapes).length > 0 || kinds.has("boolean");
@@ -64,9 +71,13 @@ function valuesFor(path: Path, schema: SchemaTree, names: () => Names, place: Pl
   const booleans = shapes.some(({ kind }) => kind === "boolean") ? ["true", "false"] : [];
   const values = [...valuesOf(def, key, shapes), ...booleans];
   const info = schema.describe(path);
-  const options = values.map(
-    (value): Option => ({ label: value, insert: value, info, kind: "value", goesOn: false }),
-  );
+  const options = values.map((value): Option => ({
+    label: value,
+    insert: value,
+    info,
+    kind: "value",
+    goesOn: false,
+  }));
   if (place.at === "value") {
     for (const name of referredAt(path, names())) {
       options.push({ label: name, insert: name, info, kind: "name", goesOn: false });
@@ -84,22 +95,30 @@ function mapsFor(path: Path, shapes: Shape[]): Option[] {
   return Object.entries(map.schema.properties ?? {})
     .filter(([name]) => name !== short)
     .map(([name, { description = "" }]) => ({
-      label: `{${name}: …}`, insert: `{${name}: `, info: description, kind: "value", goesOn: false,
+      label: `{${name}: …}`,
+      insert: `{${name}: `,
+      info: description,
+      kind: "value",
+      goesOn: false,
     }));
 }
-
 
 /** The definition and the key that a path ends with; indices of lists are passed over. */
 export function holderOf(path: Path, schema: SchemaTree): [string | null, string | undefined] {
   const at = path.findLastIndex((key) => typeof key === "string");
   if (at === -1) return [null, undefined];
   const key = String(path[at]);
-  const holder = schema.at(path.slice(0, at)).find(({ kind, schema }) => kind === "map" && schema.properties?.[key]);
+  const holder = schema
+    .at(path.slice(0, at))
+    .find(({ kind, schema }) => kind === "map" && schema.properties?.[key]);
   return [holder?.def ?? null, key];
 }
 
 /** The words for what is at a path, and for the kind of step that it is in. */
-export function hoverText(path: Path, schema: SchemaTree): { title: string; text: string; values: string[] } | null {
+export function hoverText(
+  path: Path,
+  schema: SchemaTree,
+): { title: string; text: string; values: string[] } | null {
   const key = path[path.length - 1];
   if (key === undefined) return null;
   const text = schema.describe(path);
@@ -128,7 +147,11 @@ function inSlot({ from }: Slot, offset: number, text: string): Completions {
   const end = text.charAt(offset + rest.length) === "}" ? "" : "}";
   const to = offset + rest.length;
   const options: Option[] = names.variables.map((name) => ({
-    label: name, insert: name + end, info: "variable", kind: "name", goesOn: false,
+    label: name,
+    insert: name + end,
+    info: "variable",
+    kind: "name",
+    goesOn: false,
   }));
   const more = [
     ...FUNCTIONS,
@@ -141,7 +164,7 @@ function inSlot({ from }: Slot, offset: number, text: string): Completions {
   return { from, to, options };
 }
 
-/** Whether the keys of a map say that it is a request. */
+/** True if the keys of a map say that it is a request. */
 export function isRequestStep(keys: Iterable<string>): boolean {
   return isRequest(stepKind(keys));
 }

@@ -9,7 +9,7 @@ export interface Draft {
 }
 
 const drafts = new Map<string, Draft>();
-/** What a browser keeps them below, so that they outlive a reload of the page. */
+/** The begin of the keys below which a browser keeps them, so that they outlive a reload of the page. */
 const KEY = "plimsoll-draft:";
 
 export function draftOf(path: string): Draft | null {
@@ -60,27 +60,33 @@ export function freeName(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Whether a file is a plan, by its name: others are edited as plain text. */
+/** True if a file is a plan, by its name: others are edited as plain text. */
 export function isPlanName(path: string): boolean {
   return /\.(ya?ml|json)$/i.test(path);
 }
 
-/** What is wrong with the name of a new file, or null. */
+/** The fault of a name for a new file, or null. */
 export function nameProblem(path: string): string | null {
   if (path === "") return "a file has a name";
-  if (path.startsWith("/") || /^[a-z]:/i.test(path) || path.includes("\\")) return "files are below the folder that is open";
-  if (path.split("/").some((part) => part === "" || part === "." || part === "..")) return "parts of a path have names";
+  if (path.startsWith("/") || /^[a-z]:/i.test(path) || path.includes("\\"))
+    return "files are below the folder that is open";
+  if (path.split("/").some((part) => part === "" || part === "." || part === ".."))
+    return "parts of a path have names";
   if (path.split("/").some((part) => part.startsWith("."))) return "names that begin with a dot are hidden";
   return isPlanName(path) ? null : "plans end in .yaml, .yml or .json";
 }
 
 /** A name for the plan that is made of a file. */
 export function planNameFor(name: string): string {
-  const stem = name.replace(/^.*[/\\]/, "").replace(/\.[A-Za-z]+$/, "").replace(/[^\w.-]+/g, "-").replace(/^[.-]+/, "");
+  const stem = name
+    .replace(/^.*[/\\]/, "")
+    .replace(/\.[A-Za-z]+$/, "")
+    .replace(/[^\w.-]+/g, "-")
+    .replace(/^[.-]+/, "");
   return `${stem === "" ? "imported" : stem}.yaml`;
 }
 
-/** What a new plan begins with. */
+/** The text that a new plan begins with. */
 export const EMPTY_PLAN = `run:
   rate: 100/s
   duration: 10s

@@ -1,12 +1,23 @@
-import { type Document, isMap, isPair, isScalar, isSeq, type Node, type Pair, parseDocument, type YAMLMap, type YAMLSeq } from "yaml";
+import {
+  type Document,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  parseDocument,
+  type YAMLMap,
+  type YAMLSeq,
+} from "yaml";
 import { blockText, flowText, itemText, keyOf, OUT, plainValue, scalarText, Typed } from "./scalar.ts";
 import { samePath, type Path } from "./schema.ts";
 import { keyText, nodeAt, pairAt, type Tree, treeOf } from "./tree.ts";
 
 /** A change to a plan, as a form makes it. */
 export type Edit =
-  /** A value for a path, whether or not there is one; maps on the way are made. */
-  | { kind: "set"; path: Path; value: unknown; order?: readonly string[] }
+  /** A value for a path, whether or not there is one; maps on the way are made. A source keeps its comments. */
+  | { kind: "set"; path: Path; value: unknown; order?: readonly string[]; source?: string }
   /** Without what is at a path, and without the maps and lists that would be empty then. */
   | { kind: "remove"; path: Path }
   /** A new item of the list at a path, which is made if there is none. */
@@ -29,21 +40,36 @@ export class EditError extends Error {
 }
 
 /**
- * The changes to a plan's text that carry out an edit. They touch what the edit is about and nothing else: comments,
- * quotes and blank lines stay as they are. The tree says where in the text that is; if what comes out does not
- * read as it should, the tree itself is edited and written anew, with its comments.
+ * The changes to a plan's text that carry out an edit. They touch what the edit is about and nothing else:
+ * comments, quotes and blank lines stay as they are. The tree says where in the text that is; if what comes
+ * out does not read as it should, the tree itself is edited and written anew, with its comments.
  */
 export function changesFor(text: string, edit: Edit): Change[] {
+  try {
+    return found(text, edit);
+  } catch (error) {
+    if (error instanceof EditError) throw error;
+    // Such as an alias of something that is not there any more.
+    throw new EditError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function found(text: string, edit: Edit): Change[] {
   const tree = treeOf(text);
   if (tree.errors.length > 0) {
     const [error] = tree.errors;
     throw new EditError(`the text is no YAML: ${error?.message.split("\n")[0] ?? ""}`);
   }
   const wanted = expectedOf(text, edit);
+  if (edit.kind === "set" && edit.source !== undefined) {
+    const written = tidy(text, new Source(text, tree).write(edit.path, edit.source));
+    if (written !== null && reads(applied(text, written), wanted)) return written;
+  }
   const spliced = tidy(text, spliceFor(text, tree, edit));
   if (spliced !== null && reads(applied(text, spliced), wanted)) return spliced;
   const tidied = lineDiff(text, wanted.toString(OUT));
-  if (!reads(applied(text, tidied), wanted)) throw new EditError("this place cannot be edited here; edit the text");
+  if (!reads(applied(text, tidied), wanted))
+    throw new EditError("this place cannot be edited here; edit the text");
   return tidied;
 }
 
@@ -59,7 +85,7 @@ export function applied(text: string, changes: readonly Change[]): string {
   return result + text.slice(at);
 }
 
-/** What two texts differ in, as whole lines: everything from the first to the last that is another. */
+/** The difference of two texts in whole lines: everything from the first to the last that is another. */
 export function lineDiff(before: string, after: string): Change[] {
   if (before === after) return [];
   let from = 0;
@@ -67,7 +93,8 @@ export function lineDiff(before: string, after: string): Change[] {
   from = before.lastIndexOf("\n", from - 1) + 1;
   let tail = 0;
   const most = Math.min(before.length, after.length) - from;
-  while (tail < most && before.charAt(before.length - 1 - tail) === after.charAt(after.length - 1 - tail)) tail += 1;
+  while (tail < most && before.charAt(before.length - 1 - tail) === after.charAt(after.length - 1 - tail))
+    tail += 1;
   const end = before.length - tail;
   // Up to the end of a line, which both have in common.
   const line = end === 0 || before.charAt(end - 1) === "\n" ? end : before.indexOf("\n", end) + 1;
@@ -77,17 +104,23 @@ export function lineDiff(before: string, after: string): Change[] {
 
 /** The smallest changes with the same outcome: what is at their begin and end anyway is left out. */
 function tidy(text: string, changes: Change[] | null): Change[] | null {
-  return changes?.map(({ from, to, insert }) => {
-    let start = 0;
-    const most = Math.min(to - from, insert.length);
-    while (start < most && text.charAt(from + start) === insert.charAt(start)) start += 1;
-    let end = 0;
-    while (end < most - start && text.charAt(to - 1 - end) === insert.charAt(insert.length - 1 - end)) end += 1;
-    return { from: from + start, to: to - end, insert: insert.slice(start, insert.length - end) };
-  }).filter(({ from, to, insert }) => from !== to || insert !== "") ?? null;
+  return (
+    changes
+      ?.map(({ from, to, insert }) => {
+        let start = 0;
+        const most = Math.min(to - from, insert.length);
+        while (start < most && text.charAt(from + start) === insert.charAt(start)) start += 1;
+        let end = 0;
+        while (end < most - start && text.charAt(to - 1 - end) === insert.charAt(insert.length - 1 - end))
+          end += 1;
+        return { from: from + start, to: to - end, insert: insert.slice(start, insert.length - end) };
+      })
+      .filter(({ from, to, insert }) => from !== to || insert !== "") ?? null
+  );
 }
 
-const isJsonText = (text: string) => /^\s*[{[]/.test(text) && parseDocument(text).contents !== null && looksJson(text);
+const isJsonText = (text: string) =>
+  /^\s*[{[]/.test(text) && parseDocument(text).contents !== null && looksJson(text);
 
 function looksJson(text: string): boolean {
   try {
@@ -100,7 +133,9 @@ function looksJson(text: string): boolean {
 
 function reads(text: string, wanted: Document): boolean {
   const tree = treeOf(text);
-  return tree.errors.length === 0 && JSON.stringify(tree.toJS()) === JSON.stringify(wanted.toJS());
+  // A file without anything in it is a map without keys.
+  const plain = (tree: Document) => JSON.stringify(tree.toJS() ?? {});
+  return tree.errors.length === 0 && plain(tree) === plain(wanted);
 }
 
 /** The tree as it is after an edit. */
@@ -173,7 +208,7 @@ function setIn(tree: Document, path: Path, value: unknown, order?: readonly stri
   else throw new EditError(`there is a value in the place of ${String(key)}`);
 }
 
-/** How many keys of a path there are. A key without a value is there. */
+/** Number of keys of a path that there are. A key without a value is there. */
 function deepest(tree: Tree, path: Path): number {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const head = path.slice(0, depth);
@@ -196,7 +231,7 @@ function isNothing(node: Node): boolean {
   return isScalar(node) && node.value === null;
 }
 
-/** Where a key belongs among those of a map: behind the last one that comes before it in the order. */
+/** The place of a key among those of a map: behind the last one that comes before it in the order. */
 function rankOf(map: YAMLMap, key: string, order?: readonly string[]): number {
   const own = order?.indexOf(key) ?? -1;
   if (order === undefined || own === -1) return map.items.length;
@@ -258,15 +293,34 @@ class Source {
     const [from, end] = node.range;
     if (isNothing(node) && from === end) return this.fill(path, value);
     if (isScalar(node) && node.type !== "BLOCK_LITERAL" && node.type !== "BLOCK_FOLDED" && isSimple(value)) {
-      const quote = node.type === "QUOTE_DOUBLE" ? "double" : node.type === "QUOTE_SINGLE" ? "single" : "plain";
+      const quote =
+        node.type === "QUOTE_DOUBLE" ? "double" : node.type === "QUOTE_SINGLE" ? "single" : "plain";
       const isString = typeof node.value === "string";
-      const insert = value instanceof Typed && (quote === "plain" || isString)
-        ? scalarText(value.text, { flow, json: this.json }, quote)
-        : flow || this.json ? flowText(value, this.json) : blockText(value, 0).trimStart();
+      const insert =
+        value instanceof Typed && (quote === "plain" || isString)
+          ? scalarText(value.text, { flow, json: this.json }, quote)
+          : flow || this.json
+            ? flowText(value, this.json)
+            : blockText(value, 0).trimStart();
       return [{ from, to: end, insert }];
     }
     if (flow || this.json) return [{ from, to: end, insert: flowText(value, this.json) }];
+    const lines = value instanceof Typed ? value.text : value;
+    // Behind a text of several lines there is no room for the comment that is there.
+    if (typeof lines === "string" && isScalar(node) && /^[ \t]*#/.test(this.text.slice(end))) {
+      return [{ from, to: end, insert: JSON.stringify(lines) }];
+    }
     return this.replaceBlock(path, node, value);
+  }
+
+  /** Another source for a value, with the indentation of the one that is there. */
+  write(path: Path, source: string): Change[] | null {
+    const node = nodeAt(this.tree, path);
+    if (node?.range == null) return null;
+    const [from] = node.range;
+    const inner = `\n${" ".repeat(this.columnAt(from))}`;
+    const insert = source.trimEnd().split("\n").join(inner).replace(/ +$/gm, "");
+    return [{ from, to: this.contentEnd(node), insert }];
   }
 
   /** Another value for one that has lines of its own. */
@@ -383,7 +437,8 @@ class Source {
     const from = this.commentsAbove(this.lineStart(start), this.columnAt(start), isTop);
     const to = Math.min(this.text.length, this.lineEnd(end) + 1);
     // Without a last line the one before is the last, and has an end if this one had one.
-    if (to === this.text.length && !this.text.endsWith("\n") && from > 0) return [{ from: from - 1, to, insert: "" }];
+    if (to === this.text.length && !this.text.endsWith("\n") && from > 0)
+      return [{ from: from - 1, to, insert: "" }];
     return [{ from, to, insert: "" }];
   }
 
@@ -447,7 +502,9 @@ class Source {
       // The last line of the file has no end: the one that comes to be last has none either.
       const low = Math.min(from, to);
       const high = Math.max(from, to);
-      const part = blocks.slice(low, high + 1).map(({ from, to }) => this.text.slice(from, to).replace(/\n$/, ""));
+      const part = blocks
+        .slice(low, high + 1)
+        .map(({ from, to }) => this.text.slice(from, to).replace(/\n$/, ""));
       part.splice(to - low, 0, ...part.splice(from - low, 1));
       const end = blocks[high]?.to ?? last.to;
       const tail = this.text.charAt(end - 1) === "\n" ? "\n" : "";
@@ -463,7 +520,11 @@ class Source {
     const ranges = node.items.map((item) => ({ from: startOf(item), to: this.endOf(item as Pair) }));
     const texts = ranges.map(({ from, to }) => this.text.slice(from ?? 0, to ?? 0));
     texts.splice(to, 0, ...texts.splice(from, 1));
-    const changes = ranges.map(({ from, to }, index) => ({ from: from ?? 0, to: to ?? 0, insert: texts[index] ?? "" }));
+    const changes = ranges.map(({ from, to }, index) => ({
+      from: from ?? 0,
+      to: to ?? 0,
+      insert: texts[index] ?? "",
+    }));
     return changes.filter(({ from, to, insert }) => this.text.slice(from, to) !== insert);
   }
 
@@ -474,7 +535,7 @@ class Source {
     return [{ from, to, insert: keyOf(key, { flow: this.isInFlow(path), json: this.json }) }];
   }
 
-  /** Whether a place is within brackets. */
+  /** True if a place is within brackets. */
   private isInFlow(path: Path): boolean {
     for (let depth = 0; depth < path.length; depth += 1) {
       const node = nodeAt(this.tree, path.slice(0, depth));
@@ -505,7 +566,7 @@ class Source {
     return end === -1 ? this.text.length : end;
   }
 
-  /** Where what a pair or an item says ends, without the comment behind it. */
+  /** The end of what a pair or an item says, without the comment behind it. */
   private endOf(item: unknown): number | null {
     if (isPair(item)) {
       const { key, value } = item as Pair;
@@ -545,7 +606,8 @@ class Source {
     while (start > 0) {
       const before = this.lineStart(start - 1);
       const content = this.text.slice(before, start - 1);
-      const isComment = content.trimStart().startsWith("#") && content.length - content.trimStart().length === column;
+      const isComment =
+        content.trimStart().startsWith("#") && content.length - content.trimStart().length === column;
       if (!isComment) return start;
       start = before;
     }
@@ -565,10 +627,11 @@ function isNode(value: unknown): value is Node {
 
 function isSimple(value: unknown): boolean {
   if (value instanceof Typed) return !value.text.includes("\n");
+  if (typeof value === "string") return !value.includes("\n");
   return typeof value !== "object" || value === null;
 }
 
-/** Whether a map fits within brackets: nothing in it but texts. */
+/** True if a map fits within brackets: it has nothing but texts. */
 function isThin(value: unknown): boolean {
   if (typeof value !== "object" || value === null || value instanceof Typed) return true;
   return Object.values(value).every((one) => typeof one !== "object" || one === null || one instanceof Typed);
@@ -598,4 +661,3 @@ export function pathAfter(path: Path, edit: Edit): Path | null {
   }
   return [...path.slice(0, depth), to, ...path.slice(depth + 1)];
 }
-

@@ -14,7 +14,7 @@ import { defaultIn, type Key, type Path, type SchemaTree, type Shape, withoutDef
 import { keysIn, nodeAt, rangeOf, typed } from "./tree.ts";
 import { Words } from "./words.tsx";
 
-/** What every field is given. */
+/** The properties that every field has. */
 export interface Of {
   model: PlanModel;
   schema: SchemaTree;
@@ -82,7 +82,8 @@ export function widgetFor(shapes: Shape[]): Widget {
   if (map !== undefined) {
     if (map.schema.properties === undefined) {
       const other = map.schema.additionalProperties;
-      const isText = typeof other === "object" && other.type !== undefined && !String(other.type).includes("object");
+      const isText =
+        typeof other === "object" && other.type !== undefined && !String(other.type).includes("object");
       return isText ? "pairs" : "named";
     }
     return kinds.size > 1 ? "text or map" : "map";
@@ -90,16 +91,24 @@ export function widgetFor(shapes: Shape[]): Widget {
   return kinds.has("boolean") && !kinds.has("scalar") ? "boolean" : "text";
 }
 
-/** The frame of a field: its label, its words, what is wrong with it, and the way to its place in the text. */
-export function Row(props: FieldOf & {
-  children: (control: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean }) => ComponentChildren;
-  hint?: string;
-  class?: string;
-}) {
+/** The frame of a field: its label, its words, findings about it, and the way to its place in the text. */
+export function Row(
+  props: FieldOf & {
+    children: (control: {
+      id: string;
+      "aria-describedby": string | undefined;
+      "aria-invalid": boolean;
+    }) => ComponentChildren;
+    hint?: string;
+    class?: string;
+  },
+) {
   const { model, path, label, description, children, hint } = props;
   const id = useId();
   const findings = model.findingsAt(path, true);
-  const ids = [findings.length > 0 && `${id}-error`, (description !== "" || hint) && `${id}-hint`].filter(Boolean);
+  const ids = [findings.length > 0 && `${id}-error`, (description !== "" || hint) && `${id}-hint`].filter(
+    Boolean,
+  );
   return (
     <div class={`field plan-field ${props.class ?? ""}`}>
       <div class="plan-label">
@@ -151,7 +160,11 @@ export function Group(props: FieldOf & { children: ComponentChildren; actions?: 
       <legend>
         {label} <PlaceLink model={model} path={path} label={label} />
       </legend>
-      {description !== "" && <p class="hint"><Words text={withoutDefault(description)} /></p>}
+      {description !== "" && (
+        <p class="hint">
+          <Words text={withoutDefault(description)} />
+        </p>
+      )}
       {children}
       {actions !== undefined && <div class="plan-actions">{actions}</div>}
     </fieldset>
@@ -217,7 +230,12 @@ export function ScalarField(props: FieldOf) {
     <Row {...props} hint={hint}>
       {(control) =>
         isLong ? (
-          <textarea {...control} {...draft} rows={Math.min(14, value.split("\n").length + 1)} spellcheck={false} />
+          <textarea
+            {...control}
+            {...draft}
+            rows={Math.min(14, value.split("\n").length + 1)}
+            spellcheck={false}
+          />
         ) : (
           <>
             <input
@@ -267,7 +285,11 @@ function TextsField(props: FieldOf) {
   const node = nodeAt(model.tree.value, path);
   if (isSeq(node) && node.items.some((item) => !isScalar(item))) return <RawField {...props} />;
   if (isMap(node)) return <RawField {...props} />;
-  const values = isSeq(node) ? node.items.map((item) => typed(item) ?? "") : node === null ? [] : [typed(node) ?? ""];
+  const values = isSeq(node)
+    ? node.items.map((item) => typed(item) ?? "")
+    : node === null
+      ? []
+      : [typed(node) ?? ""];
   const isList = isSeq(node);
   const take = (index: number, text: string) => {
     const own = isList ? [...path, index] : path;
@@ -300,7 +322,13 @@ function TextRow(props: { label: string; value: string; take: (text: string) => 
   const draft = useDraft(value, take);
   return (
     <div class="plan-row">
-      <input type="text" aria-label={label} placeholder={drop === undefined ? "add" : ""} {...draft} spellcheck={false} />
+      <input
+        type="text"
+        aria-label={label}
+        placeholder={drop === undefined ? "add" : ""}
+        {...draft}
+        spellcheck={false}
+      />
       {drop !== undefined && (
         <Button label={`Remove ${label}`} onClick={drop}>
           ✕
@@ -316,7 +344,8 @@ function PairsField(props: FieldOf) {
   const node = nodeAt(model.tree.value, path);
   const keys = keysIn(model.tree.value, path);
   const list = useId();
-  if (node !== null && !isMap(node) && !(isScalar(node) && node.value === null)) return <RawField {...props} />;
+  if (node !== null && !isMap(node) && !(isScalar(node) && node.value === null))
+    return <RawField {...props} />;
   return (
     <Group {...props}>
       {keys.map((key, index) => (
@@ -363,7 +392,13 @@ function PairRow(props: {
   );
 }
 
-function NewName(props: { label: string; taken: string[]; list: string; add: (name: string) => void; action?: string }) {
+function NewName(props: {
+  label: string;
+  taken: string[];
+  list: string;
+  add: (name: string) => void;
+  action?: string;
+}) {
   const { label, taken, add } = props;
   const [name, setName] = useState("");
   const isTaken = taken.includes(name);
@@ -395,7 +430,8 @@ function NamedField(props: FieldOf) {
   const node = nodeAt(model.tree.value, path);
   const keys = keysIn(model.tree.value, path);
   const list = useId();
-  if (node !== null && !isMap(node) && !(isScalar(node) && node.value === null)) return <RawField {...props} />;
+  if (node !== null && !isMap(node) && !(isScalar(node) && node.value === null))
+    return <RawField {...props} />;
   return (
     <Group {...props}>
       {keys.map((key, index) => (
@@ -406,7 +442,9 @@ function NamedField(props: FieldOf) {
         label={`name of another of ${label}`}
         taken={keys}
         list={list}
-        add={(name) => model.edit({ kind: "set", path: [...path, name], value: startOf(schema, [...path, name]) })}
+        add={(name) =>
+          model.edit({ kind: "set", path: [...path, name], value: startOf(schema, [...path, name]) })
+        }
       />
     </Group>
   );
@@ -438,7 +476,7 @@ function Inner({ model, schema, path, name }: Of & { name: string }) {
   return <ValueField model={model} schema={schema} path={path} label={`${name}: value`} description="" />;
 }
 
-/** What a new value at a path begins with. */
+/** The value that a new place begins with. */
 function startOf(schema: SchemaTree, path: Path): unknown {
   const shapes = schema.at(path);
   const def = shapes.find(({ def }) => def !== null)?.def;
@@ -488,14 +526,16 @@ export function MapFields(props: Of & { only?: readonly string[]; without?: read
   const { model, schema, path, only, without = [] } = props;
   const there = new Set(keysIn(model.tree.value, path));
   const [opened, setOpened] = useState<string[]>([]);
-  const all = schema.keysAt(path).filter(({ name }) => (only?.includes(name) ?? true) && !without.includes(name));
+  const all = schema
+    .keysAt(path)
+    .filter(({ name }) => (only?.includes(name) ?? true) && !without.includes(name));
   const isSettings = all[0]?.def === "Settings";
   const isFew = all.length <= FEW;
   const isShown = ({ name, def }: Key) => {
     if (there.has(name) || opened.includes(name)) return true;
     return (isFew || (isSettings && COMMON_SETTINGS.includes(name))) && goesWith(def, name, there);
   };
-  const rank = ({ name }: Key) => (isSettings ? (COMMON_SETTINGS.indexOf(name) + 1 || 999) : 0);
+  const rank = ({ name }: Key) => (isSettings ? COMMON_SETTINGS.indexOf(name) + 1 || 999 : 0);
   const shown = all.filter(isShown).sort((one, other) => rank(one) - rank(other));
   const others = all.filter((key) => !isShown(key) && goesWith(key.def, key.name, there));
   const unknown = [...there].filter((name) => !schema.keysAt(path).some((key) => key.name === name));
@@ -511,11 +551,12 @@ export function MapFields(props: Of & { only?: readonly string[]; without?: read
           description={key.description}
         />
       ))}
-      {only === undefined && unknown.map((name) => (
-        <p class="field-error" key={name}>
-          {name} is no key here. <PlaceLink model={model} path={[...path, name]} label={name} />
-        </p>
-      ))}
+      {only === undefined &&
+        unknown.map((name) => (
+          <p class="field-error" key={name}>
+            {name} is no key here. <PlaceLink model={model} path={[...path, name]} label={name} />
+          </p>
+        ))}
       {others.length > 0 && <AddKey keys={others} add={(name) => setOpened([...opened, name])} />}
     </>
   );
@@ -544,7 +585,12 @@ function AddKey({ keys, add }: { keys: Key[]; add: (name: string) => void }) {
         <label for={id}>More fields</label>
       </div>
       <div class="plan-row">
-        <select id={id} value={name} aria-describedby={`${id}-hint`} onChange={(event) => setChosen(event.currentTarget.value)}>
+        <select
+          id={id}
+          value={name}
+          aria-describedby={`${id}-hint`}
+          onChange={(event) => setChosen(event.currentTarget.value)}
+        >
           {keys.map(({ name }) => (
             <option value={name}>{name}</option>
           ))}
@@ -568,12 +614,21 @@ function ItemsField(props: FieldOf) {
   return (
     <Group {...props}>
       {paths.map((own, index) => (
-        <ItemFrame key={index} {...{ model, schema, path }} own={own} index={index} count={paths.length} name={`${one} ${index + 1}`}>
+        <ItemFrame
+          key={index}
+          {...{ model, schema, path }}
+          own={own}
+          index={index}
+          count={paths.length}
+          name={`${one} ${index + 1}`}
+        >
           <Inner model={model} schema={schema} path={own} name={`${one} ${index + 1}`} />
         </ItemFrame>
       ))}
       <div class="plan-actions">
-        <Button onClick={() => model.edit({ kind: "insert", path, index: paths.length, value: newItem(path) })}>
+        <Button
+          onClick={() => model.edit({ kind: "insert", path, index: paths.length, value: newItem(path) })}
+        >
           Add {one}
         </Button>
       </div>
@@ -582,13 +637,15 @@ function ItemsField(props: FieldOf) {
 }
 
 /** An item with what can be done with it as a whole. */
-export function ItemFrame(props: Of & {
-  own: Path;
-  index: number;
-  count: number;
-  name: string;
-  children: ComponentChildren;
-}) {
+export function ItemFrame(
+  props: Of & {
+    own: Path;
+    index: number;
+    count: number;
+    name: string;
+    children: ComponentChildren;
+  },
+) {
   const { model, own, name, children } = props;
   return (
     <fieldset class="plan-group">
@@ -626,7 +683,7 @@ function singular(label: string): string {
   return label.replace(/s$/, "");
 }
 
-/** What a new item of a list begins with. */
+/** The value that a new item of a list begins with. */
 function newItem(path: Path): unknown {
   switch (path[path.length - 1]) {
     case "phases":

@@ -6,7 +6,7 @@ interface Frame {
   keys: string[];
   key: string;
   index: number;
-  /** Whether the next word is a key. */
+  /** True if the next word is a key. */
   wantsKey: boolean;
 }
 
@@ -14,7 +14,7 @@ interface Frame {
 export class FlowScan {
   private frames: Frame[] = [];
   private quote = "";
-  /** Where the word begins that is being read; -1: between words. */
+  /** The begin of the word that is being read; -1: between words. */
   private start = -1;
   private word = "";
   private inComment = false;
@@ -45,7 +45,7 @@ export class FlowScan {
     }
   }
 
-  /** What stands at the end of what was read. */
+  /** The place at the end of what was read. */
   place(text: string, offset: number, base: Path): Place | null {
     const top = this.frames[this.frames.length - 1];
     if (top === undefined || this.inComment || this.quote !== "" || this.wasQuoted) return null;
@@ -84,7 +84,12 @@ export class FlowScan {
       if (top?.kind === "seq") top.index += 1;
       else if (top !== undefined) top.wantsKey = true;
       this.between();
-    } else if (one === ":" && top?.kind === "map" && top.wantsKey && (/^[\s,[\]{}]?$/.test(next) || this.wasQuoted)) {
+    } else if (
+      one === ":" &&
+      top?.kind === "map" &&
+      top.wantsKey &&
+      (/^[\s,[\]{}]?$/.test(next) || this.wasQuoted)
+    ) {
       top.key = unquoted(this.word.trim());
       top.keys.push(top.key);
       top.wantsKey = false;
@@ -109,7 +114,8 @@ export class FlowScan {
 
 /** The key as YAML reads it. */
 export function unquoted(key: string): string {
-  if (key.length > 1 && key.startsWith("'") && key.endsWith("'")) return key.slice(1, -1).replaceAll("''", "'");
+  if (key.length > 1 && key.startsWith("'") && key.endsWith("'"))
+    return key.slice(1, -1).replaceAll("''", "'");
   if (!(key.length > 1 && key.startsWith('"') && key.endsWith('"'))) return key;
   try {
     return String(JSON.parse(key));

@@ -107,7 +107,9 @@ function Part({ model, schema, path }: Of) {
         <h3>
           Load and settings <PlaceLink model={model} path={path} label="run" />
         </h3>
-        <p class="hint"><Words text={schema.describe(path)} /></p>
+        <p class="hint">
+          <Words text={schema.describe(path)} />
+        </p>
         <MapFields {...of} />
       </>
     );
@@ -115,18 +117,20 @@ function Part({ model, schema, path }: Of) {
   return <ValueField {...of} />;
 }
 
-/** Whether one scenario stands in the place of a list. */
+/** True if one scenario stands in the place of a list. */
 function isOne(model: PlanModel, path: Path): boolean {
   return isMap(nodeAt(model.tree.value, path));
 }
 
-/** Whether a path is that of a step, or of a list of them. */
+/** True if a path is that of a step. */
 function isSteps(path: Path): boolean {
   const inner = path.findLast((key) => typeof key === "string");
-  return typeof path[path.length - 1] === "number" && ["steps", "then", "else", "parallel"].includes(String(inner));
+  return (
+    typeof path[path.length - 1] === "number" && ["steps", "then", "else", "parallel"].includes(String(inner))
+  );
 }
 
-/** What a plan wants to have from its environment. Secrets are never in it: only their names are. */
+/** Variables that a plan wants from its environment. Secrets are never in it: only their names are. */
 function Secrets({ model }: { model: PlanModel }) {
   const text = model.text.value;
   const { secrets } = model.names.value;
@@ -139,9 +143,9 @@ function Secrets({ model }: { model: PlanModel }) {
     <fieldset class="plan-group">
       <legend>Secrets and environment</legend>
       <p class="hint">
-        A secret stands in a plan by its name alone, as in <code>{"Bearer ${secret(TOKEN)}"}</code>. Its value is the
-        variable of that name in the environment of <code>plimsoll ui</code>, or the first line of the file that
-        NAME_FILE names; it is neither shown nor stored.
+        A secret stands in a plan by its name alone, as in <code>{"Bearer ${secret(TOKEN)}"}</code>. Its value
+        is the variable of that name in the environment of <code>plimsoll ui</code>, or the first line of the
+        file that NAME_FILE names; it is neither shown nor stored.
       </p>
       {secrets.length + environment.length === 0 && <p class="hint">This plan wants neither.</p>}
       <ul class="plan-items">

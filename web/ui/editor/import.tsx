@@ -14,7 +14,7 @@ const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "vegeta", label: "vegeta's targets" },
 ];
 
-/** What other tools have, as plans. */
+/** Plans out of what other tools have. */
 export function ImportPage() {
   const kind = useSignal<api.ImportKind | "auto">("auto");
   const pasted = useSignal("");
@@ -45,7 +45,12 @@ export function ImportPage() {
     <>
       <h1>Import</h1>
       <section aria-label="What to import">
-        <SelectField label="Kind" value={kind.value} options={KINDS} onChange={(value) => (kind.value = value)} />
+        <SelectField
+          label="Kind"
+          value={kind.value}
+          options={KINDS}
+          onChange={(value) => (kind.value = value)}
+        />
         <div
           class={`plan-drop ${over.value ? "over" : ""}`}
           onDragOver={(event) => {
@@ -59,7 +64,9 @@ export function ImportPage() {
             void takeFile(event.dataTransfer?.files[0]);
           }}
         >
-          <p>Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets.</p>
+          <p>
+            Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets.
+          </p>
           <input
             ref={chooser}
             type="file"

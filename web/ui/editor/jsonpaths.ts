@@ -22,7 +22,10 @@ export function pointerOf(path: Path): string {
 /** A name for the variable that takes the value at a place, which no other has. */
 export function variableFor(path: Path, taken: readonly string[]): string {
   const key = path.findLast((key) => typeof key === "string") ?? "value";
-  const word = String(key).replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase().replace(/[^a-z0-9]+/g, "_");
+  const word = String(key)
+    .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "_");
   const name = word.replace(/^_+|_+$/g, "").replace(/^(\d)/, "v$1") || "value";
   if (!taken.includes(name)) return name;
   let number = 2;
@@ -30,12 +33,12 @@ export function variableFor(path: Path, taken: readonly string[]): string {
   return `${name}_${number}`;
 }
 
-/** Whether a text can be the name of a variable. */
+/** True if a text can be the name of a variable. */
 export function isVariable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 }
 
-/** What a request is called in reports, if the plan does not say. */
+/** A request and its name in reports. */
 interface Named {
   path: Path;
   name: string;
@@ -48,7 +51,9 @@ export function stepCalled(tree: Tree, scenario: string, step: string): Path | n
     if (scenarios.length === 1) return true;
     const name = typedAt(tree, [...path, "name"]);
     if (name !== null) return name === scenario;
-    return [`scenario ${index + 1}`, typedAt(tree, ["name"]), index === 0 ? "scenario" : null].includes(scenario);
+    return [`scenario ${index + 1}`, typedAt(tree, ["name"]), index === 0 ? "scenario" : null].includes(
+      scenario,
+    );
   });
   for (const path of own) {
     const found = requestsIn(tree, path).find(({ name }) => name === step);
@@ -83,6 +88,8 @@ function nameOf(tree: Tree, path: Path): string | null {
   const target = typedAt(tree, [...path, kind]) ?? "";
   if ((METHODS as readonly string[]).includes(kind)) return `${kind.toUpperCase()} ${target}`;
   if (kind !== "request") return kind === "same_url" ? "GET the same URL" : null;
-  const hasBody = ["body", "body_file", "template_file", "json", "batch"].some((key) => keysIn(tree, path).includes(key));
+  const hasBody = ["body", "body_file", "template_file", "json", "batch"].some((key) =>
+    keysIn(tree, path).includes(key),
+  );
   return `${typedAt(tree, [...path, "method"]) ?? (hasBody ? "POST" : "GET")} ${target}`;
 }

@@ -1,8 +1,8 @@
 import { enumOf, type Path, type Shape } from "./schema.ts";
 
 /**
- * What the schema leaves to its words: which values a text may have, which keys exclude each other, and in
- * which unit a text is written. `web/tests/editor-schema.test.ts` holds all of it to the words of the schema.
+ * Facts that the schema leaves to its words: which values a text may have, which keys exclude each other, and
+ * in which unit a text is written. `web/tests/editor-schema.test.ts` holds all of it to these words.
  */
 
 /** Values of texts, by definition and key. Each stands in the description of its key. */
@@ -41,8 +41,14 @@ export const ONE_OF: Record<string, string[][]> = {
   PhaseSpec: [["rate", "stages", "users", "user_stages"]],
   DataSpec: [["csv", "jsonl", "list", "range"]],
   StepSpec: [["body", "body_file", "template_file", "json", "batch", "canister"]],
-  CacheSpec: [["put", "get", "delete", "ping"], ["value", "value_file"]],
-  CanisterSpec: [["query", "update", "state"], ["arg", "arg_size"]],
+  CacheSpec: [
+    ["put", "get", "delete", "ping"],
+    ["value", "value_file"],
+  ],
+  CanisterSpec: [
+    ["query", "update", "state"],
+    ["arg", "arg_size"],
+  ],
   MatchSpec: [["equals", "starts", "ends", "contains", "regex", "exists"]],
   PauseSpec: [["fixed", "uniform", "exponential"]],
   ExtractSpec: [
@@ -51,7 +57,7 @@ export const ONE_OF: Record<string, string[][]> = {
   ],
 };
 
-/** What kind of step there is, by the key that says so, and what goes with it. */
+/** Kinds of steps other than requests, by the key that says so, with the keys that go with it. */
 export const STEP_KINDS: Record<string, string[]> = {
   set: [],
   if: ["then", "else"],
@@ -78,12 +84,12 @@ export function stepKind(keys: Iterable<string>): string | null {
   return there.has("think") ? "think" : null;
 }
 
-/** Whether a step of this kind is a request. */
+/** True if a step of this kind is a request. */
 export function isRequest(kind: string | null): boolean {
   return kind !== null && (REQUEST_KEYS.includes(kind) || kind === "script");
 }
 
-/** Whether a key may stand in a map beside those that are there. */
+/** True if a key may stand in a map beside those that are there. */
 export function goesWith(def: string | null, key: string, there: ReadonlySet<string>): boolean {
   if (there.has(key)) return false;
   const others = (group: string[]) => group.includes(key) && group.some((other) => there.has(other));
@@ -111,7 +117,16 @@ function stepTakes(key: string, there: ReadonlySet<string>): boolean {
 
 /** In what a text is written, for the hint beside its field. */
 export type Unit =
-  | "duration" | "rate" | "stages" | "user stages" | "count" | "percent" | "size" | "seed" | "weight" | "factor";
+  | "duration"
+  | "rate"
+  | "stages"
+  | "user stages"
+  | "count"
+  | "percent"
+  | "size"
+  | "seed"
+  | "weight"
+  | "factor";
 
 export const UNIT_HINTS: Record<Unit, string> = {
   duration: "30s, 5m, 1m30s, 100ms",
@@ -128,17 +143,48 @@ export const UNIT_HINTS: Record<Unit, string> = {
 
 export const UNITS: Record<string, Record<string, Unit>> = {
   Settings: {
-    connections: "count", duration: "duration", iterations: "count", rate: "rate", stages: "stages", users: "count",
-    user_stages: "user stages", threads: "count", warmup: "duration", drain: "duration", seed: "seed",
-    jwt_lifetime: "duration", timeout: "duration", abort_pct: "percent", abandon_pct: "percent",
-    abandon_after: "duration", follow_redirects: "count", rps: "rate", max_concurrent_streams: "count",
-    pipeline: "count", max_requests_per_connection: "count", connection_lifetime: "duration",
-    connection_inactivity: "duration", connection_rate: "rate", connect_timeout: "duration",
-    window_bits: "count", connection_window_bits: "count", header_table_size: "size",
-    encoder_header_table_size: "size", max_frame_size: "size", ping_interval: "duration", max_head_bytes: "size",
-    interval: "duration", max_rate: "rate",
+    connections: "count",
+    duration: "duration",
+    iterations: "count",
+    rate: "rate",
+    stages: "stages",
+    users: "count",
+    user_stages: "user stages",
+    threads: "count",
+    warmup: "duration",
+    drain: "duration",
+    seed: "seed",
+    jwt_lifetime: "duration",
+    timeout: "duration",
+    abort_pct: "percent",
+    abandon_pct: "percent",
+    abandon_after: "duration",
+    follow_redirects: "count",
+    rps: "rate",
+    max_concurrent_streams: "count",
+    pipeline: "count",
+    max_requests_per_connection: "count",
+    connection_lifetime: "duration",
+    connection_inactivity: "duration",
+    connection_rate: "rate",
+    connect_timeout: "duration",
+    window_bits: "count",
+    connection_window_bits: "count",
+    header_table_size: "size",
+    encoder_header_table_size: "size",
+    max_frame_size: "size",
+    ping_interval: "duration",
+    max_head_bytes: "size",
+    interval: "duration",
+    max_rate: "rate",
   },
-  PhaseSpec: { duration: "duration", rate: "rate", stages: "stages", users: "count", user_stages: "user stages" },
+  PhaseSpec: {
+    duration: "duration",
+    rate: "rate",
+    stages: "stages",
+    users: "count",
+    user_stages: "user stages",
+  },
   DataSpec: { slices: "count" },
   TokenSettings: { lifetime: "duration", refresh_before: "duration" },
   ScenarioSpec: { weight: "weight", start_after: "duration" },
@@ -180,6 +226,18 @@ export function shortFor(def: string | null, path: Path): string | null {
 
 /** Settings that are shown first, in this order; the rest is folded. */
 export const COMMON_SETTINGS: readonly string[] = [
-  "rate", "stages", "users", "user_stages", "duration", "iterations", "connections", "warmup", "timeout",
-  "arrival", "rate_of", "headers", "http2", "threads",
+  "rate",
+  "stages",
+  "users",
+  "user_stages",
+  "duration",
+  "iterations",
+  "connections",
+  "warmup",
+  "timeout",
+  "arrival",
+  "rate_of",
+  "headers",
+  "http2",
+  "threads",
 ];

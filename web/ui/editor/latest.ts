@@ -1,4 +1,4 @@
-/** Does the same thing again and again with a pause between, and takes the answer to the last request only. */
+/** Asks again and again with a pause between, and takes the answer to the last request only. */
 export class Latest<In, Out> {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private abort: AbortController | null = null;

@@ -11,9 +11,12 @@ import { type Finding, located } from "./places.ts";
 import { isWithin, type Path } from "./schema.ts";
 import { pathAt, rangeOf, treeOf } from "./tree.ts";
 
-/** How long after the last key a text is checked. */
+/** Time from the last key until a text is checked. */
 const CHECK_MS = 250;
 const EXPLAIN_MS = 350;
+/** Characters from which on a text is not read anew with each key. */
+const LONG = 60_000;
+const READ_MS = 250;
 
 /** A plan that is open: its text, and what is known of it. */
 export class PlanModel {
@@ -27,26 +30,29 @@ export class PlanModel {
   /** Why nothing could be checked. */
   readonly unchecked = signal<api.ApiError | null>(null);
   readonly explanation = signal<api.Explanation | null>(null);
-  /** What is wrong with the text, so that the explanation is of an earlier one. */
+  /** The faults of the text because of which the explanation is of an earlier one. */
   readonly unexplained = signal<api.Problem[] | api.ApiError | null>(null);
   readonly tried = signal<api.Tried | null>(null);
-  /** What the forms show. */
+  /** The part that the forms show. */
   readonly chosen = signal<Path>(["run"]);
 
-  readonly tree = computed(() => treeOf(this.text.value));
+  /** The text that the tree is of: that of the editor, or with a long one what it was a moment ago. */
+  private readonly read = signal("");
+  readonly tree = computed(() => treeOf(this.read.value));
   readonly isYaml = computed(() => this.tree.value.errors.length === 0);
-  readonly names = computed(() => namesIn(this.tree.value, this.text.value));
+  readonly names = computed(() => namesIn(this.tree.value, this.read.value));
   readonly outline = computed(() => outlineOf(this.tree.value));
   readonly isChanged = computed(() => this.text.value !== this.saved.value);
   /** The path of what the cursor is on. */
   readonly cursorPath = computed(() => pathAt(this.tree.value, this.cursor.value).path);
 
   view: EditorView | null = null;
-  /** Whether lines of the file end as those of Windows do; in the editor none does. */
+  /** True if lines of the file end as those of Windows do; in the editor none does. */
   private hasReturns = false;
   private readonly checks: Latest<string, api.Checked>;
   private readonly explains: Latest<string, api.Explained>;
   private wantsExplanation = false;
+  private reading: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly path: string,
@@ -82,6 +88,7 @@ export class PlanModel {
     const plain = text.replaceAll("\r\n", "\n");
     this.saved.value = etag === null ? null : plain;
     this.etag.value = etag;
+    this.read.value = plain;
     if (this.view !== null) {
       this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: plain } });
     }
@@ -91,6 +98,9 @@ export class PlanModel {
   /** Called with each text that the editor has. */
   changed(text: string): void {
     this.text.value = text;
+    clearTimeout(this.reading);
+    if (text.length < LONG) this.read.value = text;
+    else this.reading = setTimeout(() => (this.read.value = text), READ_MS);
     if (!this.isPlan) return;
     this.checking.value = true;
     this.checks.later(text);
@@ -170,10 +180,14 @@ export class PlanModel {
   }
 
   replace(from: number, to: number, insert: string): void {
-    this.view?.dispatch({ changes: { from, to, insert }, userEvent: "input.mend", annotations: isolateHistory.of("full") });
+    this.view?.dispatch({
+      changes: { from, to, insert },
+      userEvent: "input.mend",
+      annotations: isolateHistory.of("full"),
+    });
   }
 
-  /** What was found about a place, or in it. */
+  /** Findings about a place, or in it. */
   findingsAt(path: Path, within: boolean): Finding[] {
     return this.findings.value.filter(({ from }) => {
       if (from === null) return false;
@@ -183,6 +197,7 @@ export class PlanModel {
   }
 
   end(): void {
+    clearTimeout(this.reading);
     this.checks.end();
     this.explains.end();
     this.view = null;

@@ -1,7 +1,7 @@
 import type { Path } from "./schema.ts";
 import { type Tree, valueOf } from "./tree.ts";
 
-/** What the parts of a plan are called, for what refers to them. */
+/** Names of the parts of a plan, for what refers to them. */
 export interface Names {
   targets: string[];
   data: string[];
@@ -37,14 +37,18 @@ export const FUNCTIONS: { name: string; about: string }[] = [
   { name: "urlencode(NAME)", about: "a text, escaped for a URL" },
 ];
 
-/** What of a plan can be referred to. */
+/** All names of a plan that can be referred to. */
 export function namesIn(tree: Tree, text: string): Names {
   const plan = record(valueOf(tree));
   const names: Names = {
     targets: Object.keys(record(plan["targets"])),
     data: Object.keys(record(plan["data"])),
     tokens: Object.keys(record(plan["tokens"])),
-    scenarios: [], steps: [], phases: [], pools: [], variables: Object.keys(record(plan["variables"])),
+    scenarios: [],
+    steps: [],
+    phases: [],
+    pools: [],
+    variables: Object.keys(record(plan["variables"])),
     secrets: secretsIn(text),
   };
   for (const [name, source] of Object.entries(record(plan["data"]))) {
@@ -90,13 +94,19 @@ export function referredAt(path: Path, names: Names): string[] {
 
 /** The secrets that the templates of a plan name. */
 export function secretsIn(text: string): string[] {
-  return [...new Set([...text.matchAll(/\bsecret\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)/g)].map(([, name]) => name ?? ""))];
+  return [
+    ...new Set(
+      [...text.matchAll(/\bsecret\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*\)/g)].map(([, name]) => name ?? ""),
+    ),
+  ];
 }
 
 /** Variables of the environment that the templates of a plan name, with their defaults. */
 export function environmentIn(text: string): { name: string; fallback: string | null }[] {
   const found = new Map<string, string | null>();
-  for (const [, name = "", fallback] of text.matchAll(/\benv\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:,\s*([^)]*?)\s*)?\)/g)) {
+  for (const [, name = "", fallback] of text.matchAll(
+    /\benv\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:,\s*([^)]*?)\s*)?\)/g,
+  )) {
     if (!found.has(name)) found.set(name, fallback ?? null);
   }
   return [...found].map(([name, fallback]) => ({ name, fallback }));
@@ -113,5 +123,7 @@ export function listed(value: unknown): unknown[] {
 }
 
 export function record(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
 }

@@ -76,7 +76,10 @@ const TITLES: Record<string, string> = {
 
 function Examples({ examples }: { examples: api.Example[] }) {
   const search = useSignal("");
-  const words = search.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const words = search.value
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const found = examples.filter(({ name, title, description, text }) => {
     const all = `${name} ${title} ${description} ${text}`.toLowerCase();
     return words.every((word) => all.includes(word));
@@ -122,7 +125,13 @@ function ExampleCard({ example }: { example: api.Example }) {
     try {
       await api.startSink();
       void refreshAbout();
-      const { id } = await api.start({ path: null, text, command: "run", flags: [], name: `example ${name}` });
+      const { id } = await api.start({
+        path: null,
+        text,
+        command: "run",
+        flags: [],
+        name: `example ${name}`,
+      });
       go(link("live", id));
     } catch (error) {
       failed.value = api.errorOf(error);

@@ -11,7 +11,7 @@ export interface Entry {
   /** In small print behind it. */
   detail: string;
   children: Entry[];
-  /** Whether the plan has it; parts that it may have are listed as well. */
+  /** True if the plan has it; parts that it may have are listed as well. */
   exists: boolean;
 }
 
@@ -46,7 +46,8 @@ export function entryAt(entries: readonly Entry[], path: Path): Entry | null {
     return entryAt(entry.children, path) ?? entry;
   }
   const [first] = entries;
-  const isTop = first?.path.length === 0 && (path.length === 0 || path[0] === "name" || path[0] === "description");
+  const isTop =
+    first?.path.length === 0 && (path.length === 0 || path[0] === "name" || path[0] === "description");
   return isTop ? first : null;
 }
 
@@ -57,7 +58,9 @@ function detailOf(tree: Tree, key: string, children: number): string {
       .find(([, value]) => value !== null);
     const length = typedAt(tree, ["run", "duration"]);
     const count = typedAt(tree, ["run", "iterations"]);
-    return [load?.join(" "), length, count === null ? null : `${count} iterations`].filter(Boolean).join(", ");
+    return [load?.join(" "), length, count === null ? null : `${count} iterations`]
+      .filter(Boolean)
+      .join(", ");
   }
   if (key === "variables") return keysIn(tree, [key]).join(", ");
   return children === 0 ? "" : String(children);
@@ -86,14 +89,26 @@ function childrenOf(tree: Tree, key: string): Entry[] {
       return items(tree, path).map((own, index) => {
         const label = typedAt(tree, own) ?? typedAt(tree, [...own, "that"]) ?? `threshold ${index + 1}`;
         const about = ["scenario", "step", "phase", "window"].map((key) => typedAt(tree, [...own, key]));
-        return { path: own, label, detail: about.filter((one) => one !== null).join(", "), children: [], exists: true };
+        return {
+          path: own,
+          label,
+          detail: about.filter((one) => one !== null).join(", "),
+          children: [],
+          exists: true,
+        };
       });
     case "scenarios":
       return items(tree, path).map((own, index) => {
         const weight = typedAt(tree, [...own, "weight"]);
         const label = typedAt(tree, [...own, "name"]) ?? `scenario ${index + 1}`;
         const children = stepsOf(tree, [...own, "steps"]);
-        return { path: own, label, detail: weight === null ? "" : `weight ${weight}`, children, exists: true };
+        return {
+          path: own,
+          label,
+          detail: weight === null ? "" : `weight ${weight}`,
+          children,
+          exists: true,
+        };
       });
     default:
       return [];
@@ -128,7 +143,7 @@ function stepsOf(tree: Tree, path: Path): Entry[] {
   });
 }
 
-/** What a step is called: as in reports, or by what it does. */
+/** The name of a step: as in reports, or by what it does. */
 export function stepLabel(tree: Tree, path: Path): { label: string; detail: string } {
   const keys = keysIn(tree, path);
   const kind = stepKind(keys);

@@ -8,7 +8,7 @@ export interface Finding extends Problem {
   mend: string | null;
 }
 
-/** The offset of a line and column, which begin with one and count characters, as `plimsoll check` gives them. */
+/** The offset of a line and column, which begin with one and count characters, as in findings. */
 export function offsetOf(text: string, line: number, column: number): number {
   let start = 0;
   for (let number = 1; number < line; number += 1) {
@@ -42,7 +42,7 @@ export function mendOf(hint: string | null): string | null {
   return /^did you mean `([^`]+)`\?/.exec(hint ?? "")?.[1] ?? null;
 }
 
-/** So many characters further on, but not past the end of the line. */
+/** The offset so many characters further on, but not past the end of the line. */
 function forward(text: string, start: number, count: number): number {
   let at = start;
   for (let left = count; left > 0 && at < text.length && text.charAt(at) !== "\n"; left -= 1) {

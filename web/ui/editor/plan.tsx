@@ -104,7 +104,9 @@ export function PlanPage({ route }: { route: Route }) {
       <>
         <h1>{path}</h1>
         <ErrorBox error={error} again={() => void open()} />
-        {error.status === 404 && isPlanName(path) && <Button onClick={create}>Begin a new plan of this name</Button>}
+        {error.status === 404 && isPlanName(path) && (
+          <Button onClick={create}>Begin a new plan of this name</Button>
+        )}
       </>
     );
   }
@@ -148,8 +150,8 @@ export function PlanPage({ route }: { route: Route }) {
         }
       >
         <p>
-          {path} was changed by something else since it was opened here. Reloading drops your text, overwriting drops
-          that of the file.
+          {path} was changed by something else since it was opened here. Reloading drops your text,
+          overwriting drops that of the file.
         </p>
       </Dialog>
     </div>
@@ -186,15 +188,16 @@ function PlanBar({ model, save, saving }: { model: PlanModel; save: () => void; 
         ) : (
           <Badge kind="plain">saved</Badge>
         )}{" "}
-        {model.isPlan && (model.unchecked.value !== null ? (
-          <Badge kind="doubtful">not checked</Badge>
-        ) : model.checking.value ? (
-          <span class="hint">checking</span>
-        ) : errors === 0 ? (
-          <Badge kind="good">no errors</Badge>
-        ) : (
-          <Badge kind="bad">{errors === 1 ? "1 error" : `${errors} errors`}</Badge>
-        ))}
+        {model.isPlan &&
+          (model.unchecked.value !== null ? (
+            <Badge kind="doubtful">not checked</Badge>
+          ) : model.checking.value ? (
+            <span class="hint">checking</span>
+          ) : errors === 0 ? (
+            <Badge kind="good">no errors</Badge>
+          ) : (
+            <Badge kind="bad">{errors === 1 ? "1 error" : `${errors} errors`}</Badge>
+          ))}
       </p>
       <div class="plan-buttons">
         <Button onClick={() => model.undo()} label="Undo">
@@ -211,7 +214,7 @@ function PlanBar({ model, save, saving }: { model: PlanModel; save: () => void; 
   );
 }
 
-/** What is wrong with the text; each leads to its place. */
+/** Findings in the text; each leads to its place. */
 function Findings({ model }: { model: PlanModel }) {
   const findings = model.findings.value;
   const text = model.text.value;
@@ -260,7 +263,11 @@ function Tools({ model, schema, leave }: { model: PlanModel; schema: SchemaTree;
       chosen={chosen.value}
       onChoose={(id) => (chosen.value = id)}
       tabs={[
-        { id: "forms", label: "Outline and forms", panel: () => <OutlineAndForms model={model} schema={schema} /> },
+        {
+          id: "forms",
+          label: "Outline and forms",
+          panel: () => <OutlineAndForms model={model} schema={schema} />,
+        },
         { id: "schedule", label: "Schedule", panel: () => <ScheduleTab model={model} /> },
         { id: "explain", label: "Explain", panel: () => <ExplainTab model={model} /> },
         { id: "try", label: "Try once", panel: () => <TryTab model={model} schema={schema} /> },

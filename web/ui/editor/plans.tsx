@@ -59,9 +59,17 @@ export function PlansPage() {
         </p>
         <Table
           label="Files"
-          empty={files.value.length === 0 ? "There is no plan in this folder yet." : "No file has such a name."}
+          empty={
+            files.value.length === 0 ? "There is no plan in this folder yet." : "No file has such a name."
+          }
           columns={[
-            { key: "path", title: "file", heads: true, text: true, cell: ({ path }) => <a href={link("plan", path)}>{path}</a> },
+            {
+              key: "path",
+              title: "file",
+              heads: true,
+              text: true,
+              cell: ({ path }) => <a href={link("plan", path)}>{path}</a>,
+            },
             {
               key: "changed",
               title: "changed",
@@ -78,8 +86,15 @@ export function PlansPage() {
 }
 
 /** Files whose paths have each word that is searched for. */
-export function matching(files: readonly api.FileEntry[], search: string, onlyPlans: boolean): api.FileEntry[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+export function matching(
+  files: readonly api.FileEntry[],
+  search: string,
+  onlyPlans: boolean,
+): api.FileEntry[] {
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   return files.filter(({ path }) => {
     const name = path.toLowerCase();
     return (!onlyPlans || isPlanName(name)) && words.every((word) => name.includes(word));

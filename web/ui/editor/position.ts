@@ -1,9 +1,9 @@
 import { FlowScan, unquoted } from "./flow.ts";
 import { type Path } from "./schema.ts";
 
-/** What may stand at a place of a text that is being typed. */
+/** A place in a text that is being typed, and what may stand there. */
 export interface Place {
-  /** `key`: a key of the map at `path`. `value`: the value at `path`. `item`: an item of a list, of either kind. */
+  /** `key`: a key of the map at `path`. `value`: the value at `path`. `item`: an item of either kind. */
   at: "key" | "value" | "item";
   path: Path;
   /** The word that is there, which a completion replaces. */
@@ -12,11 +12,11 @@ export interface Place {
   word: string;
   /** Keys that the map has already, beside that word. */
   siblings: string[];
-  /** Whether it is within `{…}` or `[…]`. */
+  /** True within `{…}` or `[…]`. */
   inFlow: boolean;
   /** The column of the keys of this map, for lines that are added. */
   indent: number;
-  /** Whether a colon follows the word. */
+  /** True if a colon follows the word. */
   hasColon: boolean;
 }
 
@@ -26,7 +26,7 @@ interface Frame {
   key: string;
   index: number;
   keys: string[];
-  /** Whether the value of the current key has begun on its line. */
+  /** True if the value of the current key has begun on its line. */
   inline: boolean;
 }
 
@@ -34,8 +34,8 @@ interface Frame {
 const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s'"#[\]{},&*!|>%@`-][^]*?|-[^\s][^]*?)\s*:(?=\s|$)/;
 
 /**
- * Where in a plan an offset is, by the lines above it. The text need not be whole: a key may lack its colon, and
- * a bracket its end. Null where nothing is completed: in a comment, or in a text of several lines.
+ * The place of an offset in a plan, by the lines above it. The text need not be whole: a key may lack its
+ * colon, and a bracket its end. Null where nothing is completed: in a comment, or in a text of several lines.
  */
 export function placeAt(text: string, offset: number): Place | null {
   const scan = new BlockScan();
@@ -77,7 +77,7 @@ class BlockScan {
     this.content(content, indent, offset + indent);
   }
 
-  /** What stands at the end of the last line that counts, which goes from `start` to `offset`. */
+  /** The place at the end of the last line that counts, which goes from `start` to `offset`. */
   place(text: string, start: number, offset: number): Place | null {
     const line = text.slice(start, offset);
     const lineEnd = text.indexOf("\n", offset);
@@ -88,7 +88,8 @@ class BlockScan {
     }
     const indent = indentOf(line);
     if (this.literal !== null) {
-      if (indent > this.literal || (line.trim() === "" && rest.trim() !== "" && line.length > this.literal)) return null;
+      if (indent > this.literal || (line.trim() === "" && rest.trim() !== "" && line.length > this.literal))
+        return null;
       // On an empty line the text of several lines may go on or not: only left of it something else begins.
       if (line.trim() === "" && line.length > this.literal) return null;
       this.literal = null;
@@ -139,7 +140,14 @@ class BlockScan {
     const word = value + restOfWord(rest, false);
     const { path, indent } = { path: this.path(), indent: column };
     return {
-      at: "value", path, from, to: from + word.length, word: value, siblings: [], inFlow: false, indent,
+      at: "value",
+      path,
+      from,
+      to: from + word.length,
+      word: value,
+      siblings: [],
+      inFlow: false,
+      indent,
       hasColon: false,
     };
   }
@@ -171,8 +179,15 @@ class BlockScan {
     const siblings = [...before, ...keysBelow(lineEnd === -1 ? "" : text.slice(lineEnd + 1), column)];
     const hasColon = /^\s*:(\s|$)/.test(rest.slice(tail.length));
     return {
-      at: isItem && !hasColon ? "item" : "key", path, from, to: from + word.length + tail.length, word,
-      siblings: [...new Set(siblings)], inFlow: false, indent: column, hasColon,
+      at: isItem && !hasColon ? "item" : "key",
+      path,
+      from,
+      to: from + word.length + tail.length,
+      word,
+      siblings: [...new Set(siblings)],
+      inFlow: false,
+      indent: column,
+      hasColon,
     };
   }
 
@@ -263,7 +278,7 @@ function keysBelow(text: string, column: number): string[] {
   return found;
 }
 
-/** What of a word is behind the cursor: for a key up to its colon, else up to the end of the line. */
+/** The part of a word behind the cursor: for a key up to its colon, else up to the end of the line. */
 function restOfWord(rest: string, isKey: boolean): string {
   const end = isKey ? /^[\w$./-]*/.exec(rest)?.[0] : rest.replace(/\s+#.*$/, "").trimEnd();
   return end ?? "";
@@ -273,7 +288,7 @@ function indentOf(line: string): number {
   return /^ */.exec(line)?.[0].length ?? 0;
 }
 
-/** Whether the end of a line is within a comment. */
+/** True if the end of a line is within a comment. */
 function isComment(line: string): boolean {
   let quote = "";
   for (let index = 0; index < line.length; index += 1) {

@@ -7,7 +7,14 @@ import { nodeAt } from "./tree.ts";
 export function RawField(props: FieldOf) {
   const { model, schema, path } = props;
   const node = nodeAt(model.tree.value, path);
-  const value = node?.range == null ? "" : outdented(model.text.value.slice(node.range[0], node.range[1]), node.range[0], model.text.value);
+  const value =
+    node?.range == null
+      ? ""
+      : outdented(
+          model.text.value.slice(node.range[0], node.range[1]),
+          node.range[0],
+          model.text.value,
+        ).trimEnd();
   const [draft, setDraft] = useState(value);
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
@@ -20,11 +27,12 @@ export function RawField(props: FieldOf) {
       if (node !== null) model.edit({ kind: "remove", path });
       return;
     }
-    const tree = parseDocument(text, { logLevel: "silent" });
+    const tree = parseDocument(text, { logLevel: "error" });
     const [wrong] = tree.errors;
     setError(wrong === undefined ? null : (wrong.message.split("\n")[0] ?? wrong.message));
     if (wrong !== undefined) return;
-    model.edit({ kind: "set", path, value: tree.toJS() as unknown, order: orderOf(schema, path.slice(0, -1)) });
+    const order = orderOf(schema, path.slice(0, -1));
+    model.edit({ kind: "set", path, value: tree.toJS() as unknown, order, source: text });
   };
   return (
     <Row {...props} hint="As YAML or JSON.">
@@ -52,5 +60,8 @@ export function RawField(props: FieldOf) {
 /** Lines of a value without the indentation that they have in the plan. */
 function outdented(text: string, from: number, whole: string): string {
   const column = from - (whole.lastIndexOf("\n", from - 1) + 1);
-  return text.split("\n").map((line, index) => (index === 0 ? line : line.replace(new RegExp(`^ {0,${column}}`), ""))).join("\n");
+  return text
+    .split("\n")
+    .map((line, index) => (index === 0 ? line : line.replace(new RegExp(`^ {0,${column}}`), "")))
+    .join("\n");
 }

@@ -46,7 +46,12 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
         What is filled in here goes above what the plan says, for this run alone.
       </p>
       <div class="plan-columns">
-        <TextField label="Name of the run" value={name.value} onInput={(value) => (name.value = value)} hint="For the list of runs" />
+        <TextField
+          label="Name of the run"
+          value={name.value}
+          onInput={(value) => (name.value = value)}
+          hint="For the list of runs"
+        />
         {OVERRIDES.map(({ flag, label, hint, placeholder }) => (
           <TextField
             key={flag}

@@ -1,6 +1,6 @@
 import { isScalar, parseDocument, stringify } from "yaml";
 
-/** How a text is written: on its own lines or within brackets, as YAML or as JSON. */
+/** The way a text is written: on its own lines or within brackets, as YAML or as JSON. */
 export interface Style {
   flow: boolean;
   json: boolean;
@@ -18,7 +18,11 @@ export const OUT = { lineWidth: 0, indent: 2, flowCollectionPadding: false } as 
 const SHORT = 84;
 
 /** A typed text in the plainest way that YAML reads as that text. */
-export function scalarText(text: string, style: Style, quote: "plain" | "single" | "double" = "plain"): string {
+export function scalarText(
+  text: string,
+  style: Style,
+  quote: "plain" | "single" | "double" = "plain",
+): string {
   if (style.json) return jsonScalar(text);
   if (quote === "double") return JSON.stringify(text);
   if (quote === "single" && !text.includes("\n")) return `'${text.replaceAll("'", "''")}'`;
@@ -37,14 +41,16 @@ export function literalText(text: string, indent: number): string {
   return `|${number}${chomp}\n${lines.map((line) => (line === "" ? "" : inner + line)).join("\n")}`;
 }
 
-/** Whether YAML reads a text without quotes as it is. */
+/** True if YAML reads a text without quotes as it is. */
 export function isPlain(text: string, flow: boolean): boolean {
   if (text === "" || text !== text.trim() || /[\n\t]/.test(text)) return false;
   const tree = parseDocument(flow ? `[${text}]` : `k: ${text}`, { logLevel: "silent" });
   if (tree.errors.length > 0 || tree.warnings.length > 0) return false;
   const node = tree.getIn(flow ? [0] : ["k"], true);
   if (flow && (tree.contents as { items?: unknown[] } | null)?.items?.length !== 1) return false;
-  return isScalar(node) && node.type === "PLAIN" && node.source === text && node.value !== null && !node.comment;
+  return (
+    isScalar(node) && node.type === "PLAIN" && node.source === text && node.value !== null && !node.comment
+  );
 }
 
 function jsonScalar(text: string): string {
@@ -87,7 +93,8 @@ export function blockText(value: unknown, indent: number, spread = false): strin
   const isEmpty = (Array.isArray(value) ? value : Object.keys(value)).length === 0;
   if (isEmpty) return ` ${flowText(value, false)}`;
   const flow = flowText(value, false);
-  if (!spread && isShallow(value) && indent + flow.length <= SHORT && !flow.includes("\\n")) return ` ${flow}`;
+  if (!spread && isShallow(value) && indent + flow.length <= SHORT && !flow.includes("\\n"))
+    return ` ${flow}`;
   const inner = " ".repeat(indent + 2);
   if (Array.isArray(value)) return value.map((one) => `\n${inner}-${itemText(one, indent + 2)}`).join("");
   return `\n${inner}${pairsText(value as Record<string, unknown>, indent + 2)}`;
@@ -95,7 +102,8 @@ export function blockText(value: unknown, indent: number, spread = false): strin
 
 /** An item behind its dash: maps of steps and the like begin on the same line. */
 export function itemText(value: unknown, indent: number, spread = true): string {
-  const isMap = typeof value === "object" && value !== null && !(value instanceof Typed) && !Array.isArray(value);
+  const isMap =
+    typeof value === "object" && value !== null && !(value instanceof Typed) && !Array.isArray(value);
   if (!isMap || Object.keys(value).length === 0) return blockText(value, indent);
   if (!spread) {
     const flow = flowText(value, false);
@@ -107,7 +115,8 @@ export function itemText(value: unknown, indent: number, spread = true): string 
 /** A whole plan: its parts have lines of their own. */
 export function planText(plan: Record<string, unknown>): string {
   const parts = Object.entries(plan).map(([key, value]) => {
-    const text = typeof value === "object" && value !== null ? blockText(value, 0, true) : blockText(value, 0);
+    const text =
+      typeof value === "object" && value !== null ? blockText(value, 0, true) : blockText(value, 0);
     return `${key}:${text}\n`;
   });
   return parts.join("");
@@ -122,7 +131,8 @@ function pairsText(value: Record<string, unknown>, indent: number): string {
 export function keyOf(key: string, style: Style): string {
   if (style.json) return JSON.stringify(key);
   const probe = parseDocument(style.flow ? `{${key}: 1}` : `${key}: 1`, { logLevel: "silent" });
-  const isAsTyped = probe.errors.length === 0 && Object.keys((probe.toJS() as object | null) ?? {})[0] === key;
+  const isAsTyped =
+    probe.errors.length === 0 && Object.keys((probe.toJS() as object | null) ?? {})[0] === key;
   return isAsTyped && key !== "" ? key : JSON.stringify(key);
 }
 

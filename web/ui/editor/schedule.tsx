@@ -17,13 +17,15 @@ export function drawable(points: readonly [number, number][]): { x: number[]; va
   const values: number[] = [];
   for (const [time, value] of points) {
     const last = x[x.length - 1];
+    // One stage ends where the next one begins.
+    if (last !== undefined && time <= last && value === values[values.length - 1]) continue;
     x.push(last !== undefined && time <= last ? last + APART_S : time);
     values.push(value);
   }
   return { x, values };
 }
 
-/** What is said instead of an explanation, or above one that is of an earlier text. */
+/** The reason why there is no explanation, or why it is of an earlier text. */
 export function Unexplained({ model }: { model: PlanModel }) {
   const why = model.unexplained.value;
   if (why === null) return null;
@@ -55,8 +57,10 @@ export function ScheduleTab({ model }: { model: PlanModel }) {
 }
 
 export function ScheduleView({ schedule }: { schedule: Schedule }) {
-  const { unit, points, phases } = schedule;
+  const { points, phases } = schedule;
+  const unit: string = schedule.unit;
   const isOpen = schedule.model === "open";
+  const warmup = "warmup_s" in schedule ? Number(schedule.warmup_s) : 0;
   const value = isOpen ? perSecond : (value: number) => count(value);
   const { x, lines } = useMemo(() => {
     const { x, values } = drawable(points);
@@ -67,7 +71,9 @@ export function ScheduleView({ schedule }: { schedule: Schedule }) {
     <>
       {x.length < 2 ? (
         <p class="empty">
-          {points[0] === undefined ? "There is no course to draw." : `${value(points[0][1])} for as long as it takes.`}
+          {points[0] === undefined
+            ? "There is no course to draw."
+            : `${value(points[0][1])} for as long as it takes.`}
         </p>
       ) : (
         <Chart
@@ -85,9 +91,18 @@ export function ScheduleView({ schedule }: { schedule: Schedule }) {
       )}
       <dl class="plan-totals">
         <Total name="model" value={schedule.model} />
-        <Total name="length" value={schedule.duration_s === null ? "until all are done" : seconds(schedule.duration_s)} />
-        {schedule.iterations !== null && <Total name="iterations" value={count(schedule.iterations)} />}
-        {schedule.requests !== null && <Total name="requests" value={count(schedule.requests)} />}
+        <Total
+          name="length"
+          value={schedule.duration_s === null ? "until all are done" : seconds(schedule.duration_s)}
+        />
+        {warmup > 0 && <Total name="warm-up" value={seconds(warmup)} />}
+        {schedule.iterations != null && (
+          <Total
+            name={unit.startsWith("requests") ? "requests" : "iterations"}
+            value={count(schedule.iterations)}
+          />
+        )}
+        {schedule.requests != null && <Total name="requests" value={count(schedule.requests)} />}
       </dl>
       {phases.length > 0 && (
         <Table
@@ -143,7 +158,7 @@ function drawPhases(plot: uPlot, phases: Schedule["phases"]): void {
   });
 }
 
-/** What a plan comes to: each setting and where it is from. */
+/** The explanation of a plan: each setting and where it is from. */
 export function ExplainTab({ model }: { model: PlanModel }) {
   const explanation = model.explanation.value;
   return (

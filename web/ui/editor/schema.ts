@@ -85,9 +85,10 @@ export class SchemaTree {
     }
     if (kind !== "map") return NO_SHAPES;
     const name = String(key);
-    const property = schema.properties !== undefined && Object.hasOwn(schema.properties, name)
-      ? schema.properties[name]
-      : undefined;
+    const property =
+      schema.properties !== undefined && Object.hasOwn(schema.properties, name)
+        ? schema.properties[name]
+        : undefined;
     if (property !== undefined) return this.shapesOf(property);
     const other = schema.additionalProperties;
     return typeof other === "object" ? this.shapesOf(other) : NO_SHAPES;
@@ -143,7 +144,7 @@ export function samePath(one: Path, other: Path): boolean {
   return one.length === other.length && one.every((key, index) => key === other[index]);
 }
 
-/** Whether a path is that of a place or of something in it. */
+/** True if a path is that of a place or of something in it. */
 export function isWithin(path: Path, place: Path): boolean {
   return place.length <= path.length && place.every((key, index) => key === path[index]);
 }

@@ -11,25 +11,37 @@ import { keysIn, nodeAt, typedAt } from "./tree.ts";
 /** Kinds of steps, with what a new one begins with. */
 const KINDS: { value: string; label: string; begin: () => unknown }[] = [
   ...METHODS.map((method) => ({
-    value: method as string, label: method.toUpperCase(), begin: (): unknown => ({ [method]: new Typed("/") }),
+    value: method as string,
+    label: method.toUpperCase(),
+    begin: (): unknown => ({ [method]: new Typed("/") }),
   })),
   {
-    value: "request", label: "other method", begin: () => ({ request: new Typed("/"), method: new Typed("OPTIONS") }),
+    value: "request",
+    label: "other method",
+    begin: () => ({ request: new Typed("/"), method: new Typed("OPTIONS") }),
   },
   { value: "same_url", label: "same URL again", begin: () => ({ same_url: new Typed("true") }) },
   { value: "think", label: "think", begin: () => ({ think: new Typed("1s") }) },
   { value: "set", label: "set variables", begin: () => ({ set: { name: new Typed("value") } }) },
   {
-    value: "if", label: "if", begin: () => ({ if: new Typed("${worker} == 0"), then: [{ get: new Typed("/") }] }),
+    value: "if",
+    label: "if",
+    begin: () => ({ if: new Typed("${worker} == 0"), then: [{ get: new Typed("/") }] }),
   },
-  { value: "repeat", label: "repeat", begin: () => ({ repeat: new Typed("3"), steps: [{ get: new Typed("/") }] }) },
+  {
+    value: "repeat",
+    label: "repeat",
+    begin: () => ({ repeat: new Typed("3"), steps: [{ get: new Typed("/") }] }),
+  },
   {
     value: "while",
     label: "while",
     begin: () => ({ while: new Typed("${worker} != 0"), steps: [{ get: new Typed("/") }] }),
   },
   {
-    value: "parallel", label: "at once", begin: () => ({ parallel: [{ get: new Typed("/a") }, { get: new Typed("/b") }] }),
+    value: "parallel",
+    label: "at once",
+    begin: () => ({ parallel: [{ get: new Typed("/a") }, { get: new Typed("/b") }] }),
   },
   { value: "keep", label: "keep a row", begin: () => ({ keep: { rows: new Typed("name") } }) },
   { value: "take", label: "take a row", begin: () => ({ take: new Typed("rows") }) },
@@ -67,7 +79,11 @@ export function StepList(props: Of & { label: string }) {
                 {label} {detail !== "" && <small>{detail}</small>}
               </button>
               <span class="plan-buttons">
-                <ItemButtons {...{ model, schema, path, own, index }} count={paths.length} name={`step ${index + 1}`} />
+                <ItemButtons
+                  {...{ model, schema, path, own, index }}
+                  count={paths.length}
+                  name={`step ${index + 1}`}
+                />
               </span>
             </li>
           );
@@ -132,7 +148,11 @@ export function StepForm({ model, schema, path }: Of) {
       ))}
       {kind === "if" && !keys.includes("else") && (
         <div class="plan-actions">
-          <Button onClick={() => model.edit({ kind: "set", path: [...path, "else"], value: [{ get: new Typed("/") }] })}>
+          <Button
+            onClick={() =>
+              model.edit({ kind: "set", path: [...path, "else"], value: [{ get: new Typed("/") }] })
+            }
+          >
             Add else
           </Button>
         </div>
@@ -141,7 +161,7 @@ export function StepForm({ model, schema, path }: Of) {
   );
 }
 
-/** What a request has beside its path: the usual things, then the rest. */
+/** Fields of a request beside its path: the usual ones, then the rest. */
 function RequestFields({ model, schema, path, without }: Of & { without: readonly string[] }) {
   const there = new Set(keysIn(model.tree.value, path));
   const usual = USUAL.filter((key) => !without.includes(key));
@@ -171,7 +191,9 @@ function Fold({ model, schema, path, open, name }: Of & { open: boolean; name: s
 export function ScenarioForm({ model, schema, path }: Of) {
   const index = path[path.length - 1];
   const list = path.slice(0, -1);
-  const name = typedAt(model.tree.value, [...path, "name"]) ?? (typeof index === "number" ? `scenario ${index + 1}` : "scenario");
+  const name =
+    typedAt(model.tree.value, [...path, "name"]) ??
+    (typeof index === "number" ? `scenario ${index + 1}` : "scenario");
   return (
     <>
       <div class="plan-head">
@@ -201,9 +223,10 @@ export function ScenarioList({ model, schema, path }: Of) {
   const order = orderOf(schema, []);
   const add = () => {
     const value = { name: new Typed(`scenario ${paths.length + 1}`), steps: [{ get: new Typed("/") }] };
-    const isDone = paths.length === 0
-      ? model.edit({ kind: "set", path, value: [value], order })
-      : model.edit({ kind: "insert", path, index: paths.length, value });
+    const isDone =
+      paths.length === 0
+        ? model.edit({ kind: "set", path, value: [value], order })
+        : model.edit({ kind: "insert", path, index: paths.length, value });
     if (isDone) model.choose([...path, paths.length]);
   };
   return (

@@ -1,4 +1,10 @@
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, startCompletion } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  startCompletion,
+} from "@codemirror/autocomplete";
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { yaml } from "@codemirror/lang-yaml";
@@ -7,7 +13,14 @@ import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemi
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import {
-  drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutter, hoverTooltip, keymap, lineNumbers, type Tooltip,
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  hoverTooltip,
+  keymap,
+  lineNumbers,
+  type Tooltip,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
@@ -17,7 +30,15 @@ import type { SchemaTree } from "./schema.ts";
 import { pathAt } from "./tree.ts";
 
 /** The text of a plan, with what is wrong at its places, words for its keys, and what can be typed. */
-export function PlanText({ model, schema, onSave }: { model: PlanModel; schema: SchemaTree | null; onSave: () => void }) {
+export function PlanText({
+  model,
+  schema,
+  onSave,
+}: {
+  model: PlanModel;
+  schema: SchemaTree | null;
+  onSave: () => void;
+}) {
   const place = useRef<HTMLDivElement>(null);
   const saves = useRef(onSave);
   saves.current = onSave;
@@ -48,10 +69,24 @@ export function PlanText({ model, schema, onSave }: { model: PlanModel; schema: 
     const diagnostics = findings.flatMap(({ from, to, severity, message, hint, mend }): Diagnostic[] => {
       if (from === null || to === null || from > end) return [];
       const text = hint === null || hint === "" ? message : `${message}\n${hint}`;
-      const actions = mend === null ? [] : [
-        { name: `Change to ${mend}`, apply: (_: EditorView, from: number, to: number) => model.replace(from, to, mend) },
+      const actions =
+        mend === null
+          ? []
+          : [
+              {
+                name: `Change to ${mend}`,
+                apply: (_: EditorView, from: number, to: number) => model.replace(from, to, mend),
+              },
+            ];
+      return [
+        {
+          from,
+          to: Math.min(to, end),
+          severity: severity === "error" ? "error" : "info",
+          message: text,
+          actions,
+        },
       ];
-      return [{ from, to: Math.min(to, end), severity: severity === "error" ? "error" : "info", message: text, actions }];
     });
     view.dispatch(setDiagnostics(view.state, diagnostics));
   }, [model, findings]);
@@ -75,10 +110,21 @@ function common(model: PlanModel): Extension[] {
     highlightSelectionMatches(),
     syntaxHighlighting(classHighlighter),
     EditorView.lineWrapping,
-    EditorView.contentAttributes.of({ "aria-label": `Text of ${model.path}`, tabindex: "0", spellcheck: "false" }),
+    EditorView.contentAttributes.of({
+      "aria-label": `Text of ${model.path}`,
+      tabindex: "0",
+      spellcheck: "false",
+    }),
     typedOver,
     // Tab goes to the next control, as everywhere on the page; Ctrl-] and Ctrl-[ indent.
-    keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap]),
+    keymap.of([
+      ...closeBracketsKeymap,
+      ...completionKeymap,
+      ...lintKeymap,
+      ...searchKeymap,
+      ...historyKeymap,
+      ...defaultKeymap,
+    ]),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) model.changed(update.state.doc.toString());
       if (update.docChanged || update.selectionSet) model.cursor.value = update.state.selection.main.head;
@@ -87,8 +133,8 @@ function common(model: PlanModel): Extension[] {
 }
 
 /**
- * Typing over a selection. Left to the browser, it would put the style of what was there into the page, which the
- * policy of the page refuses each time.
+ * Typing over a selection. Left to the browser, it would put the style of what was there into the page, which
+ * the policy of the page refuses each time.
  */
 const typedOver = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
@@ -96,7 +142,8 @@ const typedOver = EditorView.domEventHandlers({
     const { data } = event;
     if (event.inputType !== "insertText" || data === null || main.empty || view.composing) return false;
     event.preventDefault();
-    const insert = () => view.state.update(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    const insert = () =>
+      view.state.update(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
     const handlers = view.state.facet(EditorView.inputHandler);
     if (!handlers.some((handler) => handler(view, main.from, main.to, data, insert))) view.dispatch(insert());
     return true;
@@ -137,7 +184,7 @@ function completion(schema: SchemaTree): Extension {
   return autocompletion({ override: [source], icons: false, closeOnBlur: true });
 }
 
-/** Whether the last completion asks for another one at an empty place. */
+/** True if the last completion asks for another one at an empty place. */
 let wasChosen = false;
 
 function hover(model: PlanModel, schema: SchemaTree): Extension {

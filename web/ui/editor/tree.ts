@@ -1,4 +1,14 @@
-import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, type Pair, parseDocument } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  type Pair,
+  parseDocument,
+} from "yaml";
 import type { Path } from "./schema.ts";
 
 /** A plan's text as a tree, also of a text that is wrong. */
@@ -6,7 +16,7 @@ export type Tree = Document.Parsed;
 
 export function treeOf(text: string): Tree {
   // Old versions of YAML would read `on` and `0777` otherwise; plans are YAML 1.2.
-  return parseDocument(text, { version: "1.2", uniqueKeys: false, logLevel: "silent" });
+  return parseDocument(text, { version: "1.2", uniqueKeys: false, logLevel: "error" });
 }
 
 /** The plain value of a tree, or undefined if it cannot be had. */
@@ -73,7 +83,7 @@ export function lengthOf(tree: Tree, path: Path): number {
   return isSeq(node) ? node.items.length : 0;
 }
 
-/** Where something is in the text: a key and its value, or an item. */
+/** A part of the text: a key and its value, or an item. */
 export interface Range {
   from: number;
   to: number;
@@ -109,7 +119,7 @@ interface Inner {
   onKey: Range | null;
 }
 
-/** What of a collection an offset is in: the last that begins before it. */
+/** The part of a collection that an offset is in: the last that begins before it. */
 function inner(node: unknown, offset: number): Inner | null {
   if (isMap(node)) {
     let found: Inner | null = null;
@@ -134,12 +144,15 @@ function inner(node: unknown, offset: number): Inner | null {
   return isPastFlow(node, offset) ? null : found;
 }
 
-/** How far in front of an item its dash is, about. */
+/** Characters from the dash of an item to the item, about. */
 function dash(node: { flow?: boolean }, _index: number): number {
   return node.flow === true ? 0 : 2;
 }
 
-function isPastFlow(node: { flow?: boolean; range?: [number, number, number] | null }, offset: number): boolean {
+function isPastFlow(
+  node: { flow?: boolean; range?: [number, number, number] | null },
+  offset: number,
+): boolean {
   return node.flow === true && node.range != null && offset >= node.range[1];
 }
 

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import * as api from "../app/api.ts";
 import { Badge, Button, Dialog, ErrorBox, Loading, Problems, TextField } from "../app/controls.tsx";
 import { notify, notifyError } from "../app/notify.tsx";
-import { seconds } from "../../src/figure.ts";
+import { bytes, seconds } from "../../src/figure.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "./jsonpaths.ts";
 import type { PlanModel } from "./model.ts";
 import { Typed } from "./scalar.ts";
@@ -18,7 +18,7 @@ const MOST_CHARACTERS = 100_000;
 /** A value of a response that is to be taken into a variable. */
 interface Taken {
   step: Path;
-  /** What the extraction says. */
+  /** The extraction as it is written. */
   extraction: Record<string, Typed>;
   words: string;
   suggested: string;
@@ -43,10 +43,12 @@ export function TryTab({ model, schema }: { model: PlanModel; schema: SchemaTree
   const take = (exchange: api.Exchange, path: Path, extraction: Record<string, Typed>, words: string) => {
     const step = stepCalled(model.tree.peek(), exchange.scenario, exchange.step);
     if (step === null) {
-      notifyError(new api.ApiError(0, {
-        error: `the text has no step ${exchange.step} any more`,
-        hint: "try the plan again, as it is now",
-      }));
+      notifyError(
+        new api.ApiError(0, {
+          error: `the text has no step ${exchange.step} any more`,
+          hint: "try the plan again, as it is now",
+        }),
+      );
       return;
     }
     taken.value = { step, extraction, words, suggested: variableFor(path, model.names.peek().variables) };
@@ -55,8 +57,8 @@ export function TryTab({ model, schema }: { model: PlanModel; schema: SchemaTree
   return (
     <>
       <p>
-        Sends the requests of one iteration, once, and shows all of it. A value of a response can be taken into a
-        variable from here.
+        Sends the requests of one iteration, once, and shows all of it. A value of a response can be taken
+        into a variable from here.
       </p>
       <Button kind="primary" onClick={() => void tryIt()} busy={busy.value}>
         Try once
@@ -98,7 +100,9 @@ function ExchangeView({ exchange, number, take }: { exchange: api.Exchange; numb
         {number}. {step} <small>{scenario}</small>
       </h3>
       <p>
-        <Badge kind={isGood ? "good" : "bad"}>{response === null ? "no response" : String(response.status)}</Badge>{" "}
+        <Badge kind={isGood ? "good" : "bad"}>
+          {response === null ? "no response" : String(response.status)}
+        </Badge>{" "}
         {service_time_s !== null && <span>in {seconds(service_time_s)}</span>}
       </p>
       {error !== null && (
@@ -106,11 +110,15 @@ function ExchangeView({ exchange, number, take }: { exchange: api.Exchange; numb
           {error.class}: {error.message}
         </p>
       )}
+      <Cut message={request} of="request" />
+      {response !== null && <Cut message={response} of="response" />}
       <details>
         <summary>
           Request: {request.method} {request.url}
         </summary>
-        <pre class="plan-pre" tabIndex={0} aria-label={`Head of request ${number}`}>{request.head}</pre>
+        <pre class="plan-pre" tabIndex={0} aria-label={`Head of request ${number}`}>
+          {request.head}
+        </pre>
         <Body text={request.body} label={`Body of request ${number}`} />
       </details>
       {response !== null && (
@@ -145,6 +153,16 @@ function ExchangeView({ exchange, number, take }: { exchange: api.Exchange; numb
   );
 }
 
+/** Said of a message of which the program has kept a part only. */
+function Cut({ message, of }: { message: object; of: string }) {
+  const cut = "cut_bytes" in message ? Number(message.cut_bytes) : 0;
+  return cut > 0 ? (
+    <p class="hint">
+      {bytes(cut)} of the {of} are left out.
+    </p>
+  ) : null;
+}
+
 /** The head of a response, whose fields can be taken. */
 function Head({ text, take }: { text: string; take: Take }) {
   const [first = "", ...rest] = text.replace(/\r/g, "").trimEnd().split("\n");
@@ -157,7 +175,10 @@ function Head({ text, take }: { text: string; take: Take }) {
         const at = line.indexOf(":", 1);
         if (at === -1) return <div>{line}</div>;
         const name = line.slice(0, at).toLowerCase();
-        const extraction = { header: new Typed(name), ...(name === "location" && { as_path: new Typed("true") }) };
+        const extraction = {
+          header: new Typed(name),
+          ...(name === "location" && { as_path: new Typed("true") }),
+        };
         return (
           <div>
             {line.slice(0, at)}:{" "}
@@ -183,7 +204,12 @@ function Body({ text, label, take }: { text: string; label: string; take?: Take 
   if (json !== null) {
     return (
       <div class="plan-pre plan-tree" role="group" aria-label={label}>
-        <JsonValue value={json.value} path={[]} left={{ count: MOST_VALUES }} {...(take !== undefined && { take })} />
+        <JsonValue
+          value={json.value}
+          path={[]}
+          left={{ count: MOST_VALUES }}
+          {...(take !== undefined && { take })}
+        />
       </div>
     );
   }
@@ -214,7 +240,9 @@ function JsonValue(props: { value: unknown; path: Path; left: { count: number };
     );
   }
   const isList = Array.isArray(value);
-  const entries: [string | number, unknown][] = isList ? value.map((one, index) => [index, one]) : Object.entries(value);
+  const entries: [string | number, unknown][] = isList
+    ? value.map((one, index) => [index, one])
+    : Object.entries(value);
   const [open, close] = isList ? ["[", "]"] : ["{", "}"];
   if (entries.length === 0) return <span>{open + close}</span>;
   return (
@@ -243,7 +271,8 @@ function TakeDialog(props: { taken: Taken; model: PlanModel; schema: SchemaTree;
   const write = () => {
     if (error !== null) return input.current?.focus();
     const path = [...taken.step, "extract", name.value];
-    if (!model.edit({ kind: "set", path, value: taken.extraction, order: orderOf(schema, taken.step) })) return;
+    if (!model.edit({ kind: "set", path, value: taken.extraction, order: orderOf(schema, taken.step) }))
+      return;
     model.reveal(path, false);
     notify(`Later steps can have it as \${${name.value}}.`);
     close();
