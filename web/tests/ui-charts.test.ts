@@ -10,7 +10,7 @@ import { carriedOut, listening, target } from "./runs.ts";
 /** Of a hundred million requests; a test of the Rust side has left it. */
 const merged = { html: join(target, "tmp/merged.html"), json: join(target, "tmp/merged.json") };
 
-/** Phases, a warm-up, errors, timeouts, stalls of the server, a threshold that fails in windows, a server watched. */
+/** Phases, a warm-up, timeouts, a server that stalls and is watched, a threshold that fails in windows. */
 const PLAN = `# Its quotes: "<&>"
 phases:
   - {name: warm, rate: 200, duration: 1s, measured: false}

@@ -330,7 +330,7 @@ describe("a run that goes on", () => {
 
   test("a search tells its trials in messages", () => {
     const line =
-      "   8 s  from above      3,000/s     2 s  p50 3.16 ms  p99 393 ms  errors < 0.1 %  not applied: it stood still";
+      "   8 s  from above      3,000/s     2 s  p50 3.16 ms  p99 393 ms  errors < 0.1 %  not applied: it stood";
     expect(trialOf(line)).toEqual({
       at_s: 8,
       purpose: "from above",

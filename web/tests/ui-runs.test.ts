@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await context.close();
   });
 
-  test("the token does not stay in the address, nor in the history, and a reload keeps the session", async () => {
+  test("the token stays neither in the address nor in the history, and a reload keeps the session", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;
     expect(tab.url()).toBe(`${served.origin}/#/runs`);
@@ -104,6 +104,9 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     expect(text).toContain(result.verdict.outcome.replaceAll("_", " ").toUpperCase());
     expect(text).toContain(nanos(result.response_time.p["50"] ?? 0));
     expect(text).toContain("kind=shop");
+    // Its course: a point for each second.
+    const points = (await row.locator("svg.spark polyline").getAttribute("points")) ?? "";
+    expect(points.split(" ").length).toBe(result.intervals.filter(({ drain }) => !drain).length);
     await tab.getByLabel("Filter").fill("new");
     await tab.getByRole("link", { name: "base", exact: true }).waitFor({ state: "detached" });
     expect(await tab.getByRole("link", { name: "new", exact: true }).count()).toBe(1);
@@ -572,7 +575,7 @@ async function removeRun(tab: Tab, id: string): Promise<void> {
   expect(status).toBe(200);
 }
 
-/** What the program prints; 3, 4 and 5 are results of a comparison: not judged, worse, undecided. */
+/** The output of the program; 3, 4 and 5 are results of a comparison: not judged, worse, undecided. */
 function read(program: string, args: string[]): string {
   try {
     return execFileSync(program, args, {
@@ -600,7 +603,7 @@ const focused = (tab: Tab): Promise<string> =>
     return (element?.getAttribute("aria-label") ?? element?.textContent ?? "").trim();
   });
 
-/** Whether a ring is drawn around what has the focus. */
+/** True if a ring is drawn around what has the focus. */
 const outlined = (tab: Tab): Promise<boolean> =>
   tab.evaluate(() => {
     const element = document.activeElement;

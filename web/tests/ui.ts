@@ -11,7 +11,7 @@ const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const PAGE = process.env["PLIMSOLL_UI_PAGE"];
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** Whether there is a browser; where there must be one, its absence is an error. */
+/** True if there is a browser; where there must be one, its absence is an error. */
 export function hasBrowser(): boolean {
   if (existsSync(CHROMIUM)) return true;
   if (process.env["CI"] !== undefined) throw new Error(`${CHROMIUM} is missing`);
@@ -130,7 +130,7 @@ export async function open(browser: Browser, served: Served, how: How = {}): Pro
   return { tab, context, trouble };
 }
 
-/** What axe finds wrong, in a few words each. */
+/** The findings of axe, in a few words each. */
 export async function violations(tab: Tab): Promise<string[]> {
   // The page's policy lets no script in: axe is put in from outside, as a debugger does.
   await tab.evaluate(readFileSync(axe, "utf8"));
@@ -147,6 +147,6 @@ export async function violations(tab: Tab): Promise<string[]> {
   });
 }
 
-/** How much wider than the window the page is. */
+/** The width of the page beyond that of the window. */
 export const overflow = (tab: Tab): Promise<number> =>
   tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);

@@ -2,7 +2,7 @@
 
 import type { Result } from "./result.ts";
 
-/** What every POST says, so that no other site can make one. */
+/** Fields of every POST: no other site can send them. */
 const HEADERS = { "x-plimsoll-ui": "1", "content-type": "application/json" };
 
 /** The program that serves the page. */
@@ -141,7 +141,7 @@ export interface LiveRun {
   from: "ui" | "terminal";
 }
 
-/** How far a run is, beside its figures. */
+/** Progress of a run, beside its figures. */
 export interface LiveStat {
   running: boolean;
   stopping: boolean;
@@ -178,11 +178,11 @@ export type ExportFormat =
 
 export type SchemaName = "plan" | "result" | "comparison" | "capacity" | (string & {});
 
-/** What the program answered instead of what was asked for. */
+/** An answer of the program that is not the one asked for. */
 export class ApiError extends Error {
   /** Status of HTTP; 0: there was no answer. */
   readonly status: number;
-  /** What to do. */
+  /** Advice on what to do. */
   readonly hint: string | null;
   readonly problems: Problem[];
   /** The answer as it came. */

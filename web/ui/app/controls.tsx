@@ -235,7 +235,7 @@ export function Table<T>(props: {
   rows: T[];
   rowKey: (row: T, index: number) => string;
   caption?: ComponentChildren;
-  /** What is said instead of no rows. */
+  /** Text in the place of no rows. */
   empty?: ComponentChildren;
   /** Its name, where it has no caption. */
   label?: string;
@@ -443,7 +443,7 @@ export function Menu({ label, children }: { label: string; children: ComponentCh
   );
 }
 
-/** What went wrong, and what to do. */
+/** An error, and what to do about it. */
 export function ErrorBox({ error, again }: { error: ApiError; again?: () => void }) {
   return (
     <div class="error-box" role="alert">

@@ -2,13 +2,13 @@
 
 import { ApiError, about } from "./api.ts";
 
-/** How long the page waits before it asks anew for events that were refused. */
+/** Time until the page asks anew for events that were refused. */
 const AGAIN_MS = 2_000;
 
 export interface Heard {
   /** By the name of an event: what is done with its data. */
   on: Record<string, (data: unknown) => void>;
-  /** Whether the connection stands. */
+  /** Told as the connection comes and goes. */
   connected?: (is: boolean) => void;
 }
 

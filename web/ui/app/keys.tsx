@@ -21,7 +21,7 @@ const places: Shortcut[] = [
   { keys: "?", about: "These keys", act: () => (helpOpen.value = true) },
 ];
 const general = signal<Shortcut[]>(places);
-/** Those of the part that is seen. */
+/** Keys of the part that is seen. */
 const own = signal<Shortcut[]>([]);
 
 export const helpOpen = signal(false);
@@ -36,7 +36,7 @@ export function useShortcuts(shortcuts: Shortcut[]): void {
   });
 }
 
-/** Whether single letters do something; a voice or a hand that types by mistake may want them not to. */
+/** True if single letters do something: a voice, or a hand that slips, may want them not to. */
 const KEY = "plimsoll-keys";
 const lettersOn = signal(remembered());
 
@@ -57,7 +57,7 @@ function setLetters(are: boolean): void {
   }
 }
 
-/** How long the second of two keys may take. */
+/** Longest time between two keys of a pair. */
 const PAIR_MS = 1_500;
 
 /** Starts to listen to keys. */

@@ -12,7 +12,7 @@ interface Notice {
   kind: "done" | "bad";
 }
 
-/** How long a message stays that tells of nothing wrong. */
+/** Time for which a message stays that tells of nothing wrong. */
 const STAYS_MS = 6_000;
 /** More would cover the page. */
 const MOST = 4;
@@ -69,7 +69,7 @@ export function Notices() {
 interface Question {
   title: string;
   text: ComponentChildren;
-  /** What is done, as the button says it. */
+  /** The word of the button that does it. */
   action: string;
   danger?: boolean;
 }

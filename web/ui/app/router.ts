@@ -1,4 +1,4 @@
-/** Where the page is: the part of its address behind `#`. */
+/** Places of the page: the part of its address behind `#`. */
 
 import { signal } from "@preact/signals";
 
@@ -48,7 +48,7 @@ export function link(name: RouteName, of = "", query: Record<string, string> = {
   return `#/${word}${path}${search === "" ? "" : `?${search}`}`;
 }
 
-/** Where the page is now. */
+/** The place that is seen now. */
 export const route = signal<Route>(parseRoute(globalThis.location?.hash ?? ""));
 
 /** Asked before the page leaves a place; the answer "false" keeps it there. */

@@ -175,7 +175,7 @@ function Chips({ runs }: { runs: LiveRun[] }) {
   );
 }
 
-/** What is seen without a session. */
+/** The page without a session. */
 function NoSession() {
   if (session.value === "unknown") return <Loading what="Opening" />;
   if (session.value === "unreachable") {

@@ -1,4 +1,4 @@
-/** What all parts of the page know: the session, the program, and the runs that go on. */
+/** The state of the whole page: the session, the program, and the runs that go on. */
 
 import { signal } from "@preact/signals";
 import {
@@ -16,12 +16,12 @@ import { go, link, tokenOf } from "./router.ts";
 export type Session = "unknown" | "open" | "none" | "unreachable";
 
 export const session = signal<Session>("unknown");
-/** What the program said of itself. */
+/** The program, as it describes itself. */
 export const about = signal<About | null>(null);
 export const liveRuns = signal<LiveRun[]>([]);
 /** Counts the changes of the list of saved runs, so that whoever shows it can follow. */
 export const savedVersion = signal(0);
-/** Whether the program tells the page what happens. */
+/** True as long as the program tells the page of events. */
 export const connected = signal(true);
 
 let close: (() => void) | null = null;

@@ -45,7 +45,7 @@ export interface Comparison {
   metrics: Metric[];
 }
 
-/** How a judgement is shown: a sign and a word beside its colour. */
+/** Looks of judgements: a sign and a word beside the colour. */
 export const WORDS: Record<Word, { kind: BadgeKind; sign: string }> = {
   better: { kind: "good", sign: "▲" },
   worse: { kind: "bad", sign: "▼" },
@@ -87,7 +87,7 @@ export function probability({ p, p_adjusted }: Change): string {
   return value === null ? "-" : value < 0.001 ? "< 0.001" : value.toFixed(3);
 }
 
-/** Why figures are undecided or not judged: the figures, and each reason once. */
+/** Reasons why figures are undecided or not judged, each once, with the figures. */
 export function reasonsOf({ metrics }: Comparison): [string, string][] {
   const reasons = new Map<string, string[]>();
   for (const metric of metrics) {
@@ -102,17 +102,18 @@ export function question({ settings }: Comparison): string {
   const percent = (share: number) => Number((share * 100).toFixed(4));
   return (
     `Is B better or worse than A? Changes below ${percent(settings.effect)} % do not matter ` +
-    `(errors: ${percent(settings.error_effect)} percentage points); confidence ${percent(settings.confidence)} %.`
+    `(errors: ${percent(settings.error_effect)} percentage points); ` +
+    `confidence ${percent(settings.confidence)} %.`
   );
 }
 
-/** Where the parts of a drawn change lie, from 0 (left) to 1 (right); zero is in the middle. */
+/** Places of the parts of a drawn change, from 0 (left) to 1 (right); zero is in the middle. */
 export interface Drawn {
   low: number;
   high: number;
   at: number;
   band: [number, number];
-  /** Whether an end lies beyond the edge, or has no bound. */
+  /** True if an end lies beyond the edge, or has no bound. */
   openLow: boolean;
   openHigh: boolean;
 }

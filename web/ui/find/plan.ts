@@ -1,4 +1,4 @@
-/** What a search is started with. */
+/** The plan and the flags that a search is started with. */
 
 /** A search as its form has it; empty: as the program has it. */
 export interface Search {
@@ -38,5 +38,6 @@ export function planOfUrl(url: string): string {
   const { origin, pathname, search } = new URL(url);
   // A string of JSON is one of YAML.
   const text = (value: string) => JSON.stringify(value);
-  return `targets:\n  target: ${text(origin)}\nscenarios:\n  - steps:\n      - get: ${text(pathname + search)}\n`;
+  const step = `      - get: ${text(pathname + search)}`;
+  return ["targets:", `  target: ${text(origin)}`, "scenarios:", "  - steps:", step, ""].join("\n");
 }

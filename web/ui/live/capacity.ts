@@ -122,7 +122,7 @@ export function trialsOf({ trials }: Capacity): Trial[] {
   }));
 }
 
-/** Where the load line lies so far: above the highest rate that holds, below the lowest that breaks. */
+/** The load line so far: above the highest rate that holds, below the lowest that breaks. */
 export function lineOf(levels: Level[]): { low: number | null; high: number | null } {
   const holding = levels.filter(({ finding }) => finding === "holds").map(({ rate_per_s }) => rate_per_s);
   const breaking = levels.filter(({ finding }) => finding === "breaks").map(({ rate_per_s }) => rate_per_s);

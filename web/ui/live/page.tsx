@@ -83,7 +83,7 @@ export function LivePage({ route }: { route: Route }) {
 
 const STATES = { running: "live", paused: "doubtful", stopping: "doubtful", ended: "done" } as const;
 
-/** What steers a run, and how far it is. */
+/** Controls that steer a run, and its progress. */
 function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES; isSearch: boolean }) {
   const { id, heard, state, isSearch } = props;
   const { stat, result } = heard;
@@ -202,7 +202,7 @@ function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
   );
 }
 
-/** How it ended, and where it is kept. */
+/** The end of a run, and the place where it is kept. */
 function Ended({ heard }: { heard: Heard }) {
   const { end, result } = heard;
   if (end === null) return null;
@@ -225,7 +225,7 @@ function Ended({ heard }: { heard: Heard }) {
   );
 }
 
-/** What the run has said. */
+/** The messages of the run. */
 function Messages({ messages }: { messages: string[] }) {
   const place = useRef<HTMLPreElement>(null);
   const follows = useRef(true);

@@ -1,4 +1,4 @@
-/** What a run that goes on tells the page, held in bounded memory. */
+/** The events of a run that goes on, held in bounded memory. */
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../app/api.ts";
@@ -10,12 +10,12 @@ import type { Capacity } from "./capacity.ts";
 /** Messages that are kept; of more, the first ones go. */
 export const MOST_MESSAGES = 500;
 
-/** How a run has ended. */
+/** The end of a run. */
 export interface End {
   exit_code: number | null;
   /** Identity of the saved run. */
   run: string | null;
-  /** What a search has found. */
+  /** The result of a search. */
   capacity?: Capacity | null;
 }
 
@@ -38,7 +38,7 @@ export const NOTHING_HEARD: Heard = {
   error: null,
 };
 
-/** What is known after another event. */
+/** Everything that is known after another event. */
 export function heardAfter(heard: Heard, name: string, data: unknown): Heard {
   switch (name) {
     case "result": {

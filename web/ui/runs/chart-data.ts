@@ -1,5 +1,5 @@
 /**
- * What the charts are drawn from, made of a result.
+ * The data of the charts, made of a result.
  *
  * A report of HTML carries the same, made by `crates/report/src/render/html/chart.rs` from what a saved run
  * keeps beside its result: with the heat map and every point of the spectrum. Of a run that goes on there is

@@ -15,10 +15,10 @@ import { plural, rateText, secondsText, shareText, whenFull, whenText } from "./
 
 /** Rows of a page. */
 const ROWS = 100;
-/** How long the filter waits for the next letter. */
+/** Time that the filter waits for the next letter. */
 const TYPING_MS = 150;
 
-/** What was chosen for a comparison stays so from page to page, and until it is let go. */
+/** Runs chosen for a comparison: they stay so from page to page, until they are let go. */
 const chosen = signal<ReadonlyMap<string, RunRow>>(new Map());
 
 /** Words of a run: `nightly`, `branch=main`. */
@@ -148,8 +148,8 @@ function None({ filter }: { filter: string }) {
   if (filter !== "") return <p class="empty">No run has “{filter}” in its name, its URL or its tags.</p>;
   return (
     <p class="empty">
-      No run was saved yet. Start one from an <a href={link("new")}>example or a form</a>, or from one of your{" "}
-      <a href={link("plans")}>plans</a>; runs of the command line with <code>--save</code> are here, too.
+      No run was saved yet. Start one from an <a href={link("new")}>example or a form</a>, or from one of
+      your <a href={link("plans")}>plans</a>; runs of the command line with <code>--save</code> are here, too.
     </p>
   );
 }

@@ -365,9 +365,9 @@ export function ChangesTable({ result }: { result: Result }) {
   );
 }
 
-/** Where every arrival and every request went. */
+/** The accounts of arrivals and requests. */
 export function Accounts({ result }: { result: Result }) {
-  const { accounting } = result;
+  const { accounting, iterations } = result;
   type Count = [string, number, BadgeKind];
   const scheduled: Count[] = [
     ["started", accounting.started, "plain"],
@@ -395,8 +395,8 @@ export function Accounts({ result }: { result: Result }) {
           [
             "iterations",
             countsIterations(result) &&
-              `${count(result.iterations.started)} started, ${count(result.iterations.completed)} completed, ` +
-                `${count(result.iterations.failed)} failed, ${count(result.iterations.unfinished)} unfinished`,
+              `${count(iterations.started)} started, ${count(iterations.completed)} completed, ` +
+                `${count(iterations.failed)} failed, ${count(iterations.unfinished)} unfinished`,
           ],
         ].filter((fact): fact is [string, string] => fact[1] !== false)}
       />
@@ -570,7 +570,7 @@ export function Targets({ result }: { result: Result }) {
   return <Table caption="Targets" columns={columns} rows={targets} rowKey={({ authority }) => authority} />;
 }
 
-/** What the generator cost, and what it could not do. */
+/** The cost of the generator, and its shortcomings. */
 export function GeneratorFacts({ result }: { result: Result }) {
   const { generator } = result;
   const cpu = generator.cpu_user_s + generator.cpu_sys_s;
@@ -605,7 +605,7 @@ export function GeneratorFacts({ result }: { result: Result }) {
   );
 }
 
-/** What another run needs to be the same. */
+/** Everything that another run needs to be the same. */
 export function Origin({ result, plan }: { result: Result; plan: string | null }) {
   const { run, model } = result;
   return (

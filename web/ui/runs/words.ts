@@ -23,7 +23,7 @@ export function validityLine({ valid, invalid_reasons, limited_by }: Verdict): s
   return `measurement INVALID${reasons === "" ? "" : ": "}${reasons} · ${limit}`;
 }
 
-/** Why a run came to its end before its time; null if it did not. */
+/** The reason for an end before its time; null if there was none. */
 export function endedEarly({ run }: Result): string | null {
   const by =
     run.ended_by_threshold !== null
@@ -42,7 +42,7 @@ export function steadyText({ steady, warmup_s }: Result): string {
   return steady.from_s > warmup_s ? `from ${seconds(steady.from_s)} on` : "from the beginning";
 }
 
-/** What a run is called: its name, else its targets. */
+/** The title of a run: its name, else its targets. */
 export function titleOf({ run }: Result): string {
   return run.name ?? (run.targets.map(({ authority }) => authority).join(", ") || `run ${run.id}`);
 }
@@ -104,7 +104,7 @@ export function thresholdHeading({ text, step, scenario, phase, window_s }: Thre
   return parts.filter((part) => part !== false).join(" ");
 }
 
-/** What was seen of a threshold, and why that is not enough. */
+/** The figure that was seen of a threshold, and the reason why it is not enough. */
 export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): string {
   let said = [observed?.text, reason].filter((part) => part != null).join(", ");
   if (windows !== null && windows.judged > 0) {
@@ -118,7 +118,7 @@ export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): 
   return said;
 }
 
-/** Whether a threshold holds; what an invalid measurement does not prove is not judged. */
+/** The judgement of a threshold: one that an invalid measurement does not prove is not judged. */
 export function thresholdWord({ proven, passed }: ThresholdOutcome): { word: string; kind: BadgeKind } {
   if (!proven) return { word: "not judged", kind: "doubtful" };
   return passed ? { word: "pass", kind: "good" } : { word: "fail", kind: "bad" };
@@ -147,7 +147,7 @@ export function changeText({ what, from_per_s, to_per_s }: RateChange): string {
 export const bytesText = (value: number | null | undefined) => (value == null ? "-" : bytes(value));
 export const shareText = (value: number | null | undefined) => (value == null ? "-" : share(value));
 
-/** When something was, in the reader's time: `14:05` of today, else with the day. */
+/** An instant in the reader's time: `14:05` of today, else with the day. */
 export function whenText(unix_s: number, now: Date = new Date()): string {
   const at = new Date(unix_s * 1000);
   const two = (value: number) => String(value).padStart(2, "0");
