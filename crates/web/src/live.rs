@@ -16,7 +16,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -51,6 +51,12 @@ const LOOK: Duration = Duration::from_millis(100);
 const START: Duration = Duration::from_secs(30);
 /// The same for a search, which says nothing when it begins.
 const SEARCH_START: Duration = Duration::from_millis(1_500);
+/// Begin of the name of the folder of files.
+const FOLDER: &str = "plimsoll-ui-";
+/// Name of the file in it that is locked as long as its server lives.
+const LOCK: &str = "lock";
+/// Age up to which a folder is taken for that of a server that is just starting.
+const NEW: Duration = Duration::from_secs(60);
 /// Longest result of a run that is read, in bytes.
 const LONGEST_RESULT: u64 = 64 << 20;
 /// Interval between signs of life of a stream of events, by which a dead connection is noticed.
@@ -61,6 +67,8 @@ pub(crate) struct Live {
     runs: Mutex<Vec<Arc<LiveRun>>>,
     starter: ChildStarter,
     folder: PathBuf,
+    /// Held as long as this server lives.
+    _lock: File,
 }
 
 /// Names of the files of a run.
@@ -86,6 +94,25 @@ impl Files {
     }
 }
 
+/// Removes the folders of servers that were killed. Runs that go on have opened their files.
+fn remove_abandoned(temporary: &Path) {
+    let Ok(entries) = fs::read_dir(temporary) else { return };
+    let ours = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(FOLDER.as_bytes()));
+    for folder in ours.map(|entry| entry.path()) {
+        // One that was just made may not be locked yet. Those of other users cannot be opened.
+        let made = fs::symlink_metadata(&folder).and_then(|found| found.modified()).ok();
+        let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let is_new = clock::unix().as_secs_f64() - made.as_secs_f64() < NEW.as_secs_f64();
+        let lock = OpenOptions::new().read(true).append(true).open(folder.join(LOCK));
+        if !is_new && lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            // What cannot be removed is left to the system's cleaning.
+            let _ = fs::remove_dir_all(&folder);
+        }
+    }
+}
+
 /// A file that only its user can read.
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().create_new(true).read(true).append(true).mode(0o600).open(path)
@@ -97,9 +124,12 @@ impl Live {
     /// # Errors
     /// The folder cannot be made.
     pub(crate) fn new(temporary: &Path, starter: ChildStarter) -> io::Result<Self> {
-        let folder = temporary.join(format!("plimsoll-ui-{}", random_hex(8)?));
+        remove_abandoned(temporary);
+        let folder = temporary.join(format!("{FOLDER}{}", random_hex(8)?));
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Self { runs: Mutex::default(), starter, folder })
+        let lock = private(&folder.join(LOCK))?;
+        lock.lock()?;
+        Ok(Self { runs: Mutex::default(), starter, folder, _lock: lock })
     }
 
     /// The folder of the files, in which nothing else is.
@@ -490,4 +520,31 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
         None => "stopping: what is in flight is waited for".to_owned(),
     };
     Ok(Json(json!({"told": told})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child_starter::child_starter;
+
+    #[test]
+    fn folders_of_killed_servers_are_removed_and_others_stay() {
+        let temporary = std::env::temp_dir().join(format!("plimsoll-web-live-{}", std::process::id()));
+        fs::create_dir_all(&temporary).unwrap();
+        let (starter, _starts) = child_starter();
+        let start = || Live::new(&temporary, starter.clone()).unwrap();
+        let (killed, lives, starting) = (start(), start(), start());
+        let folders = [&killed, &lives, &starting].map(|live| live.folder().to_owned());
+        for live in [&killed, &lives] {
+            let folder = File::open(live.folder()).unwrap();
+            folder.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        }
+        // The lock of a process goes with it.
+        drop(killed);
+        let next = start();
+        assert_eq!(folders.each_ref().map(|folder| folder.exists()), [false, true, true]);
+        next.close();
+        assert!(!next.folder().exists());
+        fs::remove_dir_all(&temporary).unwrap();
+    }
 }
