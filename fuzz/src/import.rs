@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use plimsoll_import::{Imported, curl as of_curl, h2loadrunner as of_h2loadrunner};
+use plimsoll_import::{artillery as of_artillery, jmeter as of_jmeter, postman as of_postman};
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Files, KeyLogFile, Problems};
@@ -53,6 +54,24 @@ pub fn vegeta(data: &[u8]) {
     for steps in [false, true] {
         check(data, &of_vegeta::import(data, &of_vegeta::Options { steps }));
     }
+}
+
+/// A collection of Postman, and the same bytes as an environment.
+pub fn postman(data: &[u8]) {
+    for environment in [None, Some(data.to_vec())] {
+        let options = of_postman::Options { environment };
+        check(data, &of_postman::import(data, &options, Path::new(""), &Folder));
+    }
+}
+
+/// A script of Artillery.
+pub fn artillery(data: &[u8]) {
+    check(data, &of_artillery::import(data, Path::new(""), &Folder));
+}
+
+/// A test plan of JMeter.
+pub fn jmeter(data: &[u8]) {
+    check(data, &of_jmeter::import(data, Path::new(""), &Folder));
 }
 
 fn check(data: &[u8], imported: &Result<Imported, Problems>) {

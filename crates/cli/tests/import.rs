@@ -46,7 +46,17 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "har", "basic_get.json", "--only", "h", "--no-think"],
         &["import", "openapi", "basic_get.json", "--server", "http://h"],
         &["import", "vegeta", "users.csv", "--steps"],
-        &["import", "postman", "x"],
+        &["import", "k6", "x"],
+        &[
+            "import",
+            "postman",
+            "../postman/login.json",
+            "--environment",
+            "../postman/shop.postman_environment.json",
+        ],
+        &["import", "postman", "../postman/login.json"],
+        &["import", "artillery", "../artillery/ramp_first.yml"],
+        &["import", "jmeter", "../jmeter/arrivals.jmx"],
         &["import"],
         &["import", "curl"],
     ]

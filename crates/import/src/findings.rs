@@ -1,15 +1,16 @@
 //! Findings made while a source is read: notes and problems.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
-use plimsoll_plan::document::{Document, Field, Settings, StepKind, StepSpec};
+use plimsoll_plan::document::{Document, ExtractSpec, Field, Settings, StepKind, StepSpec};
 use plimsoll_plan::{Command, Files, KeyLogFile, PlanPatch, PlanSource, Problem, Problems, Source};
 
-use crate::Imported;
+use crate::{Imported, draft};
 
 /// One thing of a source that cannot be said in a plan file, or means something else there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
     /// Where it stands: a JSON Pointer (RFC 6901), a line, or an option.
     pub at: String,
@@ -52,6 +53,8 @@ fn plain(text: &str) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     notes: Vec<Note>,
+    /// The same, to be found at once: a source may have many.
+    known: HashSet<Note>,
     problems: Problems,
 }
 
@@ -59,7 +62,7 @@ impl Findings {
     /// Adds a note.
     pub(crate) fn note(&mut self, at: impl Into<String>, said: &str, becomes: impl Into<String>) {
         let note = Note { at: plain(&at.into()), said: quoted(said), becomes: plain(&becomes.into()) };
-        if !self.notes.contains(&note) {
+        if self.known.insert(note.clone()) {
             self.notes.push(note);
         }
     }
@@ -182,6 +185,15 @@ fn refused(
     command.resolve(files).err().map(|refused| refused.problems).unwrap_or_default()
 }
 
+/// Returns `true` if a plan takes a value from there.
+pub(crate) fn takes(extract: &ExtractSpec) -> bool {
+    let mut step = draft::request("GET", "http://localhost/");
+    step.extract.push("value", Field::new(extract.clone()));
+    let mut document = Document::default();
+    document.scenarios.push(Field::new(draft::scenario("one", vec![step])));
+    refused(&document, Settings::default(), Path::new(""), &AnyEmpty, &PlanPatch::default()).is_empty()
+}
+
 fn without_engines(steps: &mut [Field<StepSpec>], without_scripts: bool) {
     for step in steps {
         if let Field::Given(step, _) = step {
@@ -197,8 +209,14 @@ fn without_engines(steps: &mut [Field<StepSpec>], without_scripts: bool) {
                     (extract.xpath, extract.body) = (Field::Absent, Field::new(true));
                 }
             }
-            if let StepKind::Parallel(all) = &mut step.kind {
-                without_engines(&mut all.parallel, without_scripts);
+            match &mut step.kind {
+                StepKind::Parallel(all) => without_engines(&mut all.parallel, without_scripts),
+                StepKind::Repetition(repetition) => without_engines(&mut repetition.steps, without_scripts),
+                StepKind::Branch(branch) => {
+                    without_engines(&mut branch.then, without_scripts);
+                    without_engines(&mut branch.otherwise, without_scripts);
+                }
+                _ => {}
             }
         }
     }

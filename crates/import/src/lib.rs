@@ -8,30 +8,41 @@
 //! ```text
 //! h2loadrunner ─┐
 //! curl          │
-//! HAR           ├──► Imported { document, notes } ──► YAML, or a run
+//! HAR           │
 //! OpenAPI       │
-//! vegeta       ─┘
+//! vegeta        ├──► Imported { document, notes } ──► YAML, or a run
+//! Postman       │
+//! Artillery     │
+//! JMeter       ─┘
 //! ```
 //!
 //! Nothing here prints or opens a connection; files that a source names are read through
 //! [`plimsoll_plan::Files`].
 #![forbid(unsafe_code)]
 
+pub mod artillery;
 pub mod curl;
 pub mod h2loadrunner;
 pub mod har;
+pub mod jmeter;
 pub mod openapi;
+pub mod postman;
 pub mod vegeta;
 
 mod amount;
 mod draft;
 mod findings;
+mod flow;
 mod names;
 mod source;
+mod xml;
 mod yaml;
 
 pub use findings::Note;
 use plimsoll_plan::document::Document;
+
+/// Most steps of an import: more are a mistake, or an attack.
+const MOST_STEPS: usize = 100_000;
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Names of variables and data sources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that templates of plan files give a meaning of their own: a variable must not have one.
 const RESERVED: &[&str] =
@@ -8,25 +8,50 @@ const RESERVED: &[&str] =
 
 /// Names that are taken.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names(BTreeSet<String>);
+pub(crate) struct Names {
+    taken: BTreeSet<String>,
+    /// For names that were wished for more than once: the last number that was tried. A hostile source wishes
+    /// for the same one very often.
+    numbers: BTreeMap<String, u32>,
+}
 
 impl Names {
     /// A name that is like `wish` and not taken yet; it is taken then.
     pub(crate) fn take(&mut self, wish: &str) -> String {
         let name = identifier(wish);
         let mut candidate = name.clone();
-        let mut number = 1_u32;
-        while is_reserved(&candidate) || self.0.contains(&candidate) {
-            number += 1;
+        while is_reserved(&candidate) || self.taken.contains(&candidate) {
+            let number = self.numbers.entry(name.clone()).or_insert(1);
+            *number += 1;
             candidate = format!("{name}_{number}");
         }
-        self.0.insert(candidate.clone());
+        self.taken.insert(candidate.clone());
         candidate
     }
 
     /// Takes exactly this name; `false` if that cannot be.
     pub(crate) fn take_exactly(&mut self, name: &str) -> bool {
-        name == identifier(name) && !is_reserved(name) && self.0.insert(name.to_owned())
+        name == identifier(name) && !is_reserved(name) && self.taken.insert(name.to_owned())
+    }
+}
+
+/// Titles of scenarios, steps or phases, which reports tell apart by them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Titles {
+    taken: BTreeSet<String>,
+    numbers: BTreeMap<String, u32>,
+}
+
+impl Titles {
+    /// `wish`, or `wish (2)` if there is one already; it is taken then.
+    pub(crate) fn take(&mut self, wish: &str) -> String {
+        let mut title = wish.to_owned();
+        while !self.taken.insert(title.clone()) {
+            let number = self.numbers.entry(wish.to_owned()).or_insert(1);
+            *number += 1;
+            title = format!("{wish} ({number})");
+        }
+        title
     }
 }
 

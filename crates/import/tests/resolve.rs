@@ -47,6 +47,49 @@ fn examples_of_h2loadrunner_are_plans() {
 }
 
 #[test]
+fn examples_of_postman_artillery_and_jmeter_are_plans() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut wrong = String::new();
+    let mut count = 0;
+    for tool in ["postman", "artillery", "jmeter"] {
+        let folder = tests.join(tool);
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            // Its one scenario is of WebSockets.
+            if name.ends_with(".csv") || name.contains("environment") || name == "websocket.yml" {
+                continue;
+            }
+            let text = std::fs::read(&path).unwrap();
+            let environment =
+                Some(std::fs::read(tests.join("postman/shop.postman_environment.json")).unwrap());
+            let imported = match tool {
+                "postman" => {
+                    let options = plimsoll_import::postman::Options { environment };
+                    plimsoll_import::postman::import(&text, &options, &folder, &Disk)
+                }
+                "artillery" => plimsoll_import::artillery::import(&text, &folder, &Disk),
+                _ => plimsoll_import::jmeter::import(&text, &folder, &Disk),
+            };
+            let plan = folder.join(format!("{name}.yaml"));
+            let files = WithPlan(plan.clone(), imported.unwrap().document.to_yaml());
+            let source = Some(PlanSource::File(plan.display().to_string()));
+            let command = Command { plan: source, ..Command::default() };
+            count += 1;
+            if let Err(refused) = command.resolve(&files) {
+                let problems = refused.problems.to_string();
+                // Whether there is XPath is the build's matter.
+                if !problems.contains("this build has no XPath") {
+                    wrong.push_str(&format!("{name}:\n{problems}\n{}\n", files.1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert_eq!(count, 35);
+}
+
+#[test]
 fn plans_of_the_other_formats_are_plans() {
     use plimsoll_import::{curl, har, openapi, vegeta};
     let here = Path::new("");

@@ -40,6 +40,20 @@ pub(crate) enum ImportFormat {
     ///
     /// Each target becomes a scenario of its own, as vegeta sends them: in turn, independent of each other.
     Vegeta(VegetaArgs),
+    /// A collection of Postman (v2.1 or v2.0)
+    ///
+    /// Each folder of the outermost level becomes a scenario. The usual forms of its scripts become expectations and
+    /// extractions; the rest of them is noted.
+    Postman(PostmanArgs),
+    /// A script of Artillery, in YAML or JSON
+    ///
+    /// Its phases become phases of the open model, and each flow a scenario.
+    Artillery(FileArgs),
+    /// A test plan of JMeter (.jmx)
+    ///
+    /// Thread groups become scenarios, and their threads users.
+    #[command(name = "jmeter")]
+    Jmeter(FileArgs),
 }
 
 /// Flags that all formats have in common.
@@ -90,6 +104,15 @@ pub(crate) struct OpenapiArgs {
     /// The server to ask, instead of the first one of the description
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PostmanArgs {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// An environment of Postman, whose variables win over those of the collection
+    #[arg(long, value_name = "FILE")]
+    pub(crate) environment: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_import::{curl, h2loadrunner, har, openapi, vegeta};
+use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, openapi, postman, vegeta};
 use plimsoll_plan::{Disk, PlanPatch, ScriptHost};
 use serde_json::json;
 
@@ -48,6 +48,18 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         ImportFormat::Vegeta(args) => {
             let options = vegeta::Options { steps: args.steps };
             (vegeta::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
+        }
+        ImportFormat::Postman(args) => {
+            let environment = args.environment.as_deref().map(read).transpose()?;
+            let options = postman::Options { environment };
+            let from = &args.from;
+            (postman::import(&read(&from.file)?, &options, folder(&from.file), &Disk), from.strictness.strict)
+        }
+        ImportFormat::Artillery(from) => {
+            (artillery::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        }
+        ImportFormat::Jmeter(from) => {
+            (jmeter::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
         }
     };
     let imported = imported.map_err(Failure::usage)?;

@@ -26,19 +26,15 @@ const SWAGGER: Kind = Kind {
 const HAR: Kind = Kind { what: "a HAR recording", advice: "plimsoll import har {} > plan.yaml" };
 const POSTMAN: Kind = Kind {
     what: "a Postman collection",
-    advice: "there is no import of {} yet: Postman's or postman-to-openapi's export to OpenAPI can be imported \
-             (plimsoll import openapi), and its code snippets for cURL, too (plimsoll import curl)",
+    advice: "plimsoll import postman {} > plan.yaml, with --environment FILE if it needs one",
 };
-const ARTILLERY: Kind = Kind {
-    what: "an Artillery script",
-    advice: "there is no import of {} yet: `phases`, `flow` and `capture` are `phases`, `steps` and `extract` of a plan \
-             (docs/plans.md)",
+const POSTMAN_ENVIRONMENT: Kind = Kind {
+    what: "an environment of Postman",
+    advice: "plimsoll import postman COLLECTION --environment {} > plan.yaml",
 };
-const JMETER: Kind = Kind {
-    what: "a JMeter test plan",
-    advice: "there is no import of {} yet: record the traffic as HAR (plimsoll import har), or write a plan \
-             (docs/plans.md)",
-};
+const ARTILLERY: Kind =
+    Kind { what: "an Artillery script", advice: "plimsoll import artillery {} > plan.yaml" };
+const JMETER: Kind = Kind { what: "a JMeter test plan", advice: "plimsoll import jmeter {} > plan.yaml" };
 const K6: Kind = Kind {
     what: "a k6 script",
     advice: "there is no import of {} yet: its options, checks and thresholds have their places in a plan \
@@ -126,6 +122,7 @@ fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
         () if has("swagger") => Some(SWAGGER),
         () if has("log") && text.contains("\"entries\"") => Some(HAR),
         () if has("info") && has("item") || text.contains("schema.getpostman.com") => Some(POSTMAN),
+        () if has("values") && has("_postman_variable_scope") => Some(POSTMAN_ENVIRONMENT),
         // With `run` it is a plan that somebody is about to make of one.
         () if has("config") && has("scenarios") && !has("run") => Some(ARTILLERY),
         () if has("nodes") => Some(CLUSTER),

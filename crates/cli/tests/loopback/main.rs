@@ -23,6 +23,7 @@ mod elsewhere;
 mod exports;
 mod foreign;
 mod http2;
+mod imported;
 mod ingest_demo;
 mod ingest_load;
 mod ingest_target;

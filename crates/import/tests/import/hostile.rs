@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_import::{curl, h2loadrunner, har, openapi, vegeta};
+use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, openapi, postman, vegeta};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -84,6 +84,47 @@ const WORDS: &[&str] = &[
     "body",
     "header",
     "two.csv",
+    "info",
+    "item",
+    "variable",
+    "key",
+    "value",
+    "{{a}}",
+    "{{",
+    "auth",
+    "bearer",
+    "event",
+    "listen",
+    "test",
+    "script",
+    "exec",
+    "pm.environment.set('a', pm.response.json().b);",
+    "pm.test('a', () => { pm.response.to.have.status(200) })",
+    "mode",
+    "raw",
+    "formdata",
+    "config",
+    "target",
+    "phases",
+    "duration",
+    "arrivalRate",
+    "rampTo",
+    "pause",
+    "scenarios",
+    "flow",
+    "loop",
+    "over",
+    "count",
+    "think",
+    "capture",
+    "as",
+    "json",
+    "$.a",
+    "expect",
+    "statusCode",
+    "ifTrue",
+    "fields",
+    "payload",
 ];
 
 fn word() -> impl Strategy<Value = String> {
@@ -127,12 +168,133 @@ fn all(text: &[u8]) {
     shown(&har::import(text, &har::Options::default()));
     shown(&openapi::import(text, &openapi::Options::default()));
     shown(&vegeta::import(text, &vegeta::Options::default()));
+    shown(&postman::import(text, &postman::Options { environment: Some(text.to_vec()) }, here, &files));
+    shown(&artillery::import(text, here, &files));
+    shown(&jmeter::import(text, here, &files));
     if let Ok(text) = std::str::from_utf8(text) {
         shown(&curl::import(text, here, &files));
     }
 }
 
+/// A collection and a script of Artillery that are right but for one part.
+fn behaviour() -> impl Strategy<Value = Value> {
+    (tree(), proptest::sample::select(WORDS), 0..8_usize).prop_map(|(part, key, place)| {
+        let request = serde_json::json!({"name": "r", "request": {"method": "POST", "url": {"raw":
+        "http://h/{{a}}"},
+            "body": {"mode": "raw", "raw": "{{a}}"}}, "event": [{"listen": "test", "script": {"exec":
+            "a"}}]});
+        let step = serde_json::json!({"get": {"url": "/{{a}}", "capture": {"json": "$.a", "as": "a"}}});
+        let mut value = serde_json::json!({"info": {"name": "c"}, "item": [{"name": "f", "item": [request]}],
+            "config": {"target": "http://h", "phases": [{"duration": 1, "arrivalRate": 1}]},
+            "scenarios": [{"flow": [step]}]});
+        let pointer = [
+            "",
+            "/item/0",
+            "/item/0/item/0",
+            "/item/0/item/0/request",
+            "/config",
+            "/scenarios/0",
+            "/scenarios/0/flow/0",
+            "/scenarios/0/flow/0/get",
+        ][place];
+        let object = value.pointer_mut(pointer).and_then(Value::as_object_mut);
+        object.expect("it is an object").insert(key.to_owned(), part);
+        value
+    })
+}
+
+/// Elements of JMeter in each other, in any order.
+fn elements() -> impl Strategy<Value = String> {
+    let property = proptest::sample::select(vec![
+        "<stringProp name='HTTPSampler.domain'>h</stringProp>",
+        "<stringProp name='HTTPSampler.path'>${a}/b</stringProp>",
+        "<stringProp name='ThreadGroup.num_threads'>${__P(n,3)}</stringProp>",
+        "<stringProp name='ThreadGroup.ramp_time'>5</stringProp>",
+        "<boolProp name='ThreadGroup.scheduler'>true</boolProp>",
+        "<stringProp name='ThreadGroup.duration'>9</stringProp>",
+        "<stringProp name='ConstantTimer.delay'>5</stringProp>",
+        "<stringProp name='RegexExtractor.regex'>(a)</stringProp>",
+        "<stringProp name='RegexExtractor.refname'>a</stringProp>",
+        "<stringProp name='JSON_PATH'>$.a[*]</stringProp>",
+        "<stringProp name='LoopController.loops'>3</stringProp>",
+        "<stringProp name='IfController.condition'>\"${a}\" == \"b\"</stringProp>",
+        "<stringProp name='filename'>two.csv</stringProp>",
+        "<doubleProp><name>throughput</name><value>60</value></doubleProp>",
+        "text &amp; <![CDATA[more]]>",
+        "",
+    ]);
+    let kind = proptest::sample::select(vec![
+        "ThreadGroup",
+        "HTTPSamplerProxy",
+        "HTTPSamplerProxy",
+        "LoopController",
+        "IfController",
+        "ConstantTimer",
+        "RegexExtractor",
+        "JSONPathAssertion",
+        "ResponseAssertion",
+        "CSVDataSet",
+        "ConstantThroughputTimer",
+        "ConfigTestElement",
+        "CookieManager",
+        "TestAction",
+        "OtherThing",
+    ]);
+    let leaf = (kind, proptest::collection::vec(property, 0..5), any::<bool>()).prop_map(
+        |(kind, properties, enabled)| {
+            format!("<{kind} testname='{kind}' enabled='{enabled}'>{}</{kind}>", properties.concat())
+        },
+    );
+    let tree = leaf.prop_recursive(5, 40, 6, |inner| {
+        (inner.clone(), proptest::collection::vec(inner, 0..5))
+            .prop_map(|(element, below)| format!("{element}<hashTree>{}</hashTree>", below.concat()))
+    });
+    proptest::collection::vec(tree, 0..4).prop_map(|below| {
+        let group = "<ThreadGroup><stringProp name='ThreadGroup.num_threads'>2</stringProp></ThreadGroup>";
+        let below = below.concat();
+        format!(
+            "<jmeterTestPlan><hashTree><TestPlan/><hashTree>{below}{group}<hashTree>{below}</hashTree>\
+             </hashTree></hashTree></jmeterTestPlan>"
+        )
+    })
+}
+
 proptest! {
+    #[test]
+    fn any_behaviour_is_imported_or_refused(value in behaviour()) {
+        all(value.to_string().as_bytes());
+    }
+
+    #[test]
+    fn any_elements_are_imported_or_refused(document in elements(), end in 0.0..1.2_f64) {
+        let end = (document.len() as f64 * end) as usize;
+        all(document.as_bytes().get(..end).unwrap_or(document.as_bytes()));
+    }
+
+    #[test]
+    fn any_script_is_imported_or_refused(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "pm.test('a', ", "() => ", "function () ", "{", "}", ")", "(", ";", "\n",
+                "pm.response.to.have.status(200)",
+                "pm.expect(", "pm.response.json()", ".a", "[0]", "['b']", ").to.eql(", "5", "'c'",
+                "pm.environment.set('d', ",
+                "let e = ", "e", "?.", "//", "/*", "*/", "/f/", "`g${", "\"", "'", "\\", "if (",
+                "tests['h'] = ", " === ",
+                "pm.response.to.", "not.", "+", ",", "\u{e4}",
+            ]),
+            0..40,
+        ),
+    ) {
+        let event = serde_json::json!([
+            {"listen": "test", "script": {"exec": parts.concat()}},
+            {"listen": "prerequest", "script": {"exec": parts.concat()}},
+        ]);
+        let value = serde_json::json!({"info": {}, "item": [{"name": "r", "request": "http://h/", "event":
+        event}]});
+        all(value.to_string().as_bytes());
+    }
+
     #[test]
     fn any_bytes_are_imported_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         all(&bytes);
@@ -163,7 +325,8 @@ proptest! {
     }
 
     #[test]
-    fn any_lines_of_targets_are_imported_or_refused(text in "((GET|put|@|a:|#| |http://h/|\\{|\"url\"|\n){1,4}\n){0,6}") {
+    fn any_lines_of_targets_are_imported_or_refused(text in "((GET|put|@|a:|#| \
+        |http://h/|\\{|\"url\"|\n){1,4}\n){0,6}") {
         shown(&vegeta::import(text.as_bytes(), &vegeta::Options { steps: true }));
     }
 }

@@ -1,11 +1,14 @@
 //! Imports as users see them: the plan as YAML, with the notes; or what is wrong, with its hints.
 
+mod artillery;
 mod checked;
 mod curl;
 mod h2loadrunner;
 mod har;
 mod hostile;
+mod jmeter;
 mod openapi;
+mod postman;
 mod vegeta;
 
 use std::fmt::Write as _;

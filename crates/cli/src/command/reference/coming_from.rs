@@ -170,6 +170,7 @@ const GENERATORS: [Generator; 9] = [
         differs: "JMeter's response times leave out the time that its threads were late. `--users` are its threads; with `--rate` \
                   nothing is left out.",
         parts: &[
+            ("test.jmx", "`plimsoll import jmeter test.jmx` makes a plan of it"),
             ("Number of Threads: 100", "`--users 100`"),
             ("Ramp-Up Period: 10", "`--user-stages 1ms@0,10s@100`"),
             ("Loop Count: 50, of 100 threads", "`--users 100 -n 5000`"),

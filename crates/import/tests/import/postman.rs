@@ -1,0 +1,192 @@
+//! Collections of Postman.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_import::postman::{Options, import};
+use plimsoll_plan::Disk;
+use serde_json::{Value, json};
+
+use crate::{Named, shown};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/postman")
+}
+
+#[test]
+fn examples() {
+    for name in [
+        "auth", "basic", "bodies", "chained", "crud", "dynamic", "envelope", "login", "nested", "scripts",
+        "settings", "v2_0",
+    ] {
+        let text = std::fs::read(folder().join(format!("{name}.json"))).unwrap();
+        let environment = (name == "login")
+            .then(|| std::fs::read(folder().join("shop.postman_environment.json")).expect("the environment"));
+        let imported = import(&text, &Options { environment }, &folder(), &Disk);
+        insta::assert_snapshot!(name, shown(&imported));
+    }
+}
+
+fn imported(value: &Value) -> String {
+    shown(&import(
+        value.to_string().as_bytes(),
+        &Options::default(),
+        Path::new(""),
+        &Named(&[("body", b"x")]),
+    ))
+}
+
+fn collection(items: Value) -> Value {
+    json!({"info": {"name": "c", "schema":
+    "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+           "item": items})
+}
+
+/// A request whose test script is this.
+fn tested(script: &str) -> String {
+    let script = json!([{"listen": "test", "script": {"exec": script}}]);
+    imported(&collection(json!([{"name": "r", "request": "http://h/", "event": script}])))
+}
+
+#[test]
+fn usual_forms_of_tests_become_expectations() {
+    for (script, expect) in [
+        ("pm.response.to.have.status(201)", "status:\n            - 201"),
+        ("pm.test('a', function() { pm.response.to.have.status(200); })", "status:\n            - 200"),
+        ("pm.test('a', () => pm.response.to.have.status('No Content'))", "status:\n            - 204"),
+        ("pm.expect(pm.response.code).to.eql(404);", "status:\n            - 404"),
+        (
+            "pm.expect(pm.response.code).to.be.oneOf([200,201])",
+            "status:\n            - 200\n            - 201",
+        ),
+        ("pm.response.to.not.have.status(200)", "status:\n            - \"201-599\""),
+        ("tests['ok'] = responseCode.code === 200;", "status:\n            - 200"),
+        ("tests['ok'] = responseBody.has('yes');", "contains: \"yes\""),
+        ("pm.response.to.have.header('X-A', 'b')", "X-A:\n              equals: b"),
+        ("pm.expect(pm.response.headers.get('X-A')).to.exist", "X-A:\n              exists: true"),
+        ("pm.expect(pm.response.text()).to.not.include('error')", "contains: error\n              not: true"),
+        (
+            "let j = pm.response.json(); pm.expect(j.a[0]['b c']).to.eql(5)",
+            "/a/0/b c:\n              equals: 5",
+        ),
+        ("const {a} = pm.response.json(); pm.expect(pm.response.json().a.b).to.equal(true)", "/a/b:"),
+        ("pm.expect(pm.response.json()).to.have.property('a', 'b')", "/a:\n              equals: b"),
+        ("pm.expect(pm.response.json().a).to.be.a('string')", "/a:\n              exists: true"),
+        ("pm.expect(pm.response.responseTime).to.be.below(200)", "that: max<200ms"),
+    ] {
+        let text = tested(script);
+        assert!(text.contains(expect), "{script}: {text}");
+    }
+}
+
+#[test]
+fn values_that_scripts_set_are_extracted_or_set() {
+    for (script, becomes) in [
+        ("pm.environment.set('t', pm.response.json().token)", "t:\n            json: /token"),
+        ("pm.globals.set(\"t\", JSON.parse(responseBody).a[1])", "t:\n            json: /a/1"),
+        ("postman.setGlobalVariable('t', pm.response.headers.get('ETag'))", "t:\n            header: ETag"),
+        ("pm.collectionVariables.set('t', pm.cookies.get('sid'))", "t:\n            cookie: sid"),
+        ("pm.environment.set('t', `a`)", "set:\n          t: a"),
+        ("pm.environment.set('t', 'u-' + Date.now())", "t: u-${timestamp_ms}"),
+        ("pm.environment.set('t', Math.floor(Math.random() * 6) + 1)", "t: ${random_int(1, 6)}"),
+        ("pm.environment.set('t', pm.environment.get('a'))", "t: ${a}"),
+        ("pm.environment.set('t', 1 + 2)", "the variable is not set"),
+    ] {
+        let text = tested(script);
+        assert!(text.contains(becomes), "{script}: {text}");
+    }
+}
+
+/// Nothing of a script is dropped without a word: its line is told.
+#[test]
+fn everything_else_in_scripts_is_noted_with_its_line() {
+    for (script, line, note) in [
+        ("\n\nfoo();", 3, "`foo()`: scripts are not carried out"),
+        (
+            "pm.sendRequest('http://h/', (e, r) => {\n pm.environment.set('a', 1); });",
+            1,
+            "requests of scripts",
+        ),
+        ("if (x) {\n pm.response.to.have.status(200);\n}", 1, "conditions, loops and functions"),
+        ("console.log(1)", 1, "nothing is logged"),
+        ("pm.test('a', () => {\n  pm.expect(a).to.eql(1);\n});", 2, "scripts are not carried out"),
+        ("pm.expect(pm.response.json().a).to.eql({b: 1});", 1, "scripts are not carried out"),
+        ("pm.execution.setNextRequest(null)", 1, "in order"),
+        ("pm.response.to.have.status(200);\npm.response.to.have.status(201);", 2, "said already"),
+        (
+            "pm.expect(pm.response.json().a).to.eql(1);\npm.expect(pm.response.json().a).to.eql(2);",
+            2,
+            "one expectation",
+        ),
+    ] {
+        let text = tested(script);
+        let at = format!("note: r: test script, line {line}: ");
+        assert!(text.contains(&at) && text.contains(note), "{script}: {text}");
+    }
+}
+
+#[test]
+fn the_environment_wins_over_the_collection() {
+    let mut value = collection(json!([{"name": "r", "request": "{{base}}/{{a}}"}]));
+    value["variable"] = json!([{"key": "base", "value": "http://h"}, {"key": "a", "value": "1"}]);
+    let environment = json!({"values": [{"key": "base", "value": "http://g"}]}).to_string().into_bytes();
+    let options = Options { environment: Some(environment) };
+    let text = shown(&import(value.to_string().as_bytes(), &options, Path::new(""), &Disk));
+    assert!(text.contains("server: http://g\n") && text.contains("a: 1\n"), "{text}");
+}
+
+#[test]
+fn a_file_that_is_there_is_the_body() {
+    let body = json!({"mode": "file", "file": {"src": "body"}});
+    let request = json!({"method": "PUT", "url": "http://h/", "body": body});
+    let text = imported(&collection(json!([{"name": "r", "request": request}])));
+    assert!(text.contains("body_file: body\n") && !text.contains("note"), "{text}");
+}
+
+#[test]
+fn mistakes() {
+    let mut text = String::new();
+    for value in [
+        json!([]),
+        json!({}),
+        json!({"requests": [], "name": "v1"}),
+        json!({"info": {"schema": "https://schema.getpostman.com/json/collection/v1.0.0/collection.json"},
+        "item": []}),
+        collection(json!([])),
+        collection(json!({})),
+        collection(json!([{"name": "r"}])),
+        collection(json!([{"name": "r", "request": "{{nowhere}}/a"}])),
+        collection(json!([{"name": "r", "request": {"url": "ftp://h/", "method": "GET"}}])),
+        collection(json!([{"name": "r", "request": {"url": "http://h/", "method": "G T"}}])),
+        collection(
+            json!([{"name": "r", "request": {"url": "http://h/", "header": [{"key": "a b", "value": "c"}]}}]),
+        ),
+        collection(json!([{"name": "r", "request": {"url": {}, "method": 5, "event": []}}])),
+    ] {
+        text.push_str(&format!("# {value}\n{}\n", imported(&value)));
+    }
+    let options = Options { environment: Some(b"{".to_vec()) };
+    let value = collection(json!([{"name": "r", "request": "http://h/"}]));
+    let with = shown(&import(value.to_string().as_bytes(), &options, Path::new(""), &Disk));
+    text.push_str(&format!("# with an environment that is no JSON\n{with}"));
+    insta::assert_snapshot!(text);
+}
+
+/// Deep folders are refused where JSON is read, and end no stack.
+#[test]
+fn deep_folders_and_long_scripts_end() {
+    let deep = format!("{}{}", "{\"item\":[".repeat(10_000), "]}".repeat(10_000));
+    assert!(
+        shown(&import(deep.as_bytes(), &Options::default(), Path::new(""), &Disk)).starts_with("error: ")
+    );
+    for script in [
+        "pm.test('a', () => ".repeat(20_000),
+        "(".repeat(200_000),
+        "\n".repeat(500_000),
+        "a,\n".repeat(100_000),
+        format!("a{}.b", "\n".repeat(300_000)),
+        "{".repeat(200_000),
+        "pm.environment.set('a', ".repeat(20_000) + "1",
+    ] {
+        tested(&script);
+    }
+}
