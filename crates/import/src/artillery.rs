@@ -23,7 +23,7 @@ use crate::names::Titles;
 use crate::source::{Object, shown};
 use crate::{Imported, yaml};
 
-/// How Artillery writes slots.
+/// Artillery's way of writing slots.
 const SYNTAX: Syntax = Syntax { open: "{{", close: "}}", slot };
 
 /// Reads a script. Files that it names are looked for in `folder`, which the plan file has to be in as well.
@@ -43,6 +43,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
         titles: Titles::default(),
         typed: BTreeSet::new(),
         steps: 0,
+        written: 0,
         follows: Vec::new(),
         headed: Headed::default(),
         folder,
@@ -115,8 +116,9 @@ struct Importer<'a> {
     titles: Titles,
     /// Variables that may have other values than texts.
     typed: BTreeSet<String>,
-    /// Steps so far.
+    /// Steps so far, and bytes of those that were written out several times.
     steps: usize,
+    written: usize,
     /// For each request: where it is, and `true` if redirects are followed.
     follows: Vec<(String, bool)>,
     headed: Headed,

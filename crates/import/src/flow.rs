@@ -32,7 +32,7 @@ const DEEPEST_VALUE: usize = 16;
 /// Steps that lists of one source may become by being written out, at most.
 pub(crate) const MOST_WRITTEN_OUT: usize = 1_000;
 
-/// What is noted of a path whose beginning is known only during the run.
+/// Note for a path whose beginning is known only during the run.
 pub(crate) const SLASH_BEFORE: &str = "a `/` is put in front of the value, which must have none of its own";
 
 /// A variable of a source.

@@ -24,14 +24,14 @@ use crate::flow::{self, Headed, Syntax, Variables};
 use crate::names::Titles;
 use crate::{Imported, MOST_STEPS, xml};
 
-/// How JMeter writes slots.
+/// JMeter's way of writing slots.
 const SYNTAX: Syntax = Syntax { open: "${", close: "}", slot: function::slot };
 
 const HINT: &str = "the file has to be a test plan of JMeter, as it saves it (.jmx)";
 
-/// Most steps and settings of elements that are written to requests, all together: each element of a group
-/// is written to each of its requests.
-const MOST_WRITTEN: usize = 1_000_000;
+/// Most work for what elements say of all requests around them, in settings and parts of their texts: each
+/// element of a group is written to each of its requests.
+const MOST_WRITTEN: usize = 10_000_000;
 
 /// Reads a test plan. Files that it names are looked for in `folder`, which the plan file has to be in as
 /// well.
@@ -92,7 +92,7 @@ struct Importer<'a> {
     files: &'a dyn Files,
 }
 
-/// What steps are made for.
+/// Surroundings of a step.
 #[derive(Clone, Copy)]
 struct Within<'s> {
     scenario: &'s str,
@@ -205,6 +205,7 @@ impl Importer<'_> {
                 || kind == "InterleaveControl"
                 || kind == "CriticalSectionController" =>
             {
+                self.written += scope.size();
                 let mut inner = scope.clone();
                 self.enter(&node.below, &mut inner);
                 let mut own = Vec::new();

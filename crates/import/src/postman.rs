@@ -37,7 +37,10 @@ const HINT: &str = "export the collection from Postman in the format v2.1";
 /// Advice where the server of a request is not known.
 const SERVER_HINT: &str = "give the file of the environment that has the variable: --environment FILE";
 
-/// How Postman writes slots.
+/// Most bytes of scripts that are read: the script of a folder counts for each of its requests.
+const MOST_SCRIPT_BYTES: usize = 64 << 20;
+
+/// Postman's way of writing slots.
 const SYNTAX: Syntax = Syntax { open: "{{", close: "}}", slot };
 
 /// Reads a collection. Files that it names are looked for in `folder`, which the plan file has to be in as
@@ -60,6 +63,7 @@ pub fn import(
         thresholds: Vec::new(),
         titles: Titles::default(),
         steps: 0,
+        script_bytes: 0,
         redirects: Vec::new(),
         folder,
         files,
@@ -103,13 +107,16 @@ fn slot(inside: &str) -> Slot {
     Slot::Template(template.to_owned())
 }
 
-/// What requests have from the folders around them.
+/// A script, and its place.
+type Script = (String, String);
+
+/// Credentials and scripts that requests have from the folders around them.
 #[derive(Clone, Debug, Default)]
 struct Inherited {
     auth: Auth,
     /// Scripts before and after requests, each with its place.
-    before: Vec<(String, String)>,
-    after: Vec<(String, String)>,
+    before: Vec<Script>,
+    after: Vec<Script>,
     /// The folders' names.
     at: String,
 }
@@ -123,8 +130,9 @@ struct Importer<'a> {
     thresholds: Vec<ThresholdSpec>,
     /// Names of scenarios.
     titles: Titles,
-    /// Requests so far.
+    /// Requests so far, and bytes of scripts that were read for them: those of a folder are read for each.
     steps: usize,
+    script_bytes: usize,
     /// For each request: where it is, and `true` if redirects are followed.
     redirects: Vec<(String, bool)>,
     folder: &'a Path,
@@ -307,6 +315,14 @@ impl Importer<'_> {
         };
         item.rest(&mut self.findings, is_own);
         let Some(mut step) = self.request(request, &at, &around.auth) else { return };
+        let scripts = around.before.iter().chain(&before).chain(&around.after).chain(&after);
+        self.script_bytes += scripts.map(|(source, _)| source.len()).sum::<usize>();
+        if self.script_bytes > MOST_SCRIPT_BYTES {
+            if !self.findings.has_problems() {
+                self.findings.problem(&at, "the scripts of folders and requests are too long, all together");
+            }
+            return;
+        }
         self.redirects.push((at, follows));
         step.name = effect::step_name(&name);
         let reported = draft::escaped(&name);
@@ -348,12 +364,7 @@ impl Importer<'_> {
     }
 
     /// The scripts of an item, before and after its requests, each with its place.
-    #[allow(clippy::type_complexity)]
-    fn scripts(
-        &mut self,
-        object: &mut Object<'_>,
-        at: &str,
-    ) -> (Vec<(String, String)>, Vec<(String, String)>) {
+    fn scripts(&mut self, object: &mut Object<'_>, at: &str) -> (Vec<Script>, Vec<Script>) {
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for mut event in object.objects("event", &mut self.findings) {
             event.skip(&["id"]);

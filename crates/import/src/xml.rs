@@ -8,6 +8,9 @@ use crate::findings::Findings;
 /// Deepest nesting of elements: shallow enough for every stack.
 const DEEPEST: usize = 128;
 
+/// Most elements: as many as some hundred thousand requests have.
+const MOST_ELEMENTS: usize = 2_000_000;
+
 const HINT: &str = "the file has to be XML 1.0 in UTF-8";
 
 /// An element.
@@ -99,6 +102,9 @@ fn lines(text: &str) -> Result<Vec<usize>, Problems> {
             rest.find('>').map(|end| end + 1)
         } else {
             lines.push(line);
+            if lines.len() > MOST_ELEMENTS {
+                return Err(Findings::fail(&format!("line {line}"), "there are too many elements", HINT));
+            }
             let end = tag_end(rest);
             if end.is_some_and(|end| !rest[..end].ends_with("/>")) {
                 depth += 1;

@@ -1,4 +1,4 @@
-//! What a step takes from its response and expects of it.
+//! Values that a step takes from its response, and expectations of it.
 
 use plimsoll_plan::document::{Field, StepSpec};
 use serde_json::Value;

@@ -14,7 +14,7 @@ use crate::source::Object;
 /// well.
 const STEP: u64 = 1_000_000;
 
-/// What a phase is.
+/// The course of the rate in a phase.
 enum Course {
     /// The same rate all the time.
     Rate(Ratio),

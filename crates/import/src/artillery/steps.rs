@@ -10,6 +10,9 @@ use crate::flow::{self, MOST_WRITTEN_OUT, Writing, in_quotes};
 use crate::names::Titles;
 use crate::source::{Object, shown};
 
+/// Most bytes of steps that are written out, all together.
+const MOST_WRITTEN: usize = 64 << 20;
+
 /// Methods of steps.
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
@@ -270,8 +273,13 @@ impl Importer<'_> {
     ) -> Vec<StepSpec> {
         let mut all = Vec::new();
         let at = object.place("loop");
+        let size = object.members().get("loop").map_or(0, |body| body.to_string().len());
         for value in values {
-            if self.steps > MOST_STEPS {
+            self.written += size;
+            if self.steps > MOST_STEPS || self.written > MOST_WRITTEN {
+                if !self.findings.has_problems() {
+                    self.findings.problem(&at, "written out, the steps of this loop are too many");
+                }
                 break;
             }
             let name = self.variables.name(variable);

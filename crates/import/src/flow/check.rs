@@ -55,7 +55,7 @@ pub(crate) enum Place {
     Xpath(String),
 }
 
-/// What is extracted from there.
+/// The extraction of the value there.
 pub(crate) fn extract(place: &Place) -> ExtractSpec {
     let mut spec = ExtractSpec::default();
     match place {

@@ -144,7 +144,7 @@ fn columns(document: &Document) -> BTreeSet<String> {
 struct Readings {
     sets: BTreeSet<String>,
     read: BTreeSet<String>,
-    /// Those that may not have been set there.
+    /// Variables that may not have been set where they are read.
     early: BTreeSet<String>,
 }
 

@@ -39,7 +39,7 @@ impl Headed {
 
 impl Variables {
     /// Adds a file as a data source; `data` says how its rows are taken.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, reason = "parts of an importer, which borrow from it one by one")]
     pub(crate) fn add_csv(
         &mut self,
         csv: Csv,

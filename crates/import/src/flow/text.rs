@@ -22,7 +22,7 @@ pub(crate) enum Slot {
 pub(crate) struct Syntax {
     pub(crate) open: &'static str,
     pub(crate) close: &'static str,
-    /// What the text between them means.
+    /// Gives the meaning of the text between them.
     pub(crate) slot: fn(&str) -> Slot,
 }
 

@@ -55,14 +55,14 @@ impl Importer<'_> {
             strings = items(element, "Assertion.test_strings");
         }
         let strings: Vec<String> = strings.iter().map(|item| item.text.clone()).collect();
-        if value(element, "Assertion.assume_success").is_some_and(|flag| flag.trim() == "true")
-            && field.trim() != "Assertion.response_code"
-        {
+        let assumes = value(element, "Assertion.assume_success").is_some_and(|flag| flag.trim() == "true");
+        if assumes && field.trim() != "Assertion.response_code" {
             check::expect_status(step, &["200-599".to_owned()], at, "assume_success", &mut self.findings);
         }
         if strings.is_empty() {
             return;
         }
+        self.written += strings.iter().map(|string| 1 + string.len() / 16).sum::<usize>();
         let scope = value(element, "Assertion.scope").unwrap_or_default();
         if scope.trim() == "variable" {
             self.findings.note(
@@ -73,7 +73,7 @@ impl Importer<'_> {
             return;
         }
         match field.trim() {
-            "Assertion.response_code" => self.expect_codes(&strings, kind, at, step),
+            "Assertion.response_code" => self.expect_codes(&strings, kind, assumes, at, step),
             "Assertion.response_data" | "Assertion.response_data_as_document" => {
                 for spec in self.comparisons(&strings, kind, at) {
                     check::expect(step, &Place::Body, spec, at, "", &mut self.findings);
@@ -87,7 +87,7 @@ impl Importer<'_> {
         }
     }
 
-    fn expect_codes(&mut self, strings: &[String], kind: u32, at: &str, step: &mut StepSpec) {
+    fn expect_codes(&mut self, strings: &[String], kind: u32, assumes: bool, at: &str, step: &mut StepSpec) {
         let said = strings.join(", ");
         let is_regex = kind & (MATCHES | CONTAINS) != 0;
         let statuses: Option<Vec<Vec<String>>> =
@@ -102,7 +102,13 @@ impl Importer<'_> {
                 self.findings.note(at, &said, "a response has one status: each of these is accepted");
                 check::expect_status(step, &all, at, &said, &mut self.findings);
             }
-            (false, _) => check::expect_status(step, &all, at, &said, &mut self.findings),
+            (false, _) => {
+                check::expect_status(step, &all, at, &said, &mut self.findings);
+                if !assumes && all.iter().any(|status| status.starts_with(['4', '5'])) {
+                    let becomes = "there, such a status fails all the same, unless it is ignored";
+                    self.findings.note(at, &said, becomes);
+                }
+            }
             (true, [one]) => match one.parse() {
                 Ok(status) => {
                     check::expect_status(step, &check::other_than(status), at, &said, &mut self.findings)
@@ -113,7 +119,7 @@ impl Importer<'_> {
         }
     }
 
-    /// What a text has to be, for each of the strings or for all together.
+    /// Comparisons of a text with each of the strings, or with all together.
     fn comparisons(&mut self, strings: &[String], kind: u32, at: &str) -> Vec<MatchSpec> {
         let turned = |spec| if kind & NOT != 0 { check::turned(spec) } else { spec };
         if kind & ANY != 0 && strings.len() > 1 {

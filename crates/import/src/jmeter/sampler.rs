@@ -1,5 +1,7 @@
 //! Samplers: requests of HTTP, and pauses.
 
+use std::collections::BTreeSet;
+
 use plimsoll_plan::document::StepSpec;
 
 use super::scope::{Scope, arguments};
@@ -39,7 +41,7 @@ impl Importer<'_> {
         {
             self.left_out(inner);
         }
-        self.written += scope.headers.len() + scope.checks.len() + scope.timers.len() + scope.defaults.len();
+        self.written += scope.size();
         let read = |key: &str| {
             node.filled(key).or_else(|| {
                 scope
@@ -193,9 +195,10 @@ impl Importer<'_> {
     fn arguments(&mut self, node: &Node<'_>, scope: &Scope<'_>) -> Vec<Argument> {
         let mut all: Vec<Argument> = arguments(node.element).iter().map(argument).collect();
         if !node.flag("HTTPSampler.postBodyRaw") {
+            let mut known: BTreeSet<String> = all.iter().map(|argument| argument.name.clone()).collect();
             for defaults in scope.defaults.iter().rev() {
                 for argument in arguments(defaults).iter().map(argument) {
-                    if !argument.name.is_empty() && !all.iter().any(|known| known.name == argument.name) {
+                    if !argument.name.is_empty() && known.insert(argument.name.clone()) {
                         all.push(argument);
                     }
                 }

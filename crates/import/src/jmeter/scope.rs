@@ -1,4 +1,4 @@
-//! What holds for all samplers below a place of the tree.
+//! Settings that hold for all samplers below a place of the tree.
 
 use plimsoll_plan::document::{DataSpec, PauseSpec};
 
@@ -22,6 +22,17 @@ pub(super) struct Scope<'e> {
     pub(super) credentials: Vec<Credentials>,
     /// Assertions and extractors, with their places.
     pub(super) checks: Vec<(&'e Element, String)>,
+}
+
+impl Scope<'_> {
+    /// Amount of it that is written to each request.
+    pub(super) fn size(&self) -> usize {
+        let headers: usize =
+            self.headers.iter().map(|(name, value)| 1 + (name.len() + value.len()) / 16).sum();
+        let defaults: usize = self.defaults.iter().map(|element| 1 + arguments(element).len()).sum();
+        let checks: usize = self.checks.iter().map(|(element, _)| 1 + element.children.len()).sum();
+        headers + defaults + checks + self.timers.len() + self.credentials.len()
+    }
 }
 
 /// Name and password, as templates.
@@ -156,6 +167,11 @@ impl Importer<'_> {
                 name,
                 "a header without a value cannot be sent, or one with a line break: it is left out",
             );
+            return;
+        }
+        self.written += scope.headers.len();
+        if self.written > super::MOST_WRITTEN {
+            // The next step tells.
             return;
         }
         scope.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));

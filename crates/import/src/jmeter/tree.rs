@@ -37,7 +37,7 @@ fn nodes_below<'e>(tree: Option<&'e Element>, path: &str) -> Vec<Node<'e>> {
 }
 
 impl<'e> Node<'e> {
-    /// What it is: the name of the element, or of its class.
+    /// The name of its class, or of the element.
     pub(super) fn kind(&self) -> &'e str {
         let name = self.element.attribute("testclass").unwrap_or(&self.element.name);
         name.rsplit('.').next().unwrap_or(name)

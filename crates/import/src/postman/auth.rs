@@ -10,13 +10,13 @@ use crate::findings::Findings;
 use crate::flow::{self, Variables, Writing};
 use crate::source::Object;
 
-/// How a request says who it is from.
+/// Credentials of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Auth {
     #[default]
     Nothing,
     Basic(String, String),
-    /// What stands in front of the token, and the token.
+    /// The word in front of the token, and the token.
     Bearer(String, String),
     /// Name and value, in a header.
     Header(String, String),
@@ -81,7 +81,7 @@ fn parameters(value: Option<&Value>) -> BTreeMap<String, String> {
 }
 
 impl Auth {
-    /// What is added to the query of a URL.
+    /// The pair that is added to the query of a URL.
     pub(super) fn query(&self) -> Option<(&str, &str)> {
         match self {
             Self::Query(name, value) if !name.is_empty() => Some((name, value)),

@@ -19,7 +19,10 @@ pub(super) struct Around<'a> {
     pub(super) step: &'a str,
 }
 
-/// What is left out of scripts, unless there is more to say about it.
+/// Most statements and blocks of a script that are looked at.
+const MOST_PARTS: usize = 10_000;
+
+/// Note for a statement that is left out, unless there is more to say about it.
 const LEFT_OUT: &str = "scripts are not carried out, and nothing in a plan is the same: it is left out";
 
 const CONDITION: &str =
@@ -61,7 +64,11 @@ impl Reader<'_, '_> {
     fn read(&mut self, source: &str) {
         // How many blocks are open within one that is left out.
         let mut left_out = 0_usize;
-        for (line, part) in parts(source) {
+        for (index, (line, part)) in parts(source).into_iter().enumerate() {
+            if index == MOST_PARTS {
+                self.note(line, "", "the script is too long: what follows is left out");
+                return;
+            }
             match part {
                 Part::Open(_) | Part::Close if left_out > 0 => {
                     if part == Part::Close {

@@ -14,7 +14,7 @@ pub(super) enum Part {
 /// A part, and the line on which it begins, from 1.
 pub(super) type Placed = (usize, Part);
 
-/// What a `{` has begun.
+/// The thing that a `{` has begun.
 enum Brace {
     /// A block; how many parentheses are open around it.
     Block(usize),

@@ -6,7 +6,7 @@ use super::script::{arguments, split, unquoted};
 use crate::draft::escaped;
 use crate::flow::check::{Place, json_pointer};
 
-/// What an expression of a script stands for.
+/// The meaning of an expression of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// A value of the JSON in the response, by its way from the root.

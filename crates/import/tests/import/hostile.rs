@@ -259,6 +259,20 @@ fn elements() -> impl Strategy<Value = String> {
     })
 }
 
+/// Files that were cut off in the middle.
+#[test]
+fn beginnings_of_examples_are_imported_or_refused() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for tool in ["postman", "artillery", "jmeter"] {
+        for entry in std::fs::read_dir(tests.join(tool)).expect("the folder") {
+            let text = std::fs::read(entry.expect("an entry").path()).expect("the file");
+            for tenth in 1..=10 {
+                all(&text[..text.len() * tenth / 10]);
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_behaviour_is_imported_or_refused(value in behaviour()) {

@@ -84,7 +84,7 @@ fn threads_are_users_or_arrivals() {
     }
 }
 
-/// What is in a group holds for its samplers, and what is below a sampler for that one alone.
+/// Elements in a group are for its samplers, and those below a sampler for that one alone.
 #[test]
 fn elements_hold_where_they_are() {
     let timer = |delay: &str| {
