@@ -42,8 +42,8 @@ pub(crate) enum ImportFormat {
     Vegeta(VegetaArgs),
     /// A collection of Postman (v2.1 or v2.0)
     ///
-    /// Each folder of the outermost level becomes a scenario. The usual forms of its scripts become expectations and
-    /// extractions; the rest of them is noted.
+    /// Each folder of the outermost level becomes a scenario. The usual forms of its scripts become
+    /// expectations and extractions; the rest of them is noted.
     Postman(PostmanArgs),
     /// A script of Artillery, in YAML or JSON
     ///

@@ -73,15 +73,23 @@ fn a_collection_of_postman_makes_its_requests() {
 #[test]
 fn a_script_of_artillery_makes_its_requests() {
     let script = |endpoint: &str| {
-        format!(
-            "config:\n  target: http://{endpoint}\n  phases:\n    - {{duration: 1, arrivalCount: 5}}\n\
-             scenarios:\n  - flow:\n      - get: {{url: /, name: first}}\n      - loop:\n          \
-             - post: {{url: '/item/{{{{ $loopCount }}}}', name: item, json: {{a: 1}}}}\n        count: 2\n \
-                  \
-             - loop: [{{get: {{url: /again, name: again}}}}]\n        count: 3\n"
-        )
+        json!({
+            "config": {
+                "target": format!("http://{endpoint}"),
+                "phases": [{"duration": 1, "arrivalCount": 5}],
+            },
+            "scenarios": [{"flow": [
+                {"get": {"url": "/", "name": "first"}},
+                {
+                    "loop": [{"post": {"url": "/item/{{ $loopCount }}", "name": "item", "json": {"a": 1}}}],
+                    "count": 2,
+                },
+                {"loop": [{"get": {"url": "/again", "name": "again"}}], "count": 3},
+            ]}],
+        })
+        .to_string()
     };
-    let (result, steps, saw) = imported("artillery", "load.yml", script, "--drain 5s");
+    let (result, steps, saw) = imported("artillery", "load.json", script, "--drain 5s");
     assert_eq!(steps, counts([("first", 5), ("item", 5), ("item (2)", 5), ("again", 15)]));
     assert_true(&result, &steps, &saw);
 }
