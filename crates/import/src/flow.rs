@@ -167,13 +167,33 @@ impl Variables {
         at: &str,
         findings: &mut Findings,
     ) -> String {
+        self.written(text, writing, true, at, findings)
+    }
+
+    /// The same; values with parts of URLs are written out if `expands`.
+    fn written(
+        &mut self,
+        text: &str,
+        writing: Writing,
+        expands: bool,
+        at: &str,
+        findings: &mut Findings,
+    ) -> String {
         let mut template = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, inside, whole, behind)) = self.syntax.next_slot(rest) {
             template.push_str(&writing.literal(before));
             match (self.syntax.slot)(inside) {
-                Slot::Variable(name) if writing == Writing::Target && self.is_part_of_url(&name) => {
-                    template.push_str(&writing.literal(&self.expanded(whole)));
+                Slot::Variable(name)
+                    if expands
+                        && writing == Writing::Target
+                        && template.len() < LONGEST_EXPANDED
+                        && self.is_part_of_url(&name) =>
+                {
+                    // What is left in it are functions, and variables without a value.
+                    let value = self.expanded(whole);
+                    let value = self.written(&value, writing, false, at, findings);
+                    self.push(&mut template, &value);
                 }
                 Slot::Variable(name) => {
                     let name = self.name(&name);

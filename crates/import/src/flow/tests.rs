@@ -43,6 +43,38 @@ fn texts_become_templates_of_plans() {
     assert_eq!(said, ["{{$near}}", "{{$other}}"]);
 }
 
+/// Symptom: a function in the value of a variable was sent as it is written.
+#[test]
+fn values_in_paths_keep_their_functions() {
+    let mut variables = variables();
+    variables.define("path", "users/{{$uuid}}/{{late}}?a={{port}}", "");
+    variables.define("one", "/{{two}}", "");
+    variables.define("two", "/{{one}}", "");
+    let mut findings = Findings::default();
+    let address = |variables: &mut Variables, url: &str, findings: &mut Findings| {
+        variables.address(url, None, "at", "hint", findings).map(|address| address.path)
+    };
+    let path = address(&mut variables, "http://h/{{path}}", &mut findings);
+    assert_eq!(path.as_deref(), Some("/users/${uuid}/${late}?a=8080"));
+    assert!(address(&mut variables, "http://h/{{one}}", &mut findings).is_some());
+}
+
+#[test]
+fn slots_that_do_not_end_are_no_work() {
+    let mut findings = Findings::default();
+    for text in ["{{\n", "{{ ", "{{a\n}}", "{{}}", "{{a}}"] {
+        let many = text.repeat(100_000);
+        variables().template(&many, Writing::Plain, "at", &mut findings);
+        variables().template(&format!("{many}}}}}"), Writing::Target, "at", &mut findings);
+    }
+    let braces = Syntax { open: "${", close: "}", slot };
+    for text in ["${\n", "${", "${a}", "${${a}"] {
+        let many = text.repeat(100_000);
+        Variables::new(braces).template(&many, Writing::Plain, "at", &mut findings);
+        Variables::new(braces).template(&(many + &"}".repeat(100_000)), Writing::Plain, "at", &mut findings);
+    }
+}
+
 #[test]
 fn addresses_are_known_before_the_run() {
     let mut variables = variables();

@@ -34,32 +34,40 @@ impl Syntax {
         loop {
             let start = from + text[from..].find(self.open)?;
             let inside_at = start + self.open.len();
-            let length = self.length(&text[inside_at..])?;
-            let inside = text[inside_at..inside_at + length].trim();
-            let end = inside_at + length + self.close.len();
-            // A line break is not between the braces of a name: this is a text that looks like a slot.
-            if !inside.is_empty() && !inside.contains(['\n', '\r']) {
-                return Some((&text[..start], inside, &text[start..end], &text[end..]));
+            match self.length(&text[inside_at..]) {
+                Ok(length) => {
+                    let inside = text[inside_at..inside_at + length].trim();
+                    let end = inside_at + length + self.close.len();
+                    if !inside.is_empty() {
+                        return Some((&text[..start], inside, &text[start..end], &text[end..]));
+                    }
+                    from = inside_at;
+                }
+                // Nothing else that begins on this line ends there.
+                Err(line) => from = inside_at + line,
             }
-            from = inside_at;
         }
     }
 
-    /// Bytes up to the end of the slot that has begun: slots may stand within slots.
-    fn length(&self, text: &str) -> Option<usize> {
-        if self.close.len() > 1 {
-            return text.find(self.close);
-        }
-        let mut depth = 0_usize;
+    /// Bytes up to the end of the slot that has begun: slots may stand within slots, and none goes over the
+    /// end of a line. Without one, bytes up to the end of the line.
+    fn length(&self, text: &str) -> Result<usize, usize> {
+        let (bytes, mut depth) = (text.as_bytes(), 0_usize);
         for (at, byte) in text.bytes().enumerate() {
             match byte {
-                b'{' if at > 0 && text.as_bytes()[at - 1] == b'$' => depth += 1,
-                b'}' if depth == 0 => return Some(at),
+                b'\n' | b'\r' => return Err(at),
+                b'}' if self.close.len() > 1 => {
+                    if bytes[at..].starts_with(self.close.as_bytes()) {
+                        return Ok(at);
+                    }
+                }
+                b'{' if at > 0 && bytes[at - 1] == b'$' => depth += 1,
+                b'}' if depth == 0 => return Ok(at),
                 b'}' => depth -= 1,
                 _ => {}
             }
         }
-        None
+        Err(text.len())
     }
 
     /// Where the authority of a URL ends: at the first `/`, `?` or `#` that is in no slot.
