@@ -13,6 +13,10 @@ pub(crate) enum ImportKind {
     OpenApi,
     H2loadrunner,
     Vegeta,
+    Postman,
+    Artillery,
+    #[serde(rename = "jmeter")]
+    JMeter,
 }
 
 impl ImportKind {
@@ -24,6 +28,9 @@ impl ImportKind {
             Self::OpenApi => "openapi",
             Self::H2loadrunner => "h2loadrunner",
             Self::Vegeta => "vegeta",
+            Self::Postman => "postman",
+            Self::Artillery => "artillery",
+            Self::JMeter => "jmeter",
         }
     }
 
@@ -39,9 +46,15 @@ impl ImportKind {
         if text.starts_with('{') {
             return of_json(text);
         }
+        if text.contains("<jmeterTestPlan") {
+            return Some(Self::JMeter);
+        }
         let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
         if has_line("openapi:") {
             return Some(Self::OpenApi);
+        }
+        if has_line("config:") && has_line("scenarios:") {
+            return Some(Self::Artillery);
         }
         let mut words = text.lines().next().unwrap_or_default().split_whitespace();
         let is_method = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -56,6 +69,10 @@ fn of_json(text: &str) -> Option<ImportKind> {
     let has = |name: &str| first.get(name).is_some();
     if first.pointer("/log/entries").is_some() {
         Some(ImportKind::Har)
+    } else if first.pointer("/info/schema").is_some() && has("item") {
+        Some(ImportKind::Postman)
+    } else if has("config") && has("scenarios") {
+        Some(ImportKind::Artillery)
     } else if has("openapi") {
         Some(ImportKind::OpenApi)
     } else if has("method") && has("url") {
@@ -82,6 +99,9 @@ mod tests {
             ("targets", "GET http://a/\nx: y\n", Some(ImportKind::Vegeta)),
             ("targets", "{\"method\":\"GET\",\"url\":\"http://a/\"}\n{\"x\":1}", Some(ImportKind::Vegeta)),
             ("a.json", "{\"base-uri\": \"http://a\"}", Some(ImportKind::H2loadrunner)),
+            ("a.json", "{\"info\": {\"schema\": \"x\"}, \"item\": []}", Some(ImportKind::Postman)),
+            ("a.yml", "config:\n  target: http://a\nscenarios:\n  - flow: []\n", Some(ImportKind::Artillery)),
+            ("a.jmx", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", Some(ImportKind::JMeter)),
             ("a.json", "{\"x\": 1}", None),
             ("a.txt", "hello", None),
             ("a.txt", "", None),

@@ -171,7 +171,10 @@ pub(crate) async fn import(
 ) -> Result<Json<Value>, Refusal> {
     let kind = kind.or_else(|| ImportKind::of(&name, &text)).ok_or_else(|| {
         let error = "it is not plain which tool this is of";
-        Refusal::unprocessable(error, "choose one: curl, HAR, OpenAPI, h2loadrunner or vegeta")
+        Refusal::unprocessable(
+            error,
+            "choose one: curl, HAR, OpenAPI, h2loadrunner, vegeta, Postman, Artillery or JMeter",
+        )
     })?;
     let folder = ui.folder.root();
     let call = match kind {
