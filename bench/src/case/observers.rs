@@ -3,7 +3,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -155,17 +156,17 @@ impl Page {
 
     /// Asks the run that `run` carries out for its figures and its result, once per second.
     fn open_during(&self, run: impl FnOnce() -> Result<Run>) -> Result<Run> {
-        let (before, over) = (self.looks.load(Ordering::Relaxed), AtomicBool::new(false));
+        let before = self.looks.load(Ordering::Relaxed);
+        let (end, ended) = channel::<()>();
         let run = thread::scope(|scope| {
-            scope.spawn(|| {
-                while !over.load(Ordering::Relaxed) {
-                    thread::sleep(LOOK);
+            scope.spawn(move || {
+                while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                     let told = ["/stat", "/result"].map(|path| self.ask(path));
                     self.looks.fetch_add(u64::from(told == [true; 2]), Ordering::Relaxed);
                 }
             });
             let run = run();
-            over.store(true, Ordering::Relaxed);
+            drop(end);
             run
         })?;
         match self.looks.load(Ordering::Relaxed) > before {

@@ -10,11 +10,14 @@ use super::{patch, resolved, simulate, world};
 /// Random plans and fleets.
 const CASES: u64 = 200;
 
-/// The requests of a plan in the order of their bytes: when each was received, and every byte of it.
-fn seen(plan: &Plan) -> (Vec<(Vec<u8>, u64)>, u64, Option<f64>) {
+/// Requests in the order of their bytes: every byte, and when each was received.
+type Requests = Vec<(Vec<u8>, u64)>;
+
+/// The requests of a plan, how many were scheduled, and the rate that was asked for.
+fn seen(plan: &Plan) -> (Requests, u64, Option<f64>) {
     let options = SimOptions { keep_requests: true, ..world(Behaviour::default()) };
     let (record, truth) = simulate(plan, options);
-    let mut requests: Vec<_> =
+    let mut requests: Requests =
         truth.entries().into_iter().map(|entry| (entry.request, entry.received.0)).collect();
     requests.sort_unstable();
     (requests, record.accounting.scheduled, record.target_per_second)

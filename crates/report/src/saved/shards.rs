@@ -95,7 +95,8 @@ impl SavedRun {
             match scenarios.last_mut().filter(|last| last.name == step.scenario) {
                 Some(last) => last.steps.end = number + 1,
                 None => {
-                    scenarios.push(ScenarioOutline { name: step.scenario.clone(), steps: number..number + 1 })
+                    let steps = number..number + 1;
+                    scenarios.push(ScenarioOutline { name: step.scenario.clone(), steps });
                 }
             }
         }
