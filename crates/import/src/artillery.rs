@@ -201,7 +201,7 @@ impl Importer<'_> {
             drafted.headers.push(name.as_str(), text(value.as_str()));
         }
         self.document.scenarios.push(Field::new(drafted));
-        Some(weight.or_else(|| Ratio::new(1, 1))?)
+        weight.or_else(|| Ratio::new(1, 1))
     }
 
     fn put_weights(&mut self, weights: &[Ratio]) {

@@ -88,8 +88,8 @@ fn lines(text: &str) -> Result<Vec<usize>, Problems> {
     while let Some(at) = rest.find('<') {
         line += rest[..at].matches('\n').count();
         rest = &rest[at..];
-        let length = if rest.starts_with("<!--") {
-            rest[4..].find("-->").map(|end| end + 7)
+        let length = if let Some(comment) = rest.strip_prefix("<!--") {
+            comment.find("-->").map(|end| end + "<!---->".len())
         } else if rest.starts_with("<![CDATA[") {
             rest.find("]]>").map(|end| end + 3)
         } else if rest.starts_with("<?") {

@@ -156,7 +156,7 @@ impl Importer<'_> {
             }
             ("notStatusCode", value) => match plain(value).parse() {
                 Ok(status) => {
-                    check::expect_status(step, &check::other_than(status), at, &said, &mut self.findings)
+                    check::expect_status(step, &check::other_than(status), at, &said, &mut self.findings);
                 }
                 Err(_) => self.findings.note(at, &said, "only one status can be excluded: it is left out"),
             },

@@ -112,7 +112,7 @@ pub(crate) fn expect(
         }
         Some(_) if !spec.exists.is_absent() => {}
         Some(_) => {
-            findings.note(at, said, "a value has one expectation in a plan: this further one is left out")
+            findings.note(at, said, "a value has one expectation in a plan: this further one is left out");
         }
     }
 }

@@ -56,12 +56,8 @@ impl Syntax {
         for (at, byte) in text.bytes().enumerate() {
             match byte {
                 b'\n' | b'\r' => return Err(at),
-                b'}' if self.close.len() > 1 => {
-                    if bytes[at..].starts_with(self.close.as_bytes()) {
-                        return Ok(at);
-                    }
-                }
-                b'{' if at > 0 && bytes[at - 1] == b'$' => depth += 1,
+                b'}' if self.close.len() > 1 && !bytes[at..].starts_with(self.close.as_bytes()) => {}
+                b'{' if self.close.len() == 1 && at > 0 && bytes[at - 1] == b'$' => depth += 1,
                 b'}' if depth == 0 => return Ok(at),
                 b'}' => depth -= 1,
                 _ => {}

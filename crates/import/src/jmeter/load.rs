@@ -178,7 +178,7 @@ impl Importer<'_> {
         self.settings.rate_of = text("requests");
         match duration {
             Some(duration) => {
-                self.settings.duration = text(amount::time(duration.saturating_mul(1_000_000_000)))
+                self.settings.duration = text(amount::time(duration.saturating_mul(1_000_000_000)));
             }
             None => {
                 let becomes = "a rate needs a time: give --duration";

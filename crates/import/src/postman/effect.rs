@@ -72,9 +72,9 @@ impl Reader<'_, '_> {
             match part {
                 Part::Open(_) | Part::Close if left_out > 0 => {
                     if part == Part::Close {
-                        left_out -= 1
+                        left_out -= 1;
                     } else {
-                        left_out += 1
+                        left_out += 1;
                     }
                 }
                 _ if left_out > 0 => {}
