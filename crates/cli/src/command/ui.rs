@@ -133,7 +133,7 @@ fn is_in_forms(arg: &Arg) -> bool {
 
 fn argument(arg: &Arg) -> Value {
     let value = arg.get_action().takes_values().then(|| {
-        let names = arg.get_value_names().into_iter().flatten().map(|name| name.as_str());
+        let names = arg.get_value_names().into_iter().flatten().map(clap::builder::Str::as_str);
         names.collect::<Vec<_>>().join(" ")
     });
     let default = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect::<Vec<_>>();

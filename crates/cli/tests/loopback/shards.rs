@@ -8,8 +8,8 @@ use crate::truth::{account, assert_balance, delivered};
 
 /// The instant in so many seconds, as `--start-at` takes it.
 fn in_seconds(seconds: u64) -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("it is after 1970");
-    plimsoll_core::calendar::rfc3339(plimsoll_core::Nanos::from_secs(now.as_secs() + seconds), 0)
+    let now = plimsoll_driver::clock::unix();
+    plimsoll_core::calendar::rfc3339(now + plimsoll_core::Nanos::from_secs(seconds), 0)
 }
 
 /// The result, whatever its thresholds say.

@@ -28,7 +28,7 @@ fn every_scenario_is_carried_out_once_with_its_values() {
     let (_target, url) = crud();
     folder.write(
         "plan.yaml",
-        &format!(
+        format!(
             "run: {{rate: 500/s, duration: 60s, bearer: topsecret}}
 targets: {{api: \"{url}\"}}
 thresholds: ['p99<1us']
@@ -75,7 +75,7 @@ fn a_failed_check_shows_the_answer_and_the_reason() {
     let sink = Sink::start("");
     folder.write(
         "plan.yaml",
-        &format!(
+        format!(
             "targets: {{api: \"{}\"}}
 scenarios:
   - steps:
