@@ -12,6 +12,9 @@ const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "openapi", label: "OpenAPI description" },
   { value: "h2loadrunner", label: "h2loadrunner's JSON" },
   { value: "vegeta", label: "vegeta's targets" },
+  { value: "postman", label: "Postman collection" },
+  { value: "artillery", label: "Artillery script" },
+  { value: "jmeter", label: "JMeter test plan" },
 ];
 
 /** Plans out of what other tools have. */
@@ -65,7 +68,8 @@ export function ImportPage() {
           }}
         >
           <p>
-            Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets.
+            Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets, a
+            Postman collection, an Artillery script, a JMeter test plan.
           </p>
           <input
             ref={chooser}
