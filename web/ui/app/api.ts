@@ -111,7 +111,8 @@ export interface Tried {
   message: string | null;
 }
 
-export type ImportKind = "curl" | "har" | "openapi" | "h2loadrunner" | "vegeta" | "postman" | "artillery" | "jmeter";
+export type ImportKind =
+  "curl" | "har" | "openapi" | "h2loadrunner" | "vegeta" | "postman" | "artillery" | "jmeter";
 
 export interface Imported {
   plan: string;

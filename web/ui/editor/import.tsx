@@ -68,8 +68,8 @@ export function ImportPage() {
           }}
         >
           <p>
-            Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets, a
-            Postman collection, an Artillery script, a JMeter test plan.
+            Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets,
+            a Postman collection, an Artillery script, a JMeter test plan.
           </p>
           <input
             ref={chooser}
