@@ -2,10 +2,12 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Browser, Page as Tab } from "playwright-core";
 import { program } from "./plans.ts";
 
+/** A folder with the script and the style sheet to try in the place of those that were compiled in. */
+const PAGE = process.env["PLIMSOLL_UI_PAGE"];
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** A child process that has said where it listens. */
@@ -88,6 +90,10 @@ export async function open(
     colorScheme: dark ? "dark" : "light",
     reducedMotion: "reduce",
   });
+  if (PAGE !== undefined) {
+    const file = (url: string) => join(PAGE, basename(new URL(url).pathname));
+    await context.route("**/assets/*", (route) => route.fulfill({ path: file(route.request().url()) }));
+  }
   const tab = await context.newPage();
   const trouble: string[] = [];
   tab.on("console", (message) => {
