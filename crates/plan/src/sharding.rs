@@ -4,8 +4,8 @@ use std::time::UNIX_EPOCH;
 
 use plimsoll_core::{Nanos, Shard};
 
-use crate::resolve::Resolver;
 use crate::PlanPatch;
+use crate::resolve::Resolver;
 
 /// Shards of a load at most: as many machines.
 const MOST_SHARDS: u32 = 100_000;
