@@ -26,8 +26,8 @@ fn three_processes_make_one_load_and_one_result() {
     let folder = Folder::new();
     let sink = Sink::start("");
     let store = folder.file("runs.db");
-    let start = in_seconds(4);
-    let load = "--rate 600 -d 2s -c 12 -t 1 --seed 5 --threshold rate>500/s --threshold p99<30s";
+    let start = in_seconds(10);
+    let load = "--rate 600 -d 2s -c 12 -t 1 --seed 5 --threshold rate>300/s --threshold p99<30s";
     let shards: Vec<Process> = (1..=3)
         .map(|shard| {
             let save = format!("--save --store {store} --name shard-{shard} -o json --quiet");
