@@ -15,10 +15,10 @@ use plimsoll_plan::document::{Document, Field, Settings, Text, ThresholdSpec};
 use plimsoll_plan::{Files, Problems};
 use serde_json::Value;
 
-use crate::amount::{Ratio, proportions};
+use crate::amount::Ratio;
 use crate::draft::{self, text};
 use crate::findings::Findings;
-use crate::flow::{self, Headed, Slot, Syntax, Variables};
+use crate::flow::{self, Headed, Slot, Syntax, Variables, plain};
 use crate::names::Titles;
 use crate::source::{Object, shown};
 use crate::{Imported, yaml};
@@ -205,17 +205,8 @@ impl Importer<'_> {
     }
 
     fn put_weights(&mut self, weights: &[Ratio]) {
-        let Some(whole) = proportions(weights) else {
+        if flow::weigh(&mut self.document, weights).is_none() {
             self.findings.problem("/scenarios", "the weights are too far apart");
-            return;
-        };
-        if whole.iter().all(|weight| *weight == 1) {
-            return;
-        }
-        for (scenario, weight) in self.document.scenarios.iter_mut().zip(whole) {
-            if let Field::Given(scenario, _) = scenario {
-                scenario.weight = text(weight.to_string());
-            }
         }
     }
 
@@ -226,14 +217,7 @@ impl Importer<'_> {
     }
 
     fn finish(mut self) -> Result<Imported, Problems> {
-        if self.follows.iter().any(|(_, follows)| *follows) {
-            self.settings.follow_redirects = text("10");
-            for (at, _) in self.follows.iter().filter(|(_, follows)| !follows) {
-                let becomes =
-                    "redirects are followed by all requests of a plan, or by none: they are followed";
-                self.findings.note(at.as_str(), "followRedirect: false", becomes);
-            }
-        }
+        flow::follow(&self.follows, ("10", "followRedirect: false"), &mut self.settings, &mut self.findings);
         self.document.thresholds = self.thresholds.into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         self.headed.release(&mut self.document);
@@ -247,15 +231,6 @@ impl Importer<'_> {
         }
         self.document.run = flow::run(self.settings);
         self.findings.finish_whole(self.document, self.folder, self.files, None)
-    }
-}
-
-/// A value as Artillery puts it into texts.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 

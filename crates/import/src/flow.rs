@@ -10,10 +10,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_plan::document::{
-    BranchStep, Field, PauseSpec, RepetitionStep, SetStep, Settings, StepKind, StepSpec,
+    BranchStep, Document, Field, PauseSpec, RepetitionStep, SetStep, Settings, StepKind, StepSpec,
 };
+use serde_json::Value;
 
-use crate::amount;
+use crate::amount::{self, Ratio, proportions};
 use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
 use crate::names::Names;
@@ -34,6 +35,49 @@ pub(crate) const MOST_WRITTEN_OUT: usize = 1_000;
 
 /// Note for a path whose beginning is known only during the run.
 pub(crate) const SLASH_BEFORE: &str = "a `/` is put in front of the value, which must have none of its own";
+
+/// A JSON value as Postman and Artillery put it into texts.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Lets a plan follow redirects if a request of the source does, at most as many in a row as the source. A
+/// plan follows those of all requests or of none: a note names each request that does not. `requests` has
+/// the places of all, and `said` is the option as it stands there.
+pub(crate) fn follow(
+    requests: &[(String, bool)],
+    (most, said): (&str, &str),
+    settings: &mut Settings,
+    findings: &mut Findings,
+) {
+    if !requests.iter().any(|(_, follows)| *follows) {
+        return;
+    }
+    settings.follow_redirects = text(most);
+    for (at, _) in requests.iter().filter(|(_, follows)| !follows) {
+        let becomes = "redirects are followed by all requests of a plan, or by none: they are followed";
+        findings.note(at.as_str(), said, becomes);
+    }
+}
+
+/// Gives the scenarios weights in these proportions, and none where all are alike; `None` if no whole numbers
+/// have them.
+pub(crate) fn weigh(document: &mut Document, ratios: &[Ratio]) -> Option<()> {
+    let whole = proportions(ratios)?;
+    if whole.iter().all(|weight| *weight == 1) {
+        return Some(());
+    }
+    for (scenario, weight) in document.scenarios.iter_mut().zip(whole) {
+        if let Field::Given(scenario, _) = scenario {
+            scenario.weight = text(weight.to_string());
+        }
+    }
+    Some(())
+}
 
 /// A variable of a source.
 #[derive(Clone, Debug)]

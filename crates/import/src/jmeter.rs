@@ -321,14 +321,12 @@ impl Importer<'_> {
 
     fn finish(mut self) -> Result<Imported, Problems> {
         self.load();
-        if self.follows.iter().any(|(_, follows)| *follows) {
-            self.settings.follow_redirects = text("20");
-            for (at, _) in self.follows.iter().filter(|(_, follows)| !follows) {
-                let becomes =
-                    "redirects are followed by all requests of a plan, or by none: they are followed";
-                self.findings.note(at.as_str(), "follow_redirects: false", becomes);
-            }
-        }
+        flow::follow(
+            &self.follows,
+            ("20", "follow_redirects: false"),
+            &mut self.settings,
+            &mut self.findings,
+        );
         self.document.thresholds = self.thresholds.into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         self.headed.release(&mut self.document);

@@ -18,9 +18,9 @@ use serde_json::Value;
 
 use self::auth::Auth;
 use self::effect::Around;
-use crate::draft::{self, text};
+use crate::draft;
 use crate::findings::{Findings, quoted};
-use crate::flow::{self, Slot, Syntax, Variables};
+use crate::flow::{self, Slot, Syntax, Variables, plain};
 use crate::names::Titles;
 use crate::source::{self, Object};
 use crate::{Imported, MOST_STEPS};
@@ -404,14 +404,12 @@ impl Importer<'_> {
     }
 
     fn finish(mut self) -> Result<Imported, Problems> {
-        if self.redirects.iter().any(|(_, follows)| *follows) {
-            self.settings.follow_redirects = text("10");
-            for (at, _) in self.redirects.iter().filter(|(_, follows)| !follows) {
-                let becomes =
-                    "redirects are followed by all requests of a plan, or by none: they are followed";
-                self.findings.note(at.as_str(), "followRedirects: false", becomes);
-            }
-        }
+        flow::follow(
+            &self.redirects,
+            ("10", "followRedirects: false"),
+            &mut self.settings,
+            &mut self.findings,
+        );
         self.document.thresholds = self.thresholds.into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         let https = self
@@ -425,15 +423,6 @@ impl Importer<'_> {
         }
         self.document.run = flow::run(self.settings);
         self.findings.finish_whole(self.document, self.folder, self.files, None)
-    }
-}
-
-/// A value as Postman puts it into texts.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 

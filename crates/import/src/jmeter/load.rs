@@ -4,8 +4,9 @@ use plimsoll_plan::document::Field;
 
 use super::Importer;
 use super::tree::{Node, inner, value};
-use crate::amount::{self, Ratio, proportions};
+use crate::amount::{self, Ratio};
 use crate::draft::text;
+use crate::flow;
 
 /// The threads of a group.
 #[derive(Clone, Debug)]
@@ -211,17 +212,8 @@ impl Importer<'_> {
     fn put_weights(&mut self, weights: &[u64], groups: &[Group]) {
         let ratios: Option<Vec<Ratio>> =
             weights.iter().map(|weight| Ratio::new(u128::from(*weight), 1)).collect();
-        let Some(whole) = ratios.and_then(|ratios| proportions(&ratios)) else {
+        if ratios.and_then(|ratios| flow::weigh(&mut self.document, &ratios)).is_none() {
             self.findings.problem(&groups[0].at, "the threads of groups are too far apart");
-            return;
-        };
-        if whole.iter().all(|weight| *weight == 1) {
-            return;
-        }
-        for (scenario, weight) in self.document.scenarios.iter_mut().zip(whole) {
-            if let Field::Given(scenario, _) = scenario {
-                scenario.weight = text(weight.to_string());
-            }
         }
     }
 }

@@ -179,21 +179,30 @@ impl Cutter<'_> {
     }
 }
 
+/// The characters of a script that are in no quotes, with their places.
+fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut quote, mut escaped) = (None, false);
+    text.char_indices().filter(move |&(_, c)| {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
+            None => return true,
+        }
+        false
+    })
+}
+
 /// Cuts at `separator`s that are in no parentheses, braces or quotes.
 pub(super) fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut from, mut depth) = (Vec::new(), 0, 0_usize);
-    let mut quote = None;
-    let mut escaped = false;
-    for (at, c) in text.char_indices() {
-        match (quote, c) {
-            (Some(_), _) if escaped => escaped = false,
-            (Some(_), '\\') => escaped = true,
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'' | '`') => quote = Some(c),
-            (None, '(' | '[' | '{') => depth += 1,
-            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
-            (None, c) if c == separator && depth == 0 => {
+    for (at, c) in outside_quotes(text) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            c if c == separator && depth == 0 => {
                 parts.push(text[from..at].trim());
                 from = at + c.len_utf8();
             }
@@ -207,17 +216,12 @@ pub(super) fn split(text: &str, separator: char) -> Vec<&str> {
 /// A call: the text between the parentheses that `text` begins with, and what stands behind them.
 pub(super) fn arguments(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('(')?;
-    let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
-    for (at, c) in inside.char_indices() {
-        match (quote, c) {
-            (Some(_), _) if escaped => escaped = false,
-            (Some(_), '\\') => escaped = true,
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
-            (None, '"' | '\'' | '`') => quote = Some(c),
-            (None, '(' | '[' | '{') => depth += 1,
-            (None, ')') if depth == 0 => return Some((inside[..at].trim(), &inside[at + 1..])),
-            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+    let mut depth = 0_usize;
+    for (at, c) in outside_quotes(inside) {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' if depth == 0 => return Some((inside[..at].trim(), &inside[at + 1..])),
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
