@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import type { Browser, Page as Tab } from "playwright-core";
@@ -8,8 +7,6 @@ import { program } from "./plans.ts";
 
 /** A folder with the script and the style sheet to try in the place of those that were compiled in. */
 const PAGE = process.env["PLIMSOLL_UI_PAGE"];
-const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-
 /** A child process that has said where it listens. */
 export interface Listening {
   child: ChildProcess;
@@ -117,23 +114,7 @@ export async function open(
   return { tab, trouble, end: () => context.close() };
 }
 
-interface Violation {
-  id: string;
-  nodes: { html: string }[];
-}
-
-/** Violations that axe finds, in a few words each. */
-export async function violations(tab: Tab): Promise<string[]> {
-  // The page's policy lets no script in: axe is put in from outside, as a debugger does.
-  await tab.evaluate(readFileSync(axe, "utf8"));
-  return tab.evaluate(async () => {
-    const { axe } = window as unknown as { axe: { run: () => Promise<{ violations: Violation[] }> } };
-    const { violations } = await axe.run();
-    return violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
-    );
-  });
-}
+export { violations } from "./ui.ts";
 
 /** The text that the editor has; of a long one, the lines that are drawn. */
 export function textOf(tab: Tab): Promise<string> {
