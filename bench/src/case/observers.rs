@@ -138,7 +138,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     Ok(vec![section])
 }
 
-/// What `plimsoll ui` asks of a run while a page shows it.
+/// Requests of `plimsoll ui` to a run that a page shows.
 struct Page {
     /// Control port of the run.
     control: SocketAddr,

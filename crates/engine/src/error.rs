@@ -44,7 +44,7 @@ pub enum RunError {
     Script(String),
     /// Everything was ready only after the start that was asked for.
     Late {
-        /// So long after it.
+        /// Time between the start that was asked for and readiness.
         by: Nanos,
     },
     /// The run was stopped before it began.

@@ -25,7 +25,7 @@ const MOST_SESSIONS: usize = 64;
 /// Where the token is exchanged for a cookie.
 pub(crate) const SESSION_PATH: &str = "/api/session";
 
-/// Who may ask.
+/// Access rules: names of the server, its token, and the sessions that were begun with it.
 #[derive(Debug)]
 pub(crate) struct Access {
     names: Names,

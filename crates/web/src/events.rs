@@ -20,7 +20,7 @@ use crate::router::{Ui, blocking};
 /// Interval between two looks at the history: other processes tell nobody of their runs.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How things stand.
+/// State of the lists that the page shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct News {
     /// A number that differs for lists of saved runs that differ.

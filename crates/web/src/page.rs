@@ -20,7 +20,8 @@ const NONCE_BYTES: usize = 16;
 /// Place of the nonce in the page.
 const NONCE: &str = "<meta name=\"csp-nonce\" content=\"";
 
-/// What the page may do: run our script, use our styles, ask us; nothing else, and nobody may frame it.
+/// The Content-Security-Policy: the page runs our script, uses our styles and sends requests to us, nothing
+/// else, and no site may frame it.
 /// `{nonce}` is where a source for styles may stand that a script inserts.
 fn policy(nonce: &str) -> String {
     let nonce = if nonce.is_empty() { String::new() } else { format!(" 'nonce-{nonce}'") };

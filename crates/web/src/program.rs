@@ -68,7 +68,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// What the command said against it, as an answer.
+    /// Returns the first error of the command as an answer.
     pub(crate) fn refusal(&self) -> Refusal {
         let (error, hint) = said(&self.messages);
         let status = match self.code {

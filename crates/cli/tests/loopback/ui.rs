@@ -1,6 +1,6 @@
 //! `plimsoll ui`: what its page asks for, answered by real processes.
 //!
-//! What is waited for is what an answer or an event says.
+//! Tests wait for answers and events, never for a time.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

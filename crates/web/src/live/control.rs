@@ -13,7 +13,7 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest answer, in bytes. A result of an hour has some megabytes.
 const LONGEST: u64 = 64 << 20;
-/// What a run says when its control port listens.
+/// Beginning of the message by which a run announces its control port.
 const ANNOUNCEMENT: &str = "control: http://";
 
 /// Address and token of a control port.

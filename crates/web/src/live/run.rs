@@ -32,7 +32,7 @@ pub(crate) struct LiveRun {
     state: Mutex<State>,
     /// Wakes the listeners when there is something new. Nobody else subscribes to it.
     news: watch::Sender<()>,
-    /// How far its start has come.
+    /// Progress of its start.
     stage: watch::Sender<Stage>,
 }
 
@@ -69,7 +69,7 @@ struct State {
 pub(crate) struct End {
     /// `None` if a signal ended it.
     pub(crate) exit_code: Option<i32>,
-    /// What a search has found.
+    /// Result of a search.
     pub(crate) capacity: Option<Value>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) enum Told {
     End(Value),
 }
 
-/// How much a listener has been told.
+/// Position of a listener in the events of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
     message: u64,
@@ -105,7 +105,7 @@ impl LiveRun {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How it stands, for the list.
+    /// The run as an entry of the list.
     pub(crate) fn summary(&self) -> Value {
         let state = self.lock();
         json!({
