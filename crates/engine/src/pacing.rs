@@ -4,10 +4,11 @@
 //! Waking a sleeping thread costs 13–24 µs of CPU on a virtual machine, three to five whole requests, and the
 //! thread runs 15–60 µs after the time that it asked for. [`Pacing::Adaptive`], the default, spends idle CPU
 //! on being on time all the same: a sleep ends a little before the arrival ([`Lead`]), the rest is polled
-//! away, and each arrival has its own wake-up. Where that takes more than about two thirds of the CPU time
-//! that the requests leave, the worker saves ([`Economy`]): the lead goes first. Then it takes naps, whose
-//! arrivals share the wake-up at the end, and is on time between them, so that more than half of the arrivals
-//! start at their instant up to rates at which sharing all wake-ups would delay every one of them.
+//! away, and each arrival has its own wake-up. Arrivals that are too close for a sleep in between are polled
+//! for, which takes the rest of the core and delays nobody. Where being on time takes more than about two
+//! thirds of the CPU time that the requests leave, the worker shortens its lead ([`Economy`]). Only where the
+//! requests themselves need more than two thirds of the core does it take naps, whose arrivals share the
+//! wake-up at the end: no time would be left for bursts otherwise. Between naps it is on time.
 //! [`Pacing::Shared`] shares them up to [`Pacing::BUDGET`] for the cheapest load, [`Pacing::Precise`] never
 //! sleeps. The delay of *sending* is the start lag, recorded for every request and part of the response time.
 //!
@@ -37,7 +38,7 @@ const SHARED_GATHER_SHARE: u64 = 4;
 const OWN_WAKE_UP_PER_SECOND: f64 = 2_000.0;
 /// A sleep that is shorter than this saves nothing.
 const SHORTEST_SLEEP: Nanos = Nanos::from_micros(10);
-/// CPU time of a wake-up, roughly.
+/// CPU time of a wake-up, roughly; no nap is shorter.
 const WAKE_UP: Nanos = Nanos::from_micros(20);
 /// CPU time of sending one request, roughly.
 const SEND: Nanos = Nanos::from_micros(4);
@@ -49,17 +50,21 @@ const SPIN: Nanos = Nanos::from_millis(1);
 /// against the parts of a run in which a rate holds.
 const LOOK: Nanos = Nanos::from_millis(10);
 /// Share of the time that requests leave which a worker spends on being on time at most, by polling and by
-/// being woken; and the share below which it spends more again, so far below that one step does not lead from
-/// one to the other.
+/// being woken, before it shortens its lead; and the share below which it lengthens it again, so far below
+/// that one step does not lead from one to the other.
 const MOST_SPENT: f64 = 0.64;
 const LEAST_SPENT: f64 = 0.57;
-/// The same for its core, where more would delay the median arrival.
-const MOST_LOAD: f64 = 0.82;
-const LEAST_LOAD: f64 = 0.77;
-/// Share of its core beyond which a worker saves CPU in large steps.
-const FULL_LOAD: f64 = 0.90;
-/// CPU time of sending a request and handling its response, roughly.
-const REQUEST: Nanos = Nanos::from_micros(9);
+/// Share of its core that requests need from which on a worker takes naps, and the share below which it
+/// takes fewer again.
+const MOST_NEEDED: f64 = 0.70;
+const LEAST_NEEDED: f64 = 0.60;
+/// Share of its core beyond which a worker that takes naps needs more of them, and the share below which it
+/// has time for fewer.
+const MOST_LOAD: f64 = 0.90;
+const LEAST_LOAD: f64 = 0.82;
+/// Share of its core beyond which a worker whose requests need more than [`MOST_NEEDED`] saves CPU in large
+/// steps.
+const FULL_LOAD: f64 = 0.97;
 /// Responses larger than this on average are read as they come, so that the socket buffer is never the limit.
 const LARGE_RESPONSE: u64 = 16 * 1024;
 
@@ -142,8 +147,8 @@ impl Lead {
     }
 }
 
-/// The degree to which a worker with [`Pacing::Adaptive`] saves CPU, in steps. The first steps give up what
-/// delays the fewest arrivals.
+/// The degree to which a worker with [`Pacing::Adaptive`] saves CPU, in steps. The first steps delay the
+/// fewest arrivals.
 ///
 /// | steps | |
 /// |---|---|
@@ -180,14 +185,6 @@ impl Economy {
     /// Time spent awake between two begins of naps, in parts of [`PARTS`](Self::PARTS).
     fn awake(self) -> u64 {
         Self::PARTS - self.0.saturating_sub(Self::NAPS).min(Self::PARTS)
-    }
-
-    /// Returns `true` if one more step would delay the median arrival. Arrivals in a nap are late, and so are
-    /// those that come while they are worked off.
-    fn delays_the_median(self, peak_per_second: f64) -> bool {
-        let late = 1.0 - self.awake() as f64 / Self::PARTS as f64;
-        let next = late + 1.0 / Self::PARTS as f64;
-        next * (1.0 + peak_per_second * REQUEST.as_secs_f64()) > 0.5
     }
 
     /// The length of naps, in which two arrivals of this rate fall due at least; zero if there are none.
@@ -352,7 +349,7 @@ impl Pacer {
         }
     }
 
-    /// Spends as much of the CPU time that requests leave on being on time as is meant for it. `cpu` is the
+    /// Takes another step of economy, or one back, by the use of the core since the last look. `cpu` is the
     /// CPU time of this thread so far.
     pub(crate) fn adjust(&mut self, now: Nanos, cpu: Nanos) {
         self.next_look = now + LOOK;
@@ -360,17 +357,19 @@ impl Pacer {
         let Some((then, before)) = self.last_look.replace((now, cpu)) else { return };
         let (passed, used) = (now - then, cpu - before);
         let load = used.0 as f64 / passed.0.max(1) as f64;
+        let needed = busy.0 as f64 / passed.0.max(1) as f64;
         let spent = (used - busy).0 as f64 / (passed - busy).0.max(1) as f64;
-        let rate = self.peak_per_second;
-        // The median arrival is worth more than the late ones: as much as a wake-up of its own.
-        let is_cheap = load < rate * WAKE_UP.as_secs_f64();
-        let [save, spend] = match is_cheap && self.economy.delays_the_median(rate) {
-            true => [load > MOST_LOAD, load < LEAST_LOAD || spent < LEAST_SPENT],
-            false => [load > FULL_LOAD || spent > MOST_SPENT, spent < LEAST_SPENT],
-        };
-        if save {
+        if self.economy.0 < Economy::NAPS {
+            match spent {
+                _ if spent > MOST_SPENT => self.economy.save(false),
+                _ if spent < LEAST_SPENT => self.economy.spend(),
+                _ => {}
+            }
+        } else if needed > MOST_NEEDED && load > MOST_LOAD {
             self.economy.save(load > FULL_LOAD);
-        } else if spend {
+        } else if self.economy.0 == Economy::NAPS && spent < LEAST_SPENT
+            || self.economy.0 > Economy::NAPS && (needed < LEAST_NEEDED || load < LEAST_LOAD)
+        {
             self.economy.spend();
         }
         self.nap = self.economy.nap(self.peak_per_second);
@@ -521,7 +520,7 @@ mod tests {
         // With adaptive pacing they are sent at once, unless the core is too busy for that.
         let mut adaptive = observed(Pacer::new(Pacing::Adaptive, Some(20_000.0)), cycle, true, 100);
         assert_eq!(adaptive.wait(follows).want, 1);
-        spend(&mut adaptive, 1.0, 20);
+        spend(&mut adaptive, 1.0, 0.9, 20);
         let floor = adaptive.wait(follows).floor;
         assert!(floor >= GATHER_MIN && floor <= Nanos::from_micros(50), "{floor:?}");
     }
@@ -551,8 +550,8 @@ mod tests {
         assert_eq!((wait.until, wait.spin), (Nanos(2_000), SPIN));
     }
 
-    /// Lets so many looks find that this share of the core was used, a tenth of it by requests.
-    fn spend(pacer: &mut Pacer, load: f64, looks: u32) {
+    /// Lets so many looks find that these shares of the core were used, and needed by requests.
+    fn spend(pacer: &mut Pacer, load: f64, needed: f64, looks: u32) {
         if pacer.last_look.is_none() {
             pacer.adjust(Nanos::ZERO, Nanos::ZERO);
         }
@@ -561,26 +560,31 @@ mod tests {
             now += LOOK;
             assert!(pacer.is_due(now));
             cpu += Nanos((LOOK.0 as f64 * load) as u64);
-            pacer.worked(Nanos(LOOK.0 / 10));
+            pacer.worked(Nanos((LOOK.0 as f64 * needed) as u64));
             pacer.adjust(now, cpu);
         }
     }
 
     #[test]
-    fn adaptive_pacing_is_on_time_for_as_long_as_the_core_allows_it() {
+    fn adaptive_pacing_is_on_time_for_as_long_as_requests_leave_time() {
         let interval = Nanos::from_micros(60);
         let at = |pacer: &mut Pacer| pacer.wait(Outlook { next_arrival: Some(interval), ..outlook() });
         let mut pacer = observed(Pacer::new(Pacing::Adaptive, Some(50_000.0)), Nanos(90_000), true, 100);
         let [median, p80] = Lead::FIRST;
         assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, p80));
         // A busy core loses its lead first, but for the cheap half.
-        spend(&mut pacer, 0.8, 1);
+        spend(&mut pacer, 0.8, 0.1, 1);
         assert!(at(&mut pacer).until == interval && at(&mut pacer).spin < p80);
-        spend(&mut pacer, 0.8, 7);
+        // Requests that leave time are on time, whatever that takes.
+        spend(&mut pacer, 1.0, 0.1, 50);
         assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, median));
-        // Then it takes naps, and more of them as long as it is too busy; their sleeps end early, too.
-        spend(&mut pacer, 0.8, 4);
-        assert_eq!(pacer.napped(), Nanos::ZERO);
+        spend(&mut pacer, 1.0, 0.69, 50);
+        assert_eq!((at(&mut pacer).until, pacer.nap, pacer.napped()), (interval, Nanos::ZERO, Nanos::ZERO));
+        // An arrival that is nearer than the end of a sleep is polled for.
+        let near = Outlook { next_arrival: Some(Nanos::from_micros(21)), ..outlook() };
+        assert_eq!(pacer.wait(near).spin, Nanos::from_micros(20));
+        // Requests that need the core share wake-ups, and more of them the busier it is.
+        spend(&mut pacer, 1.0, 0.8, 1);
         let nap = at(&mut pacer);
         assert_eq!((nap.until, nap.spin), (Nanos(1_000) + Economy::NAP - median, Nanos::ZERO));
         // Its time counts once, however often it is looked at, and not before the measured part.
@@ -597,24 +601,20 @@ mod tests {
         };
         // Three quarters of the time between two of them are spent awake.
         assert!(awake(&mut pacer, 92) && awake(&mut pacer, 360) && !awake(&mut pacer, 362));
-        // In between nothing changes: two thirds of what requests leave.
-        spend(&mut pacer, 0.64, 50);
+        // In between nothing changes.
+        spend(&mut pacer, 0.85, 0.75, 50);
         assert_eq!((pacer.nap, pacer.economy.awake(), pacer.flush_limit()), (Economy::NAP, 12, 1));
-        // That the median arrival is on time is worth more, while it costs less than a wake-up for each.
-        spend(&mut pacer, 0.8, 50);
-        assert_eq!(pacer.economy.awake(), 11);
-        assert!(pacer.economy.delays_the_median(50_000.0));
-        spend(&mut pacer, 1.0, 50);
+        spend(&mut pacer, 0.95, 0.75, 4);
+        assert_eq!((pacer.nap, pacer.economy.awake()), (Economy::NAP, 8));
+        spend(&mut pacer, 1.0, 0.95, 50);
         assert_eq!((pacer.nap, pacer.economy.awake()), (Pacing::BUDGET, 0));
         assert_eq!(pacer.flush_limit(), usize::MAX, "the clock costs time, too");
         assert_eq!(pacer.budget(), Nanos::ZERO, "none of that was asked for");
-        // An idle core is spent on being on time again.
-        spend(&mut pacer, 0.3, 60);
+        // A core that has time again spends it on being on time.
+        spend(&mut pacer, 0.3, 0.1, 60);
         assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, p80));
-        // One that has no time left saves at once.
-        spend(&mut pacer, 1.0, 5);
-        assert_eq!((pacer.nap, pacer.economy.awake()), (Economy::NAP, 4));
         // Connections for one arrival leave no room for more.
+        spend(&mut pacer, 1.0, 0.9, 20);
         let few = Outlook { next_arrival: Some(interval), room: 1, now: Nanos::from_secs(9), ..outlook() };
         let until = pacer.wait(Outlook { until: Nanos::MAX, ..few }).until;
         assert!(until <= Nanos::from_secs(9) + Nanos::from_micros(20), "{until:?}");

@@ -374,6 +374,10 @@ impl<'p, B: Backend> Worker<'p, B> {
             let late = self.io.wait(wait);
             now = self.io.now();
             self.note_wait(busy_until, wait.until.max(busy_until), now);
+            if measuring && cpu_end.is_none() {
+                let asleep = late.unwrap_or_default();
+                self.records.worker.polled += wait.spin.min(now.since(busy_until)).since(asleep);
+            }
             self.handle_events();
             self.expire(now);
             if let Some(late) = late {

@@ -299,6 +299,9 @@ pub struct WorkerRecord {
     pub cpu_user: Nanos,
     /// CPU time of the thread in the kernel in that time.
     pub cpu_system: Nanos,
+    /// Part of that CPU time in which the thread polled for an arrival, to start it at its instant. No request
+    /// needed it.
+    pub polled: Nanos,
     /// CPU time of the threads that make bodies ahead for this worker, in the same time.
     pub bodies_cpu: HelperCpu,
     /// The same of those that sign messages ahead for it.
@@ -348,6 +351,11 @@ pub struct WorkerRecord {
 }
 
 impl WorkerRecord {
+    /// CPU time of the thread that the load needed: what it [polled](Self::polled) away was to spare.
+    pub fn needed_cpu(&self) -> Nanos {
+        (self.cpu_user + self.cpu_system).since(self.polled)
+    }
+
     /// The same without the distribution of times, which is large.
     #[must_use]
     pub fn without_times(&self) -> Self {

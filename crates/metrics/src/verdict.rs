@@ -340,14 +340,9 @@ impl Judge<'_> {
     }
 
     fn cpu(&mut self, open_model_suffers: bool) {
-        let used = |worker: &WorkerRecord| {
-            ratio((worker.cpu_user + worker.cpu_system).0, worker.wall.0).unwrap_or(0.0)
-        };
+        let used = |worker: &WorkerRecord| ratio(worker.needed_cpu().0, worker.wall.0).unwrap_or(0.0);
         let Some((number, share)) = worst(&self.record.workers, used) else { return };
-        // Precise pacing polls busily on purpose: how much CPU it uses says nothing, whether it kept its
-        // schedule says everything.
-        let busy_on_purpose = self.record.precise && !open_model_suffers;
-        if share < CPU_SHARE || busy_on_purpose {
+        if share < CPU_SHARE {
             return;
         }
         let core = format!("the generator used {} of its core (worker {number})", figure::share(share));

@@ -75,9 +75,7 @@ impl Judge<'_> {
     /// Returns the advice for a generator that was late without being short of CPU time, connections or
     /// anything else.
     fn late_hint(&self) -> String {
-        let used = |worker: &WorkerRecord| {
-            ratio((worker.cpu_user + worker.cpu_system).0, worker.wall.0).unwrap_or(0.0)
-        };
+        let used = |worker: &WorkerRecord| ratio(worker.needed_cpu().0, worker.wall.0).unwrap_or(0.0);
         let busiest = worst(&self.record.workers, used).map_or(0.0, |(_, share)| share);
         let machine_busy = self.machine.as_ref().map_or(0.0, |machine| machine.cores_share(|core| core.busy));
         if machine_busy >= CROWDED_SHARE && self.crowd().is_some() {

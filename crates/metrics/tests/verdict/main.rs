@@ -685,15 +685,32 @@ fn cpu() {
                 "cpu_saturation, warns start_lag",
             ),
             (
-                "all of it and on time, with precise pacing, which polls busily",
+                "all of it, a part of which was polled away",
                 |r| {
-                    r.precise = true;
                     use_cpu(r, 10_000);
+                    r.workers[1].polled = ms(501);
                 },
                 "valid",
             ),
             (
-                "all of it and late with precise pacing",
+                "all of it, hardly any of which was polled away",
+                |r| {
+                    use_cpu(r, 10_000);
+                    r.workers[1].polled = ms(500);
+                },
+                "valid, warns cpu_saturation",
+            ),
+            (
+                "all of it and late, although a part was polled away",
+                |r| {
+                    use_cpu(r, 10_000);
+                    r.workers[1].polled = ms(501);
+                    r.total.start_lag = filled(&[(us(400), 100)]);
+                },
+                "start_lag",
+            ),
+            (
+                "all of it and late with precise pacing, without time to poll",
                 |r| {
                     r.precise = true;
                     use_cpu(r, 10_000);

@@ -567,9 +567,11 @@ impl Worker {
             length_ns: stall.length.0,
         };
         let cpu = record.cpu_user + record.cpu_system;
+        let share = |time: Nanos| (record.wall > Nanos::ZERO).then(|| time.0 as f64 / record.wall.0 as f64);
         Self {
             absent: record.absent,
-            cpu_share: (record.wall > Nanos::ZERO).then(|| cpu.0 as f64 / record.wall.0 as f64),
+            cpu_share: share(cpu),
+            polled_share: share(record.polled.min(cpu)).unwrap_or(0.0),
             run_delay_s: record.run_delay.map(Nanos::as_secs_f64),
             involuntary_switches: record.involuntary_switches,
             passes: record.passes,

@@ -807,6 +807,10 @@ pub struct Worker {
     pub absent: bool,
     /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
     pub cpu_share: Option<f64>,
+    /// Part of that share in which the thread polled for an arrival to start it at its instant: CPU time that
+    /// no request needed.
+    #[serde(default)]
+    pub polled_share: f64,
     /// Time in seconds for which the thread was ready to run but had no CPU; null if the system does not
     /// tell.
     pub run_delay_s: Option<f64>,

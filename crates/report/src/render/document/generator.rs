@@ -14,6 +14,8 @@ use crate::contract::watched::{ADDRESS, WatchedResult, rate};
 
 /// Workers that have a row of their own, and processors that have a figure.
 const MOST_WORKERS: usize = 64;
+/// Share of a core from which on polling is worth a word.
+const POLLED: f64 = 0.05;
 /// From this length of a run on it is said how the generator's own resources grew: in shorter ones its
 /// buffers and histograms fill up.
 const OWN_TRENDS_FROM_S: f64 = 600.0;
@@ -123,8 +125,13 @@ fn cost(generator: &Generator) -> Line {
         }
         _ => line.push(format!("{} CPU", seconds(total))),
     }
-    if let Some(busiest) = generator.workers.iter().filter_map(|worker| worker.cpu_share).reduce(f64::max) {
+    let busiest =
+        generator.workers.iter().filter_map(|worker| Some((worker.cpu_share?, worker.polled_share)));
+    if let Some((busiest, polled)) = busiest.reduce(|one, other| if other.0 > one.0 { other } else { one }) {
         line.push(format!(", busiest thread {} of its core", figure::share(busiest)));
+        if polled >= POLLED {
+            line.push(format!(" ({} to start on time)", figure::share(polled)));
+        }
     }
     if let Some(peak) = generator.rss_peak_bytes {
         line.push(", ");
