@@ -44,9 +44,6 @@ const FIRST_USUAL: f64 = 4_000.0;
 const FIRST_SHORTEST: Nanos = Nanos::from_micros(50);
 /// Flushes after which a shortest service time that was not met again is let grow by a quarter.
 const FORGET_AFTER: u32 = 1_024;
-/// Connections per flush to which the limit falls where sends only differ: half of the error, for some
-/// percent of the CPU time. Less costs more than it brings.
-const FEWER: usize = 8;
 /// Shares of uncertain samples from which the limit falls, and below which it rises.
 const MOST_UNSURE: f64 = 0.005;
 const FEW_UNSURE: f64 = 0.001;
@@ -170,8 +167,8 @@ impl SendTimes {
         }
     }
 
-    /// Connections that may be written to before the next flush: fewer for a while after one that was
-    /// interrupted, or where many samples are uncertain, so that the clock is read more often.
+    /// Connections that may be written to before the next flush: fewer where many samples are uncertain, so
+    /// that the clock is read more often.
     #[inline]
     pub(crate) fn limit(&self) -> usize {
         self.limit
@@ -234,10 +231,10 @@ impl SendTimes {
         let unsure = self.unsure as f64 / self.sent.max(1) as f64;
         let saturated = (cpu - before).0 as f64 > SATURATED * now.since(then).0 as f64;
         self.calm_looks = if unsure < FEW_UNSURE || saturated { self.calm_looks + 1 } else { 0 };
-        // Uncertain samples come in bursts, interruptions do not.
-        let watchdog = if saturated || self.limit < FEWER { 1 } else { CALM_LOOKS };
+        // Uncertain samples come in bursts.
+        let watchdog = if saturated { 1 } else { CALM_LOOKS };
         if unsure > MOST_UNSURE && !saturated {
-            self.limit = (self.limit / 2).max(FEWER.min(self.limit));
+            self.limit = (self.limit / 2).max(1);
         } else if self.calm_looks >= watchdog {
             (self.calm_looks, self.limit) = (0, (self.limit * 2).min(self.most));
         }
@@ -256,9 +253,6 @@ impl SendTimes {
             && let Some(oldest) = self.doubtful.pop_front()
         {
             self.forgotten = oldest.last;
-        }
-        if doubtful.is_interrupted() {
-            (self.flushes, self.limit) = (0, (self.limit / 2).max(1));
         }
         self.doubtful.push_back(doubtful);
         self.latest = flush.last;
@@ -422,26 +416,42 @@ mod tests {
         assert!(times.resolve(Nanos(AT + 60 * US), Nanos::MAX, Nanos(AT + 200 * US)).uncertain);
     }
 
+    /// An interruption makes the samples of its flush uncertain, not those of the next one: to halve the limit
+    /// after each took five times as many system calls per request, for as many uncertain samples.
     #[test]
-    fn the_clock_is_read_more_often_after_an_interruption() {
+    fn a_single_interruption_does_not_make_flushes_smaller() {
         let mut times = usual();
-        for (limit, preemptions) in [8, 4, 2, 1, 1].into_iter().zip(1..) {
-            times.note(&flush(AT, 10_000 * US, 4), 4, || preemptions);
-            assert_eq!(times.limit(), limit);
-        }
-        for n in 1..=FLUSHES_PER_LOOK * (CALM_LOOKS + 4) {
-            let at = AT + u64::from(n) * 20_000 * US;
-            times.note(&flush(at, 4 * US, 1), 1, || 5);
-            if times.is_due() {
-                times.adjust_limit(Nanos(at), Nanos::ZERO);
-            }
-        }
+        times.note(&flush(AT, 10_000 * US, 4), 4, || 1);
         assert_eq!(times.limit(), 16);
     }
 
     #[test]
+    fn the_clock_is_read_more_often_where_interruptions_are_frequent() {
+        let mut times = usual();
+        let mut limits = vec![times.limit()];
+        let (mut at, mut preemptions) = (AT, 0);
+        let mut run = |times: &mut SendTimes, flushes: u32, length: u64| {
+            for _ in 0..flushes {
+                at += 20_000 * US;
+                preemptions += 1;
+                times.note(&flush(at, length * US, 4), 4, || preemptions);
+                times.resolve(Nanos(at), Nanos::MAX, Nanos(at + (length + 100) * US));
+                if times.is_due() {
+                    times.adjust_limit(Nanos(at), Nanos::ZERO);
+                    if limits.last() != Some(&times.limit()) {
+                        limits.push(times.limit());
+                    }
+                }
+            }
+        };
+        run(&mut times, FLUSHES_PER_LOOK * 6, 10_000);
+        run(&mut times, FLUSHES_PER_LOOK * CALM_LOOKS * 4, 16);
+        assert_eq!(limits, [16, 8, 4, 2, 1, 2, 4, 8, 16]);
+    }
+
+    #[test]
     fn the_clock_is_read_more_often_where_samples_are_uncertain_and_there_is_time() {
-        for (cpu, limit) in [(960, 16), (500, 8)] {
+        for (cpu, limit) in [(960, 16), (500, 4)] {
             let mut times = usual();
             for n in 0..u64::from(FLUSHES_PER_LOOK) * 2 {
                 let at = AT + n * 1_000 * US;
