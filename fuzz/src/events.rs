@@ -14,7 +14,8 @@ fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told
         assert!(!event.id.contains(&0));
         events.push((event.data.to_vec(), event.name.to_vec()));
     };
-    let sound = pieces.map(|piece| reader.feed(piece, &mut tell)).fold(true, |sound, fed| sound & fed.is_ok());
+    let sound =
+        pieces.map(|piece| reader.feed(piece, &mut tell)).fold(true, |sound, fed| sound & fed.is_ok());
     let whole = reader.finish(&mut tell);
     assert!(sound || !whole);
     (events, whole)

@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn names_ids_and_retries_of_events() {
-        let body = b"id: 1\nevent: add\nretry: 50\ndata: a\n\ndata: b\nid\nretry: 5x\n\nid: a\0b\ndata: c\n\n";
+        let body =
+            b"id: 1\nevent: add\nretry: 50\ndata: a\n\ndata: b\nid\nretry: 5x\n\nid: a\0b\ndata: c\n\n";
         let (events, _) = read(EventFormat::Sse, &[body]);
         let row = |data: &str, name: &str, id: &str| (data.into(), name.into(), id.into(), Some(50));
         assert_eq!(events, [row("a", "add", "1"), row("b", "", ""), row("c", "", "")]);

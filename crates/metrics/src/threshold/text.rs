@@ -96,6 +96,23 @@ named! {
         Tls = "tls_time",
         /// done − intended of failed requests.
         Failed = "failed_response_time",
+        /// first content − intended, of streams of events.
+        Ttft = "ttft",
+        /// first content − sent.
+        TtftFromSent = "ttft_from_sent",
+        /// Between two contents of a stream.
+        Itl = "itl",
+        /// (last content − first content) / (tokens − 1).
+        Tpot = "tpot",
+        /// (done − intended) / tokens.
+        Ntpot = "ntpot",
+    }
+}
+
+impl TimeKind {
+    /// Returns `true` if only streams of events have such times.
+    pub const fn is_of_streams(self) -> bool {
+        matches!(self, Self::Ttft | Self::TtftFromSent | Self::Itl | Self::Tpot | Self::Ntpot)
     }
 }
 
@@ -142,6 +159,8 @@ named! {
         Errors = "errors",
         /// Responses that were not as expected: the error class `check`.
         Checks = "checks",
+        /// Requests of streamed steps that hold all bounds of the goodput.
+        Goodput = "goodput",
         /// Bytes of requests.
         BytesSent = "bytes_sent",
         /// Bytes of responses.
@@ -429,6 +448,14 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
         Metric::Rate => rate(number, unit),
     }
     .ok_or_else(wrong)
+}
+
+/// A time with its unit; `None` if it is none.
+pub(crate) fn parse_time(text: &str) -> Option<Nanos> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = TIMES.iter().find(|(name, _)| *name == unit.trim())?.1;
+    Decimal::parse(number)?.whole_times(factor).map(Nanos)
 }
 
 fn percent(number: Decimal, unit: &str) -> Option<Limit> {
