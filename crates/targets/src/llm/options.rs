@@ -2,6 +2,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
+use plimsoll_wire::tls::ServerConfig;
 
 use crate::sink::{Delay, Truth};
 
@@ -36,6 +37,8 @@ pub struct LlmOptions {
     pub seed: u64,
     /// Stop after this time.
     pub duration: Option<Nanos>,
+    /// TLS, on all connections; it has to choose HTTP/1.1.
+    pub tls: Option<ServerConfig>,
     /// Where what really happened is logged.
     pub truth: Truth,
 }
@@ -69,6 +72,7 @@ impl LlmOptions {
             faults: StreamFaults::default(),
             seed: 0,
             duration: None,
+            tls: None,
             truth: Truth::Off,
         }
     }

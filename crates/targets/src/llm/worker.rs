@@ -8,6 +8,7 @@ use std::sync::Arc;
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+use plimsoll_wire::tls::Session;
 
 use super::Setup;
 use super::api::{self, Completion, Wish};
@@ -78,6 +79,7 @@ struct Peer {
     /// Bytes that came behind a request that is being answered.
     behind: Vec<u8>,
     answer: Option<Box<Stream>>,
+    tls: Option<Box<Session>>,
     /// The flush in which it was written to last, and its place among those written to in it.
     mark: (u64, u32),
 }
@@ -193,8 +195,15 @@ impl<B: Backend> Worker<B> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Accepted { conn, .. } => {
+                let tls = match self.setup.options.tls.as_ref().map(Session::server).transpose() {
+                    Ok(session) => session.map(Box::new),
+                    Err(_) => {
+                        self.counts.violations += 1;
+                        return self.backend.close(conn, Close::Now);
+                    }
+                };
                 self.counts.connections += 1;
-                self.table.insert(conn, Peer::default());
+                self.table.insert(conn, Peer { tls, ..Peer::default() });
                 if self.ids.len() <= conn.slot() {
                     self.ids.resize(conn.slot() + 1, None);
                 }
@@ -213,8 +222,23 @@ impl<B: Backend> Worker<B> {
             self.counts.violations += 1;
             return self.forget(conn, Close::Reset);
         }
-        let bytes = self.backend.bytes(data).to_vec();
-        self.take_in(conn, at, &bytes);
+        let Some(peer) = self.table.get(conn) else { return };
+        let Some(session) = &mut peer.tls else {
+            let bytes = self.backend.bytes(data).to_vec();
+            return self.take_in(conn, at, &bytes);
+        };
+        let mut plain = Vec::new();
+        let received = session.receive(self.backend.bytes(data), &mut plain);
+        // What the session has to say by itself: its part of a handshake, or an alert.
+        self.transmit(conn);
+        match received {
+            Ok(received) if received.closed => self.forget(conn, Close::AfterSend),
+            Ok(_) => self.take_in(conn, at, &plain),
+            Err(_) => {
+                self.counts.violations += 1;
+                self.closings.push((conn, Close::AfterSend));
+            }
+        }
     }
 
     /// Reads the requests in what came, up to a completion: what comes behind it waits for its end.
@@ -489,7 +513,17 @@ impl<B: Backend> Worker<B> {
             self.sends += 1;
         }
         let place = peer.mark.1;
-        self.backend.outbox(conn).append(&mut self.out);
+        match &mut peer.tls {
+            None => self.backend.outbox(conn).append(&mut self.out),
+            Some(session) => {
+                let outbox = self.backend.outbox(conn);
+                session.transmit(outbox);
+                if !self.out.is_empty() {
+                    session.send(&self.out, outbox);
+                    self.out.clear();
+                }
+            }
+        }
         place
     }
 
@@ -521,8 +555,11 @@ impl<B: Backend> Worker<B> {
 
     /// Ends a connection; an answer that it is owed is abandoned.
     fn forget(&mut self, conn: ConnId, how: Close) {
-        if let Some(peer) = self.table.remove(conn) {
+        if let Some(mut peer) = self.table.remove(conn) {
             self.ids[conn.slot()] = None;
+            if let (Close::AfterSend, Some(session)) = (how, &mut peer.tls) {
+                session.close_notify(self.backend.outbox(conn));
+            }
             if let Some(stream) = peer.answer {
                 self.conclude(*stream, StreamEnd::Abandoned);
             }

@@ -160,7 +160,7 @@ impl Streams {
                 Event::Response { ticket, response } => self.end(ticket, Ok(response)),
                 Event::Failed { ticket, failure } => self.end(ticket, Err(failure)),
                 Event::GoAway { code, unprocessed } => self.received.went_away = Some((code, unprocessed)),
-                Event::Ready | Event::Began { .. } | Event::Pong { .. } => {}
+                Event::Ready | Event::Began { .. } | Event::Content { .. } | Event::Pong { .. } => {}
             }
         }
         self.flush(client);

@@ -9,6 +9,7 @@ use plimsoll_targets::{Delay, Truth};
 
 use crate::args::server::sink::{PlaceArgs, parse_seed};
 use crate::args::server::sink_values::{Reader, parse_delay, parse_share, whole};
+use crate::base::certificate;
 
 #[derive(Debug, Args)]
 #[command(mut_arg("listen", |listen| listen.default_value("127.0.0.1:8000")))]
@@ -19,6 +20,9 @@ pub(crate) struct LlmTargetArgs {
     answer: AnswerArgs,
     #[command(flatten)]
     fault: FaultArgs,
+    /// Speak TLS with a certificate made for this process; clients have to go without verification (-k)
+    #[arg(long, help_heading = "Connection")]
+    self_signed: bool,
     /// System interface: auto, epoll or uring
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Connection")]
     backend: String,
@@ -85,6 +89,9 @@ struct FaultArgs {
     seed: String,
 }
 
+/// The protocol that it speaks, as ALPN calls it.
+const HTTP1: &[u8] = b"http/1.1";
+
 /// Settings of a server of completions.
 #[derive(Debug)]
 pub(crate) struct LlmTargetSpec {
@@ -103,6 +110,9 @@ impl LlmTargetArgs {
         options.duration = place.duration;
         if let Some(file) = &self.truth_log {
             options.truth = Truth::File(file.clone());
+        }
+        if self.self_signed {
+            options.tls = reader.read("--self-signed", "", |_| certificate::self_signed_for(&[HTTP1]));
         }
         self.answer.read(&mut reader, &mut options);
         self.fault.read(&mut reader, &mut options);

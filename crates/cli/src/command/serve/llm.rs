@@ -17,12 +17,14 @@ use crate::session::live::progress::grouped;
 
 pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
     let LlmTargetSpec { options, backend, quiet } = spec;
-    let (model, faults) = (options.model.clone(), faults(&options));
+    let (model, faults, secure) = (options.model.clone(), faults(&options), options.tls.is_some());
     raise_descriptors();
     let server = start(options, backend::uses_uring(backend)?)?;
     let voice = ServerMessages { name: "target llm", quiet };
     let watch = Watch::new(stop(server.stopper()))?;
-    voice.say(format!("listening on {}", url(server.endpoint())));
+    let url = url(server.endpoint());
+    let url = if secure { url.replacen("http:", "https:", 1) } else { url };
+    voice.say(format!("listening on {url}"));
     voice.say(format!("model {model}, at /v1/chat/completions and /v1/completions"));
     // What spoils a run is not to be a surprise.
     if !faults.is_empty() {
