@@ -349,6 +349,18 @@ mod tests {
     }
 
     #[test]
+    fn an_open_stream_holds_the_event_that_is_not_whole_and_little_more() {
+        assert!(size_of::<StreamState>() <= 384, "{} bytes", size_of::<StreamState>());
+        let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+        let mut body = Vec::new();
+        for at in 0..10_000 {
+            body.extend_from_slice(HI.as_bytes());
+            state.read(OPENAI, &mut body, Nanos(at), &mut record);
+        }
+        assert!(state.reader.held_bytes() + body.capacity() < 1_024);
+    }
+
+    #[test]
     fn a_state_that_is_used_again_remembers_nothing() {
         let (mut state, ..) = read(&[(1, HI), (2, "data: {\"cho")]);
         state.reset(OPENAI.stream);

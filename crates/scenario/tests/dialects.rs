@@ -1,5 +1,5 @@
-//! Streams of completions as other people's servers send them, written by hand from their documentation: what is
-//! content, what ends, and how many tokens the server counts.
+//! Streams of completions as other people's servers send them, written by hand from their documentation: what
+//! is content, what ends, and how many tokens the server counts.
 
 use plimsoll_scenario::{EventStream, Usage};
 use plimsoll_wire::events::EventReader;

@@ -1,8 +1,8 @@
-//! A server with the API of OpenAI, as servers of language models have it, whose answers come when a law says.
+//! A server with the API of OpenAI, as servers of language models have it: answers come when a law says.
 //!
 //! ```text
-//!   POST /v1/chat/completions ──► slot or queue ──► TTFT ──► chunk ── gap ── chunk ── … ──► finish, usage, [DONE]
-//!   POST /v1/completions                                        └► truth log: when each was handed to the kernel
+//!   POST /v1/chat/completions ──► slot or queue ──► TTFT ──► chunk ── gap ── chunk ── … ──► finish, [DONE]
+//!   POST /v1/completions                                     └► truth log: when each was handed over
 //!   GET  /v1/models
 //! ```
 //!

@@ -1,4 +1,5 @@
-//! Streams of events in the body of a response: server-sent events (WHATWG HTML, section 9.2) and JSON in lines.
+//! Streams of events in the body of a response: server-sent events (WHATWG HTML, section 9.2) and JSON in
+//! lines.
 //!
 //! [`EventReader`] takes the payload of a body in any pieces and tells each event as soon as its last byte is
 //! there. It knows no time: whoever feeds it knows when a piece came.

@@ -49,10 +49,10 @@ pub(crate) enum WorkloadCommand {
     Ingest(Box<IngestArgs>),
     /// Ask a language model over OpenAI's API: time to first token, time per token, goodput
     ///
-    /// By default one request at a time for 10 seconds, with prompts of 128 tokens and answers of at most 64, as
-    /// a stream. Times are those of the kernel's receive stamps; with --rate, time to first token counts from
-    /// when a request was due. The flags come to a plan, which --print-plan shows; all flags of `run` hold.
-    /// Without a server at hand, `plimsoll target llm` is one.
+    /// By default one request at a time for 10 seconds, with prompts of 128 tokens and answers of at most 64,
+    /// as a stream. Times are those of the kernel's receive stamps; with --rate, time to first token counts
+    /// from when a request was due. The flags come to a plan, which --print-plan shows; all flags of `run`
+    /// hold. Without a server at hand, `plimsoll target llm` is one.
     Llm(Box<LlmArgs>),
 }
 

@@ -1,5 +1,5 @@
-//! `plimsoll llm` and steps with `stream`, against the truth log of `plimsoll target llm` and against streams that
-//! are not what they should be.
+//! `plimsoll llm` and steps with `stream`, against the truth log of `plimsoll target llm` and against streams
+//! that are not what they should be.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -127,8 +127,9 @@ fn without_a_judge_every_event_is_content() {
     let target = LlmTarget::start("--tokens 10");
     let folder = Folder::new();
     let plan = format!(
-        "scenarios:\n  - steps:\n      - post: {}/v1/chat/completions\n        json: {{messages: [{{role: user, \
-         content: hello}}], stream: true}}\n        stream: sse\n        expect: {{body: {{contains: DONE}}}}\n",
+        "scenarios:\n  - steps:\n      - post: {}/v1/chat/completions\n        json: {{messages: [{{role: \
+         user, content: hello}}], stream: true}}\n        stream: sse\n        expect: {{body: {{contains: \
+         DONE}}}}\n",
         target.url
     );
     let plan = folder.write("plan.yaml", plan);
@@ -184,6 +185,18 @@ fn a_stream_that_stands_still_times_out_and_its_first_token_counts() {
     assert_eq!(count(&result, "/event_streams/ttft/count"), 2);
     assert_eq!(count(&result, "/event_streams/ttft/censored"), 0, "it had come");
     assert_eq!(count(&result, "/event_streams/tpot/count"), 0);
+}
+
+#[test]
+fn streams_that_are_abandoned_are_no_failures_and_not_judged() {
+    let target = LlmTarget::start("--gap constant:100ms");
+    let abandon = "--abandon-pct 100 --abandon-after 150ms --output-tokens 50 --goodput ttft<1h";
+    let result = target.load(&format!("-n 4 -c 4 {abandon}"));
+    assert_eq!((count(&result, "/accounting/aborted"), count(&result, "/accounting/failed")), (4, 0));
+    assert_eq!(count(&result, "/event_streams/requests"), 0, "{result:#}");
+    assert_eq!(count(&result, "/event_streams/ttft/count"), 0);
+    let truth = target.stop();
+    assert!(truth.iter().all(|answer| answer.end == "abandoned" && answer.tokens < 50), "{truth:?}");
 }
 
 #[test]

@@ -25,8 +25,8 @@ use crate::table::Table;
 const STOP_POLL: Nanos = Nanos::from_millis(20);
 /// Events of one pass: bounds how long chunks that are due wait behind reading.
 const PASS_EVENTS: u32 = 256;
-/// Chunks of one flush: bounds how long the first of them waits for the last. At some 2 µs each the wait is of
-/// the order of what a chunk takes through the kernel.
+/// Chunks of one flush: bounds how long the first of them waits for the last. At some 2 µs each the wait is
+/// of the order of what a chunk takes through the kernel.
 const FLUSH_CHUNKS: u32 = 64;
 /// Bytes of a request, and of what comes behind one that is being answered.
 const MOST_BYTES: usize = 16 << 20;

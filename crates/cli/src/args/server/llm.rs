@@ -28,8 +28,9 @@ pub(crate) struct LlmTargetArgs {
     backend: String,
     /// Write what really happened to each completion to a CSV file
     ///
-    /// One line each: name, number, when its request came, when it got its slot, how it ended, its tokens, and
-    /// when each chunk with content was handed to the kernel. Times are on CLOCK_MONOTONIC, in nanoseconds.
+    /// One line each: name, number, when its request came, when it got its slot, how it ended, its tokens,
+    /// and when each chunk with content was handed to the kernel. Times are on CLOCK_MONOTONIC, in
+    /// nanoseconds.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     truth_log: Option<PathBuf>,
     /// No messages on stderr

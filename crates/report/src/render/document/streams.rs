@@ -75,7 +75,7 @@ fn doubts(streams: &EventStreamsResult) -> Vec<String> {
     let requests = |count: u64| format!("{} requests", figure::count(count));
     if streams.count_differs > 0 {
         doubts.push(format!(
-            "of {} the server counted another number of tokens than there were events with content; its count \
+            "of {} the server counted other numbers of tokens than there were events with content; its count \
              is used",
             requests(streams.count_differs)
         ));

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::document::{Field, Text};
 
-/// A request for a completion as OpenAI's API takes it. Lengths are a number of tokens, or `normal:MEAN,STDEV` or
-/// `uniform:LOW,HIGH` for another one in each request.
+/// A request for a completion as OpenAI's API takes it. Lengths are a number of tokens, or
+/// `normal:MEAN,STDEV` or `uniform:LOW,HIGH` for another one in each request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -21,8 +21,8 @@ pub struct CompletionSpec {
     /// Length of the prompt in tokens. Default: 128.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub input: Field<Text>,
-    /// Length of the answer in tokens at most (`max_tokens`). Default: 64; of prompts from a file, that of the
-    /// answer there.
+    /// Length of the answer in tokens at most (`max_tokens`). Default: 64; of prompts from a file, that of
+    /// the answer there.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub output: Field<Text>,
     /// Tokens at the front of the prompt that are the same in all requests. Default: 0.
@@ -31,8 +31,8 @@ pub struct CompletionSpec {
     /// Bytes of a prompt that are taken as a token. Default: 4.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub bytes_per_token: Field<Text>,
-    /// A file with prompts, which are sent one after the other and over and over: ShareGPT's JSON, or lines of
-    /// JSON with `prompt` and perhaps `output_tokens`.
+    /// A file with prompts, which are sent one after the other and over and over: ShareGPT's JSON, or lines
+    /// of JSON with `prompt` and perhaps `output_tokens`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub prompts: Field<Text>,
     /// Ask for a stream, with the server's count of tokens at its end. Default: true.
