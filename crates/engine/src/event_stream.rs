@@ -8,7 +8,7 @@ use plimsoll_wire::events::{Event, EventReader, EventTooLong};
 /// Bytes of an event that are quoted where it says what is wrong.
 const LONGEST_QUOTE: usize = 300;
 
-/// How a step's responses are read as they come.
+/// Reading of a step's responses as they come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamedStep {
     pub(crate) stream: EventStream,

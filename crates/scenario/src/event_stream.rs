@@ -15,7 +15,7 @@ pub enum EventStream {
     OpenAi,
 }
 
-/// What an event says.
+/// Meaning of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventFacts {
     /// It has what a user waits for.
@@ -28,7 +28,7 @@ pub struct EventFacts {
     pub usage: Option<Usage>,
 }
 
-/// What is wrong with an event.
+/// Fault of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventFault {
     /// The server says that the request has failed.

@@ -18,7 +18,7 @@ struct LlmTarget {
     folder: Folder,
 }
 
-/// What the server really did with one completion.
+/// The truth about one completion.
 #[derive(Debug)]
 struct TrueAnswer {
     recv: u64,

@@ -11,7 +11,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// Tokens of an answer at most, whatever a request asks for.
 const MOST_TOKENS: u64 = 1_000_000;
 
-/// What a request asks for.
+/// The wish of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     /// An answer that is there.

@@ -125,7 +125,7 @@ pub enum Event {
         ticket: u32,
     },
     /// Content of a response came, of a request submitted with `tell_content`: see
-    /// [`Client::take_body`]. Comes before the end of the response, and may come without any new content.
+    /// [`Client::take_body`]. Comes before the end of the response, once for pieces that follow each other.
     Content {
         /// The request.
         ticket: u32,

@@ -69,7 +69,7 @@ fn section(streams: &EventStreamsResult) -> Section {
     Section { heading: "streams of events".to_owned(), table: Table::new("Tokens", heads, rows), facts }
 }
 
-/// What has to be known to read the counts.
+/// Remarks that are needed to read the counts.
 fn doubts(streams: &EventStreamsResult) -> Vec<String> {
     let mut doubts = Vec::new();
     let requests = |count: u64| format!("{} requests", figure::count(count));

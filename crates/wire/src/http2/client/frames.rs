@@ -248,7 +248,7 @@ impl Client {
             Retention::Quote => LONGEST_QUOTE,
             Retention::Whole | Retention::Told => LONGEST_KEPT_BODY,
         };
-        if stream.keeps == Retention::Told {
+        if stream.keeps == Retention::Told && !content.is_empty() {
             let told = Event::Content { ticket, status: stream.status };
             if sinks.events.last() != Some(&told) {
                 sinks.events.push(told);
