@@ -201,7 +201,9 @@ impl<'a> View<'a> {
 
     /// Returns the view of a window.
     pub(super) fn of_window(tally: &'a Tally, sliding: &'a Sliding, length: Nanos) -> Self {
-        let mut response = Some(Times { values: Values::Windowed(sliding, tally), censored: tally.censored });
+        let response = Times { values: Values::Windowed(sliding, tally), censored: tally.censored };
+        let mut times = [const { None }; TimeKind::ALL.len()];
+        times[TimeKind::Response as usize] = Some(response);
         Self {
             started: tally.started,
             ok: tally.ok,
@@ -216,9 +218,7 @@ impl<'a> View<'a> {
             errors: &tally.errors,
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
-            times: std::array::from_fn(|kind| {
-                response.take().filter(|_| kind == TimeKind::Response as usize)
-            }),
+            times,
         }
     }
 
