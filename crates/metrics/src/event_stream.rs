@@ -8,7 +8,7 @@ use std::fmt;
 use plimsoll_core::{Nanos, Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::threshold::{Operator, parse_time};
+use crate::threshold::{Operator, parse_time, time_text};
 use crate::{Censored, Histogram};
 
 /// One ended request whose response is a stream of events. All instants are on the driver's clock;
@@ -327,8 +327,7 @@ impl fmt::Display for Goodput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, Bound { time, operator, limit }) in self.0.iter().enumerate() {
             let joint = if place > 0 { " & " } else { "" };
-            let limit = crate::figure::nanos(*limit).replace(' ', "");
-            write!(f, "{joint}{}{}{limit}", time.name(), operator.name())?;
+            write!(f, "{joint}{}{}{}", time.name(), operator.name(), time_text(*limit))?;
         }
         Ok(())
     }
@@ -439,7 +438,8 @@ mod tests {
     fn bounds_are_parsed_and_written() {
         let goodput = Goodput::parse("ttft<500ms&tpot <= 50ms, response_time<2s").unwrap();
         let text = goodput.to_string();
-        assert_eq!(Goodput::parse(&text).unwrap(), goodput, "{text}");
+        assert_eq!(text, "ttft<500ms & tpot<=50ms & response_time<2s");
+        assert_eq!(Goodput::parse(&text).unwrap(), goodput);
         for (bad, said) in [
             ("", "is no bound"),
             ("ttft>1s", "is no bound"),

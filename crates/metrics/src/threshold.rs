@@ -21,7 +21,7 @@ pub use self::own_lag::OwnLag;
 pub use self::text::{
     Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind, Total,
 };
-pub(crate) use self::text::{Shown, parse_time};
+pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
 use crate::{Censored, Outline, RunRecord, StepRecord};
 

@@ -450,6 +450,14 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
     .ok_or_else(wrong)
 }
 
+/// A time in the largest unit that needs no point; minutes and hours read worse than seconds.
+pub(crate) fn time_text(Nanos(ns): Nanos) -> String {
+    let unit = TIMES[..5].iter().rev().filter(|(name, _)| name.is_ascii());
+    let mut unit = unit.filter(|(_, length)| ns.is_multiple_of(*length));
+    let (name, length) = unit.next().copied().unwrap_or(("ns", 1));
+    format!("{}{name}", ns / length)
+}
+
 /// A time with its unit; `None` if it is none.
 pub(crate) fn parse_time(text: &str) -> Option<Nanos> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -517,13 +525,7 @@ impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Shown(self.metric), self.operator.name())?;
         match self.limit {
-            Limit::Time(Nanos(ns)) => {
-                // The largest unit that needs no point; minutes and hours read worse than seconds.
-                let unit = TIMES[..5].iter().rev().filter(|(name, _)| name.is_ascii());
-                let mut unit = unit.filter(|(_, length)| ns.is_multiple_of(*length));
-                let (name, length) = unit.next().copied().unwrap_or(("ns", 1));
-                write!(f, "{}{name}", ns / length)
-            }
+            Limit::Time(time) => f.write_str(&time_text(time)),
             Limit::Percent(percent) => write!(f, "{percent}%"),
             Limit::Count(count) => write!(f, "{count}"),
             Limit::Rate(count, span) => write!(f, "{count}/{}", span.name()),
