@@ -110,7 +110,7 @@ impl LlmArgs {
             prompts: prompt.prompts.clone(),
             ignore_eos: prompt.ignore_eos,
             extra,
-            connections: (!self.run.plan.has_rate()).then_some(1),
+            connections: (!self.run.plan.has_rate() && !self.run.plan.has_users()).then_some(1),
         })
     }
 }
