@@ -82,7 +82,7 @@ impl PlanArgs {
 
     /// Returns `true` if the flags say how many users there are.
     pub(crate) fn has_users(&self) -> bool {
-        self.settings.patch.users.is_some()
+        self.settings.patch.users.is_some() || self.settings.patch.user_stages.is_some()
     }
 
     /// The plan file, the environment and the flags. The first argument that names a plan file is it.
