@@ -349,7 +349,7 @@ impl<B: Backend> Worker<B> {
         let Completion { chat, stream: is_stream, tokens, .. } = stream.completion;
         if !is_stream {
             for _ in 1..tokens.div_ceil(options.tokens_per_chunk) {
-                due = due + options.gap.draw(&mut stream.random);
+                due += options.gap.draw(&mut stream.random);
             }
         }
         let number = stream.row.number;
@@ -412,7 +412,7 @@ impl<B: Backend> Worker<B> {
                 write_event(&mut self.out, &answer.content(row.tokens, tokens));
                 row.tokens += tokens;
                 chunks += 1;
-                next = next + options.gap.draw(random);
+                next += options.gap.draw(random);
             }
             let broken = fault.filter(|_| row.tokens >= (completion.tokens / 2).max(1));
             if let (Some(fault), true) = (broken, chunks == 0 || row.tokens == completion.tokens) {

@@ -10,7 +10,7 @@ use crate::contract::result::RunResult;
 const AT: &str = "/event_streams";
 
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {
-    result.event_streams.iter().map(|streams| section(streams)).collect()
+    result.event_streams.iter().map(section).collect()
 }
 
 fn section(streams: &EventStreamsResult) -> Section {
