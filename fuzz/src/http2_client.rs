@@ -48,6 +48,7 @@ fn converse<'p>(cutting: &Cutting<'_>, pieces: impl Iterator<Item = &'p [u8]>) -
             head_request: cutting.choices & 1 != 0 && request % 2 == 0,
             capture: cutting.choices & 4 != 0,
             keep_body: cutting.choices & 16 != 0,
+            tell_content: false,
             body,
         };
         assert_eq!(client.submit(spec, head, &mut sent), request);

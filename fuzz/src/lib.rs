@@ -10,6 +10,7 @@ pub mod canister;
 pub mod control;
 pub mod cookie;
 pub mod documents;
+pub mod events;
 pub mod hash_tree;
 pub mod hpack;
 pub mod http1_request;
@@ -41,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     ("control", control::run),
     ("cookie", cookie::run),
     ("documents", documents::run),
+    ("events", events::run),
     ("hash_tree", hash_tree::run),
     ("hpack", hpack::run),
     ("http1_request", http1_request::run),

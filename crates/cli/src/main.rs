@@ -104,6 +104,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             TargetSpec::Sink(spec) => serve::command(spec),
             TargetSpec::Cache(spec) => serve::cache::command(spec),
             TargetSpec::Ingest(spec) => serve::ingest::command(spec),
+            TargetSpec::Llm(spec) => serve::llm::command(spec),
             TargetSpec::CrudNode(spec) => serve::node::command(spec),
             TargetSpec::CrudCluster(spec) => serve::cluster::command(spec),
         },

@@ -7,6 +7,7 @@ pub(crate) mod canister;
 pub(crate) mod crud;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
+pub(crate) mod llm;
 pub(crate) mod printed_plan;
 pub(crate) mod sql_answer;
 pub(crate) mod store;
@@ -32,6 +33,7 @@ pub(crate) fn command(command: &WorkloadCommand, look: Theme, style: &Style) -> 
         WorkloadCommand::Crud(args) => crud::command(args, look, style),
         WorkloadCommand::Canister(args) => canister::command(args, look, style),
         WorkloadCommand::Ingest(args) => ingest::command(args, look, style),
+        WorkloadCommand::Llm(args) => llm::command(args, look, style),
     }
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn printed(command: &WorkloadCommand) -> Result<Option<PrintedPlan>, 
         WorkloadCommand::Canister(args) => canister::printed(args).map(Some),
         WorkloadCommand::Ingest(args) if args.instead.is_some() => Ok(None),
         WorkloadCommand::Ingest(args) => ingest::printed(args).map(Some),
+        WorkloadCommand::Llm(args) => llm::printed(args).map(Some),
     }
 }
 

@@ -66,6 +66,7 @@ fn help_of_target() {
     insta::assert_snapshot!("help_target_crud_long", help(&["target", "crud", "--help"]));
     insta::assert_snapshot!("help_target_cache_long", help(&["target", "cache", "--help"]));
     insta::assert_snapshot!("help_target_ingest_long", help(&["target", "ingest", "--help"]));
+    insta::assert_snapshot!("help_target_llm_long", help(&["target", "llm", "--help"]));
     insta::assert_snapshot!("help_target_crud_node_long", help(&["target", "crud-node", "--help"]));
     insta::assert_snapshot!("help_target_crud_cluster_long", help(&["target", "crud-cluster", "--help"]));
 }

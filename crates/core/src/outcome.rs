@@ -84,6 +84,9 @@ error_classes! {
     StreamRefused = "stream_refused",
     /// The peer said that it goes away and that it had not processed the request (HTTP/2).
     GoAway = "go_away",
+    /// A stream of events ended before its end: in the middle of an event, without the event that says it is
+    /// over, or with its connection.
+    StreamIncomplete = "stream_incomplete",
     /// We closed the connection, because nothing came on it for the inactivity limit.
     Inactive = "connection_inactive",
     /// The peer speaks another protocol than the one that was chosen.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::Nanos;
+use plimsoll_metrics::EventStreamRecord;
 use plimsoll_metrics::log::Message;
 use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
 
+use crate::event_stream::{StreamState, StreamedStep};
 use crate::request::InFlight;
 
 /// The capture of a request of which nothing is kept, or nothing yet.
@@ -41,9 +44,42 @@ pub(crate) struct Captured {
     /// The request, if its step wants to know of it. A session has several at once, so that it is not kept
     /// there.
     pub(crate) sent: SentRequest,
+    /// The events of the response, if it is a stream of them; what an earlier exchange left, unless `streams`
+    /// is set.
+    pub(crate) stream: Option<Box<StreamState>>,
+    /// Set once the body of this exchange's response has begun to be read as events.
+    pub(crate) streams: bool,
 }
 
 impl Captured {
+    /// Reads what has come of a streamed body at this instant, if its response is a success.
+    pub(crate) fn read_events(
+        &mut self,
+        step: StreamedStep,
+        (status, at): (u16, Nanos),
+        record: &mut EventStreamRecord,
+    ) {
+        if !(200..300).contains(&status) {
+            return;
+        }
+        let state = match &mut self.stream {
+            Some(state) => {
+                if !self.streams {
+                    state.reset(step.stream);
+                }
+                state
+            }
+            none => none.insert(Box::new(StreamState::new(step.stream))),
+        };
+        self.streams = true;
+        state.read(step, &mut self.body, at, record);
+    }
+
+    /// The events of the response so far; `None` before any of its body has come.
+    pub(crate) fn events(&self) -> Option<&StreamState> {
+        self.stream.as_deref().filter(|_| self.streams)
+    }
+
     /// Keeps a field if it is needed.
     pub(crate) fn keep(&mut self, needs: &FieldNeeds, name: &[u8], value: &[u8]) {
         let needed = match needs {
@@ -229,6 +265,7 @@ impl Captures {
         captured.body.shrink_to(BODY_ROOM);
         captured.clear_request();
         captured.detour = None;
+        captured.streams = false;
         self.free.push(number);
     }
 }

@@ -2,6 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::ConnId;
+use plimsoll_metrics::Recorder;
 use plimsoll_plan::{Plan, Protocol};
 use plimsoll_scenario::{FieldNeeds, Needs};
 use plimsoll_wire::cache::{self, Answer, ReplyClient};
@@ -12,6 +13,7 @@ use plimsoll_wire::http2;
 use plimsoll_wire::tls::{Session, TlsError};
 
 use crate::capture::{Captures, NO_CAPTURE};
+use crate::event_stream::StreamedStep;
 use crate::request::{AT_SEND, InFlight, Requests};
 
 /// Stage in the life of a connection.
@@ -102,18 +104,18 @@ impl InTurn {
         }
     }
 
-    /// Returns the next reply out of `input`, which belongs to `request`; `None` if it is not whole yet.
-    /// Keeps the parts of it that are needed.
+    /// Returns the next reply out of `input`, which came at `at` and belongs to `request`; `None` if it is not
+    /// whole yet. Keeps the parts of it that are needed.
     #[inline]
     fn next(
         &mut self,
         plan: &Plan,
         keeping: &mut Keeping<'_>,
         request: &mut InFlight,
-        input: &mut &[u8],
+        (input, at): (&mut &[u8], Nanos),
     ) -> Result<Option<Completed>, Fault> {
         match self {
-            Self::Http1(client) => next_response(client, &plan.limits, keeping, request, input),
+            Self::Http1(client) => next_response(client, &plan.limits, keeping, request, (input, at)),
             Self::Cache(client) => next_reply(client, plan, keeping, request, input),
         }
     }
@@ -126,7 +128,7 @@ fn next_response(
     limits: &Limits,
     keeping: &mut Keeping<'_>,
     request: &mut InFlight,
-    input: &mut &[u8],
+    (input, at): (&mut &[u8], Nanos),
 ) -> Result<Option<Completed>, Fault> {
     if let Some(response) = keeping.next_good(client, limits, request, input) {
         return Ok(Some(Completed::of(Reply { is_good: true, ..Reply::of(&response) })));
@@ -145,7 +147,15 @@ fn next_response(
         NO_CAPTURE => {
             keeping.captures.quoting(request, |words| client.next_into(limits, memo, owed, input, words))
         }
-        kept => client.next_into(limits, memo, owed, input, &mut keeping.captures.get_mut(kept).body),
+        kept => {
+            let captured = keeping.captures.get_mut(kept);
+            let response = client.next_into(limits, memo, owed, input, &mut captured.body);
+            if let Some(step) = keeping.streams[index] {
+                let record = keeping.recorders.of(request).event_streams(request.step);
+                captured.read_events(step, (client.status(), at), record);
+            }
+            response
+        }
     };
     match response {
         Ok(None) => Ok(None),
@@ -287,6 +297,19 @@ impl Completed {
     }
 }
 
+/// The recorders of the measured part and of the warm-up.
+pub(crate) struct Recorders<'k> {
+    pub(crate) measured: &'k mut Recorder,
+    pub(crate) warmup: &'k mut Recorder,
+}
+
+impl Recorders<'_> {
+    /// The recorder that a request belongs to.
+    pub(crate) const fn of(&mut self, request: &InFlight) -> &mut Recorder {
+        if request.measured { self.measured } else { self.warmup }
+    }
+}
+
 /// Says of a step, a status and a body whether such a response is certainly good.
 pub(crate) type IsGood<'k> = &'k mut dyn FnMut(usize, u16, &[u8]) -> bool;
 
@@ -297,6 +320,10 @@ pub(crate) struct Keeping<'k> {
     /// By step.
     pub(crate) needs: &'k [Needs],
     pub(crate) captures: &'k mut Captures,
+    /// By step: those whose responses are streams of events.
+    pub(crate) streams: &'k [Option<StreamedStep>],
+    /// For what streams record as they come.
+    pub(crate) recorders: Recorders<'k>,
     /// Set if exchanges are kept only because they may fail, or to be judged. Reports whether a whole
     /// response to this step with this status and body is good, and need not be kept.
     pub(crate) is_good: Option<IsGood<'k>>,
@@ -469,7 +496,7 @@ impl Conn {
             if request.first_byte == Nanos::MAX {
                 request.first_byte = at;
             }
-            match client.next(plan, keeping, request, &mut input)? {
+            match client.next(plan, keeping, request, (&mut input, at))? {
                 Some(reply) => completed.push(reply),
                 None => break,
             }

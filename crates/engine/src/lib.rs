@@ -18,6 +18,7 @@ mod control;
 mod demand;
 mod directory;
 mod error;
+mod event_stream;
 mod pacing;
 mod preflight;
 mod ramp;

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod course;
+pub mod event_stream;
 pub mod figure;
 pub mod growing;
 pub mod hdr;
@@ -26,6 +27,7 @@ pub mod verdict;
 pub mod worker_status;
 pub mod written;
 
+pub use event_stream::{EventStreamRecord, EventStreamSample, Goodput};
 pub use growing::{Basis, GrowingRecord};
 pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};
 pub use histogram::Histogram;

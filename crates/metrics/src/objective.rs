@@ -6,7 +6,7 @@
 
 use plimsoll_statistics::SliceCount;
 
-use crate::threshold::{Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind};
+use crate::threshold::{Counted, Figure, Limit, Metric, Operator, Threshold, ThresholdSpec, TimeKind, Total};
 use crate::{Histogram, Outline, Tally};
 
 /// Part of a limit from which a start lag may decide whether it is kept.
@@ -31,6 +31,8 @@ enum Bad {
     Failed,
     /// Requests that timed out.
     TimedOut,
+    /// Requests of streamed steps that did not hold the bounds of the goodput.
+    NotGood,
 }
 
 impl Objective {
@@ -41,9 +43,11 @@ impl Objective {
     /// the timeout rate are shares.
     pub fn new(spec: &ThresholdSpec, outline: &Outline) -> Result<Self, &'static str> {
         const HINT: &str = "use an upper limit of a percentile of the response time, such as 'p99<10ms', \
-                            or 'error_rate<1%'";
+                            'error_rate<1%', or 'goodput>99%'";
         let Threshold { metric, operator, limit } = spec.threshold;
-        if !matches!(operator, Operator::Less | Operator::AtMost) {
+        let is_goodput = metric == Metric::Count(Counted::Total(Total::Goodput));
+        let is_lower = matches!(operator, Operator::Greater | Operator::AtLeast);
+        if !(is_goodput && is_lower) && !matches!(operator, Operator::Less | Operator::AtMost) {
             return Err(HINT);
         }
         if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
@@ -55,6 +59,9 @@ impl Objective {
             }
             (Metric::ErrorRate, Limit::Percent(share)) => (Bad::Failed, share.to_f64() / 100.0),
             (Metric::TimeoutRate, Limit::Percent(share)) => (Bad::TimedOut, share.to_f64() / 100.0),
+            (_, Limit::Percent(share)) if is_goodput && is_lower => {
+                (Bad::NotGood, 1.0 - share.to_f64() / 100.0)
+            }
             _ => return Err(HINT),
         };
         if limit <= 0.0 {
@@ -71,7 +78,7 @@ impl Objective {
     pub const fn time_limit(&self) -> Option<u64> {
         match self.bad {
             Bad::Slow(limit) => Some(limit),
-            Bad::Failed | Bad::TimedOut => None,
+            Bad::Failed | Bad::TimedOut | Bad::NotGood => None,
         }
     }
 
@@ -95,6 +102,7 @@ impl Objective {
                     SliceCount { count: tally.response_time.count(), marked: bad }
                 }
                 Bad::Failed => SliceCount { count: tally.ended(), marked: tally.failed + tally.timed_out },
+                Bad::NotGood => SliceCount { count: tally.judged, marked: tally.judged - tally.good },
                 Bad::TimedOut => SliceCount { count: tally.ended(), marked: tally.timed_out },
             });
         }

@@ -20,7 +20,7 @@ pub use self::machine::{
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
-use crate::{Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
+use crate::{EventStreamRecord, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,9 @@ pub struct StepRecord {
     /// The censored values in `service_time`: fewer than in `response_time` by the requests that timed out
     /// before their first byte was sent, which have no service time.
     pub censored_service: Censored,
+    /// The streams of events among its responses; `None` if they are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_streams: Option<Box<EventStreamRecord>>,
     /// The first failed request of each class by the name of that, and under [`TIMED_OUT`] the first without
     /// a response in time. Of the measured part only. Saved runs have them in their results.
     #[serde(skip)]
@@ -203,6 +206,9 @@ impl StepRecord {
         self.bytes_received += other.bytes_received;
         self.censored_response.merge(other.censored_response);
         self.censored_service.merge(other.censored_service);
+        if let Some(streams) = &other.event_streams {
+            self.event_streams.get_or_insert_default().merge(streams);
+        }
         for (class, example) in &other.error_examples {
             match self.error_examples.get(class) {
                 Some(mine) if mine.at <= example.at => {}

@@ -3,7 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 use crate::histogram::{Cursor, Delta};
-use crate::{Censored, ConnectionRecord, Histogram, Sample, Snapshot, StepRecord, Tally};
+use crate::{Censored, ConnectionRecord, EventStreamRecord, Histogram, Sample, Snapshot, StepRecord, Tally};
 
 /// Three-digit statuses have a slot of their own; anything else that calls itself a status is counted aside.
 const STATUSES: usize = 1000;
@@ -154,6 +154,16 @@ impl Recorder {
         }
     }
 
+    /// The streams of events among the responses of a step. Only for steps that have them: from the first
+    /// call on, the record of the step has this part.
+    ///
+    /// # Panics
+    /// As [`record`](Self::record).
+    #[inline]
+    pub fn event_streams(&mut self, step: u32) -> &mut EventStreamRecord {
+        self.steps[step as usize].record.event_streams.get_or_insert_default()
+    }
+
     /// Adds bytes that came for a request before its last response: those of redirects.
     ///
     /// # Panics
@@ -283,6 +293,8 @@ impl StepRecorder {
             ok: record.ok,
             failed: record.failed,
             timed_out: record.timed_out,
+            judged: record.event_streams.as_ref().map_or(0, |streams| streams.judged),
+            good: record.event_streams.as_ref().map_or(0, |streams| streams.good),
             completed: record.completed(),
             statuses: [among(300), among(400), among(500)],
             errors: record.errors,

@@ -21,6 +21,12 @@ pub struct Tally {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
+    /// Requests of streamed steps that ended in it and count for goodput.
+    #[serde(default)]
+    pub judged: u64,
+    /// Of these, those that held all bounds of the goodput.
+    #[serde(default)]
+    pub good: u64,
     /// Requests that ended in it with a whole response, whatever its status.
     pub completed: u64,
     /// Responses with a status from 300 to 399, from 400 to 499 and from 500 to 599, however they were
@@ -85,6 +91,8 @@ impl Tally {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.completed += other.completed;
+        self.judged += other.judged;
+        self.good += other.good;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.response_time_sum += other.response_time_sum;
@@ -110,6 +118,8 @@ impl Tally {
         self.failed -= other.failed;
         self.timed_out -= other.timed_out;
         self.completed -= other.completed;
+        self.judged -= other.judged;
+        self.good -= other.good;
         self.bytes_sent -= other.bytes_sent;
         self.bytes_received -= other.bytes_received;
         self.response_time_sum -= other.response_time_sum;

@@ -18,10 +18,10 @@ pub use self::decimal::Decimal;
 use self::judgement::{Judgement, Times, Values, View, judge};
 pub use self::judgement::{Observed, Unit};
 pub use self::own_lag::OwnLag;
-pub(crate) use self::text::Shown;
 pub use self::text::{
     Counted, Figure, Limit, Metric, Operator, Percentile, Span, Threshold, ThresholdError, TimeKind, Total,
 };
+pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
 use crate::{Censored, Outline, RunRecord, StepRecord};
 

@@ -30,6 +30,7 @@ mod script;
 mod server;
 mod set;
 mod step;
+mod stream;
 mod text;
 mod token;
 mod variables;

@@ -315,6 +315,7 @@ fn union(one: &Needs, other: &Needs) -> Needs {
     Needs {
         fields,
         body: one.body || other.body,
+        events: one.events || other.events,
         path: one.path || other.path,
         request: one.request || other.request,
     }

@@ -1,7 +1,7 @@
 //! Thresholds of a run, and the intervals of its figures.
 
 use plimsoll_core::Nanos;
-use plimsoll_metrics::threshold::{Limit, Metric};
+use plimsoll_metrics::threshold::{Counted, Limit, Metric, Total};
 use plimsoll_metrics::{Threshold, ThresholdError, ThresholdSpec};
 use plimsoll_schedule::parse_duration;
 
@@ -90,6 +90,36 @@ impl Resolver<'_> {
         match Threshold::parse(text.trim()) {
             Ok(threshold) => Some(threshold),
             Err(error) => self.fail(threshold_problem(by, &error).at(place)),
+        }
+    }
+
+    /// Reports goodput where nothing is streamed, and thresholds on streams without what they are about.
+    pub(crate) fn check_goodput(&mut self, patch: &PlanPatch, plan: &Plan) {
+        let has_streams = plan.steps.iter().any(|step| step.needs.events);
+        if let Some(given) = &patch.goodput
+            && plan.goodput.is_some()
+            && !has_streams
+        {
+            let problem =
+                given.problem(format!("{} has no effect: no step has a stream of events", given.by));
+            self.problems.push(problem.with_hint("write `stream: sse` or `stream: openai` in the step"));
+        }
+        for spec in &plan.thresholds {
+            let is_goodput = spec.threshold.metric == Metric::Count(Counted::Total(Total::Goodput));
+            if is_goodput && plan.goodput.is_none() {
+                let problem = Problem::new(format!("`{}` needs the bounds of the goodput", spec.threshold));
+                let hint = "write them with --goodput (`goodput` in a plan), as in 'ttft<500ms & tpot<50ms'";
+                self.problems.push(problem.with_hint(hint));
+            }
+            let of_streams = match spec.threshold.metric {
+                Metric::Time(kind, _) => kind.is_of_streams(),
+                _ => is_goodput,
+            };
+            if of_streams && !has_streams {
+                let message = format!("`{}` is about streams of events, and no step has any", spec.threshold);
+                let hint = "write `stream: sse` or `stream: openai` in the step";
+                self.problems.push(Problem::new(message).with_hint(hint));
+            }
         }
     }
 

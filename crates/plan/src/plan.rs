@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::{
-    Basis, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline, ThresholdSpec,
+    Basis, Goodput, IntervalDownsampler, Model, Outline, PhaseOutline, RateUnit, ScenarioOutline,
+    ThresholdSpec,
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
@@ -100,6 +101,8 @@ pub struct Plan {
     pub preflight: bool,
     /// Thresholds on the figures.
     pub thresholds: Vec<ThresholdSpec>,
+    /// Bounds that a streamed request has to hold to count as goodput.
+    pub goodput: Option<Goodput>,
     /// Length of the intervals that the run is cut into, and of which the windows of thresholds are made.
     pub interval: Nanos,
     /// Interval of live statistics: a multiple of [`interval`](Self::interval).

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use plimsoll_metrics::Goodput;
 use plimsoll_scenario::Redaction;
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_wire::http1::Limits;
@@ -227,6 +228,7 @@ impl Resolver<'_> {
         let http2 = preference.as_ref().and_then(|preference| self.http2(patch, preference));
         let client_faults = self.client_faults(patch);
         let judging = self.judging(patch);
+        let goodput = self.read(patch.goodput.as_ref(), Goodput::parse);
         self.check_redaction(patch);
         let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
@@ -277,11 +279,13 @@ impl Resolver<'_> {
             preflight: !patch.no_preflight.is_on(),
             connections: usage.connections,
             thresholds: thresholds.iter().map(|judged| judged.spec.clone()).collect(),
+            goodput: goodput?,
             interval: statistics.min(DEFAULT_INTERVAL),
             statistics,
             redaction: self.redaction.clone(),
         };
         self.check_thresholds(&thresholds, &plan);
+        self.check_goodput(patch, &plan);
         self.check_user_rows(&plan);
         Some(plan)
     }

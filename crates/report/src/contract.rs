@@ -3,6 +3,7 @@
 pub mod calibration;
 pub mod capacity;
 pub mod context;
+pub mod event_streams;
 pub mod example;
 pub mod interval;
 pub mod machine;

@@ -36,8 +36,8 @@ pub use contract::sweep::{self, SWEEP_SCHEMA_VERSION, SweepResult, render_sweep,
 pub use contract::timestamp::rfc3339;
 pub use contract::trial::{self, TrialFigures};
 pub use contract::{
-    SCHEMA_VERSION, example, interval, machine, phase, probe, reconciliation, records, schema_result, slices,
-    slow, watched,
+    SCHEMA_VERSION, event_streams, example, interval, machine, phase, probe, reconciliation, records,
+    schema_result, slices, slow, watched,
 };
 pub use render::format::{Format, NoHistograms, TableFormat};
 pub use render::html;

@@ -132,6 +132,8 @@ pub struct Needs {
     pub fields: FieldNeeds,
     /// `true` if the body of the response is kept, up to [`Needs::LONGEST_BODY`] bytes.
     pub body: bool,
+    /// `true` if the body of the response is read as it comes, as a stream of events.
+    pub events: bool,
     /// `true` if the path of the request is kept.
     pub path: bool,
     /// `true` if the whole request is kept.

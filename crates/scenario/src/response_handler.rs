@@ -21,7 +21,7 @@ use self::collect::Collect;
 pub use self::judge::{Judge, JudgeSpec, Judgement, PollSpec, Verdict};
 use self::place::{Exchange, Parsed, Place};
 use self::take::Take;
-use crate::{Conversion, Feeds, FieldNeeds, Needs, Received, Scope, Session, TemplateError};
+use crate::{Conversion, EventStream, Feeds, FieldNeeds, Needs, Received, Scope, Session, TemplateError};
 
 /// A status, or statuses, that a step accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,8 @@ pub struct ReactionSpec {
     pub judge: Option<JudgeSpec>,
     /// Repetition of the request until there is an answer to it.
     pub poll: Option<PollSpec>,
+    /// The stream of events that the response is.
+    pub stream: Option<EventStream>,
     /// `true` if Set-Cookie fields go into the session's jar.
     pub cookies: bool,
 }
@@ -141,7 +143,7 @@ pub struct ReactionSpec {
 impl fmt::Debug for ReactionSpec {
     /// Plans are told apart by this text: what a part is not used for does not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses, checks, extract, collect, judge, poll, cookies } = self;
+        let Self { statuses, checks, extract, collect, judge, poll, stream, cookies } = self;
         let mut text = f.debug_struct("ReactionSpec");
         text.field("statuses", statuses).field("checks", checks).field("extract", extract);
         if !collect.is_empty() {
@@ -152,6 +154,9 @@ impl fmt::Debug for ReactionSpec {
         }
         if let Some(poll) = poll {
             text.field("poll", poll);
+        }
+        if let Some(stream) = stream {
+            text.field("stream", stream);
         }
         text.field("cookies", cookies).finish()
     }
@@ -218,6 +223,7 @@ impl ResponseHandler {
         let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
         let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
         needs.body |= !collects.is_empty() || spec.judge.is_some();
+        needs.events = spec.stream.is_some();
         needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Conversion::Value);
         if spec.cookies {
             add_field(&mut needs, "set-cookie");
@@ -245,7 +251,11 @@ impl ResponseHandler {
     pub fn reads_response_alone(&self) -> bool {
         let mut checks = self.checks.iter().chain(&self.until);
         let needs_session = self.spec.judge.as_ref().is_some_and(JudgeSpec::needs_session);
-        !needs_session && !self.cookies && self.takes.is_empty() && checks.all(Check::reads_response_alone)
+        !needs_session
+            && !self.cookies
+            && self.spec.stream.is_none()
+            && self.takes.is_empty()
+            && checks.all(Check::reads_response_alone)
     }
 
     /// Returns `true` if the handler puts rows into pools.
@@ -257,9 +267,14 @@ impl ResponseHandler {
     /// then.
     pub fn is_plain(&self) -> bool {
         let spec = &*self.spec;
-        let is_settled_by_status = spec.judge.is_none() && spec.poll.is_none();
+        let is_settled_by_status = spec.judge.is_none() && spec.poll.is_none() && spec.stream.is_none();
         let takes_nothing = self.takes.is_empty() && self.collects.is_empty() && !self.cookies;
         is_settled_by_status && self.checks.is_empty() && takes_nothing
+    }
+
+    /// Returns the stream of events that the responses are, if they are one.
+    pub fn event_stream(&self) -> Option<EventStream> {
+        self.spec.stream
     }
 
     /// Returns the judge of the responses, if there is one.

@@ -100,6 +100,7 @@ fn judging_a_response() {
         collect: Vec::new(),
         judge: None,
         poll: None,
+        stream: None,
         cookies: false,
     };
     let handler = ResponseHandler::compile(&spec, &Scope::new(&names)).unwrap();

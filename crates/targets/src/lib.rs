@@ -30,6 +30,7 @@
 pub mod cache;
 pub mod control;
 pub mod ingest;
+pub mod llm;
 pub mod sink;
 
 mod budget;
@@ -45,6 +46,7 @@ pub use control::{
 };
 pub use ingest::{IngestOptions, IngestReport, IngestServer};
 pub use lies::Lies;
+pub use llm::{LlmOptions, LlmReport, LlmServer};
 pub use server_threads::Stopper;
 pub use sink::{
     Action, Body, Crud, Delay, FaultModel, Faults, Freeze, Intent, Location, Reply, RequestFate, RequestId,

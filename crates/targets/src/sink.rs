@@ -11,11 +11,11 @@ mod law;
 mod options;
 mod queue;
 mod reply;
-mod reply_writer;
+pub(crate) mod reply_writer;
 mod request_handler;
 pub mod service;
 mod setup;
-mod truth;
+pub(crate) mod truth;
 mod worker;
 
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ use worker::Worker;
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
 
 /// The result of a thread, returned at its end.
-type Ended = (Tally, FinishedSheet);
+type Ended = (Tally, FinishedSheet<TruthRow>);
 
 /// A running sink. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
 /// [duration](SinkOptions::duration), or when this is dropped.
@@ -157,12 +157,12 @@ struct SinkDuty<O> {
 
 impl<O: Open + 'static> ThreadTask for SinkDuty<O> {
     type Place = Endpoint;
-    type Ready = (Sheet, O::Backend, ListenerId);
+    type Ready = (Sheet<TruthRow>, O::Backend, ListenerId);
     type Error = SinkError;
     type Ended = Ended;
 
     fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
-        let sheet = Sheet::open(&self.setup.options.truth, index)
+        let sheet = Sheet::open(&self.setup.options.truth, index, truth::HEADER)
             .map_err(|(path, error)| SinkError::TruthLog { path, error })?;
         let mut backend = self.open.open().map_err(SinkError::Open)?;
         let (listener, endpoint) = backend

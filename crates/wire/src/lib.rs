@@ -10,6 +10,8 @@
 //!                                      cache::RequestServer  ──▶ Request  { operation, cache, key, value }
 //! ```
 //!
+//! [`events::EventReader`] reads streams of events in the bodies of responses.
+//!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
 //! what it remembers of a peer is bounded by [`http1::Limits`], and by [`http2::FieldLimits`] and the options
@@ -19,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod events;
 pub mod http1;
 pub mod http2;
 pub mod tls;

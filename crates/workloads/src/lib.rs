@@ -11,9 +11,11 @@ pub mod canister;
 pub mod crud;
 mod error;
 pub mod ingest;
+pub mod llm;
 
 pub use error::WorkloadError;
 use plimsoll_plan::BodyFactories;
 
 /// Makers of the bodies of steps.
-pub const BODIES: BodyFactories = BodyFactories(&[&ingest::BatchFactory, &canister::MessageFactory]);
+pub const BODIES: BodyFactories =
+    BodyFactories(&[&ingest::BatchFactory, &canister::MessageFactory, &llm::CompletionFactory]);

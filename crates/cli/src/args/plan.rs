@@ -80,6 +80,11 @@ impl PlanArgs {
         self.settings.patch.rate.is_some() || self.settings.patch.stages.is_some()
     }
 
+    /// Returns `true` if the flags say how many users there are.
+    pub(crate) fn has_users(&self) -> bool {
+        self.settings.patch.users.is_some() || self.settings.patch.user_stages.is_some()
+    }
+
     /// The plan file, the environment and the flags. The first argument that names a plan file is it.
     pub(crate) fn to_command(&self, mut surroundings: RunEnvironment) -> Command {
         let environment = std::mem::take(&mut surroundings.settings);

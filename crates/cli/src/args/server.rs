@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod ingest;
+pub(crate) mod llm;
 pub(crate) mod replica;
 pub(crate) mod sink;
 pub(crate) mod sink_values;

@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod crud;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
+pub(crate) mod llm;
 
 use clap::{Args, Subcommand};
 use plimsoll_targets::{Faults, Service};
@@ -16,6 +17,7 @@ use crate::args::workload::canister::CanisterArgs;
 use crate::args::workload::canister::service::CanisterServiceArgs;
 use crate::args::workload::crud::CrudLoadArgs;
 use crate::args::workload::ingest::IngestArgs;
+use crate::args::workload::llm::LlmArgs;
 
 /// Commands that put a ready-made load on a server.
 #[derive(Debug, Subcommand)]
@@ -45,14 +47,21 @@ pub(crate) enum WorkloadCommand {
     /// Every batch has new times and values and is made before it is due. The flags come to a plan, which
     /// --print-plan shows; all flags of `run` hold. Without a store at hand, `plimsoll target ingest` is one.
     Ingest(Box<IngestArgs>),
+    /// Ask a language model over OpenAI's API: time to first token, time per token, goodput
+    ///
+    /// By default one request at a time for 10 seconds, with prompts of 128 tokens and answers of at most 64,
+    /// as a stream. Times are those of the kernel's receive stamps; with --rate, time to first token counts
+    /// from when a request was due. The flags come to a plan, which --print-plan shows; all flags of `run`
+    /// hold. Without a server at hand, `plimsoll target llm` is one.
+    Llm(Box<LlmArgs>),
 }
 
 /// Names of the commands, in the order of help.
-pub(crate) const NAMES: [&str; 4] = ["cache", "crud", "canister", "ingest"];
+pub(crate) const NAMES: [&str; 5] = ["cache", "crud", "canister", "ingest", "llm"];
 
 /// Names of the plans that the commands make, each with its settings and the flags that these come from.
-pub(crate) const PLANS: [(&str, &[(&str, &str)]); 2] =
-    [("canister", &canister::SETTINGS), ("ingest", &ingest::SETTINGS)];
+pub(crate) const PLANS: [(&str, &[(&str, &str)]); 3] =
+    [("canister", &canister::SETTINGS), ("ingest", &ingest::SETTINGS), ("llm", &llm::SETTINGS)];
 
 /// Flags of `plimsoll calibrate` that measure a workload in the place of plain requests.
 #[derive(Debug, Args)]

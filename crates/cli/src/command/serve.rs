@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 pub(crate) mod cluster;
 pub(crate) mod ingest;
+pub(crate) mod llm;
 pub(crate) mod node;
 
 use std::thread::JoinHandle;

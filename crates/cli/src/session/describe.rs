@@ -237,7 +237,8 @@ pub(crate) fn preflight(contact: &FirstContact, plan: &Plan) -> Option<Preflight
 }
 
 /// Flags whose values are not shown. A key's file is none, but somebody may write the key in its place.
-const CREDENTIALS: [&str; 6] = ["--basic", "--bearer", "--control-token", "--jwt-key", "--token", "--user"];
+const CREDENTIALS: [&str; 7] =
+    ["--api-key", "--basic", "--bearer", "--control-token", "--jwt-key", "--token", "--user"];
 
 /// Flags with headers.
 const HEADERS: [&str; 2] = ["--header", "-H"];

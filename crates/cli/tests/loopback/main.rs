@@ -30,6 +30,7 @@ mod ingest_target;
 mod ingest_verify;
 mod interruption;
 mod live;
+mod llm;
 mod making;
 mod outcome;
 mod outputs;

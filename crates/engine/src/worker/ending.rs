@@ -10,6 +10,7 @@ use super::{Worker, WorkerReport};
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, State};
 use crate::control::Stop;
+use crate::event_stream::{self, StreamState};
 use crate::request::{AT_SEND, InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
@@ -52,6 +53,9 @@ impl<B: Backend> Worker<'_, B> {
             let entry = entry();
             self.hand_over_write(request, entry);
         }
+        if self.steps.facts[request.step as usize].streams {
+            self.record_stream(request, &sample);
+        }
         self.exchanges.captures.end(request.capture);
         if !request.measured {
             self.counts.end_unmeasured(request, outcome);
@@ -64,6 +68,33 @@ impl<B: Backend> Worker<'_, B> {
         }
         let in_window = sample.is_complete() && at <= self.clock.end;
         self.counts.end_measured(request, outcome, at, in_window);
+    }
+
+    /// Records the events of an ended request, whose capture is still there.
+    fn record_stream(&mut self, request: &InFlight, sample: &Sample) {
+        let state = match request.capture {
+            NO_CAPTURE => None,
+            capture => self.exchanges.captures.get_mut(capture).events(),
+        };
+        let record = self.records.of(request).event_streams(request.step);
+        event_stream::record(record, state, sample, self.plan.goodput.as_ref());
+    }
+
+    /// The class of a failure: of a stream that had begun, where its connection broke off, another one.
+    #[cold]
+    fn class_of_stream(&mut self, request: &InFlight, class: ErrorClass) -> ErrorClass {
+        let state = match request.capture {
+            NO_CAPTURE => None,
+            capture => self.exchanges.captures.get_mut(capture).events(),
+        };
+        let of_stream = event_stream::class_of(class, state);
+        if of_stream != class {
+            let events = state.map_or(0, StreamState::events);
+            let known = self.failures.reason(class);
+            let reason = known.map_or_else(|| class.name().replace('_', " "), String::clone);
+            self.note_error(of_stream, &format!("{reason}, after {events} events of a stream"));
+        }
+        of_stream
     }
 
     /// Settles when a request was sent whose end came `at`, and returns when that was. Only one that was
@@ -101,6 +132,10 @@ impl<B: Backend> Worker<'_, B> {
     /// that failed.
     pub(super) fn fail(&mut self, pool: u32, request: &InFlight, class: ErrorClass, status: u16, at: Nanos) {
         let home = self.home_of(request, pool);
+        let class = match self.steps.facts[request.step as usize].streams {
+            true => self.class_of_stream(request, class),
+            false => class,
+        };
         self.do_without_response(request, pool);
         self.finish(request, Outcome::Failed(class), (status, 0), at);
         let fate = self.conclude(request, false);

@@ -6,9 +6,10 @@ use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
-use crate::capture::{NO_CAPTURE, QUOTED_FROM};
+use crate::capture::{Captured, NO_CAPTURE, QUOTED_FROM};
 use crate::connection::{Client, InTurn, Reply};
 use crate::control::Stop;
+use crate::event_stream::StreamState;
 use crate::request::{AT_SEND, InFlight};
 
 /// Calls of scripts that fail, without one request in between that ends well, before the run ends: what has
@@ -57,6 +58,21 @@ impl<B: Backend> Worker<'_, B> {
             request.capture = self.exchanges.captures.begin();
         }
         self.exchanges.captures.get_mut(request.capture).body.extend_from_slice(body);
+    }
+
+    /// HTTP/2: content of a streamed response came.
+    pub(super) fn on_content(&mut self, slot: u32, ticket: u32, status: u16, at: Nanos) {
+        let conn = &mut self.conns[slot as usize];
+        let Client::Http2(client) = &mut conn.client else { return };
+        let Some(request) = conn.requests.get_mut(ticket) else { return };
+        let Some(step) = self.steps.streams[request.step as usize] else { return };
+        if request.capture == NO_CAPTURE {
+            request.capture = self.exchanges.captures.begin();
+        }
+        let captured = self.exchanges.captures.get_mut(request.capture);
+        client.take_body(ticket, &mut captured.body);
+        let record = self.records.of(request).event_streams(request.step);
+        captured.read_events(step, (status, at), record);
     }
 
     /// HTTP/1.1: keeps the head of a response that ended with its connection.
@@ -135,7 +151,7 @@ impl<B: Backend> Worker<'_, B> {
         self.recall_sent(request);
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
-        let captured = self.exchanges.captures.get_mut(request.capture);
+        let Captured { fields, body, stream, streams, .. } = self.exchanges.captures.get_mut(request.capture);
         let pool = &self.pools[pool as usize];
         let session = self.iterations.sessions.get(request.session);
         let received = Received {
@@ -144,7 +160,7 @@ impl<B: Backend> Worker<'_, B> {
             authority: &pool.name_of(target_address).authority,
             secure: pool.https,
             unix_s: self.clock.unix_s(),
-            ..Received::new(status, &captured.fields, &captured.body)
+            ..Received::new(status, fields, body)
         };
         let handler = &self.steps.handlers[request.step as usize];
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
@@ -160,7 +176,7 @@ impl<B: Backend> Worker<'_, B> {
         let lacks_values = accepted.is_err() && step.goes_on && !handler.salvage(&received, session);
         let accepted = accepted
             .and_then(|_| handler.collect(&received, &mut self.content.feeds, &mut self.content.random));
-        if step.needs.body && captured.body.len() >= Needs::LONGEST_BODY {
+        if step.needs.body && body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
         } else if let Some(script) = step.check_script
@@ -183,6 +199,20 @@ impl<B: Backend> Worker<'_, B> {
             outcome = Outcome::Failed(failure.class);
             if self.exchanges.keeps || self.failures.lacks_example(request, failure.class) {
                 reason = Some(handler.describe(failure, &received));
+            }
+        } else if let Some(step) = self.steps.streams[request.step as usize]
+            && (200..300).contains(&status)
+        {
+            // Of a body without a byte nothing was read.
+            let state = match stream {
+                Some(state) if *streams => state,
+                other => other.insert(Box::new(StreamState::new(step.stream))),
+            };
+            *streams = true;
+            let record = self.records.of(request).event_streams(request.step);
+            if let Err((class, why)) = state.finish(step, record) {
+                outcome = Outcome::Failed(class);
+                reason = Some(why);
             }
         }
         let reason = fault.map(|error| self.script_failed(error)).or(reason);

@@ -7,7 +7,7 @@ use plimsoll_wire::http2;
 
 use super::connecting::of_connecting;
 use super::{EVENTS_PER_PASS, LONGEST_WAIT, Worker};
-use crate::connection::{Client, Fault, Keeping, Reply, State};
+use crate::connection::{Client, Fault, Keeping, Recorders, Reply, State};
 use crate::request::{AT_SEND, InFlight, Intent};
 
 /// The way in which a peer ended a connection.
@@ -131,6 +131,8 @@ impl<B: Backend> Worker<'_, B> {
             memos: &mut self.steps.memos,
             needs: &self.steps.needs,
             captures: &mut self.exchanges.captures,
+            streams: &self.steps.streams,
+            recorders: Recorders { measured: &mut self.records.measured, warmup: &mut self.records.warmup },
             is_good: if keeps && !self.exchanges.keeps_good { Some(&mut is_good) } else { None },
         };
         let decoded = conn.decode_in_turn(self.plan, &mut keeping, bytes, at, &mut completed);
@@ -219,6 +221,7 @@ impl<B: Backend> Worker<'_, B> {
                     }
                 }
             }
+            http2::Event::Content { ticket, status } => self.on_content(slot, ticket, status, at),
             http2::Event::Response { ticket, response } => {
                 let http2::Response { status, wire_bytes, .. } = response;
                 let reply = Reply { status, wire_bytes, keep_alive: true, is_good: false };

@@ -28,7 +28,7 @@ pub(super) fn submit(
 ) -> (u32, usize) {
     let (before, body_bytes, mut head_end) = (out.len(), body.len(), 0);
     let capture = needs.fields != FieldNeeds::Nothing;
-    let spec = Submit { head_request, capture, keep_body: needs.body, body };
+    let spec = Submit { head_request, capture, keep_body: needs.body, tell_content: needs.events, body };
     let head = |indexing: &mut Indexing, out: &mut Vec<u8>| {
         head(indexing, out);
         head_end = out.len();

@@ -7,6 +7,7 @@ use plimsoll_scenario::{FieldNeeds, Needs, ResponseHandler};
 use plimsoll_wire::http1::HeadMemo;
 
 use crate::capture::{whole, with_location};
+use crate::event_stream::StreamedStep;
 
 /// Properties of a step's exchanges: the parts in which the worker has more to do than to send and count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +24,8 @@ pub(super) struct Facts {
     pub(super) body_alone: bool,
     /// Each of its requests is written with the same bytes: what failed of them can be written once more.
     pub(super) repeated: bool,
+    /// Its responses are streams of events.
+    pub(super) streams: bool,
     /// It may change something at the target.
     pub(super) writes: bool,
 }
@@ -39,6 +42,7 @@ impl Facts {
                 && !scripted,
             cookies: step.request.uses_cookies(),
             authority: step.request.uses_authority(),
+            streams: step.needs.events,
             request: step.needs.path || step.needs.request,
             // Nobody knows what a script makes of a request.
             writes: !step.request.is_safe() || step.make_script.is_some(),
@@ -66,6 +70,8 @@ pub(super) struct StepTable {
     pub(super) handlers: Vec<ResponseHandler>,
     /// Parts of responses that are kept.
     pub(super) needs: Vec<Needs>,
+    /// Those whose responses are streams of events.
+    pub(super) streams: Vec<Option<StreamedStep>>,
     /// HTTP/1.1: the last head of a response.
     pub(super) memos: Vec<HeadMemo>,
     /// Set if any bodies are kept.
@@ -80,21 +86,29 @@ impl StepTable {
     /// The steps of a plan whose requests are logged there.
     pub(super) fn new(plan: &Plan, log: &LogSink) -> Self {
         let facts: Vec<Facts> = plan.steps.iter().map(|step| Facts::of(plan, step)).collect();
+        let mut streams = Vec::with_capacity(plan.steps.len());
         let needs = plan.steps.iter().zip(&facts).map(|(step, facts)| {
-            match log.keeps_failed() || (log.keeps_writes() && facts.writes) {
+            let mut needs = match log.keeps_failed() || (log.keeps_writes() && facts.writes) {
                 true => whole(&step.needs),
                 false => with_location(&step.needs, plan.redirects),
-            }
+            };
+            let drains = !needs.body;
+            streams.push(step.handler.event_stream().map(|stream| StreamedStep { stream, drains }));
+            // Its events are read out of it.
+            needs.body |= needs.events;
+            needs
         });
+        let needs: Vec<Needs> = needs.collect();
         let timeouts = (0..plan.steps.len() as u32).map(|step| plan.timeout_of(step));
         let abandoned = plan.client_faults.map_or(Nanos::MAX, |faults| faults.abandon_after);
         Self {
-            needs: needs.collect(),
+            needs,
+            streams,
             handlers: plan.steps.iter().map(|step| step.handler.clone()).collect(),
             memos: plan.steps.iter().map(|_| HeadMemo::new()).collect(),
             keeps_bodies: log.keeps_failed()
                 || log.keeps_writes()
-                || plan.steps.iter().any(|step| step.needs.body),
+                || plan.steps.iter().any(|step| step.needs.body || step.needs.events),
             judges_bodies: facts.iter().any(|facts| facts.body_alone && !facts.status_alone),
             shortest_timeout: timeouts.min().unwrap_or(plan.timeout).min(abandoned),
             facts,

@@ -143,6 +143,9 @@ pub(super) struct View<'a> {
     pub(super) ok: u64,
     pub(super) failed: u64,
     pub(super) timed_out: u64,
+    /// Requests that count for goodput, and those of them that held its bounds.
+    pub(super) judged: u64,
+    pub(super) good: u64,
     /// Whole responses, and the time in which they came.
     pub(super) completed: u64,
     pub(super) length: Nanos,
@@ -164,11 +167,14 @@ impl<'a> View<'a> {
         let times = |values: &'a Histogram, censored: Censored| {
             Some(Times { values: Values::Recorded(values), censored })
         };
+        let streams = record.event_streams.as_deref();
         Self {
             started,
             ok: record.ok,
             failed: record.failed,
             timed_out: record.timed_out,
+            judged: streams.map_or(0, |streams| streams.judged),
+            good: streams.map_or(0, |streams| streams.good),
             completed,
             length,
             dropped: None,
@@ -184,6 +190,11 @@ impl<'a> View<'a> {
                 None,
                 None,
                 times(&record.failed_response_time, exact),
+                streams.and_then(|streams| times(&streams.ttft, streams.censored_ttft)),
+                streams.and_then(|streams| times(&streams.ttft_from_sent, streams.censored_ttft_from_sent)),
+                streams.and_then(|streams| times(&streams.gap, exact)),
+                streams.and_then(|streams| times(&streams.tpot, exact)),
+                streams.and_then(|streams| times(&streams.ntpot, exact)),
             ],
         }
     }
@@ -191,11 +202,15 @@ impl<'a> View<'a> {
     /// Returns the view of a window.
     pub(super) fn of_window(tally: &'a Tally, sliding: &'a Sliding, length: Nanos) -> Self {
         let response = Times { values: Values::Windowed(sliding, tally), censored: tally.censored };
+        let mut times = [const { None }; TimeKind::ALL.len()];
+        times[TimeKind::Response as usize] = Some(response);
         Self {
             started: tally.started,
             ok: tally.ok,
             failed: tally.failed,
             timed_out: tally.timed_out,
+            judged: tally.judged,
+            good: tally.good,
             completed: tally.completed,
             length,
             dropped: None,
@@ -203,7 +218,7 @@ impl<'a> View<'a> {
             errors: &tally.errors,
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
-            times: [Some(response), None, None, None, None, None, None],
+            times,
         }
     }
 
@@ -231,6 +246,7 @@ impl<'a> View<'a> {
                     let class = ErrorClass::ALL.iter().find(|class| class.name() == "check")?;
                     Some((errors(*class), ended?))
                 }
+                Total::Goodput => (self.judged > 0).then_some((self.good, self.judged)),
                 Total::BytesSent => Some((self.bytes_sent, ended?)),
                 Total::BytesReceived => Some((self.bytes_received, ended?)),
             },
@@ -405,7 +421,7 @@ fn decided(operator: Operator, ordering: Ordering, observed: Observed) -> Judgem
 
 impl Operator {
     /// Returns `true` if the comparison holds between a figure and its limit that are so ordered.
-    pub(super) const fn holds(self, ordering: Ordering) -> bool {
+    pub(crate) const fn holds(self, ordering: Ordering) -> bool {
         match self {
             Self::Less => ordering.is_lt(),
             Self::AtMost => ordering.is_le(),

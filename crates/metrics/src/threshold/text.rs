@@ -96,6 +96,23 @@ named! {
         Tls = "tls_time",
         /// done − intended of failed requests.
         Failed = "failed_response_time",
+        /// first content − intended, of streams of events.
+        Ttft = "ttft",
+        /// first content − sent.
+        TtftFromSent = "ttft_from_sent",
+        /// Between two contents of a stream.
+        Itl = "itl",
+        /// (last content − first content) / (tokens − 1).
+        Tpot = "tpot",
+        /// (done − intended) / tokens.
+        Ntpot = "ntpot",
+    }
+}
+
+impl TimeKind {
+    /// Returns `true` if only streams of events have such times.
+    pub const fn is_of_streams(self) -> bool {
+        matches!(self, Self::Ttft | Self::TtftFromSent | Self::Itl | Self::Tpot | Self::Ntpot)
     }
 }
 
@@ -142,6 +159,8 @@ named! {
         Errors = "errors",
         /// Responses that were not as expected: the error class `check`.
         Checks = "checks",
+        /// Requests of streamed steps that hold all bounds of the goodput.
+        Goodput = "goodput",
         /// Bytes of requests.
         BytesSent = "bytes_sent",
         /// Bytes of responses.
@@ -431,6 +450,22 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
     .ok_or_else(wrong)
 }
 
+/// A time in the largest unit that needs no point; minutes and hours read worse than seconds.
+pub(crate) fn time_text(Nanos(ns): Nanos) -> String {
+    let unit = TIMES[..5].iter().rev().filter(|(name, _)| name.is_ascii());
+    let mut unit = unit.filter(|(_, length)| ns.is_multiple_of(*length));
+    let (name, length) = unit.next().copied().unwrap_or(("ns", 1));
+    format!("{}{name}", ns / length)
+}
+
+/// A time with its unit; `None` if it is none.
+pub(crate) fn parse_time(text: &str) -> Option<Nanos> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = TIMES.iter().find(|(name, _)| *name == unit.trim())?.1;
+    Decimal::parse(number)?.whole_times(factor).map(Nanos)
+}
+
 fn percent(number: Decimal, unit: &str) -> Option<Limit> {
     (unit == "%" && number.is_at_most(100)).then_some(Limit::Percent(number))
 }
@@ -490,13 +525,7 @@ impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Shown(self.metric), self.operator.name())?;
         match self.limit {
-            Limit::Time(Nanos(ns)) => {
-                // The largest unit that needs no point; minutes and hours read worse than seconds.
-                let unit = TIMES[..5].iter().rev().filter(|(name, _)| name.is_ascii());
-                let mut unit = unit.filter(|(_, length)| ns.is_multiple_of(*length));
-                let (name, length) = unit.next().copied().unwrap_or(("ns", 1));
-                write!(f, "{}{name}", ns / length)
-            }
+            Limit::Time(time) => f.write_str(&time_text(time)),
             Limit::Percent(percent) => write!(f, "{percent}%"),
             Limit::Count(count) => write!(f, "{count}"),
             Limit::Rate(count, span) => write!(f, "{count}/{}", span.name()),

@@ -86,6 +86,7 @@ impl Compiler<'_, '_> {
         let extract = self.extractions(&spec.extract, part, known);
         let collect = self.collections(request);
         let poll = self.poll(request, part, known);
+        let stream = self.stream(request);
         let shown = aim.as_ref().map(|aim| aim.shown.as_str());
         let name = match (method.as_deref(), shown) {
             (method, Some(shown)) => self.step_name(spec, method, Some(shown), part),
@@ -102,8 +103,10 @@ impl Compiler<'_, '_> {
         handler.extract = extract?;
         handler.collect = collect?;
         handler.poll = poll?;
+        handler.stream = stream?;
         handler.judge = body.judge;
         handler.cookies = part.cookies;
+        self.check_streamed(&handler, request.stream.place())?;
         let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
         let layers = [shared?, body.headers, own?].into_iter().fold(Headers::new(), over);
         // The credentials of the run and of the target's URL are not for whoever a response names.

@@ -98,15 +98,16 @@ pub enum StepKind {
 }
 
 /// All keys of steps, in the order in which they are written.
-const KEYS: [&str; 39] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+const KEYS: [&str; 41] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
 const KEYS_BEFORE_BODY: [&str; 13] = [
     "name", "get", "post", "put", "patch", "delete", "head", "request", "cache", "method", "same_url",
     "target", "headers",
 ];
 
-const KEYS_AFTER_BODY: [&str; 20] = [
+const KEYS_AFTER_BODY: [&str; 21] = [
     "poll",
+    "stream",
     "timeout",
     "on_failure",
     "expect",

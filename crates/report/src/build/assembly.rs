@@ -15,6 +15,7 @@ use plimsoll_metrics::{
 use plimsoll_statistics::Little;
 
 use crate::contract::context::{RunContext, TargetContext};
+use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{self, MachineSummary, TargetProcessResult};
 use crate::contract::phase::PhaseResult;
@@ -139,11 +140,17 @@ impl RunResult {
             probe,
             slow_clients: context.slow.as_ref().map(SlowClientsResult::new),
             records: RecordsResult::new(record, &context.records),
+            event_streams: event_streams(total, record.duration),
             faults: Vec::new(),
             reconciliation: None,
             generator: Generator { calibration: context.calibration, ..Generator::new(record) },
         }
     }
+}
+
+/// The streams of events of one step, or of all of them, over a measured part of this length.
+pub(crate) fn event_streams(step: &StepRecord, duration: Nanos) -> Option<EventStreamsResult> {
+    step.event_streams.as_ref().map(|streams| EventStreamsResult::new(streams, duration))
 }
 
 /// Returns notes on the limits of this run alone (R12), and on joined intervals. A run without responses has
@@ -396,6 +403,7 @@ impl StepResult {
             statuses: statuses(record),
             errors: by_class(&record.errors),
             error_examples: ErrorExampleResult::all(&record.error_examples),
+            event_streams: event_streams(record, run.duration),
         }
     }
 }

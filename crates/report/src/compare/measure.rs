@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
-use plimsoll_metrics::figure;
+use plimsoll_core::Nanos;
 use plimsoll_metrics::threshold::TimeKind;
+use plimsoll_metrics::{EventStreamRecord, figure};
 use plimsoll_statistics::judgement::Orientation;
 
+use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::{PERCENTILES, Summary};
 
@@ -184,7 +187,12 @@ impl Measure {
     }
 }
 
+/// The streams of a run without any.
+static NO_STREAMS: LazyLock<EventStreamsResult> =
+    LazyLock::new(|| EventStreamsResult::new(&EventStreamRecord::default(), Nanos::ZERO));
+
 fn summary(result: &RunResult, kind: TimeKind) -> &Summary {
+    let streams = result.event_streams.as_ref().unwrap_or(&NO_STREAMS);
     match kind {
         TimeKind::Response => &result.response_time,
         TimeKind::Service => &result.service_time,
@@ -193,6 +201,11 @@ fn summary(result: &RunResult, kind: TimeKind) -> &Summary {
         TimeKind::Connect => &result.connect_time,
         TimeKind::Tls => &result.tls_time,
         TimeKind::Failed => &result.failed_response_time,
+        TimeKind::Ttft => &streams.ttft,
+        TimeKind::TtftFromSent => &streams.ttft_from_sent,
+        TimeKind::Itl => &streams.itl,
+        TimeKind::Tpot => &streams.tpot,
+        TimeKind::Ntpot => &streams.ntpot,
     }
 }
 

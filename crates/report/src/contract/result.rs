@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::build::fault::FaultResult;
 use crate::contract::calibration::CalibrationUse;
 use crate::contract::context::{Host, Preflight};
+use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{MachineSummary, MachineUse, TargetProcessResult};
 use crate::contract::phase::PhaseResult;
@@ -135,6 +136,9 @@ pub struct RunResult {
     /// The records that the requests carried; missing where they carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsResult>,
+    /// Streams of events among the responses, and the tokens in them; missing where no step has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_streams: Option<EventStreamsResult>,
     /// Faults injected while the run went on, in the order of time; missing where there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultResult>,
@@ -576,6 +580,9 @@ pub struct StepResult {
     /// response in time. Missing in older results.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_examples: BTreeMap<String, ErrorExampleResult>,
+    /// As in the whole result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_streams: Option<EventStreamsResult>,
 }
 
 /// One second of the run, or the last part of one.

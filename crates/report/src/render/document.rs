@@ -11,6 +11,7 @@ mod generator;
 mod origin;
 pub(crate) mod records;
 mod steps;
+mod streams;
 pub(crate) mod times;
 mod verdict;
 
@@ -74,6 +75,8 @@ pub(crate) struct Document {
     pub(crate) errors: Table,
     /// Connections, and HTTP/2 if it was spoken.
     pub(crate) connections: Vec<Fact>,
+    /// Streams of events, and the tokens in them.
+    pub(crate) streams: Vec<Section>,
     /// A probe and slow clients beside the load.
     pub(crate) beside: Vec<Section>,
     /// The generator, its machine, and the processes that were watched.
@@ -117,6 +120,7 @@ impl Document {
             protocols: answers::protocols(result),
             errors: answers::errors(result),
             connections: answers::connections(result),
+            streams: streams::sections(result),
             beside: beside::sections(result),
             generator: generator::sections(result),
             origin: origin::sections(result),

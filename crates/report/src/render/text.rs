@@ -45,6 +45,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     phases(&mut page, &document.phases);
     answers(&mut page, &document);
     facts(&mut page, &document.connections);
+    document.streams.iter().for_each(|streams| section(&mut page, streams));
     document.beside.iter().for_each(|beside| section(&mut page, beside));
     document.generator.iter().for_each(|part| facts(&mut page, &part.facts));
     page.blank();

@@ -11,7 +11,7 @@ use plimsoll_metrics::{Histogram, PhaseRecord, Tally};
 use plimsoll_statistics::Join;
 
 use super::{SavedRun, SavedSlice, SavedStep};
-use crate::build::assembly::{by_class, per_second, statuses};
+use crate::build::assembly::{by_class, event_streams, per_second, statuses};
 use crate::contract::phase::PhaseResult;
 use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
@@ -288,10 +288,12 @@ fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     if let Some(http2) = &mut result.http2 {
         http2.ping_time = Summary::exact(ping_time);
     }
+    result.event_streams = event_streams(&total, duration);
     result.in_stall = InStall::new(&total);
     result.statuses = statuses(&total);
     result.errors = by_class(&total.errors);
-    result.by_step = steps.iter().zip(&result.by_step).map(|(step, old)| of_step(step, old)).collect();
+    result.by_step =
+        steps.iter().zip(&result.by_step).map(|(step, old)| of_step(step, old, duration)).collect();
     result.phases = phases.iter().map(PhaseResult::new).collect();
     result.intervals = intervals(runs, slices);
     result.slices = None;
@@ -323,7 +325,7 @@ fn measured(slices: &[SavedSlice]) -> Vec<Tally> {
 }
 
 /// The figures of a step; what is known of it slice by slice is not saved.
-fn of_step(step: &SavedStep, old: &StepResult) -> StepResult {
+fn of_step(step: &SavedStep, old: &StepResult, duration: Nanos) -> StepResult {
     let summary = |histogram: &Histogram, censored| {
         let none = Err("single steps of several runs are not known slice by slice");
         Summary::new(histogram, censored).with_intervals(histogram, censored, none)
@@ -341,6 +343,7 @@ fn of_step(step: &SavedStep, old: &StepResult) -> StepResult {
         failed_response_time: Summary::exact(&step.failed_response_time),
         statuses: statuses(step),
         errors: by_class(&step.errors),
+        event_streams: event_streams(step, duration),
         ..old.clone()
     }
 }

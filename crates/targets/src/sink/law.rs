@@ -83,12 +83,19 @@ impl FaultModel {
     }
 
     fn service(&self, random: &mut Random) -> Nanos {
-        match self.delay {
-            Delay::None => Nanos::ZERO,
-            Delay::Constant(time) => time,
-            Delay::Exponential { mean } => whole(random.exponential(mean.0 as f64)),
-            Delay::Lognormal { median, sigma } => whole(median.0 as f64 * (sigma * random.normal()).exp()),
-            Delay::Bimodal { first, second, share_of_second } => {
+        self.delay.draw(random)
+    }
+}
+
+impl Delay {
+    /// Draws a time.
+    pub(crate) fn draw(self, random: &mut Random) -> Nanos {
+        match self {
+            Self::None => Nanos::ZERO,
+            Self::Constant(time) => time,
+            Self::Exponential { mean } => whole(random.exponential(mean.0 as f64)),
+            Self::Lognormal { median, sigma } => whole(median.0 as f64 * (sigma * random.normal()).exp()),
+            Self::Bimodal { first, second, share_of_second } => {
                 if random.unit() < share_of_second {
                     second
                 } else {

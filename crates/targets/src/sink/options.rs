@@ -145,7 +145,7 @@ pub enum Delay {
 }
 
 impl Delay {
-    fn problems(&self, require: &mut impl FnMut(bool, &str)) {
+    pub(crate) fn problems(&self, require: &mut impl FnMut(bool, &str)) {
         match *self {
             Self::None | Self::Constant(_) => {}
             Self::Exponential { mean } => {

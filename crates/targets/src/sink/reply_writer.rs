@@ -91,7 +91,7 @@ impl<B: Backend> ReplyWriter<B> {
     }
 
     /// Hands everything to the kernel and completes the rows of what was sent.
-    pub(crate) fn flush(&mut self, sheet: &mut Sheet) {
+    pub(crate) fn flush(&mut self, sheet: &mut Sheet<TruthRow>) {
         if self.sends == 0 {
             return;
         }
@@ -126,7 +126,7 @@ impl<B: Backend> ReplyWriter<B> {
 }
 
 /// When the connection at `place` of `sends` was written to by `flush`: see [`Flush`].
-fn sent_at(flush: Flush, place: u32, sends: u32) -> Nanos {
+pub(crate) fn sent_at(flush: Flush, place: u32, sends: u32) -> Nanos {
     let span = u128::from((flush.last - flush.first).0);
     let share = span * (2 * u128::from(place) + 1) / (2 * u128::from(sends.max(place + 1)));
     // `share` is at most `span`, which is a u64.

@@ -108,7 +108,7 @@ pub struct TruthRow {
 }
 
 /// First line of the log.
-const HEADER: &str = "id,recv_ns,reply_ns,action,status,number\n";
+pub(crate) const HEADER: &str = "id,recv_ns,reply_ns,action,status,number\n";
 
 impl fmt::Display for TruthRow {
     /// As a line of CSV without its end.
@@ -127,23 +127,29 @@ impl fmt::Display for TruthRow {
 
 /// One thread's part of the log.
 #[derive(Debug)]
-pub(crate) enum Sheet {
+pub(crate) enum Sheet<R> {
     Off,
-    Memory(Vec<TruthRow>),
+    Memory(Vec<R>),
     File { path: PathBuf, writer: BufWriter<File>, failure: Option<io::Error> },
 }
 
 /// A sheet that is complete.
-#[derive(Debug, Default)]
-pub(crate) struct FinishedSheet {
-    pub(crate) rows: Vec<TruthRow>,
+#[derive(Debug)]
+pub(crate) struct FinishedSheet<R> {
+    pub(crate) rows: Vec<R>,
     /// The part of the log and how writing it ended.
     pub(crate) file: Option<(PathBuf, io::Result<()>)>,
 }
 
-impl Sheet {
-    /// The part of thread `thread`. The first one writes the log itself, the others write parts beside it.
-    pub(crate) fn open(truth: &Truth, thread: u32) -> Result<Self, (PathBuf, io::Error)> {
+impl<R> Default for FinishedSheet<R> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), file: None }
+    }
+}
+
+impl<R: fmt::Display> Sheet<R> {
+    /// The part of thread `thread`, of a log that begins with this line. The first one writes the log itself, the others write parts beside it.
+    pub(crate) fn open(truth: &Truth, thread: u32, header: &str) -> Result<Self, (PathBuf, io::Error)> {
         Ok(match truth {
             Truth::Off => Self::Off,
             Truth::Memory => Self::Memory(Vec::new()),
@@ -152,7 +158,7 @@ impl Sheet {
                 let open = || -> io::Result<_> {
                     let mut writer = BufWriter::with_capacity(1 << 16, File::create(&path)?);
                     if thread == 0 {
-                        writer.write_all(HEADER.as_bytes())?;
+                        writer.write_all(header.as_bytes())?;
                     }
                     Ok(writer)
                 };
@@ -168,7 +174,7 @@ impl Sheet {
         !matches!(self, Self::Off)
     }
 
-    pub(crate) fn push(&mut self, row: TruthRow) {
+    pub(crate) fn push(&mut self, row: R) {
         match self {
             Self::Off => {}
             Self::Memory(rows) => rows.push(row),
@@ -181,7 +187,7 @@ impl Sheet {
         }
     }
 
-    pub(crate) fn finish(self) -> FinishedSheet {
+    pub(crate) fn finish(self) -> FinishedSheet<R> {
         match self {
             Self::Off => FinishedSheet::default(),
             Self::Memory(rows) => FinishedSheet { rows, file: None },
@@ -245,6 +251,9 @@ mod tests {
     #[test]
     fn a_log_that_cannot_be_made_names_its_path() {
         let truth = Truth::File("/nonexistent/truth.csv".into());
-        assert_eq!(Sheet::open(&truth, 0).unwrap_err().0, PathBuf::from("/nonexistent/truth.csv"));
+        assert_eq!(
+            Sheet::<TruthRow>::open(&truth, 0, HEADER).unwrap_err().0,
+            PathBuf::from("/nonexistent/truth.csv")
+        );
     }
 }

@@ -15,7 +15,7 @@ use super::reply_writer::ReplyWriter;
 use super::request_handler::{CONTINUE, RequestHandler};
 use super::service::ThreadState;
 use super::setup::{Setup, Tally};
-use super::truth::{Action, FinishedSheet, Sheet};
+use super::truth::{Action, FinishedSheet, Sheet, TruthRow};
 use crate::table::Table;
 
 /// A stop is noticed within this time.
@@ -45,7 +45,7 @@ pub(crate) struct Worker<B> {
     /// Replies that are due, and are prepared together.
     gathered: Vec<PendingReply>,
     pub(super) service: ThreadState,
-    pub(super) sheet: Sheet,
+    pub(super) sheet: Sheet<TruthRow>,
     pub(super) tally: Tally,
     /// Decrypted bytes of the connection that is being read.
     plain: Vec<u8>,
@@ -60,7 +60,7 @@ impl<B: Backend> Worker<B> {
         setup: Arc<Setup>,
         backend: B,
         listener: ListenerId,
-        sheet: Sheet,
+        sheet: Sheet<TruthRow>,
         start: Nanos,
         thread: u32,
     ) -> Self {
@@ -85,7 +85,7 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Serves until the sink is stopped or its time is over.
-    pub(crate) fn run(mut self) -> (Tally, FinishedSheet) {
+    pub(crate) fn run(mut self) -> (Tally, FinishedSheet<TruthRow>) {
         loop {
             let now = self.writer.backend.now();
             if self.setup.stopper.is_stopped() || now >= self.ends_at {
@@ -353,7 +353,7 @@ impl<B: Backend> Worker<B> {
         gone.backlog.into_dues().for_each(|due| self.log(due, Action::Abandoned));
     }
 
-    fn leave(mut self) -> (Tally, FinishedSheet) {
+    fn leave(mut self) -> (Tally, FinishedSheet<TruthRow>) {
         while let Some(due) = self.queue.pop(Nanos::MAX) {
             self.log(due, Action::Abandoned);
         }

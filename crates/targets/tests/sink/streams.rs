@@ -114,7 +114,13 @@ impl Streams {
     pub(crate) fn request(&mut self, method: &str, path: &str, extra: Extra<'_>) -> u32 {
         assert!(self.wire.capacity() > 0);
         let body = if extra.body.is_empty() { Payload::None } else { Payload::Bytes(extra.body) };
-        let submit = Submit { head_request: method == "HEAD", capture: true, keep_body: false, body };
+        let submit = Submit {
+            head_request: method == "HEAD",
+            capture: true,
+            keep_body: false,
+            tell_content: false,
+            body,
+        };
         let head = |_: &mut http2::Indexing, out: &mut Vec<u8>| {
             let pseudo = [(":method", method), (":scheme", "http"), (":authority", "sink"), (":path", path)];
             for (name, value) in pseudo.iter().chain(extra.fields) {
@@ -154,7 +160,7 @@ impl Streams {
                 Event::Response { ticket, response } => self.end(ticket, Ok(response)),
                 Event::Failed { ticket, failure } => self.end(ticket, Err(failure)),
                 Event::GoAway { code, unprocessed } => self.received.went_away = Some((code, unprocessed)),
-                Event::Ready | Event::Began { .. } | Event::Pong { .. } => {}
+                Event::Ready | Event::Began { .. } | Event::Content { .. } | Event::Pong { .. } => {}
             }
         }
         self.flush(client);

@@ -210,6 +210,11 @@ impl ResponseClient {
         result
     }
 
+    /// The status of the response whose body is being read; before that of the one before.
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+
     /// Returns `true` if bytes of a response were consumed and it is not complete.
     pub fn in_response(&self) -> bool {
         match self.phase {

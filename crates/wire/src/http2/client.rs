@@ -86,6 +86,8 @@ pub struct Submit<'a> {
     pub capture: bool,
     /// Set if the content of the response is wanted: [`Client::body`].
     pub keep_body: bool,
+    /// Set if content is wanted as it comes: [`Event::Content`] tells of it. Only with `keep_body`.
+    pub tell_content: bool,
     /// The content.
     pub body: Payload<'a>,
 }
@@ -121,6 +123,14 @@ pub enum Event {
     Began {
         /// The request.
         ticket: u32,
+    },
+    /// Content of a response came, of a request submitted with `tell_content`: see
+    /// [`Client::take_body`]. Comes before the end of the response, once for pieces that follow each other.
+    Content {
+        /// The request.
+        ticket: u32,
+        /// The status of the response.
+        status: u16,
     },
     /// A whole response came; the ticket waits for [`Client::reuse`].
     Response {
@@ -431,6 +441,13 @@ impl Client {
         }
     }
 
+    /// Moves the content of a response that is [kept](Self::body) so far to the end of `into`.
+    pub fn take_body(&mut self, ticket: u32, into: &mut Vec<u8>) {
+        if let Some(body) = self.bodies.get_mut(ticket as usize) {
+            into.append(body);
+        }
+    }
+
     /// Lets the ticket of a request that has ended stand for another. To be called once for each
     /// [`Event::Response`] and [`Event::Failed`], when it is dealt with: not earlier, because the requests
     /// that the owner submits meanwhile would get the tickets of events that are still to come.
@@ -458,7 +475,9 @@ mod tests {
         client.next_stream = MAX_STREAM - 2;
         for left in [2, 1] {
             assert_eq!(client.capacity(), left);
-            let spec = Submit { head_request: false, capture: false, keep_body: false, body: Payload::None };
+            let body = Payload::None;
+            let spec =
+                Submit { head_request: false, capture: false, keep_body: false, tell_content: false, body };
             out.clear();
             client.submit(spec, |_, _| (), &mut out);
         }

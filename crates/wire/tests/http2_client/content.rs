@@ -223,3 +223,26 @@ fn content_needs_no_memory() {
     let events = link.take(&data(1, END_STREAM, b""));
     assert_eq!(responses(&events)[0].1.body_bytes, 16_384_000);
 }
+
+#[test]
+fn content_is_told_as_it_comes_where_that_is_asked_for() {
+    let told = Submit { keep_body: true, tell_content: true, ..GET };
+    let mut link = Link::with_requests(&[told, Submit { keep_body: true, ..GET }]);
+    let content = |ticket| Event::Content { ticket, status: 200 };
+    let mut body = Vec::new();
+    assert_eq!(link.take(&head_200(1, 0)), [Event::Began { ticket: 0 }]);
+    link.take(&head_200(3, 0));
+    // Two frames of one segment, and one that is cut.
+    let two = [data(1, 0, b"ab"), data(1, 0, b"cd"), data(3, 0, b"xy")].concat();
+    assert_eq!(link.take(&two), [content(0)]);
+    link.client.take_body(0, &mut body);
+    assert_eq!(body, b"abcd");
+    let cut = data(1, 0, b"efgh");
+    assert_eq!(link.take(&cut[..10]), [content(0)]);
+    assert_eq!(link.take(&cut[10..]), [content(0)]);
+    assert_eq!(link.take(&data(1, 0, b"")), []);
+    let events = link.take(&data(1, END_STREAM, b"i"));
+    assert!(matches!(events[..], [Event::Content { ticket: 0, .. }, Event::Response { .. }]), "{events:?}");
+    assert_eq!(responses(&events)[0].1.body_bytes, 9, "what was taken is counted");
+    assert_eq!(link.client.body(1), b"xy");
+}

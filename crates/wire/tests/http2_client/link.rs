@@ -8,8 +8,13 @@ use plimsoll_wire::http2::{
 
 use crate::frames::{Frame, MAX_CONCURRENT_STREAMS, parse, settings};
 
-pub(crate) const GET: Submit<'static> =
-    Submit { head_request: false, capture: false, keep_body: false, body: Payload::None };
+pub(crate) const GET: Submit<'static> = Submit {
+    head_request: false,
+    capture: false,
+    keep_body: false,
+    tell_content: false,
+    body: Payload::None,
+};
 pub(crate) const HEAD: Submit<'static> = Submit { head_request: true, ..GET };
 pub(crate) const CAPTURED: Submit<'static> = Submit { capture: true, keep_body: false, ..GET };
 

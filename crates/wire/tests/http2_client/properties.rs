@@ -14,7 +14,13 @@ use crate::link::{ended, request_head};
 
 /// Requests of every kind; the content of some does not fit into the first windows.
 fn specs(large: &Arc<[u8]>) -> [Submit<'_>; 6] {
-    let spec = |head_request, capture, body| Submit { head_request, capture, keep_body: false, body };
+    let spec = |head_request, capture, body| Submit {
+        head_request,
+        capture,
+        keep_body: false,
+        tell_content: false,
+        body,
+    };
     [
         spec(false, false, Payload::None),
         spec(false, true, Payload::None),
@@ -234,7 +240,9 @@ proptest! {
                         prop_assert!(open.remove(&ticket));
                         prop_assert!(!matches!(failure, StreamFailure::Malformed("")));
                     }
-                    Event::Head { ticket, .. } | Event::Began { ticket } => {
+                    Event::Head { ticket, .. }
+                    | Event::Began { ticket }
+                    | Event::Content { ticket, .. } => {
                         prop_assert!(ticket < 6);
                     }
                     Event::Ready | Event::GoAway { .. } | Event::Pong { .. } => {}
@@ -265,7 +273,7 @@ proptest! {
             let mut events = Vec::new();
             let mut result = client.receive(&settings(&[]), &mut out, &mut events);
             for (index, block) in (0..).zip(&heads) {
-                let spec = Submit { head_request: true, capture, keep_body: false, body: Payload::None };
+                let spec = Submit { head_request: true, capture, keep_body: false, tell_content: false, body: Payload::None };
                 client.submit(spec, request_head, &mut out);
                 let bytes = frame(HEADERS, END_HEADERS | END_STREAM, 2 * index + 1, block);
                 result = result.and_then(|()| client.receive(&bytes, &mut out, &mut events));

@@ -110,7 +110,7 @@ impl World {
         let mut out = Vec::new();
         let requests = &self.requests;
         let ticket = self.client.submit(
-            Submit { head_request: is_head(ask), capture, keep_body: capture, body },
+            Submit { head_request: is_head(ask), capture, keep_body: capture, tell_content: false, body },
             |indexing, out| requests.write(ask, number, indexing, out),
             &mut out,
         );
@@ -262,6 +262,7 @@ impl World {
             Event::Began { ticket } => {
                 assert!(!std::mem::replace(&mut self.course_of(ticket).began, true), "began twice");
             }
+            Event::Content { .. } => panic!("nobody asked for it"),
             Event::Head { ticket, ref fields } => {
                 let answers = self.client.captured_header(fields, "X-Answers").map(<[u8]>::to_vec);
                 let number = self.number_of(ticket);

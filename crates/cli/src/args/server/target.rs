@@ -6,6 +6,7 @@ use plimsoll_targets::{Crud, Location, Service};
 
 use crate::args::server::cache::{CacheArgs, CacheSpec};
 use crate::args::server::ingest::{IngestArgs, IngestSpec};
+use crate::args::server::llm::{LlmTargetArgs, LlmTargetSpec};
 use crate::args::server::replica::{CrudClusterArgs, CrudClusterSpec, CrudNodeArgs, CrudNodeSpec};
 use crate::args::server::sink::{ConductArgs, PlaceArgs, SinkSpec};
 use crate::args::server::sink_values::{Reader, whole};
@@ -50,6 +51,12 @@ enum Target {
     /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged tells what was
     /// acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
     Ingest(Box<IngestArgs>),
+    /// A server of language models with OpenAI's API, whose answers come token by token when a law says
+    ///
+    /// POST /v1/chat/completions and /v1/completions, streaming or not, with max_tokens and
+    /// stream_options.include_usage; GET /v1/models. There is no model behind it: the text is numbered words,
+    /// one token each, and a prompt has a token for every four bytes.
+    Llm(Box<LlmTargetArgs>),
     /// One node of a cluster with Lithair's CRUD API, over a log that openraft replicates
     ///
     /// POST, GET, PUT, PATCH and DELETE on /api/MODEL, /api/MODEL/_bulk, /count, /random-id and lists;
@@ -70,6 +77,8 @@ pub(crate) enum TargetSpec {
     Cache(CacheSpec),
     /// A store to ingest into.
     Ingest(IngestSpec),
+    /// A server of completions.
+    Llm(LlmTargetSpec),
     /// A node of a cluster.
     CrudNode(CrudNodeSpec),
     /// A cluster.
@@ -110,10 +119,13 @@ impl TargetArgs {
             Some(Target::Crud(args)) => args.to_spec(files).map(TargetSpec::Sink),
             Some(Target::Cache(args)) => args.to_spec().map(TargetSpec::Cache),
             Some(Target::Ingest(args)) => args.to_spec().map(TargetSpec::Ingest),
+            Some(Target::Llm(args)) => args.to_spec().map(TargetSpec::Llm),
             Some(Target::CrudNode(args)) => args.to_spec().map(TargetSpec::CrudNode),
             Some(Target::CrudCluster(args)) => args.to_spec().map(TargetSpec::CrudCluster),
             None => Err(Problem::new("no target is given")
-                .with_hint("write `plimsoll target crud`, `cache`, `ingest`, `crud-node` or `crud-cluster`")
+                .with_hint(
+                    "write `plimsoll target crud`, `cache`, `ingest`, `llm`, `crud-node` or `crud-cluster`",
+                )
                 .into()),
         }
     }

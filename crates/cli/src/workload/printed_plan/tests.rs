@@ -15,7 +15,7 @@ use crate::base::failure::Failure;
 use crate::workload;
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
-const WORKLOADS: [&str; 16] = [
+const WORKLOADS: [&str; 18] = [
     "cache",
     "cache --mix get=9,put=1 --key zipf --keys 1000",
     "crud --leader http://127.0.0.1:1",
@@ -28,6 +28,8 @@ const WORKLOADS: [&str; 16] = [
     "ingest events --url http://127.0.0.1:1",
     "ingest unified --url http://127.0.0.1:1",
     "ingest --preset logs-50k --thresholds arc --url http://127.0.0.1:1",
+    "llm http://127.0.0.1:1 --model m",
+    "llm http://127.0.0.1:1/v1 --model m --api completions --input-tokens uniform:5,9 --goodput ttft<1s",
     "canister http://127.0.0.1:1",
     "canister https://127.0.0.1:1 --api v2 -n 2",
     "canister http://127.0.0.1:1 -u --random-query-payload --call-method put",
@@ -35,7 +37,7 @@ const WORKLOADS: [&str; 16] = [
 ];
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 68] = [
+const SETTINGS: [(&str, &str); 69] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -91,6 +93,7 @@ const SETTINGS: [(&str, &str); 68] = [
     ("pacing", "RATE 20 --pacing shared"),
     ("max_head_bytes", "--max-head-bytes 8KiB"),
     ("interval", "--interval 500ms"),
+    ("goodput", "--goodput ttft<500ms"),
     ("stats", "--stats out.csv"),
     ("log", "--log out.csv"),
     ("failed", "--failed out.txt"),
@@ -125,7 +128,21 @@ const REFUSED: [&str; 1] = ["rps"];
 
 /// A command line of each workload, and each flag that only this workload has: its name, and words that give
 /// it another value than it has anyway.
-const OWN_FLAGS: [(&str, &[(&str, &str)]); 7] = [
+const OWN_FLAGS: [(&str, &[(&str, &str)]); 8] = [
+    (
+        "llm http://127.0.0.1:1 --model m",
+        &[
+            ("api", "--api completions"),
+            ("input-tokens", "--input-tokens normal:9,2"),
+            ("output-tokens", "--output-tokens 7"),
+            ("shared-prefix", "--shared-prefix 5"),
+            ("bytes-per-token", "--bytes-per-token 3.5"),
+            ("prompts", "--prompts PROMPTS"),
+            ("ignore-eos", "--ignore-eos"),
+            ("extra", "--extra {\"temperature\":0}"),
+            ("api-key", "--api-key topsecret"),
+        ],
+    ),
     (
         "cache",
         &[
@@ -232,7 +249,7 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 7] = [
 ];
 
 /// Flags of workloads that have nothing to do with a printed plan, and why.
-const NOT_PRINTED: [(&str, &str); 7] = [
+const NOT_PRINTED: [(&str, &str); 8] = [
     ("print-plan", "prints it"),
     ("sweep", "several plans, and refused beside --print-plan"),
     ("batch-rps", "refused, as `rps` is"),
@@ -240,6 +257,7 @@ const NOT_PRINTED: [(&str, &str); 7] = [
     ("principal-id", "compares a key with a name"),
     ("no-status-check", "the plan checks no status"),
     ("status-timeout", "the same"),
+    ("model", "every line has it"),
 ];
 
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
@@ -346,13 +364,15 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
     // Whose key it is does not matter before anything is verified.
     let root = cert.with_file_name("root.der");
     std::fs::write(&root, [0; 96]).unwrap();
+    let prompts = cert.with_file_name("prompts.jsonl");
+    std::fs::write(&prompts, "{\"prompt\": \"one\"}\n").unwrap();
     let commands = command_word::command();
     let of = |name: &str| commands.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
     let longs = |name: &str| -> BTreeSet<&str> {
         of(name).get_arguments().filter_map(|arg| arg.get_long()).collect()
     };
     let of_run = longs("run");
-    for command in ["cache", "crud", "ingest", "canister"] {
+    for command in ["cache", "crud", "ingest", "llm", "canister"] {
         let entries = OWN_FLAGS.iter().filter(|(workload, _)| workload.split(' ').next() == Some(command));
         let mut known: BTreeSet<&str> =
             entries.flat_map(|(_, flags)| flags.iter().map(|(name, _)| *name)).collect();
@@ -367,6 +387,7 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
             let flags = flags
                 .replace("CERTIFICATE", &cert.display().to_string())
                 .replace("KEY", &key.display().to_string())
+                .replace("PROMPTS", &prompts.display().to_string())
                 .replace("ROOT", &root.display().to_string());
             let typed = words(&flags);
             // The same without the flag itself.

@@ -1,6 +1,7 @@
 //! Bodies of requests.
 
 mod canister;
+mod completion;
 
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -10,6 +11,7 @@ use crate::Place;
 use crate::document::{Field, Text};
 
 pub use canister::CanisterSpec;
+pub use completion::CompletionSpec;
 
 /// Body of a request: at most one of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -29,10 +31,14 @@ pub struct BodySpec {
     /// Body as a signed message for a canister of the Internet Computer, another one each time: what
     /// `plimsoll canister --print-plan` shows.
     pub canister: Field<CanisterSpec>,
+    /// Body as a request for a completion of a language model, another prompt each time: what `plimsoll llm
+    /// --print-plan` shows. Its answers are streams: write `stream: openai` beside it.
+    pub completion: Field<CompletionSpec>,
 }
 
 /// The keys of bodies, in the order in which they are written.
-pub(super) const KEYS: [&str; 6] = ["body", "body_file", "template_file", "json", "batch", "canister"];
+pub(super) const KEYS: [&str; 7] =
+    ["body", "body_file", "template_file", "json", "batch", "canister", "completion"];
 
 part!(BodySpec {
     "body": body,
@@ -41,6 +47,7 @@ part!(BodySpec {
     "json": json,
     "batch": batch,
     "canister": canister,
+    "completion": completion,
 });
 
 /// Adds to the description of what makes a response an answer which bodies know that by themselves.

@@ -21,6 +21,9 @@ pub struct RequestStep {
     /// Send the request again until its answer has come. All of that is one request with one response time
     /// and one time limit.
     pub poll: Field<PollSpec>,
+    /// Read the response as a stream of events while it comes: `sse` (server-sent events), `ndjson` (JSON in
+    /// lines), or `openai` (the chunks of a completion, with their tokens).
+    pub stream: Field<Text>,
     /// Keep a row of a pool for each element of an array in the JSON of the response:
     /// `{orders: {each: /data, id: /id}}`. `each` is where the array is (default: the whole body), the others
     /// are the variables of the pool and where their values are in an element.
@@ -34,6 +37,7 @@ pub struct RequestStep {
 part!(RequestStep {
     "headers": headers,
     "poll": poll,
+    "stream": stream,
     "collect": collect,
     "clear_cookies": clear_cookies,
     "script": script,

@@ -35,11 +35,12 @@ pub(super) const PARTS: [Part; 8] = [
         title: "Response and service time",
         charts: &["spectrum", "histogram"],
         write: |page, run| {
-            let Document { times, remarks, other_times, beside, .. } = &run.document;
+            let Document { times, remarks, other_times, streams, beside, .. } = &run.document;
             page.table(times);
             page.notes(remarks);
             distribution(page, &run.document.distribution);
             page.table(other_times);
+            streams.iter().for_each(|section| page.part(section));
             beside.iter().for_each(|section| page.part(section));
         },
     },

@@ -21,6 +21,7 @@ pub(crate) fn run(result: &RunResult) -> String {
     let facts = document.pace.iter().chain(&document.accounts).chain(&document.records);
     out.push_str(&self::facts(facts));
     times(&mut out, &document);
+    streams(&mut out, &document);
     out.push_str(&table(&document.errors, true, false));
     let steps =
         if document.steps.rows.len() > 1 { table(&document.steps, true, true) } else { String::new() };
@@ -130,6 +131,13 @@ fn times(out: &mut String, document: &Document) {
         add!(out, "- {}\n", escaped(remark));
     }
     out.push('\n');
+}
+
+fn streams(out: &mut String, document: &Document) {
+    for section in &document.streams {
+        out.push_str(&facts(section.facts.iter()));
+        out.push_str(&table(&section.table, false, true));
+    }
 }
 
 fn circumstances(document: &Document) -> String {

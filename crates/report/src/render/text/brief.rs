@@ -34,6 +34,7 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     let mut figures = Page::new(style);
     counts(&mut figures, result);
     times(&mut figures, result);
+    streams(&mut figures, document);
     if result.slow_clients.is_some() {
         document.beside.last().into_iter().for_each(|slow| section(&mut figures, slow));
     }
@@ -113,6 +114,15 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
     page.statement(Emphasis::Plain, &rate_line(result), "");
 }
 
+/// Tokens and goodput.
+fn streams(page: &mut Page<'_>, document: &Document) {
+    const SHOWN: [&str; 2] = ["goodput", "tokens"];
+    let all = document.streams.iter().flat_map(|section| &section.facts);
+    for fact in all.filter(|fact| SHOWN.contains(&fact.label)) {
+        page.statement(Emphasis::Plain, fact.label, &format!(" {}", fact.line().text()));
+    }
+}
+
 /// Percentiles of the times that the model is about.
 fn times(page: &mut Page<'_>, result: &RunResult) {
     let service = ("service", &result.service_time, "from when it was sent");
@@ -123,6 +133,11 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
     };
     if let Some(probe) = &result.probe {
         all.push(("probe", &probe.service_time, "service time of requests beside the load"));
+    }
+    if let Some(streams) = result.event_streams.as_ref().filter(|streams| streams.ttft.count > 0) {
+        all.push(("TTFT", &streams.ttft, "first content of a stream, from when it was due"));
+        all.push(("ITL", &streams.itl, "between contents of a stream"));
+        all.push(("TPOT", &streams.tpot, "per token after the first"));
     }
     let nothing = all.iter().all(|(_, summary, _)| summary.count == 0);
     if nothing {

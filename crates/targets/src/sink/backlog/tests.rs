@@ -129,7 +129,13 @@ fn client(options: &ClientOptions, count: usize) -> (Client, Vec<u8>, Vec<u32>) 
             put_literal(out, name.as_bytes(), value.as_bytes(), false);
         }
     };
-    let submit = Submit { head_request: false, capture: false, keep_body: false, body: Payload::None };
+    let submit = Submit {
+        head_request: false,
+        capture: false,
+        keep_body: false,
+        tell_content: false,
+        body: Payload::None,
+    };
     let tickets = (0..count).map(|_| client.submit(submit, head, &mut out)).collect();
     (client, out, tickets)
 }

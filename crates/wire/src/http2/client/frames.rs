@@ -95,7 +95,7 @@ impl Client {
             if head.kind == kind::HEADERS {
                 self.headers(head, payload, sinks)?;
             } else if let Some(ticket) = self.data(head, head.length, sinks)? {
-                self.keep_content(ticket, payload);
+                self.keep_content(ticket, payload, sinks);
                 if head.has(flag::END_STREAM) {
                     self.complete(ticket, sinks);
                 }
@@ -137,7 +137,7 @@ impl Client {
             }
             Piece::Content { stream, bytes } => {
                 if let Some(ticket) = self.streams.find(stream) {
-                    self.keep_content(ticket, bytes);
+                    self.keep_content(ticket, bytes, sinks);
                 }
                 Ok(())
             }
@@ -241,12 +241,19 @@ impl Client {
 
     /// Content came, which is kept if it was asked for, or if it says what is wrong.
     #[inline]
-    fn keep_content(&mut self, ticket: u32, content: &[u8]) {
-        let most = match self.slots[ticket as usize].keeps {
+    fn keep_content(&mut self, ticket: u32, content: &[u8], sinks: &mut Sinks<'_>) {
+        let stream = &self.slots[ticket as usize];
+        let most = match stream.keeps {
             Retention::Nothing => return,
             Retention::Quote => LONGEST_QUOTE,
-            Retention::Whole => LONGEST_KEPT_BODY,
+            Retention::Whole | Retention::Told => LONGEST_KEPT_BODY,
         };
+        if stream.keeps == Retention::Told && !content.is_empty() {
+            let told = Event::Content { ticket, status: stream.status };
+            if sinks.events.last() != Some(&told) {
+                sinks.events.push(told);
+            }
+        }
         let body = &mut self.bodies[ticket as usize];
         let room = most.saturating_sub(body.len());
         body.extend_from_slice(&content[..content.len().min(room)]);

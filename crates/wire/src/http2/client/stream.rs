@@ -17,6 +17,8 @@ pub(super) enum Retention {
     /// The beginning only, for a response that is no success.
     Quote,
     Whole,
+    /// The whole, and the owner is told as it comes.
+    Told,
 }
 
 /// One request and as much of its response as has come. 64 bytes: what waits to be sent is kept elsewhere.
@@ -74,7 +76,11 @@ impl Stream {
         self.status = 0;
         self.head_request = spec.head_request;
         self.capture = spec.capture;
-        self.keeps = if spec.keep_body { Retention::Whole } else { Retention::Nothing };
+        self.keeps = match spec.keep_body {
+            true if spec.tell_content => Retention::Told,
+            true => Retention::Whole,
+            false => Retention::Nothing,
+        };
         self.began = false;
     }
 

@@ -1,0 +1,121 @@
+//! The flags of `plimsoll llm`.
+
+use clap::Args;
+use plimsoll_plan::Problem;
+use plimsoll_workloads::WorkloadError;
+use plimsoll_workloads::llm::{Api, LlmLoad};
+use serde_json::{Map, Value};
+
+use crate::args::named::named;
+use crate::args::run::RunArgs;
+
+/// Settings of the plan that the flags come to, each with its flag.
+pub(crate) const SETTINGS: [(&str, &str); 8] = [
+    ("server", "URL"),
+    ("model", "--model"),
+    ("input", "--input-tokens"),
+    ("output", "--output-tokens"),
+    ("prefix", "--shared-prefix"),
+    ("bytes_per_token", "--bytes-per-token"),
+    ("prompts", "--prompts"),
+    ("extra", "--extra"),
+];
+
+#[derive(Debug, Args)]
+// What those are called who come from other tools for language models.
+#[command(mut_arg("connections", |arg| arg.visible_alias("concurrency").help(CONNECTIONS_HELP)))]
+#[command(mut_arg("rate", |arg| arg.visible_alias("request-rate")))]
+#[command(mut_arg("iterations", |arg| arg.visible_alias("num-prompts")))]
+pub(crate) struct LlmArgs {
+    #[command(flatten)]
+    prompt: PromptArgs,
+    /// Print the plan that the flags come to, and do nothing
+    #[arg(long, help_heading = "Prompts")]
+    pub(crate) print_plan: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+const CONNECTIONS_HELP: &str = "Requests at a time [default: 1; with --rate: as many as needed]";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Prompts")]
+struct PromptArgs {
+    /// Name of the model
+    #[arg(long, value_name = "NAME")]
+    model: String,
+    /// API that is asked: chat or completions
+    #[arg(long, value_name = "API", value_parser = named(&Api::ALL, Api::name), default_value = "chat")]
+    api: Api,
+    /// Length of prompts in tokens: 512, normal:512,100 (mean, deviation) or uniform:100,900 [default: 128]
+    #[arg(long, value_name = "LENGTH", conflicts_with = "prompts")]
+    input_tokens: Option<String>,
+    /// Length of answers in tokens at most: a length, as of prompts [default: 64]
+    #[arg(long, value_name = "LENGTH")]
+    output_tokens: Option<String>,
+    /// Tokens at the front of prompts that are the same in all of them
+    #[arg(long, value_name = "N")]
+    shared_prefix: Option<u64>,
+    /// Bytes that are taken as a token of a prompt [default: 4]
+    ///
+    /// The report has the server's own count of the prompts' tokens, by which this can be set right.
+    #[arg(long, value_name = "N")]
+    bytes_per_token: Option<f64>,
+    /// File with the prompts: ShareGPT's JSON, or lines of JSON with `prompt` and perhaps `output_tokens`
+    #[arg(long, value_name = "FILE")]
+    prompts: Option<String>,
+    /// Ask for answers of the full length: `ignore_eos`, which vLLM, SGLang and llama.cpp know
+    #[arg(long)]
+    ignore_eos: bool,
+    /// Further members of the requests, as JSON: '{"temperature": 0}'
+    #[arg(long, value_name = "JSON")]
+    extra: Option<String>,
+    /// API key; the same as --bearer, with @FILE for one in a file
+    #[arg(long, value_name = "KEY", conflicts_with = "bearer")]
+    api_key: Option<String>,
+}
+
+impl LlmArgs {
+    /// The API key, if there is one.
+    pub(crate) fn api_key(&self) -> Option<&str> {
+        self.prompt.api_key.as_deref()
+    }
+
+    /// The workload that the flags describe.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn to_load(&self) -> Result<LlmLoad, Problem> {
+        let prompt = &self.prompt;
+        let [url] = self.run.plan.urls() else {
+            let problem = Problem::new("`plimsoll llm` asks one server");
+            return Err(problem.with_hint("name it, as in `plimsoll llm http://127.0.0.1:8000 --model NAME`"));
+        };
+        let extra = match prompt.extra.as_deref().map(serde_json::from_str::<Map<String, Value>>) {
+            None => Map::new(),
+            Some(Ok(members)) => members,
+            Some(Err(error)) => {
+                let problem = Problem::new(format!("--extra: no object of JSON: {error}"));
+                return Err(problem.with_hint("write it as in --extra '{\"temperature\": 0}'"));
+            }
+        };
+        Ok(LlmLoad {
+            url: url.clone(),
+            model: prompt.model.clone(),
+            api: prompt.api,
+            input: prompt.input_tokens.clone(),
+            output: prompt.output_tokens.clone(),
+            prefix: prompt.shared_prefix,
+            bytes_per_token: prompt.bytes_per_token,
+            prompts: prompt.prompts.clone(),
+            ignore_eos: prompt.ignore_eos,
+            extra,
+            connections: (!self.run.plan.has_rate() && !self.run.plan.has_users()).then_some(1),
+        })
+    }
+}
+
+/// Converts an error of the workload to a problem with the flags that were typed.
+pub(crate) fn problem(error: &WorkloadError) -> Problem {
+    Problem::new(error.to_string()).with_hint(error.hint())
+}

@@ -1,0 +1,93 @@
+//! `plimsoll target llm`: a server of completions until it is stopped.
+
+use std::sync::Arc;
+
+use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_plan::Problem;
+use plimsoll_targets::SinkError;
+use plimsoll_targets::llm::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
+
+use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};
+use crate::args::server::llm::LlmTargetSpec;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::session::backend;
+use crate::session::built_in_sink::ANOTHER_PORT;
+use crate::session::live::progress::grouped;
+
+pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
+    let LlmTargetSpec { options, backend, quiet } = spec;
+    let (model, faults, secure) = (options.model.clone(), faults(&options), options.tls.is_some());
+    raise_descriptors();
+    let server = start(options, backend::uses_uring(backend)?)?;
+    let voice = ServerMessages { name: "target llm", quiet };
+    let watch = Watch::new(stop(server.stopper()))?;
+    let url = url(server.endpoint());
+    let url = if secure { url.replacen("http:", "https:", 1) } else { url };
+    voice.say(format!("listening on {url}"));
+    voice.say(format!("model {model}, at /v1/chat/completions and /v1/completions"));
+    // What spoils a run is not to be a surprise.
+    if !faults.is_empty() {
+        voice.say(format!("faults: {faults}"));
+    }
+    let report = server.wait();
+    watch.end();
+    if let Some(failure) = &report.truth_failure {
+        voice.say(format!("the truth log is not complete: {failure}"));
+    }
+    voice.say(summary(&report.counts));
+    Ok(Exit::Success)
+}
+
+fn start(options: LlmOptions, uring: bool) -> Result<LlmServer, Failure> {
+    fn on<O: Open + 'static>(options: LlmOptions, open: O) -> Result<LlmServer, Failure> {
+        LlmServer::start(options, Arc::new(open)).map_err(|error| {
+            let problem = Problem::new(error.to_string());
+            Failure::environment(match error {
+                SinkError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
+                _ => problem,
+            })
+        })
+    }
+    let backend = BackendOptions::default();
+    if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
+}
+
+/// The faults in force, in words; empty if there are none.
+fn faults(options: &LlmOptions) -> String {
+    let StreamFaults { error, cut, stall } = options.faults;
+    let all = [(error, "end with an error"), (cut, "are cut off"), (stall, "stand still")];
+    let found = all.iter().filter(|(share, _)| *share > 0.0);
+    let found: Vec<String> =
+        found.map(|(share, what)| format!("{} of the streams {what}", percent(*share))).collect();
+    found.join(", ")
+}
+
+fn summary(counts: &LlmCounts) -> String {
+    let LlmCounts { completions, whole, faults, refused, abandoned, tokens, others, connections, .. } =
+        *counts;
+    let [completions, whole, faults, refused, abandoned, tokens, others, connections] =
+        [completions, whole, faults, refused, abandoned, tokens, others, connections].map(grouped);
+    format!(
+        "{completions} completions = {whole} whole + {faults} wrong on purpose + {refused} refused + \
+         {abandoned} abandoned; {tokens} tokens; {others} other requests; {connections} connections"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_driver::Endpoint;
+
+    use super::*;
+
+    #[test]
+    fn faults_and_counts_are_told() {
+        let mut options = LlmOptions::new(Endpoint::Unix("s".into()));
+        assert_eq!(faults(&options), "");
+        options.faults = StreamFaults { error: 0.01, cut: 0.0, stall: 0.5 };
+        assert_eq!(faults(&options), "1% of the streams end with an error, 50% of the streams stand still");
+        let counts =
+            LlmCounts { completions: 3, whole: 2, abandoned: 1, tokens: 1_234, ..Default::default() };
+        assert!(summary(&counts).starts_with("3 completions = 2 whole + 0 wrong on purpose"));
+    }
+}

@@ -1,0 +1,454 @@
+//! Streams of events: what is recorded of responses that come event by event, and goodput.
+//!
+//! *Content* is what a user waits for: every event, or, where a judge reads the events, those with tokens in
+//! them. Formulas are in docs/terminology.md.
+
+use std::fmt;
+
+use plimsoll_core::{Nanos, Outcome};
+use serde::{Deserialize, Serialize};
+
+use crate::threshold::{Operator, parse_time, time_text};
+use crate::{Censored, Histogram};
+
+/// One ended request whose response is a stream of events. All instants are on the driver's clock;
+/// [`Nanos::MAX`] stands for one that there was not.
+#[derive(Clone, Copy, Debug)]
+pub struct EventStreamSample {
+    /// As in [`Sample`](crate::Sample).
+    pub intended: Nanos,
+    /// As in [`Sample`](crate::Sample).
+    pub sent: Nanos,
+    /// When it ended.
+    pub done: Nanos,
+    /// Outcome of the request.
+    pub outcome: Outcome,
+    /// When its first event came.
+    pub first: Nanos,
+    /// When the first content came.
+    pub first_content: Nanos,
+    /// When the last content came.
+    pub last_content: Nanos,
+    /// When its last event came.
+    pub last: Nanos,
+    /// The longest time between two contents; zero with fewer than two.
+    pub longest_gap: Nanos,
+    /// Events.
+    pub events: u64,
+    /// Events with content.
+    pub content_events: u64,
+    /// Events that were read together with the one before, and so share its time.
+    pub shared_events: u64,
+    /// Bytes of the body.
+    pub bytes: u64,
+    /// Tokens of the answer by the server's own count, if it told.
+    pub tokens: Option<u64>,
+    /// Tokens of the prompt by the server's own count, if it told.
+    pub prompt_tokens: Option<u64>,
+}
+
+impl EventStreamSample {
+    /// Tokens of the answer: by the server's count, else the events with content.
+    pub fn output_tokens(&self) -> u64 {
+        self.tokens.unwrap_or(self.content_events)
+    }
+
+    /// Time to first token: first content − intended.
+    pub fn ttft(&self) -> Option<Nanos> {
+        self.has_content().then(|| self.first_content.since(self.intended))
+    }
+
+    /// Time per output token: (last content − first content) / (tokens − 1); `None` below two tokens, and if
+    /// all of them came in one event.
+    pub fn tpot(&self) -> Option<Nanos> {
+        let gaps = self.output_tokens().checked_sub(1).filter(|gaps| *gaps > 0)?;
+        let is_spread = self.has_content() && self.content_events > 1;
+        is_spread.then(|| Nanos(self.last_content.since(self.first_content).0 / gaps))
+    }
+
+    /// Normalised time per output token: (done − intended) / tokens; `None` without tokens.
+    pub fn ntpot(&self) -> Option<Nanos> {
+        let tokens = self.output_tokens();
+        (tokens > 0).then(|| Nanos(self.done.since(self.intended).0 / tokens))
+    }
+
+    fn has_content(&self) -> bool {
+        self.first_content != Nanos::MAX
+    }
+}
+
+/// Everything measured about the streams of one step (or, merged, of all of them).
+///
+/// Times of requests are those of good ones, and of timed-out ones as lower bounds where they had not got so
+/// far. Gaps are those of all streams, as they came: what a stream delivered before it broke was delivered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EventStreamRecord {
+    /// Requests that ended, whatever became of them, but for those that were aborted on purpose.
+    pub judged: u64,
+    /// Of these, good ones that held all bounds of the [goodput](Goodput); 0 without one.
+    pub good: u64,
+    /// The bounds of the goodput as text; empty without any.
+    pub bounds: String,
+    /// Events.
+    pub events: u64,
+    /// Events with content.
+    pub content_events: u64,
+    /// Events that were read together with the one before, and so share its time.
+    pub shared_events: u64,
+    /// Bytes of the bodies.
+    pub bytes: u64,
+    /// Tokens of the answers of good requests, each by the server's count, else by events with content.
+    pub tokens: u64,
+    /// Tokens of the prompts of good requests, as far as servers told.
+    pub prompt_tokens: u64,
+    /// Good requests whose tokens the server did not count.
+    pub uncounted: u64,
+    /// Good requests of which the server counted another number of tokens than there were events with
+    /// content.
+    pub count_differs: u64,
+    /// Good requests without any content.
+    pub empty: u64,
+    /// first content − intended.
+    pub ttft: Histogram,
+    /// first content − sent.
+    pub ttft_from_sent: Histogram,
+    /// first event − sent.
+    pub first_event: Histogram,
+    /// last event − sent.
+    pub last_event: Histogram,
+    /// Between two events with content that follow each other in a stream.
+    pub gap: Histogram,
+    /// The same divided by the tokens of the later event, once for each token; only where the server counts
+    /// them in every event.
+    pub token_gap: Histogram,
+    /// (last content − first content) / (tokens − 1).
+    pub tpot: Histogram,
+    /// (done − intended) / tokens.
+    pub ntpot: Histogram,
+    /// Values of `ttft` that are lower bounds.
+    pub censored_ttft: Censored,
+    /// Values of `ttft_from_sent` that are lower bounds.
+    pub censored_ttft_from_sent: Censored,
+}
+
+impl EventStreamRecord {
+    /// Records the end of a request.
+    pub fn record(&mut self, sample: &EventStreamSample, goodput: Option<&Goodput>) {
+        if let Some(goodput) = goodput
+            && self.bounds.is_empty()
+        {
+            self.bounds = goodput.to_string();
+        }
+        self.events += sample.events;
+        self.content_events += sample.content_events;
+        self.shared_events += sample.shared_events;
+        self.bytes += sample.bytes;
+        match sample.outcome {
+            Outcome::Ok => self.record_ok(sample, goodput),
+            Outcome::TimedOut => {
+                self.judged += 1;
+                self.record_first(sample);
+            }
+            // What we did says nothing about the target.
+            outcome => self.judged += u64::from(outcome.is_bad()),
+        }
+    }
+
+    fn record_ok(&mut self, sample: &EventStreamSample, goodput: Option<&Goodput>) {
+        self.judged += 1;
+        self.good += u64::from(goodput.is_some_and(|goodput| goodput.holds(sample)));
+        self.tokens += sample.output_tokens();
+        self.prompt_tokens += sample.prompt_tokens.unwrap_or(0);
+        self.uncounted += u64::from(sample.tokens.is_none());
+        self.count_differs += u64::from(sample.tokens.is_some_and(|tokens| tokens != sample.content_events));
+        if sample.has_content() {
+            self.record_first(sample);
+        } else {
+            self.empty += 1;
+        }
+        if sample.events > 0 {
+            self.first_event.record(sample.first.since(sample.sent).0);
+            self.last_event.record(sample.last.since(sample.sent).0);
+        }
+        sample.tpot().into_iter().for_each(|time| self.tpot.record(time.0));
+        sample.ntpot().into_iter().for_each(|time| self.ntpot.record(time.0));
+    }
+
+    /// The time to the first content, or to where it was given up.
+    fn record_first(&mut self, sample: &EventStreamSample) {
+        let is_bound = !sample.has_content();
+        let first = if is_bound { sample.done } else { sample.first_content };
+        let ttft = first.since(sample.intended);
+        self.ttft.record(ttft.0);
+        if is_bound {
+            self.censored_ttft.note(ttft);
+        }
+        if sample.sent != Nanos::MAX {
+            let from_sent = first.since(sample.sent);
+            self.ttft_from_sent.record(from_sent.0);
+            if is_bound {
+                self.censored_ttft_from_sent.note(from_sent);
+            }
+        }
+    }
+
+    /// Records the time between two events with content, the later of which has so many tokens by the
+    /// server's count.
+    #[inline]
+    pub fn record_gap(&mut self, gap: Nanos, tokens: Option<u64>) {
+        self.gap.record(gap.0);
+        if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
+            self.token_gap.record_many(gap.0 / tokens, tokens);
+        }
+    }
+
+    /// Adds what another worker, or another step, recorded.
+    pub fn merge(&mut self, other: &Self) {
+        if self.bounds.is_empty() {
+            self.bounds.clone_from(&other.bounds);
+        }
+        self.judged += other.judged;
+        self.good += other.good;
+        self.events += other.events;
+        self.content_events += other.content_events;
+        self.shared_events += other.shared_events;
+        self.bytes += other.bytes;
+        self.tokens += other.tokens;
+        self.prompt_tokens += other.prompt_tokens;
+        self.uncounted += other.uncounted;
+        self.count_differs += other.count_differs;
+        self.empty += other.empty;
+        for (mine, theirs) in [
+            (&mut self.ttft, &other.ttft),
+            (&mut self.ttft_from_sent, &other.ttft_from_sent),
+            (&mut self.first_event, &other.first_event),
+            (&mut self.last_event, &other.last_event),
+            (&mut self.gap, &other.gap),
+            (&mut self.token_gap, &other.token_gap),
+            (&mut self.tpot, &other.tpot),
+            (&mut self.ntpot, &other.ntpot),
+        ] {
+            mine.merge(theirs);
+        }
+        self.censored_ttft.merge(other.censored_ttft);
+        self.censored_ttft_from_sent.merge(other.censored_ttft_from_sent);
+    }
+}
+
+/// A time of a streamed request that goodput may bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamTime {
+    /// first content − intended.
+    Ttft,
+    /// The longest gap between two contents.
+    Itl,
+    /// (last content − first content) / (tokens − 1).
+    Tpot,
+    /// (done − intended) / tokens.
+    Ntpot,
+    /// done − intended.
+    Response,
+}
+
+impl StreamTime {
+    const ALL: [Self; 5] = [Self::Ttft, Self::Itl, Self::Tpot, Self::Ntpot, Self::Response];
+
+    /// Its name in bounds.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ttft => "ttft",
+            Self::Itl => "itl",
+            Self::Tpot => "tpot",
+            Self::Ntpot => "ntpot",
+            Self::Response => "response_time",
+        }
+    }
+
+    /// `None` if the request has no such time, which breaks no bound but that of the first content.
+    fn of(self, sample: &EventStreamSample) -> Option<Nanos> {
+        match self {
+            Self::Ttft => Some(sample.ttft().unwrap_or(Nanos::MAX)),
+            Self::Itl => Some(sample.longest_gap),
+            Self::Tpot => sample.tpot(),
+            Self::Ntpot => sample.ntpot(),
+            Self::Response => Some(sample.done.since(sample.intended)),
+        }
+    }
+}
+
+/// Bounds that a good request has to hold, all of them, to count as goodput: `ttft<500ms & tpot<50ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goodput(Vec<Bound>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bound {
+    time: StreamTime,
+    operator: Operator,
+    limit: Nanos,
+}
+
+impl Goodput {
+    /// Parses bounds that are joined by `&` or commas.
+    ///
+    /// # Errors
+    /// What is wrong, in one sentence, with what to write instead.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bounds = text.split(['&', ',']).map(|part| bound(part.trim()));
+        bounds.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns `true` if the request holds all bounds.
+    pub fn holds(&self, sample: &EventStreamSample) -> bool {
+        self.0.iter().all(|Bound { time, operator, limit }| {
+            time.of(sample).is_none_or(|time| operator.holds(time.cmp(limit)))
+        })
+    }
+}
+
+fn bound(text: &str) -> Result<Bound, String> {
+    const EXAMPLE: &str = "write bounds such as `ttft<500ms & tpot<50ms`";
+    let wrong = || format!("`{text}` is no bound: {EXAMPLE}");
+    let at = text.find('<').ok_or_else(wrong)?;
+    let (name, rest) = (text[..at].trim(), &text[at + 1..]);
+    let (operator, rest) = match rest.strip_prefix('=') {
+        Some(rest) => (Operator::AtMost, rest),
+        None => (Operator::Less, rest),
+    };
+    let time = StreamTime::ALL.into_iter().find(|time| time.name() == name).ok_or_else(|| {
+        let names = StreamTime::ALL.map(StreamTime::name).join(", ");
+        format!("`{name}` is no time of a stream: write one of {names}")
+    })?;
+    let limit = parse_time(rest.trim()).ok_or_else(wrong)?;
+    Ok(Bound { time, operator, limit })
+}
+
+impl fmt::Display for Goodput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, Bound { time, operator, limit }) in self.0.iter().enumerate() {
+            let joint = if place > 0 { " & " } else { "" };
+            write!(f, "{joint}{}{}{}", time.name(), operator.name(), time_text(*limit))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::ErrorClass;
+
+    use super::*;
+
+    /// Five tokens from 1.5 s to 1.9 s of a request that was due at 1 s and sent at 1.2 s.
+    const GOOD: EventStreamSample = EventStreamSample {
+        intended: Nanos(1_000),
+        sent: Nanos(1_200),
+        done: Nanos(2_000),
+        outcome: Outcome::Ok,
+        first: Nanos(1_400),
+        first_content: Nanos(1_500),
+        last_content: Nanos(1_900),
+        last: Nanos(1_950),
+        longest_gap: Nanos(150),
+        events: 7,
+        content_events: 5,
+        shared_events: 1,
+        bytes: 700,
+        tokens: Some(5),
+        prompt_tokens: Some(11),
+    };
+
+    fn record(samples: &[EventStreamSample], goodput: &str) -> EventStreamRecord {
+        let mut record = EventStreamRecord::default();
+        let goodput = Goodput::parse(goodput).unwrap();
+        samples.iter().for_each(|sample| record.record(sample, Some(&goodput)));
+        record
+    }
+
+    #[test]
+    fn the_times_of_a_good_stream_are_by_their_definitions() {
+        let record = record(&[GOOD], "ttft<501ns & tpot<=100ns & itl<1us & ntpot<=200ns");
+        let only = |times: &Histogram| (times.count() == 1).then(|| times.max()).flatten();
+        assert_eq!(only(&record.ttft), Some(500));
+        assert_eq!(only(&record.ttft_from_sent), Some(300));
+        assert_eq!(only(&record.first_event), Some(200));
+        assert_eq!(only(&record.last_event), Some(750));
+        assert_eq!(only(&record.tpot), Some(100));
+        assert_eq!(only(&record.ntpot), Some(200));
+        assert_eq!((record.judged, record.good, record.tokens, record.prompt_tokens), (1, 1, 5, 11));
+        assert_eq!((record.events, record.content_events, record.count_differs), (7, 5, 0));
+    }
+
+    #[test]
+    fn tokens_of_the_server_decide_and_events_are_the_substitute() {
+        // Two tokens in each event.
+        let packed = EventStreamSample { tokens: Some(9), ..GOOD };
+        assert_eq!((packed.tpot(), packed.ntpot()), (Some(Nanos(50)), Some(Nanos(111))));
+        let uncounted = EventStreamSample { tokens: None, ..GOOD };
+        assert_eq!(uncounted.tpot(), Some(Nanos(100)));
+        let at_once = EventStreamSample { content_events: 1, last_content: GOOD.first_content, ..packed };
+        assert_eq!(at_once.tpot(), None);
+        let record = record(&[packed, uncounted], "tpot<60ns");
+        assert_eq!((record.good, record.judged, record.uncounted, record.count_differs), (1, 2, 1, 1));
+        assert_eq!(record.tokens, 14);
+    }
+
+    #[test]
+    fn failed_streams_have_no_times_and_those_that_timed_out_lower_bounds() {
+        let none = EventStreamSample {
+            first: Nanos::MAX,
+            first_content: Nanos::MAX,
+            last_content: Nanos::MAX,
+            last: Nanos::MAX,
+            events: 0,
+            content_events: 0,
+            tokens: None,
+            ..GOOD
+        };
+        let failed = |class| EventStreamSample { outcome: Outcome::Failed(class), ..GOOD };
+        let samples = [
+            failed(ErrorClass::StreamIncomplete),
+            failed(ErrorClass::AbortedByUs),
+            EventStreamSample { outcome: Outcome::TimedOut, ..GOOD },
+            EventStreamSample { outcome: Outcome::TimedOut, ..none },
+            none,
+        ];
+        let record = record(&samples, "ttft<1h");
+        assert_eq!((record.judged, record.good, record.empty), (4, 0, 1));
+        assert_eq!((record.ttft.count(), record.censored_ttft.count), (2, 1));
+        assert_eq!((record.ttft.min(), record.ttft.max()), (Some(500), Some(1_000)));
+        assert_eq!(record.censored_ttft_from_sent.from, Nanos(800));
+        assert_eq!((record.tpot.count(), record.ntpot.count()), (0, 0));
+    }
+
+    #[test]
+    fn gaps_per_token_are_told_once_for_each() {
+        let mut record = EventStreamRecord::default();
+        record.record_gap(Nanos(90), Some(3));
+        record.record_gap(Nanos(10), None);
+        record.record_gap(Nanos(10), Some(0));
+        assert_eq!((record.gap.count(), record.gap.sum()), (3, 110));
+        assert_eq!((record.token_gap.count(), record.token_gap.sum()), (3, 90));
+        let mut twice = record.clone();
+        twice.merge(&record);
+        assert_eq!((twice.gap.count(), twice.token_gap.sum()), (6, 180));
+    }
+
+    #[test]
+    fn bounds_are_parsed_and_written() {
+        let goodput = Goodput::parse("ttft<500ms&tpot <= 50ms, response_time<2s").unwrap();
+        let text = goodput.to_string();
+        assert_eq!(text, "ttft<500ms & tpot<=50ms & response_time<2s");
+        assert_eq!(Goodput::parse(&text).unwrap(), goodput);
+        for (bad, said) in [
+            ("", "is no bound"),
+            ("ttft>1s", "is no bound"),
+            ("ttft<fast", "is no bound"),
+            ("latency<1s", "write one of ttft, itl, tpot, ntpot, response_time"),
+            ("ttft<1s &", "is no bound"),
+        ] {
+            let error = Goodput::parse(bad).unwrap_err();
+            assert!(error.contains(said), "{bad}: {error}");
+        }
+    }
+}

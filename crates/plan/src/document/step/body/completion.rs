@@ -1,0 +1,44 @@
+//! Prompts for language models.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::document::{Field, Text};
+
+/// A request for a completion as OpenAI's API takes it. Lengths are a number of tokens, or
+/// `normal:MEAN,STDEV` or `uniform:LOW,HIGH` for another one in each request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CompletionSpec {
+    /// Name of the model.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub model: Field<Text>,
+    /// `chat` for messages of a chat (default), `completions` for a plain prompt.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub api: Field<Text>,
+    /// Length of the prompt in tokens. Default: 128.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub input: Field<Text>,
+    /// Length of the answer in tokens at most (`max_tokens`). Default: 64; of prompts from a file, that of
+    /// the answer there.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub output: Field<Text>,
+    /// Tokens at the front of the prompt that are the same in all requests. Default: 0.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub prefix: Field<Text>,
+    /// Bytes of a prompt that are taken as a token. Default: 4.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub bytes_per_token: Field<Text>,
+    /// A file with prompts, which are sent one after the other and over and over: ShareGPT's JSON, or lines
+    /// of JSON with `prompt` and perhaps `output_tokens`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub prompts: Field<Text>,
+    /// Ask for a stream, with the server's count of tokens at its end. Default: true.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub stream: Field<bool>,
+    /// Further members of the request, such as `{temperature: 0}`.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub extra: Field<Value>,
+}

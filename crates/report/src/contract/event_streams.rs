@@ -1,0 +1,113 @@
+//! Figures of responses that are streams of events, and of the tokens in them.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{Censored, EventStreamRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::contract::summary::Summary;
+
+/// Responses that are streams of events. Content is what a user waits for: every event, or, where the steps
+/// say `stream: openai`, the chunks with text, reasoning or tool calls in them. Times of requests are those
+/// of good ones, and of those that timed out before their first content as lower bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventStreamsResult {
+    /// Requests that ended, whatever became of them, but for those that were aborted on purpose.
+    pub requests: u64,
+    /// Events of all responses.
+    pub events: u64,
+    /// Events with content.
+    pub content_events: u64,
+    /// Events that were read together with the one before, and so share its time.
+    pub shared_events: u64,
+    /// Bytes of the bodies.
+    pub bytes: u64,
+    /// Tokens of the answers to good requests: by the server's count (`usage`), else events with content.
+    pub tokens: u64,
+    /// Tokens of their prompts, as far as the server told.
+    pub prompt_tokens: u64,
+    /// Good requests whose tokens the server did not count.
+    pub uncounted: u64,
+    /// Good requests of which the server counted another number of tokens than there were events with
+    /// content.
+    pub count_differs: u64,
+    /// Good requests without any content.
+    pub empty: u64,
+    /// Tokens per second over the measured part, over all requests.
+    pub tokens_per_s: Option<f64>,
+    /// Tokens per second that one user sees once the answer has begun: 1 / the mean of tpot.
+    pub tokens_per_s_per_user: Option<f64>,
+    /// Requests within the bounds that were asked for; null without any.
+    pub goodput: Option<GoodputResult>,
+    /// Time to first token: from when the request should have started until its first content came.
+    pub ttft: Summary,
+    /// From when the request was sent until its first content came.
+    pub ttft_from_sent: Summary,
+    /// From when the request was sent until its first event came, which may have no content.
+    pub first_event_time: Summary,
+    /// From when the request was sent until its last event came.
+    pub last_event_time: Summary,
+    /// Inter-token latency: between two events with content that follow each other in a stream. Of all
+    /// streams, those included that broke later.
+    pub itl: Summary,
+    /// The same divided by the tokens of the later event, once for each token; only where the server counts
+    /// them in every event.
+    pub itl_per_token: Summary,
+    /// Time per output token of a request: (last content − first content) / (tokens − 1).
+    pub tpot: Summary,
+    /// Normalised time per output token of a request: response time / tokens.
+    pub ntpot: Summary,
+}
+
+/// Requests within bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GoodputResult {
+    /// The bounds, all of which have to hold.
+    pub bounds: String,
+    /// Requests that ended well and within them.
+    pub good: u64,
+    /// Their share of the requests that ended, from 0 to 1; null if none did.
+    pub share: Option<f64>,
+    /// Their number per second over the measured part.
+    pub per_s: Option<f64>,
+}
+
+impl EventStreamsResult {
+    /// The streams of a record over a measured part of this length.
+    pub(crate) fn new(record: &EventStreamRecord, duration: Nanos) -> Self {
+        let per_second = |count: u64| {
+            let seconds = duration.as_secs_f64();
+            (seconds > 0.0).then(|| count as f64 / seconds)
+        };
+        let share = (record.judged > 0).then(|| record.good as f64 / record.judged as f64);
+        let exact = Censored::default();
+        Self {
+            requests: record.judged,
+            events: record.events,
+            content_events: record.content_events,
+            shared_events: record.shared_events,
+            bytes: record.bytes,
+            tokens: record.tokens,
+            prompt_tokens: record.prompt_tokens,
+            uncounted: record.uncounted,
+            count_differs: record.count_differs,
+            empty: record.empty,
+            tokens_per_s: per_second(record.tokens),
+            tokens_per_s_per_user: record.tpot.mean().filter(|mean| *mean > 0.0).map(|mean| 1e9 / mean),
+            goodput: (!record.bounds.is_empty()).then(|| GoodputResult {
+                bounds: record.bounds.clone(),
+                good: record.good,
+                share,
+                per_s: per_second(record.good),
+            }),
+            ttft: Summary::new(&record.ttft, record.censored_ttft),
+            ttft_from_sent: Summary::new(&record.ttft_from_sent, record.censored_ttft_from_sent),
+            first_event_time: Summary::new(&record.first_event, exact),
+            last_event_time: Summary::new(&record.last_event, exact),
+            itl: Summary::new(&record.gap, exact),
+            itl_per_token: Summary::new(&record.token_gap, exact),
+            tpot: Summary::new(&record.tpot, exact),
+            ntpot: Summary::new(&record.ntpot, exact),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A server with the API of OpenAI, as servers of language models have it: answers come when a law says.
+//!
+//! ```text
+//!   POST /v1/chat/completions ──► slot or queue ──► TTFT ──► chunk ── gap ── chunk ── … ──► finish, [DONE]
+//!   POST /v1/completions                                     └► truth log: when each was handed over
+//!   GET  /v1/models
+//! ```
+//!
+//! There is no model behind it: the text is made of numbered words, each of which counts as a token, and a
+//! prompt has a token for every four of its bytes.
+
+mod api;
+mod chunk;
+mod options;
+mod truth;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, Endpoint, ListenerId, Open};
+
+pub use options::{LlmOptions, StreamFaults};
+pub use truth::{LlmTruthRow, StreamEnd};
+pub use worker::LlmCounts;
+
+use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
+use crate::sink::SinkError;
+use crate::sink::truth::{FinishedSheet, Sheet, join};
+use worker::Worker;
+
+/// State that the threads of a server share.
+#[derive(Debug)]
+struct Setup {
+    options: LlmOptions,
+    counter: AtomicU64,
+    stopper: Stopper,
+}
+
+impl Setup {
+    /// Counts a request and gives it its number.
+    // Relaxed: numbers have to be unique and without gaps, nothing else is published by them.
+    fn count(&self) -> u64 {
+        self.counter.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// The result of a thread, returned at its end.
+type Ended = (LlmCounts, FinishedSheet<LlmTruthRow>);
+
+/// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
+/// [duration](LlmOptions::duration), or when this is dropped.
+#[derive(Debug)]
+pub struct LlmServer {
+    setup: Arc<Setup>,
+    endpoint: Endpoint,
+    threads: ServerThreads<Ended>,
+}
+
+/// The report of a server.
+#[derive(Debug, Default)]
+pub struct LlmReport {
+    /// Sums over all threads.
+    pub counts: LlmCounts,
+    /// The log in the order of the requests' numbers, if it was kept in memory.
+    pub truth: Vec<LlmTruthRow>,
+    /// Why the log's file is not complete.
+    pub truth_failure: Option<String>,
+}
+
+impl LlmServer {
+    /// Starts the threads, each with a backend of its own, and returns once all of them listen.
+    ///
+    /// # Errors
+    /// Options that make no sense (all of them are named), an address that cannot be listened on, a log that
+    /// cannot be written, no backend.
+    pub fn start<O: Open + 'static>(options: LlmOptions, open: Arc<O>) -> Result<Self, SinkError> {
+        let problems = options.problems();
+        if !problems.is_empty() {
+            return Err(SinkError::Options(problems));
+        }
+        let setup = Arc::new(Setup { options, counter: AtomicU64::new(0), stopper: Stopper::default() });
+        let duty = Arc::new(LlmDuty { setup: Arc::clone(&setup), open });
+        let ready = Ready::gather("llm", setup.options.threads, setup.options.listen.clone(), &duty)?;
+        let endpoint = ready.place().clone();
+        Ok(Self { setup, endpoint, threads: ready.begin() })
+    }
+
+    /// Where it listens.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Something that can stop it while another waits for it.
+    pub fn stopper(&self) -> Stopper {
+        self.setup.stopper.clone()
+    }
+
+    /// Stops it and says what it did. Answers under way are broken off.
+    pub fn stop(self) -> LlmReport {
+        self.setup.stopper.stop();
+        self.wait()
+    }
+
+    /// Waits until it stops and says what it did.
+    pub fn wait(mut self) -> LlmReport {
+        let mut report = LlmReport::default();
+        let mut parts: Vec<(PathBuf, std::io::Result<()>)> = Vec::new();
+        for (counts, sheet) in self.threads.wait() {
+            report.counts += counts;
+            report.truth.extend(sheet.rows);
+            parts.extend(sheet.file);
+        }
+        report.truth.sort_by_key(|row| row.number);
+        report.truth_failure = join(parts).err().map(|error| error.to_string());
+        report
+    }
+}
+
+impl Drop for LlmServer {
+    fn drop(&mut self) {
+        self.setup.stopper.stop();
+    }
+}
+
+/// The task of a thread of the server.
+struct LlmDuty<O> {
+    setup: Arc<Setup>,
+    open: Arc<O>,
+}
+
+impl<O: Open + 'static> ThreadTask for LlmDuty<O> {
+    type Place = Endpoint;
+    type Ready = (Sheet<LlmTruthRow>, O::Backend, ListenerId);
+    type Error = SinkError;
+    type Ended = Ended;
+
+    fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
+        let sheet = Sheet::open(&self.setup.options.truth, index, truth::HEADER)
+            .map_err(|(path, error)| SinkError::TruthLog { path, error })?;
+        let mut backend = self.open.open().map_err(SinkError::Open)?;
+        let (listener, endpoint) = backend
+            .listen(place, self.setup.options.threads > 1)
+            .map_err(|error| SinkError::Listen { endpoint: place.clone(), error })?;
+        Ok(((sheet, backend, listener), endpoint))
+    }
+
+    fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, _index: u32) -> Ended {
+        Worker::new(Arc::clone(&self.setup), backend, listener, sheet, start).run()
+    }
+}

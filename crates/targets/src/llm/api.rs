@@ -1,0 +1,162 @@
+//! The API: what a request asks for, and replies that are no completions.
+
+use plimsoll_wire::http1::Request;
+use serde_json::{Value, json};
+
+use super::options::LlmOptions;
+use crate::http_reply::HttpReply;
+
+/// Bytes of a prompt that make a token.
+const BYTES_PER_TOKEN: u64 = 4;
+/// Tokens of an answer at most, whatever a request asks for.
+const MOST_TOKENS: u64 = 1_000_000;
+
+/// The wish of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// An answer that is there.
+    Reply(HttpReply),
+    /// A completion.
+    Completion(Completion),
+}
+
+/// A completion that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Completion {
+    /// `true` for a message of a chat, `false` for a plain text.
+    pub(super) chat: bool,
+    pub(super) stream: bool,
+    /// Set if the stream ends with the numbers of tokens.
+    pub(super) include_usage: bool,
+    /// Set if every chunk has them.
+    pub(super) continuous_usage: bool,
+    pub(super) tokens: u64,
+    pub(super) prompt_tokens: u64,
+}
+
+/// Reads a request with this body.
+pub(super) fn read(request: &Request<'_>, body: &[u8], options: &LlmOptions) -> Wish {
+    let path = request.target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    match (request.method, path) {
+        (b"POST", b"/v1/chat/completions") => completion(body, options, true),
+        (b"POST", b"/v1/completions") => completion(body, options, false),
+        (b"GET" | b"HEAD", b"/v1/models") => {
+            let model = json!({"id": options.model, "object": "model", "created": 0, "owned_by": "plimsoll"});
+            Wish::Reply(HttpReply::json(200, &json!({"object": "list", "data": [model]})))
+        }
+        (b"GET" | b"HEAD", b"/health") => Wish::Reply(HttpReply::text(200, "ok")),
+        (_, b"/v1/chat/completions" | b"/v1/completions" | b"/v1/models") => {
+            Wish::Reply(error(405, "invalid_request_error", "this path does not take this method"))
+        }
+        _ => Wish::Reply(error(404, "not_found_error", "there is no such path")),
+    }
+}
+
+/// An error as OpenAI's API tells it.
+pub(super) fn error(status: u16, kind: &str, message: &str) -> HttpReply {
+    HttpReply::json(status, &json!({"error": {"message": message, "type": kind, "code": status}}))
+}
+
+fn completion(body: &[u8], options: &LlmOptions, chat: bool) -> Wish {
+    let refuse = |message: &str| Wish::Reply(error(400, "invalid_request_error", message));
+    let Ok(Value::Object(wish)) = serde_json::from_slice::<Value>(body) else {
+        return refuse("the body is no object of JSON");
+    };
+    if let Some(model) = wish.get("model").and_then(Value::as_str)
+        && model != options.model
+    {
+        let message = format!("the model `{model}` does not exist");
+        return Wish::Reply(error(404, "not_found_error", &message));
+    }
+    let prompt = match chat {
+        true => wish.get("messages").and_then(Value::as_array).map(|all| all.iter().map(content).sum()),
+        false => wish.get("prompt").map(text_bytes),
+    };
+    let Some(prompt) = prompt else {
+        return refuse(if chat { "`messages` is missing" } else { "`prompt` is missing" });
+    };
+    let on = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
+    let limits = ["max_completion_tokens", "max_tokens"].iter().find_map(|key| wish.get(*key)?.as_u64());
+    let usage = wish.get("stream_options");
+    Wish::Completion(Completion {
+        chat,
+        stream: on(wish.get("stream")),
+        include_usage: on(usage.and_then(|options| options.get("include_usage"))),
+        continuous_usage: on(usage.and_then(|options| options.get("continuous_usage_stats"))),
+        tokens: limits.unwrap_or(options.tokens).clamp(1, MOST_TOKENS),
+        prompt_tokens: u64::div_ceil(prompt, BYTES_PER_TOKEN),
+    })
+}
+
+/// Bytes of the text of a message.
+fn content(message: &Value) -> u64 {
+    message.get("content").map_or(0, text_bytes)
+}
+
+/// Bytes of a text, or of the texts in a list of parts.
+fn text_bytes(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(parts) => {
+            parts.iter().map(|part| part.get("text").map_or_else(|| text_bytes(part), text_bytes)).sum()
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_driver::Endpoint;
+    use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+
+    use super::*;
+
+    fn wish(line: &str, body: &str) -> Wish {
+        let options = LlmOptions { model: "m".to_owned(), ..LlmOptions::new(Endpoint::Unix("s".into())) };
+        let bytes = format!("{line} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+        let (mut server, mut memo, mut kept) = (RequestServer::new(), RequestMemo::new(), Vec::new());
+        let mut input = bytes.as_bytes();
+        let request = server.next_into(&Limits::default(), &mut memo, &mut input, Some(&mut kept));
+        read(&request.unwrap().unwrap(), &kept, &options)
+    }
+
+    #[test]
+    fn completions_are_read() {
+        let chat = wish(
+            "POST /v1/chat/completions?x=1",
+            r#"{"model":"m","messages":[{"role":"user","content":"12345678"},
+                {"role":"user","content":[{"type":"text","text":"1"}]}],
+                "stream":true,"max_tokens":7,"stream_options":{"include_usage":true}}"#,
+        );
+        let expected = Completion {
+            chat: true,
+            stream: true,
+            include_usage: true,
+            continuous_usage: false,
+            tokens: 7,
+            prompt_tokens: 3,
+        };
+        assert_eq!(chat, Wish::Completion(expected));
+        let Wish::Completion(plain) = wish("POST /v1/completions", r#"{"prompt":["ab","cdefg"]}"#) else {
+            panic!("no completion");
+        };
+        assert_eq!((plain.chat, plain.stream, plain.tokens, plain.prompt_tokens), (false, false, 16, 2));
+    }
+
+    #[test]
+    fn everything_else_has_a_reply() {
+        for (line, body, status) in [
+            ("GET /v1/models", "", 200),
+            ("GET /health", "", 200),
+            ("GET /v1/completions", "", 405),
+            ("GET /", "", 404),
+            ("POST /v1/completions", "{", 400),
+            ("POST /v1/completions", "{}", 400),
+            ("POST /v1/chat/completions", r#"{"prompt":"a"}"#, 400),
+            ("POST /v1/completions", r#"{"model":"other","prompt":"a"}"#, 404),
+        ] {
+            let Wish::Reply(reply) = wish(line, body) else { panic!("{line}: a completion") };
+            assert_eq!(reply.status, status, "{line} {body}");
+        }
+    }
+}
