@@ -36,12 +36,12 @@ pub use contract::sweep::{self, SWEEP_SCHEMA_VERSION, SweepResult, render_sweep,
 pub use contract::timestamp::rfc3339;
 pub use contract::trial::{self, TrialFigures};
 pub use contract::{
-    SCHEMA_VERSION, example, interval, machine, phase, probe, reconciliation, records, schema_result, slices,
-    slow, watched,
+    SCHEMA_VERSION, agent, example, interval, machine, phase, probe, reconciliation, records, schema_result,
+    slices, slow, watched,
 };
 pub use render::format::{Format, NoHistograms, TableFormat};
 pub use render::html;
 pub use render::ndjson::schema_ndjson;
 pub use render::{Style, render, render_saved};
 pub use saved::reading::{ReadError, results_from_json};
-pub use saved::{SAVED_VERSION, SavedRun, SavedSlice, SavedStep};
+pub use saved::{FleetShare, SAVED_VERSION, SavedRun, SavedSlice, SavedStep};
