@@ -9,6 +9,8 @@ pub(crate) mod demo;
 pub(crate) mod document;
 pub(crate) mod export;
 pub(crate) mod find;
+pub(crate) mod fleet;
+pub(crate) mod fleet_command;
 pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod instant;

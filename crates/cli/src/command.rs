@@ -1,11 +1,13 @@
 //! The other commands.
 
+pub(crate) mod agent;
 pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod cluster_run;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod fleet;
 pub(crate) mod guard;
 pub(crate) mod history;
 pub(crate) mod import;

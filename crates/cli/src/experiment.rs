@@ -4,6 +4,7 @@ pub(crate) mod calibrate;
 pub(crate) mod campaign;
 pub(crate) mod comparison;
 pub(crate) mod find;
+pub(crate) mod fleet_run;
 pub(crate) mod full_speed;
 pub(crate) mod paired;
 pub(crate) mod repeat;

@@ -22,6 +22,7 @@ use plimsoll_plan::{Disk, Problem};
 
 use crate::args::cli::{Cli, Command};
 use crate::args::command_word;
+use crate::args::fleet_command::FleetCommand;
 use crate::args::schema::SchemaOf;
 use crate::args::server::target::TargetSpec;
 use crate::args::workload::cluster::ClusterCommand;
@@ -30,8 +31,8 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{environment, problems, stdout, streams};
 use crate::command::{
-    check, cluster, cluster_run, compare, demo, explain, guard, history, import, reference, report, runs,
-    serve, try_once, ui,
+    agent, check, cluster, cluster_run, compare, demo, explain, fleet, guard, history, import, reference,
+    report, runs, serve, try_once, ui,
 };
 use crate::experiment::{calibrate, find, run};
 
@@ -77,7 +78,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
 
 /// Refuses a command whose result would go nowhere. Servers say what they have to say on stderr.
 fn admit_stdout(command: &Command) -> Result<(), Failure> {
-    if matches!(command, Command::Sink(_) | Command::Target(_) | Command::Ui(_))
+    if matches!(command, Command::Agent(_) | Command::Sink(_) | Command::Target(_) | Command::Ui(_))
         || !inherited::stdout_was_closed()
     {
         return Ok(());
@@ -115,6 +116,14 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             ClusterCommand::Down(args) => cluster::down(args),
             ClusterCommand::Status(args) => cluster::status(args),
             ClusterCommand::Guard(args) => guard::command(args),
+        },
+        Command::Agent(args) => agent::command(args),
+        Command::Fleet(args) => match &args.what {
+            FleetCommand::Up(args) => fleet::up(args),
+            FleetCommand::Down(args) => fleet::down(args),
+            FleetCommand::List(args) => fleet::list(args),
+            FleetCommand::Run(args) => fleet::run(args, environment::look(cli.color), &style),
+            FleetCommand::Collect(args) => fleet::collect(args, &style),
         },
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),

@@ -3,7 +3,7 @@
 mod steering;
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use plimsoll_core::{Nanos, Rate};
@@ -13,6 +13,7 @@ use plimsoll_monitor::Named;
 use plimsoll_plan::Plan;
 use plimsoll_schedule::Profile;
 
+use crate::error::RunError;
 use crate::run::WORKER_NAME;
 use steering::Steering;
 pub use steering::{RateCommand, Status, SteerError};
@@ -60,7 +61,19 @@ pub struct Control {
     is_company: bool,
     detailed: bool,
     script_error: Arc<OnceLock<String>>,
+    start: Arc<AwaitedStart>,
 }
+
+/// The start of a run that waits until it is told when to begin.
+#[derive(Debug, Default)]
+struct AwaitedStart {
+    is_awaited: AtomicBool,
+    /// In Unix time.
+    at: OnceLock<Nanos>,
+}
+
+/// Time between two looks for the instant of the start.
+const START_LOOK: Nanos = Nanos::from_millis(10);
 
 /// Values that the scripts of a run leave behind. Their type is known to the source of the scripts.
 #[derive(Default)]
@@ -158,7 +171,7 @@ impl Control {
         by: SteeredBy,
         now: impl FnOnce() -> Nanos,
     ) -> Result<Option<RateChange>, SteerError> {
-        self.steering.change(command, by, now)
+        self.steering.change(command, by, None, now)
     }
 
     /// Sets the highest rate that [`set_rate`](Self::set_rate) takes; without it, that is ten times the
@@ -175,6 +188,57 @@ impl Control {
     /// When the run has begun, on the driver's clock; `None` before.
     pub fn started(&self) -> Option<Nanos> {
         self.steering.started()
+    }
+
+    /// Tells a run that [waits for it](plimsoll_plan::StartTime::OnCommand) when to begin, in Unix time of this
+    /// machine. Returns `false` if it does not wait, or was told already.
+    pub fn start_at(&self, at: Nanos) -> bool {
+        self.awaits_start() && self.start.at.set(at).is_ok()
+    }
+
+    /// Returns `true` once everything is ready, and the run waits until it is told when to begin.
+    pub fn awaits_start(&self) -> bool {
+        self.start.is_awaited.load(Ordering::Acquire)
+    }
+
+    /// Waits until the run is told when to begin.
+    pub(crate) fn wait_for_start(&self) -> Result<Nanos, RunError> {
+        self.start.is_awaited.store(true, Ordering::Release);
+        loop {
+            if self.requested_stop() != Stop::No {
+                return Err(RunError::Stopped);
+            }
+            if let Some(at) = self.start.at.get() {
+                self.start.is_awaited.store(false, Ordering::Release);
+                return Ok(*at);
+            }
+            clock::sleep_until(clock::monotonic() + START_LOOK);
+        }
+    }
+
+    /// Sets the time from a command to when it applies, where more than this process has to hear of it. Call it
+    /// before the run begins.
+    pub fn notice(&self, notice: Nanos) {
+        self.steering.set_notice(notice);
+    }
+
+    /// Changes the rate, pauses or resumes at an instant since the start. In the closed model, which has no
+    /// schedule, that is at once.
+    ///
+    /// # Errors
+    /// As [`set_rate`](Self::set_rate), and if the instant is too near.
+    pub fn set_rate_from(
+        &self,
+        command: RateCommand,
+        by: SteeredBy,
+        from: Nanos,
+    ) -> Result<Option<RateChange>, SteerError> {
+        self.steering.change(command, by, Some(from), clock::monotonic)
+    }
+
+    /// Returns the commands of the changes made so far, each with the instant from which on it applies.
+    pub fn commands(&self) -> Vec<(Nanos, RateCommand)> {
+        self.steering.commands()
     }
 
     /// Returns the changes made so far.
@@ -223,7 +287,7 @@ impl Control {
     }
 
     /// The run of `plan` begins at `start` on the driver's clock: from here on it can be steered.
-    pub(crate) fn begin(&self, plan: &Plan, start: Nanos) {
+    pub fn begin(&self, plan: &Plan, start: Nanos) {
         self.steering.begin(plan, start);
     }
 
@@ -240,7 +304,7 @@ impl Control {
     }
 
     /// The profile with all changes; `None` in the closed model.
-    pub(crate) fn profile(&self) -> Option<Profile> {
+    pub fn profile(&self) -> Option<Profile> {
         self.steering.profile()
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_core::{ErrorClass, Nanos, Shard};
 use plimsoll_driver::{Endpoint, Open};
 use plimsoll_metrics::{ErrorExample, RunRecord};
-use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, Step};
+use plimsoll_plan::{Connections, End, Load, Plan, Protocol, Scenario, StartTime, Step};
 use plimsoll_scenario::{Needs, Op, Program, ResponseHandler};
 
 use crate::addresses::TargetAddress;
@@ -233,7 +233,7 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
         connect_timeout: plan.connect_timeout.min(plan.timeout),
         threads: 1,
         shard: Shard::WHOLE,
-        start_at: None,
+        start: StartTime::WhenReady,
         connections: Connections {
             initial: 1,
             max: 1,

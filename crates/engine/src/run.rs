@@ -14,7 +14,7 @@ use plimsoll_metrics::{
     MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
     TimelineDownsampler, WorkerRecord, verdict,
 };
-use plimsoll_plan::{Address, Plan};
+use plimsoll_plan::{Address, Plan, StartTime};
 use plimsoll_scenario::{Feeds, Per};
 
 use crate::addresses::TargetAddress;
@@ -355,7 +355,13 @@ fn conduct(
     // That look may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
     let earliest = latest.max(now) + HEAD_START;
-    let (start, started_unix) = match plan.start_at.filter(|_| backend != SIMULATED) {
+    let at = match plan.start {
+        _ if backend == SIMULATED => None,
+        StartTime::WhenReady => None,
+        StartTime::At(at) => Some(at),
+        StartTime::OnCommand => Some(control.wait_for_start()?),
+    };
+    let (start, started_unix) = match at {
         Some(at) => wait_for_start(at, earliest, control)?,
         None => (earliest, latest_unix + earliest.since(latest)),
     };

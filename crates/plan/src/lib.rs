@@ -70,4 +70,5 @@ pub use problem::{Place, Problem, Problems};
 pub use protocol::{Protocol, ProtocolRow};
 pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
+pub use sharding::StartTime;
 pub use size::parse_size;

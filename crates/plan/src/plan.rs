@@ -23,7 +23,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{DynamicOrigins, Protocol};
+use crate::{DynamicOrigins, Protocol, StartTime};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -73,8 +73,8 @@ pub struct Plan {
     /// The part of the load that this process carries out. Rates, users, iterations and connections are those
     /// of the whole load.
     pub shard: Shard,
-    /// When the load begins, as Unix time; `None`: as soon as everything is ready.
-    pub start_at: Option<Nanos>,
+    /// When the load begins.
+    pub start: StartTime,
     /// Number and use of connections.
     pub connections: Connections,
     /// A request without a whole response after this time has timed out. Counted from its start.

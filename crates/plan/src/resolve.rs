@@ -261,7 +261,7 @@ impl Resolver<'_> {
             drain: limits.drain,
             threads: usage.threads,
             shard: sharding.shard,
-            start_at: sharding.start_at,
+            start: sharding.start,
             timeout: limits.timeout,
             connect_timeout: limits.connect_timeout,
             client_faults: client_faults?,

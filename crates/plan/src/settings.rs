@@ -352,6 +352,8 @@ settings! {
             /// whole load. `plimsoll merge` makes one result of theirs.
             shard: Value = flag().value("K/N"),
             /// Begin the load at this instant of the machine's clock, such as 2026-03-01T12:00:00Z
+            ///
+            /// `command` waits until the control port is told the instant: POST /start.
             start_at: Value = flag().value("TIME"),
         }
         "Request" {

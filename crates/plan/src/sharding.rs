@@ -10,24 +10,39 @@ use crate::resolve::Resolver;
 /// Shards of a load at most: as many machines.
 const MOST_SHARDS: u32 = 100_000;
 
+/// Word for a start that is told while the process waits for it.
+const ON_COMMAND: &str = "command";
+
+/// When the load of a run begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartTime {
+    /// As soon as everything is ready.
+    #[default]
+    WhenReady,
+    /// At an instant in Unix time, by the clock of the machine.
+    At(Nanos),
+    /// At an instant that is told when everything is ready.
+    OnCommand,
+}
+
 /// The part of a load, and when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sharding {
     pub(crate) shard: Shard,
-    pub(crate) start_at: Option<Nanos>,
+    pub(crate) start: StartTime,
 }
 
 impl Resolver<'_> {
     /// Reads which part of the load is to be carried out, and when.
     pub(crate) fn sharding(&mut self, patch: &PlanPatch) -> Option<Sharding> {
         let shard = self.read(patch.shard.as_ref(), parse_shard);
-        let start_at = self.read(patch.start_at.as_ref(), parse_instant);
-        let (shard, start_at) = (shard?, start_at?);
+        let start = self.read(patch.start_at.as_ref(), parse_start);
+        let (shard, start) = (shard?, start?.unwrap_or_default());
         if let (Some(given), None) = (&patch.shard, &patch.seed) {
             let problem = given.problem(format!("{}: the shards of a load need the same seed", given.by));
             return self.fail(problem.with_hint("give all of them one, such as `--seed 1`"));
         }
-        Some(Sharding { shard: shard.unwrap_or(Shard::WHOLE), start_at })
+        Some(Sharding { shard: shard.unwrap_or(Shard::WHOLE), start })
     }
 }
 
@@ -44,6 +59,14 @@ fn parse_shard(text: &str) -> Result<Shard, String> {
         return Err(format!("there is no shard {number} of {of}\nhint: they are 1/{of} to {of}/{of}"));
     }
     Ok(Shard { index: number - 1, of })
+}
+
+/// An instant, or the word that stands for one that is told later.
+fn parse_start(text: &str) -> Result<StartTime, String> {
+    if text == ON_COMMAND {
+        return Ok(StartTime::OnCommand);
+    }
+    parse_instant(text).map(StartTime::At)
 }
 
 /// An instant as RFC 3339 writes it, in UTC.
@@ -68,6 +91,14 @@ mod tests {
         for text in ["", "2", "0/3", "4/3", "1/0", "-1/3", "1/3/5", "a/b", "1/100001", "1/4294967296"] {
             assert!(parse_shard(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_start_is_an_instant_or_told_later() {
+        assert_eq!(parse_start("command"), Ok(StartTime::OnCommand));
+        let noon = Nanos::from_secs(1_772_366_400);
+        assert_eq!(parse_start("2026-03-01T12:00:00Z"), Ok(StartTime::At(noon)));
+        assert!(parse_start("Command").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The result contract: types that are written as JSON, with their schemas.
 
+pub mod agent;
 pub mod calibration;
 pub mod capacity;
 pub mod context;

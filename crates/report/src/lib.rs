@@ -36,7 +36,7 @@ pub use contract::sweep::{self, SWEEP_SCHEMA_VERSION, SweepResult, render_sweep,
 pub use contract::timestamp::rfc3339;
 pub use contract::trial::{self, TrialFigures};
 pub use contract::{
-    SCHEMA_VERSION, event_streams, example, interval, machine, phase, probe, reconciliation, records,
+    SCHEMA_VERSION, agent, event_streams, example, interval, machine, phase, probe, reconciliation, records,
     schema_result, slices, slow, watched,
 };
 pub use render::format::{Format, NoHistograms, TableFormat};
@@ -44,4 +44,4 @@ pub use render::html;
 pub use render::ndjson::schema_ndjson;
 pub use render::{Style, render, render_saved};
 pub use saved::reading::{ReadError, results_from_json};
-pub use saved::{SAVED_VERSION, SavedRun, SavedSlice, SavedStep};
+pub use saved::{FleetShare, SAVED_VERSION, SavedRun, SavedSlice, SavedStep};

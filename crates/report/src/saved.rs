@@ -1,6 +1,7 @@
 //! Everything of a run that outlives it: its result, and the histograms behind the figures.
 
 mod encoding;
+mod fleet;
 mod merging;
 pub(crate) mod reading;
 mod shards;
@@ -13,6 +14,7 @@ use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tal
 use serde::{Deserialize, Serialize};
 
 pub use self::encoding::{tallies_from_bytes, tallies_to_bytes};
+pub use self::fleet::FleetShare;
 pub use self::merging::MergeError;
 pub use self::unfinished::{Beginning, Cut, LiveRecord, MOST_PARTS, Part, PartKind};
 use crate::{ReadError, RunResult};

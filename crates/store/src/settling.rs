@@ -6,7 +6,7 @@ use plimsoll_report::result::IntervalResult;
 use plimsoll_report::saved::{Beginning, Cut, Part, PartKind};
 
 use crate::reading::parts_of;
-use crate::{State, Store, StoreError};
+use crate::{Filter, State, Store, StoreError, Tag};
 
 impl Store {
     /// Makes killed runs of those that go on only in the store. `lives` says of a process, as
@@ -35,6 +35,22 @@ impl Store {
             }
         }
         Ok(settled)
+    }
+
+    /// The run with this tag that began last, as far as it is written: the saved run if it is over, else what it
+    /// has told so far, as if its process were killed now. `None` if there is none.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn latest_so_far(&self, tag: &Tag) -> Result<Option<SavedRun>, StoreError> {
+        let filter = Filter { tags: vec![tag.clone()], limit: Some(1), ..Filter::default() };
+        let Some(row) = self.list(&filter)?.into_iter().next() else { return Ok(None) };
+        if let Some(run) = self.read(row.number)? {
+            return Ok(Some(run));
+        }
+        let sql = "SELECT beginning FROM runs WHERE number = ?1";
+        let beginning = self.db.query_row(sql, [row.number], |row| row.get::<_, String>(0));
+        self.unfinished(row.number, &beginning.map_err(|error| self.failed(error))?)
     }
 
     /// Rebuilds the result of a killed run from the intervals and parts that it had written, and from
@@ -101,7 +117,7 @@ mod tests {
     use plimsoll_report::saved::MOST_PARTS;
 
     use super::*;
-    use crate::{Filter, Labels, Ongoing, Origin, Row, Tag};
+    use crate::{Labels, Ongoing, Origin, Row};
 
     /// A file of a test's own. It goes with this.
     struct File(PathBuf);

@@ -4,7 +4,6 @@
 //! in files and not in pipes: whatever becomes of the server, the run goes on, and is saved. It is steered by
 //! its control port, whose token is in a file that only its user can read.
 
-mod control;
 mod messages;
 mod run;
 

@@ -9,6 +9,7 @@ use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
 use crate::args::document::DocumentArgs;
 use crate::args::find::FindArgs;
+use crate::args::fleet_command::{AgentArgs, FleetArgs};
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::args::import::ImportArgs;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
@@ -102,6 +103,15 @@ pub(crate) enum Command {
     /// A spec says what nodes there are, how they are started, what breaks and what has to hold. See
     /// docs/clusters.md.
     Cluster(ClusterArgs),
+    /// Wait for runs of a fleet, and carry out a shard of each
+    ///
+    /// Connects to the NATS broker of the fleet and listens on no port. It takes one run at a time, each as a
+    /// process of its own, and keeps what it has made of it.
+    Agent(AgentArgs),
+    /// Put load from several machines at once: their broker, their agents, and what they have saved
+    ///
+    /// `run --fleet URL` carries a run out on them. See docs/guides/several-machines.md.
+    Fleet(FleetArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(crate::args::demo::DemoArgs),
     /// Print a description of another tool as a plan file

@@ -11,10 +11,11 @@ use crate::args::cli::Cli;
 use crate::args::workload;
 
 /// The commands in the groups in which help shows them, the hidden one last.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Run", &["run", "check", "explain", "try", "find", "calibrate", "import", "ui"]),
     ("Look at results", &["runs", "show", "report", "compare", "history", "export", "merge", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
+    ("Several machines", &["fleet", "agent"]),
     ("Special loads", &workload::NAMES),
     ("This program", &["schema", "completions", "man"]),
     ("", &["reference"]),

@@ -30,6 +30,9 @@ pub(crate) struct ControlArgs {
     /// --no-keys or --stats - is given, or one of the variables PLIMSOLL_NO_TUI and CI is set.
     #[arg(long, hide_short_help = true)]
     no_tui: bool,
+    /// End with stdin, as if by SIGTERM: for runs that are started by another process
+    #[arg(long, hide = true)]
+    end_with_stdin: bool,
 }
 
 /// Ways to steer a run.
@@ -51,6 +54,8 @@ pub(crate) struct ControlSpec {
     pub(crate) keys: bool,
     /// `true` if there may be a live screen.
     pub(crate) screen: bool,
+    /// `true` if the run ends with stdin.
+    pub(crate) ends_with_stdin: bool,
 }
 
 impl ControlArgs {
@@ -126,6 +131,7 @@ impl ControlArgs {
             max_rate,
             keys: !self.no_keys,
             screen: !self.no_tui,
+            ends_with_stdin: self.end_with_stdin,
         })
     }
 }

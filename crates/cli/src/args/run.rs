@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::control::ControlArgs;
+use crate::args::fleet::FleetRunArgs;
 use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
 use crate::args::plan::PlanArgs;
@@ -58,6 +59,8 @@ pub(crate) struct RunArgs {
     /// Write the report as a page of HTML with charts, too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetRunArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]

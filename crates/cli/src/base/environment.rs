@@ -140,6 +140,23 @@ pub(crate) fn surroundings() -> RunEnvironment {
     RunEnvironment { seed, key_log, settings, lua_path, quiet: false }
 }
 
+/// The program of the broker of a fleet: that of `PLIMSOLL_NATS_SERVER`, or `nats-server` on the path; `None`
+/// if there is none.
+pub(crate) fn nats_server() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("PLIMSOLL_NATS_SERVER").filter(|path| !path.is_empty()) {
+        return Some(PathBuf::from(named));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join("nats-server")).find(|program| program.is_file())
+}
+
+/// Variables for processes that carry out the runs of others: all but those that are settings of a run here.
+pub(crate) fn without_settings() -> Vec<(String, String)> {
+    let all = std::env::vars_os();
+    let text = all.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    text.filter(|(name, _)| !name.starts_with("PLIMSOLL_")).collect()
+}
+
 /// The folder for temporary files.
 pub(crate) fn temporary_folder() -> PathBuf {
     std::env::temp_dir()

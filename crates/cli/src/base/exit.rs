@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     Undecided,
     /// The system under test does not have what it should have.
     Inconsistent,
+    /// A fleet has lost an agent.
+    AgentLost,
     /// A threshold does not hold.
     Thresholds,
     /// Ended by this signal, after the partial result was written.
@@ -29,7 +31,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// All codes, each by one that has it, with the signals that are heeded.
-    pub(crate) const KINDS: [Self; 11] = [
+    pub(crate) const KINDS: [Self; 12] = [
         Self::Success,
         Self::Environment,
         Self::Usage,
@@ -37,6 +39,7 @@ impl Exit {
         Self::Regression,
         Self::Undecided,
         Self::Inconsistent,
+        Self::AgentLost,
         Self::Thresholds,
         Self::Interrupted(signal_hook::consts::SIGHUP),
         Self::Interrupted(signal_hook::consts::SIGINT),
@@ -53,6 +56,7 @@ impl Exit {
             Self::Regression => 4,
             Self::Undecided => 5,
             Self::Inconsistent => 6,
+            Self::AgentLost => 7,
             Self::Thresholds => 99,
             Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
         }
@@ -74,6 +78,9 @@ impl Exit {
             Self::Inconsistent => {
                 "a check failed: the server does not have what it acknowledged, or takes no writes any more"
             }
+            Self::AgentLost => {
+                "`--fleet`: an agent was lost, so that nobody knows what became of a part of the load"
+            }
             Self::Thresholds => {
                 "a threshold does not hold, and that is proven; `find`: no rate that was tried holds"
             }
@@ -94,9 +101,10 @@ impl From<Exit> for ExitCode {
 /// failure goes before an invalid measurement.
 pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
-        Exit::Interrupted(_) => 7,
-        Exit::Environment => 6,
-        Exit::Usage => 5,
+        Exit::Interrupted(_) => 8,
+        Exit::Environment => 7,
+        Exit::Usage => 6,
+        Exit::AgentLost => 5,
         Exit::Inconsistent => 4,
         Exit::Thresholds => 3,
         Exit::NothingSucceeded => 2,

@@ -306,6 +306,10 @@ impl Drop for UnderTest {
 }
 
 impl Workload for UnderTest {
+    fn obstacle(&self) -> Option<&'static str> {
+        Some("a cluster that this process starts")
+    }
+
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
         let is_short = plan.end.duration.is_none_or(|length| length <= FINE_UNTIL);
         if !self.cluster.spec().faults.is_empty() && is_short {
@@ -550,7 +554,7 @@ impl SuiteTotals {
         let (name_of_plan, text) = course.made(&guarded.cluster, Some(values))?;
         let request = RunRequest::made(args, &name_of_plan, text);
         let mut under_test = UnderTest::new(guarded.cluster.clone(), course.quiet());
-        let Ready { plan, live, control, before } = run::ready(&request, &mut under_test, look)?;
+        let Ready { plan, live, control, before, .. } = run::ready(&request, &mut under_test, look)?;
         repeat::admit("--suite", &plan, &live, &control).map_err(Failure::usage)?;
         let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
         let more = under_test.conclude(&mut outcome.run)?;

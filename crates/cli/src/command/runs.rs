@@ -94,7 +94,7 @@ pub(crate) fn merge(args: &MergeArgs, style: &Style) -> Result<Exit, Failure> {
 }
 
 /// Refuses to write a saved run to a terminal.
-fn admit_stdout(format: ExportFormat, file: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn admit_stdout(format: ExportFormat, file: Option<&Path>) -> Result<(), Failure> {
     if format == ExportFormat::Saved && file.is_none() && std::io::stdout().is_terminal() {
         let problem = Problem::new("a saved run is no text, and stdout is a terminal");
         return Err(Failure::usage(problem.with_hint("name a file: --file run.plimsoll")));
@@ -103,7 +103,12 @@ fn admit_stdout(format: ExportFormat, file: Option<&Path>) -> Result<(), Failure
 }
 
 /// Writes a run to a file, or to stdout.
-fn put_out(run: &SavedRun, format: ExportFormat, file: Option<&Path>, style: &Style) -> Result<(), Failure> {
+pub(crate) fn put_out(
+    run: &SavedRun,
+    format: ExportFormat,
+    file: Option<&Path>,
+    style: &Style,
+) -> Result<(), Failure> {
     if let ExportFormat::Run(format) = format {
         admit(run, format.into())?;
     }

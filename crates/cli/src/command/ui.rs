@@ -22,8 +22,8 @@ const OF_THE_COMMAND_LINE: [&str; 1] = ["script"];
 const OF_RUN: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate", "tags"];
 /// The same of `find`.
 const OF_FIND: [&str; 6] = ["slo", "sweep", "from", "to", "precision", "max_time"];
-/// Headings of arguments that say where something goes, and not what is sent.
-const OUTPUT_HEADINGS: [&str; 5] = ["Live output", "Control", "Output", "History", "Exports"];
+/// Headings of arguments that say where something goes or by whom, and not what is sent.
+const OUTPUT_HEADINGS: [&str; 6] = ["Live output", "Control", "Output", "History", "Exports", "Fleet"];
 /// Other arguments that are nothing for a form.
 const NOT_IN_FORMS: [&str; 15] = [
     "help",

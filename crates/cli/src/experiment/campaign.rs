@@ -7,7 +7,7 @@ use plimsoll_engine::{
     Control, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
 };
 use plimsoll_metrics::{Log, RunRecord};
-use plimsoll_plan::{Plan, Problem};
+use plimsoll_plan::{Plan, Problem, StartTime};
 
 use crate::args::watch::WatchArgs;
 use crate::base::failure::Failure;
@@ -52,6 +52,10 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of another plan, and tries them: its number is one more than that of the plan
     /// before.
     pub(crate) fn add(&mut self, plan: &mut Plan, beside: u32) -> Result<(), Failure> {
+        if plan.start != StartTime::WhenReady {
+            let problem = Problem::new("--start-at is of a single run: the next one would begin too late");
+            return Err(Failure::usage(problem.with_hint("leave it away, or make the runs one by one")));
+        }
         let fewer = backend::fit_descriptors(plan, beside).map_err(Failure::environment)?;
         fewer.iter().for_each(|note| messages::say(self.quiet)(&format!("note: {note}")));
         let addresses = resolve(plan).map_err(run::failure)?;

@@ -1,9 +1,10 @@
 //! `plimsoll run`: one run, or several of the same plan.
 
-use plimsoll_plan::{Plan, PlanPatch, Problem, Source};
+use plimsoll_plan::{Disk, Files, Plan, PlanPatch, Problem, Problems, Source, StartTime};
 use plimsoll_report::{SavedRun, Style};
 
 use crate::args::control::ControlSpec;
+use crate::args::fleet::FleetSpec;
 use crate::args::live::LiveArgs;
 use crate::args::run::RunArgs;
 use crate::base::color::Theme;
@@ -11,7 +12,9 @@ use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
 use crate::base::stdout::to_stdout;
 use crate::base::streams;
-use crate::experiment::{calibrate, repeat};
+use crate::experiment::{calibrate, fleet_run, repeat};
+use crate::session::fleet::conduct;
+use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::outputs::Outputs;
 use crate::session::request::PlanRequest;
 use crate::session::run::{Outcome, RunPreparation, execute, write};
@@ -28,6 +31,11 @@ pub(crate) trait Workload {
     /// Prepares the load, with the plan that is about to be run.
     fn prepare(&mut self, _: &mut Plan) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// Returns why agents of a fleet cannot carry the load out, if they cannot.
+    fn obstacle(&self) -> Option<&'static str> {
+        None
     }
 
     /// Returns the activities beside the load.
@@ -51,17 +59,24 @@ pub(crate) struct RunRequest<'a> {
     pub(crate) args: &'a RunArgs,
     /// The text of a plan that the flags of a workload come to; without one, the flags name the plan.
     pub(crate) text: Option<Source>,
+    /// `true` if a fleet carries it out, though no flag names its broker.
+    on_fleet: bool,
 }
 
 impl<'a> RunRequest<'a> {
     /// A run of the plan that a command line names.
     pub(crate) const fn named(args: &'a RunArgs) -> Self {
-        Self { args, text: None }
+        Self { args, text: None, on_fleet: false }
+    }
+
+    /// The same on a fleet: that of the usual broker, where none is named.
+    pub(crate) const fn on_fleet(args: &'a RunArgs) -> Self {
+        Self { args, text: None, on_fleet: true }
     }
 
     /// A run of a plan that was made from flags; `name` stands for it in messages.
     pub(crate) fn made(args: &'a RunArgs, name: &str, text: String) -> Self {
-        Self { args, text: Some(Source { name: name.to_owned(), text }) }
+        Self { args, text: Some(Source { name: name.to_owned(), text }), on_fleet: false }
     }
 
     /// Its plan, without notes if it is quiet.
@@ -81,6 +96,16 @@ pub(crate) struct Ready {
     pub(crate) live: LiveArgs,
     pub(crate) control: ControlSpec,
     pub(crate) before: RunPreparation,
+    /// What is sent to the agents of a fleet, if one carries the run out.
+    pub(crate) fleet: Option<FleetRun>,
+}
+
+/// A run on a fleet.
+pub(crate) struct FleetRun {
+    spec: FleetSpec,
+    parcel: Parcel,
+    /// Threads of each agent, if that was said.
+    threads: Option<u32>,
 }
 
 /// Reads everything that a run needs.
@@ -93,10 +118,15 @@ pub(crate) fn ready(
     look: Theme,
 ) -> Result<Ready, Failure> {
     let args = request.args;
-    let resolved = request.plan(args.output.quiet).resolve_amended(|flags| workload.amend(flags));
+    let fleet = if request.on_fleet { args.fleet.or_usual() } else { args.fleet.clone() };
+    let fleet = fleet.to_spec().map_err(Failure::usage)?;
+    let recorded = RecordedFiles::default();
+    let files: &dyn Files = if fleet.is_some() { &recorded } else { &Disk };
+    let resolved = request.plan(args.output.quiet).resolve_from(files, |flags| workload.amend(flags));
     let patch = resolved.as_ref().ok().map(|resolved| &resolved.layered.patch);
     let (live, control) = (args.live.or(patch), args.control.to_spec(patch));
     let plan_file = patch.and_then(|patch| patch.document.clone());
+    let sent = patch.cloned().unwrap_or_default();
     let saving = args.save.to_saving(args.output.quiet);
     let (mut plan, control, saving) = match (resolved, control, saving) {
         (Ok(resolved), Ok(control), Ok(saving)) => (resolved.plan, control, saving),
@@ -113,6 +143,9 @@ pub(crate) fn ready(
         }
     };
     let command_line = describe::redacted(std::env::args(), &plan.redaction);
+    if fleet.is_some() {
+        fleet_run::admit(args, &plan, &live, workload.obstacle()).map_err(Failure::usage)?;
+    }
     workload.prepare(&mut plan)?;
     let own = match args.calibrate {
         true => Some(calibrate::of_plan(&request.plan(true), &plan, args.output.quiet)?),
@@ -137,7 +170,16 @@ pub(crate) fn ready(
         report: args.report.clone(),
         beside: workload.beside(),
     };
-    Ok(Ready { plan, live, control, before })
+    if plan.start == StartTime::OnCommand && control.listen.is_none() {
+        let problem = Problem::new("--start-at command waits for a control port, and there is none");
+        return Err(Failure::usage(problem.with_hint("add --control 127.0.0.1:0, or name an instant")));
+    }
+    let fleet = fleet.map(|spec| -> Result<FleetRun, Problems> {
+        let threads = sent.threads.is_some().then_some(plan.threads);
+        Ok(FleetRun { spec, parcel: Parcel::new(&sent, &recorded, &control)?, threads })
+    });
+    let fleet = fleet.transpose().map_err(Failure::usage)?;
+    Ok(Ready { plan, live, control, before, fleet })
 }
 
 /// Carries a run out, and writes its result.
@@ -151,7 +193,7 @@ pub(crate) fn carry_out(
     style: &Style,
 ) -> Result<Exit, Failure> {
     let args = request.args;
-    let Ready { plan, live, control, before } = ready(request, workload, look)?;
+    let Ready { plan, live, control, before, fleet } = ready(request, workload, look)?;
     if let Some(runs) = args.repeat {
         repeat::admit("--repeat", &plan, &live, &control).map_err(Failure::usage)?;
         if before.report.is_some() {
@@ -160,7 +202,12 @@ pub(crate) fn carry_out(
         return repeat::command(plan, runs, &live, &args.output, &before, style);
     }
     let outputs = Outputs::of(&args.output)?;
-    let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
+    let mut outcome = match fleet {
+        Some(FleetRun { spec, parcel, threads }) => {
+            conduct::execute(&plan, parcel, spec, (&args.output, &control), threads, &before)?
+        }
+        None => execute(plan, &args.output, (&live, &control), before)?,
+    };
     let concluded = workload.conclude(&mut outcome.run);
     // What cannot be written to one place is all the more wanted in the other. The report comes last, since
     // its last line is the outcome.

@@ -2,7 +2,7 @@
 
 use plimsoll_import::h2loadrunner;
 use plimsoll_plan::document::Source;
-use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems, Resolved};
+use plimsoll_plan::{Command, Disk, Files, PlanPatch, PlanSource, Problem, Problems, Resolved};
 use plimsoll_workloads::BODIES;
 
 use crate::args::plan::PlanArgs;
@@ -49,6 +49,18 @@ impl<'a> PlanRequest<'a> {
         &self,
         amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
     ) -> Result<Resolved, Failure> {
+        self.resolve_from(&Disk, amend)
+    }
+
+    /// The same, with the files that it names read by `files`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn resolve_from(
+        &self,
+        files: &dyn Files,
+        amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
+    ) -> Result<Resolved, Failure> {
         let environment = RunEnvironment { quiet: self.quiet, ..environment::surroundings() };
         let mut command = match &self.text {
             None => self.args.to_command(environment),
@@ -56,7 +68,7 @@ impl<'a> PlanRequest<'a> {
         };
         amend(&mut command.flags).map_err(Failure::usage)?;
         match (&self.text, &self.args.h2loadrunner) {
-            (Some(text), _) => command.resolve(&Disk).map_err(|refused| by_flags(refused.into(), &text.text)),
+            (Some(text), _) => command.resolve(files).map_err(|refused| by_flags(refused.into(), &text.text)),
             (None, Some(file)) => {
                 let imported = h2loadrunner::import_for(&read(file)?, folder(file), &Disk, &command.flags);
                 let imported = imported.map_err(Failure::usage)?;
@@ -66,9 +78,9 @@ impl<'a> PlanRequest<'a> {
                 let name = format!("{} (as a plan)", file.display());
                 let text = imported.document.to_yaml();
                 command.plan = Some(PlanSource::Text(Source { name, text }));
-                Ok(command.resolve(&Disk)?)
+                Ok(command.resolve(files)?)
             }
-            (None, None) => command.resolve(&Disk).map_err(|refused| {
+            (None, None) => command.resolve(files).map_err(|refused| {
                 let urls = self.args.urls().iter().map(String::as_str);
                 foreign_file::explained(urls, refused.into())
             }),

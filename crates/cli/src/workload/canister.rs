@@ -118,6 +118,10 @@ impl Workload for Calls<'_> {
         Ok(())
     }
 
+    fn obstacle(&self) -> Option<&'static str> {
+        Some("calls of a canister")
+    }
+
     fn beside(&mut self) -> SideRuns {
         SideRuns { periodic: self.args.summary.periodic_output, ..SideRuns::default() }
     }

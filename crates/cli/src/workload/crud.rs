@@ -101,6 +101,11 @@ struct Crud<'a> {
 }
 
 impl Workload for Crud<'_> {
+    fn obstacle(&self) -> Option<&'static str> {
+        let verifies = self.books.is_some().then_some("--verify");
+        verifies.or_else(|| self.load.before().is_some().then_some("--preseed"))
+    }
+
     fn beside(&mut self) -> SideRuns {
         SideRuns { listener: self.books.as_ref().map(|(books, _)| books.listener()), ..SideRuns::default() }
     }

@@ -194,6 +194,11 @@ impl Workload for Ingest<'_> {
         }
     }
 
+    fn obstacle(&self) -> Option<&'static str> {
+        let verifies = self.args.store.verify.then_some("--verify");
+        verifies.or_else(|| self.args.pregenerated().map(|_| "--pregenerate"))
+    }
+
     fn beside(&mut self) -> SideRuns {
         SideRuns { ends_if_refused: true, ..SideRuns::default() }
     }

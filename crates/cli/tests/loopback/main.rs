@@ -21,6 +21,7 @@ mod crud_load;
 mod data;
 mod elsewhere;
 mod exports;
+mod fleet;
 mod foreign;
 mod http2;
 mod imported;

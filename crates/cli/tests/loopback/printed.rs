@@ -10,7 +10,7 @@ use crate::sink::Sink;
 use plimsoll_testkit::verdict;
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
-const NOT_RUN: [(&str, &str); 11] = [
+const NOT_RUN: [(&str, &str); 13] = [
     ("https://", "the reader's certificate"),
     ("--http2", "the reader's server"),
     ("9000", "the reader's server"),
@@ -22,6 +22,8 @@ const NOT_RUN: [(&str, &str); 11] = [
     ("URL", "a word for the reader's"),
     ("--start-at", "it waits for that instant, with other machines"),
     ("peak", "a run of such machines"),
+    ("fleet", "tests of fleets do this"),
+    ("lab-", "the reader's machines"),
 ];
 
 /// The stage on which commands are run: plans, results, runs in the history, and a sink.

@@ -24,14 +24,14 @@ struct Steered {
 
 /// A reply of the control port.
 #[derive(Debug)]
-struct Reply {
+pub(crate) struct Reply {
     status: u16,
     head: String,
     body: String,
 }
 
 impl Reply {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.status, 200, "{self:?}");
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -48,7 +48,7 @@ fn exchange(control: &str, bytes: &[u8]) -> Reply {
     Reply { status: status.expect("a status"), head: head.to_ascii_lowercase(), body: body.to_owned() }
 }
 
-fn request(control: &str, request: &str, fields: &str, body: &str) -> Reply {
+pub(crate) fn request(control: &str, request: &str, fields: &str, body: &str) -> Reply {
     let length = body.len();
     let fields = format!("host: {control}\r\n{fields}connection: close\r\ncontent-length: {length}");
     let text = format!("{request} HTTP/1.1\r\n{fields}\r\n\r\n{body}");

@@ -46,7 +46,8 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic"]]),
     ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
     ("replica", &[WORDS, &["driver"]]),
-    ("web", &[WORDS, &["driver", "report", "store"]]),
+    ("fleet", &[WORDS, &["driver", "report", "store"]]),
+    ("web", &[WORDS, &["driver", "fleet", "report", "store"]]),
     // Layer 4: the binary.
     (
         "cli",
@@ -64,6 +65,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
                 "cluster",
                 "consistency",
                 "web",
+                "fleet",
             ],
         ],
     ),
@@ -161,8 +163,9 @@ pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
 }
 
 /// Crates that may need an async runtime: the node of the reference cluster and the server of the web UI,
-/// each in a process that puts load on nobody.
-const RUNS_ASYNC: [&str; 2] = ["plimsoll-replica", "plimsoll-web"];
+/// each in a process that puts load on nobody, and agents and coordinators of a fleet. The client of their
+/// broker needs a runtime; the load is made by processes of their own, which have none.
+const RUNS_ASYNC: [&str; 3] = ["plimsoll-replica", "plimsoll-web", "plimsoll-fleet"];
 
 /// The hot loop is the only executor: an async runtime may serve within a test, but nothing else that is
 /// shipped may need one, at whatever distance, but for [`RUNS_ASYNC`].

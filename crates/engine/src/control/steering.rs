@@ -53,6 +53,8 @@ pub enum SteerError {
     Closed,
     /// An open run of a number of iterations: its length follows from the rate that it was planned with.
     Counted,
+    /// The instant of a change is so near that not every worker would hear of it before.
+    TooLate,
     /// The rate is above the highest that may be set, in iterations per second.
     AboveMost(u64),
     /// The numbers do not fit with those before.
@@ -72,6 +74,7 @@ impl fmt::Display for SteerError {
                 "a run of a number of iterations keeps its rate, for its length was computed from it: \
                  start it with --duration instead of --iterations",
             ),
+            Self::TooLate => f.write_str("the instant of the change is over, or too near: take a later one"),
             Self::AboveMost(most) => write!(
                 f,
                 "at most {most}/s can be set while this run goes on, so that a slip does no harm: start it with \
@@ -100,6 +103,8 @@ struct State {
     course: Option<ActiveRun>,
     /// The highest rate that may be set, where one was given.
     most: Option<Rate>,
+    /// From a command to when it applies, where that is longer than [`NOTICE`].
+    notice: Option<Nanos>,
     over: bool,
     stopped_by: Option<SteeredBy>,
 }
@@ -112,6 +117,7 @@ struct ActiveRun {
     open: Option<Open>,
     paused: bool,
     changes: Vec<RateChange>,
+    commands: Vec<(Nanos, RateCommand)>,
 }
 
 #[derive(Debug)]
@@ -147,7 +153,8 @@ impl Steering {
                 most: most.unwrap_or_else(|| MOST_TIMES_PEAK * profile.peak()).ceil() as u64,
             }),
         };
-        state.course = Some(ActiveRun { start, open, paused: false, changes: Vec::new() });
+        state.course =
+            Some(ActiveRun { start, open, paused: false, changes: Vec::new(), commands: Vec::new() });
     }
 
     pub(super) fn started(&self) -> Option<Nanos> {
@@ -165,6 +172,14 @@ impl Steering {
 
     pub(super) fn changes(&self) -> Vec<RateChange> {
         self.state().course.as_ref().map(|course| course.changes.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn commands(&self) -> Vec<(Nanos, RateCommand)> {
+        self.state().course.as_ref().map(|course| course.commands.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn set_notice(&self, notice: Nanos) {
+        self.state().notice = Some(notice.max(NOTICE));
     }
 
     pub(super) fn note_stop(&self, by: SteeredBy) {
@@ -205,12 +220,14 @@ impl Steering {
         &self,
         command: RateCommand,
         by: SteeredBy,
+        from: Option<Nanos>,
         now: impl FnOnce() -> Nanos,
     ) -> Result<Option<RateChange>, SteerError> {
         let mut state = self.state();
         if state.over {
             return Err(SteerError::Over);
         }
+        let notice = state.notice.unwrap_or(NOTICE);
         let course = state.course.as_mut().ok_or(SteerError::NotYet)?;
         // Under the lock, so that changes have the order of their times.
         let now = now().since(course.start);
@@ -219,7 +236,13 @@ impl Steering {
             other => other,
         };
         let change = match &mut course.open {
-            Some(open) => open.change(command, course.paused, now + NOTICE)?,
+            Some(open) => {
+                let at = from.unwrap_or(now + notice);
+                if at < now + NOTICE {
+                    return Err(SteerError::TooLate);
+                }
+                open.change(command, course.paused, at)?
+            }
             None => match (command, course.paused) {
                 (RateCommand::To(_), _) => return Err(SteerError::Closed),
                 (RateCommand::Pause, true) | (RateCommand::Resume, false) => None,
@@ -235,6 +258,7 @@ impl Steering {
         course.paused = what == What::Pause;
         let change = RateChange { at, what, from_per_second, to_per_second, by };
         course.changes.push(change);
+        course.commands.push((at, command));
         self.holds.store(course.paused && course.open.is_none(), Ordering::Relaxed);
         self.version.fetch_add(1, Ordering::Release);
         Ok(Some(change))
@@ -311,14 +335,17 @@ mod tests {
         }
         let plan = Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"));
         let steering = Steering::default();
-        assert_eq!(steering.change(RateCommand::Pause, SteeredBy::Key, || SECOND), Err(SteerError::NotYet));
+        assert_eq!(
+            steering.change(RateCommand::Pause, SteeredBy::Key, None, || SECOND),
+            Err(SteerError::NotYet)
+        );
         steering.begin(&plan, SECOND * 1000);
         steering
     }
 
     /// Makes a command so many milliseconds after the start.
     fn command(steering: &Steering, command: RateCommand, ms: u64) -> Result<Option<RateChange>, SteerError> {
-        steering.change(command, SteeredBy::Http, || SECOND * 1000 + Nanos::from_millis(ms))
+        steering.change(command, SteeredBy::Http, None, || SECOND * 1000 + Nanos::from_millis(ms))
     }
 
     #[test]
@@ -335,6 +362,24 @@ mod tests {
         assert_eq!(steering.version(), 1);
         assert_eq!(steering.finish(SECOND * 10), (vec![change], None));
         assert_eq!(command(&steering, RateCommand::Pause, 2000), Err(SteerError::Over));
+    }
+
+    #[test]
+    fn a_change_at_an_instant_applies_there_unless_that_is_too_near() {
+        let steering = steered(&[("--rate", "100"), ("-d", "10s")]);
+        let at = |from: Nanos, rate: u64| {
+            let to = RateCommand::To(Rate::per_second(rate));
+            steering.change(to, SteeredBy::Http, Some(from), || SECOND * 1001)
+        };
+        assert_eq!(at(Nanos::from_millis(1_199), 500), Err(SteerError::TooLate));
+        let change = at(SECOND * 3, 500).unwrap().unwrap();
+        assert_eq!((change.at, steering.target_at(SECOND * 2)), (SECOND * 3, Some(100.0)));
+        assert_eq!(steering.target_at(SECOND * 4), Some(500.0));
+        assert_eq!(steering.commands(), [(SECOND * 3, RateCommand::To(Rate::per_second(500)))]);
+        // Where more processes have to hear of it, there is more time.
+        steering.set_notice(SECOND * 2);
+        let change = command(&steering, RateCommand::Pause, 4_000).unwrap().unwrap();
+        assert_eq!(change.at, SECOND * 6);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where every arrival went. Two identities hold at the end of each run and are asserted:
-/// `scheduled = started + dropped + never_started` and
+/// `scheduled = started + dropped + never_started + unknown` and
 /// `started = ok + failed + timed_out + aborted + in_flight_at_stop`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AccountingResult", description = "Where every arrival went.")]
@@ -22,6 +22,10 @@ pub struct Accounting {
     /// Part of never_started: the data of their scenario had ended, while others had some.
     #[serde(default)]
     pub without_data: u64,
+    /// Arrivals of agents that were lost, after the last that is known of these: nobody knows what became of
+    /// them. Only a fleet has any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unknown: u64,
     /// Requests that ended with a whole response of a status below 400.
     pub ok: u64,
     /// Requests that ended without a good response.
@@ -56,11 +60,11 @@ impl Accounting {
     /// # Errors
     /// A sentence that names the identity which does not hold, with its figures.
     pub fn check(&self) -> Result<(), String> {
-        let placed = self.started + self.dropped + self.never_started;
+        let placed = self.started + self.dropped + self.never_started + self.unknown;
         if self.scheduled != placed {
             return Err(format!(
-                "scheduled {} is not started {} + dropped {} + never started {}",
-                self.scheduled, self.started, self.dropped, self.never_started
+                "scheduled {} is not started {} + dropped {} + never started {} + unknown {}",
+                self.scheduled, self.started, self.dropped, self.never_started, self.unknown
             ));
         }
         let ended = self.ok + self.failed + self.timed_out + self.aborted + self.in_flight_at_stop;
@@ -81,13 +85,14 @@ impl Accounting {
         self.incomplete |= other.incomplete;
     }
 
-    const fn counts_mut(&mut self) -> [&mut u64; 15] {
+    const fn counts_mut(&mut self) -> [&mut u64; 16] {
         [
             &mut self.scheduled,
             &mut self.started,
             &mut self.dropped,
             &mut self.never_started,
             &mut self.without_data,
+            &mut self.unknown,
             &mut self.ok,
             &mut self.failed,
             &mut self.timed_out,
@@ -100,6 +105,12 @@ impl Accounting {
             &mut self.polls,
         ]
     }
+}
+
+// serde hands over a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Where every started iteration went: `started = completed + failed + unfinished`.

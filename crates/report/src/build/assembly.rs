@@ -138,6 +138,7 @@ impl RunResult {
                 .collect(),
             slices: context.slices.then(|| SlicesResult::new(record)),
             probe,
+            agents: Vec::new(),
             slow_clients: context.slow.as_ref().map(SlowClientsResult::new),
             records: RecordsResult::new(record, &context.records),
             event_streams: event_streams(total, record.duration),

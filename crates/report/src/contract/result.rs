@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::build::fault::FaultResult;
+use crate::contract::agent::AgentResult;
 use crate::contract::calibration::CalibrationUse;
 use crate::contract::context::{Host, Preflight};
 use crate::contract::event_streams::EventStreamsResult;
@@ -54,7 +55,7 @@ pub struct RunResult {
     /// of fewer than 5 intervals.
     #[serde(default)]
     pub little: Option<LittleResult>,
-    /// Where every arrival and every request went: scheduled = started + dropped + never_started, and
+    /// Where every arrival and every request went: scheduled = started + dropped + never_started + unknown, and
     /// started = ok + failed + timed_out + aborted + in_flight_at_stop.
     pub accounting: AccountingResult,
     /// Where every started iteration went: started = completed + failed + unfinished. An iteration is one
@@ -139,6 +140,9 @@ pub struct RunResult {
     /// Streams of events among the responses, and the tokens in them; missing where no step has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_streams: Option<EventStreamsResult>,
+    /// The agents that carried the load out, in the order of their shards; missing where there is no fleet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentResult>,
     /// Faults injected while the run went on, in the order of time; missing where there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultResult>,

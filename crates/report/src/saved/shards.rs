@@ -19,7 +19,15 @@ impl SavedRun {
     /// # Errors
     /// A run is no shard, is of another load, or is there twice; or one of the shards is missing.
     pub fn merge_shards(runs: &[Self]) -> Result<Self, MergeError> {
-        check(runs)?;
+        let missing = check(runs)?;
+        if !missing.is_empty() {
+            return Err(MergeError::Missing { shards: missing });
+        }
+        Self::merge_some_shards(runs)
+    }
+
+    /// The same of shards some of which may be missing, once they were checked.
+    pub(super) fn merge_some_shards(runs: &[Self]) -> Result<Self, MergeError> {
         let mut merged = Self::merge(runs)?;
         merged.result.run.shard = None;
         merged.judge_as_one();
@@ -109,8 +117,8 @@ impl SavedRun {
     }
 }
 
-/// Checks that these are all shards of one load, each once.
-fn check(runs: &[SavedRun]) -> Result<(), MergeError> {
+/// Checks that these are shards of one load, each once. Returns those that are missing.
+pub(super) fn check(runs: &[SavedRun]) -> Result<Vec<String>, MergeError> {
     let Some(first) = runs.first().map(|run| &run.result.run) else { return Err(MergeError::Nothing) };
     let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
     let mut all = 0;
@@ -128,11 +136,8 @@ fn check(runs: &[SavedRun]) -> Result<(), MergeError> {
             return Err(MergeError::Twice { shard: format!("{number}/{of}"), ids });
         }
     }
-    let missing: Vec<String> = (1..=all)
-        .filter(|number| !seen.contains_key(number))
-        .map(|number| format!("{number}/{all}"))
-        .collect();
-    if missing.is_empty() { Ok(()) } else { Err(MergeError::Missing { shards: missing }) }
+    let missing = (1..=all).filter(|number| !seen.contains_key(number));
+    Ok(missing.map(|number| format!("{number}/{all}")).collect())
 }
 
 /// `2/3` as its numbers.

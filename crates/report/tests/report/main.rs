@@ -3,6 +3,7 @@
 mod comparison;
 mod contract;
 mod fixture;
+mod fleet;
 mod formats;
 mod html;
 mod long;

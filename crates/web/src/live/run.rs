@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::control::Control;
 use super::messages::Messages;
+use plimsoll_fleet::ControlPort;
 
 /// Interval between two looks at the figures: a run renews them as often.
 const EVERY: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ struct State {
     /// The data of the last event about its figures, and the number of such events.
     latest: Option<Bytes>,
     updates: u64,
-    control: Option<Control>,
+    control: Option<ControlPort>,
     /// Its id in the history.
     saved: Option<String>,
     end: Option<End>,
@@ -138,7 +138,7 @@ impl LiveRun {
         self.lock().end.as_ref().and_then(|end| end.exit_code)
     }
 
-    pub(crate) fn control(&self) -> Option<Control> {
+    pub(crate) fn control(&self) -> Option<ControlPort> {
         self.lock().control.clone()
     }
 
@@ -160,7 +160,7 @@ impl LiveRun {
         for line in lines {
             state.messages.push(line);
             if state.control.is_none() {
-                state.control = Control::announced(line, token);
+                state.control = ControlPort::announced(line, token);
             }
         }
         if state.control.is_some() && !state.is_followed {
@@ -278,7 +278,7 @@ impl LiveRun {
     }
 
     /// Fetches the figures once. A run that does not answer is about to end, or has no processor.
-    async fn fetch(&self, control: &Control) {
+    async fn fetch(&self, control: &ControlPort) {
         let (stat, result) = tokio::join!(control.get("/stat"), control.get("/result"));
         let Some(stat) = stat.ok().and_then(|reply| serde_json::from_str::<Value>(&reply.body).ok()) else {
             return;

@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 use std::sync::Arc;
 
+use plimsoll_core::{Nanos, Rate};
 use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
 use plimsoll_engine::{RateCommand, Stop};
 use plimsoll_metrics::SteeredBy;
@@ -20,10 +21,12 @@ use crate::session::live::growing_result::GrowingResult;
 const HELP: &str = "\
 GET  /stat             the latest figures, as JSON
 GET  /result           the result as if the run ended now, as `run -o json` prints it at the end
-POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"rate\":\"5k/s\"}
+POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"rate\":\"5k/s\"}; with
+                       \"at_ns\" beside \"rate\" from that time of the run on
 POST /pause            start nothing until /resume
 POST /resume           go on
-POST /stop             start nothing more, wait for what is in flight, report
+POST /start            begin at {\"at_unix_ns\":…}, where --start-at command waits for it
+POST /stop             start nothing more, wait for what is in flight, report; at once with {\"now\":true}
 POST /config?rps=100   set the requests per second on every connection, as h2loadrunner has it
                        (by GET, too, with --control-h2loadrunner or a token)
 Without a token every POST bears a field that no web page can send: curl -H 'x-plimsoll-control: 1'
@@ -91,9 +94,10 @@ impl RequestHandler {
             }
             "/config" => ("POST", Box::new(|| self.config(&request.query))),
             "/rate" => ("POST", Box::new(|| self.rate(&request.body))),
-            "/pause" => ("POST", Box::new(|| self.set_rate(RateCommand::Pause, None))),
-            "/resume" => ("POST", Box::new(|| self.set_rate(RateCommand::Resume, None))),
-            "/stop" => ("POST", Box::new(|| self.stop())),
+            "/pause" => ("POST", Box::new(|| self.set_rate(RateCommand::Pause, None, None))),
+            "/resume" => ("POST", Box::new(|| self.set_rate(RateCommand::Resume, None, None))),
+            "/start" => ("POST", Box::new(|| self.start(&request.body))),
+            "/stop" => ("POST", Box::new(|| self.stop(&request.body))),
             _ => return ControlReply::problem(404, "there is no such path; GET / names them"),
         };
         if request.method == may || (may == "GET" && reads) {
@@ -107,11 +111,12 @@ impl RequestHandler {
         let (status, figures) = (self.controller.control.status(), self.live_stats.figures());
         let stat = json!({
             "running": status.running,
+            "waiting": self.controller.control.awaits_start(),
             "stopping": self.controller.control.requested_stop() != Stop::No,
             "paused": status.paused,
             "target_per_s": status.target_per_second,
             "elapsed_s": figures.elapsed.as_secs_f64(),
-            "end_s": figures.end.map(plimsoll_core::Nanos::as_secs_f64),
+            "end_s": figures.end.map(Nanos::as_secs_f64),
             "intervals": figures.intervals,
             "run": self.growing.run_id(),
         });
@@ -130,14 +135,23 @@ impl RequestHandler {
     }
 
     fn rate(&self, body: &str) -> ControlReply {
-        let text = match rate_of(body) {
-            Ok(text) => text,
-            Err(problem) => return ControlReply::problem(400, &problem),
-        };
-        match parse_preference(&text) {
-            Ok(command) => self.set_rate(command, None),
+        match change_of(body) {
+            Ok((command, from)) => self.set_rate(command, from, None),
             Err(problem) => ControlReply::problem(400, &problem),
         }
+    }
+
+    fn start(&self, body: &str) -> ControlReply {
+        let object: Value = serde_json::from_str(body).unwrap_or_default();
+        let Some(at) = object["at_unix_ns"].as_u64() else {
+            return ControlReply::problem(400, "say when: {\"at_unix_ns\": 1772366400000000000}");
+        };
+        if self.controller.control.start_at(Nanos(at)) {
+            return ControlReply::json(200, format!("{}\n", json!({ "at_unix_ns": at })));
+        }
+        let problem =
+            "the run does not wait for its start: --start-at command does, once everything is ready";
+        ControlReply::problem(409, problem)
     }
 
     /// h2loadrunner's `/config?rps=100`.
@@ -150,7 +164,7 @@ impl RequestHandler {
         let requests = match parse_rate(given) {
             Ok(rate) => rate,
             Err(_) if parse_preference(given) == Ok(RateCommand::Pause) => {
-                return self.set_rate(RateCommand::Pause, None);
+                return self.set_rate(RateCommand::Pause, None, None);
             }
             Err(error) => return ControlReply::problem(400, &error.to_string()),
         };
@@ -165,11 +179,17 @@ impl RequestHandler {
             per_connection.connections,
             per_second(total.per_second_f64()),
         );
-        self.set_rate(RateCommand::To(total), Some(note))
+        self.set_rate(RateCommand::To(total), None, Some(note))
     }
 
-    fn set_rate(&self, command: RateCommand, note: Option<String>) -> ControlReply {
-        match self.controller.control.set_rate(command, SteeredBy::Http) {
+    /// Changes the rate as soon as possible, or from an instant since the start.
+    fn set_rate(&self, command: RateCommand, from: Option<Nanos>, note: Option<String>) -> ControlReply {
+        let control = &self.controller.control;
+        let changed = match from {
+            Some(from) => control.set_rate_from(command, SteeredBy::Http, from),
+            None => control.set_rate(command, SteeredBy::Http),
+        };
+        match changed {
             Ok(change) => {
                 let status = self.controller.control.status();
                 let mut reply = json!({
@@ -189,25 +209,41 @@ impl RequestHandler {
         }
     }
 
-    fn stop(&self) -> ControlReply {
+    fn stop(&self, body: &str) -> ControlReply {
         self.controller.control.stop_by(SteeredBy::Http);
+        let asked: Value = serde_json::from_str(body).unwrap_or_default();
+        if asked["now"] == true {
+            self.controller.control.stop(Stop::Now);
+        }
         ControlReply::json(200, format!("{}\n", json!({ "stopping": true })))
     }
 }
 
-/// The rate in a body: `{"rate": …}` with a text or a number, or the plain text.
-fn rate_of(body: &str) -> Result<String, String> {
+/// The change in a body: `{"rate": …}` with a text, a number, or `{"count": …, "period_ns": …}` for one that no
+/// text can express; or the plain text. `"at_ns"` beside it is the time of the run from which on it applies.
+fn change_of(body: &str) -> Result<(RateCommand, Option<Nanos>), String> {
     let body = body.trim();
     if !body.starts_with('{') {
-        return Ok(body.to_owned());
+        return Ok((parse_preference(body)?, None));
     }
     let object: Value = serde_json::from_str(body).map_err(|error| format!("that is no JSON: {error}"))?;
-    let only = object.as_object().filter(|object| object.len() == 1).and_then(|object| object.get("rate"));
-    match only {
-        Some(Value::String(text)) => Ok(text.clone()),
-        Some(Value::Number(number)) => Ok(number.to_string()),
-        _ => Err("write {\"rate\": \"5k/s\"}, and nothing else".to_owned()),
-    }
+    let wrong = || "write {\"rate\": \"5k/s\"}, and nothing else beside it but \"at_ns\"".to_owned();
+    let from = object.get("at_ns").map(|at| at.as_u64().map(Nanos).ok_or_else(wrong)).transpose()?;
+    let fields = 1 + usize::from(from.is_some());
+    let rate =
+        object.as_object().filter(|object| object.len() == fields).and_then(|object| object.get("rate"));
+    let command = match rate {
+        Some(Value::String(text)) => parse_preference(text)?,
+        Some(Value::Number(number)) => parse_preference(&number.to_string())?,
+        Some(Value::Object(exact)) => {
+            let field = |name: &str| exact.get(name).and_then(Value::as_u64);
+            let rate = field("count").zip(field("period_ns"));
+            let rate = rate.and_then(|(count, period)| Rate::new(count, Nanos(period)));
+            RateCommand::To(rate.ok_or_else(wrong)?)
+        }
+        _ => return Err(wrong()),
+    };
+    Ok((command, from))
 }
 
 #[cfg(test)]
@@ -257,6 +293,8 @@ mod tests {
             ("GET", "/config?rps=-1", 400),
             // There is no run yet.
             ("POST", "/pause", 409),
+            ("GET", "/start", 405),
+            ("POST", "/start", 400),
             ("POST", "/resume", 409),
             ("GET", "/config?x=1&rps=100", 409),
             ("GET", "/config?rps=0", 409),
@@ -299,10 +337,21 @@ mod tests {
             ("{\"rate\": 0.5}", "0.5"),
             ("{\"rate\":\"pause\"}", "pause"),
         ] {
-            assert_eq!(rate_of(body).as_deref(), Ok(text));
+            assert_eq!(change_of(body), parse_preference(text).map(|command| (command, None)), "{body}");
         }
-        for body in ["{", "{}", "{\"rps\":5}", "{\"rate\":5,\"x\":1}", "{\"rate\":[5]}"] {
-            assert!(rate_of(body).is_err(), "{body}");
+        let third = RateCommand::To(Rate::new(1, Nanos::from_secs(3)).unwrap());
+        let exact = "{\"rate\":{\"count\":1,\"period_ns\":3000000000},\"at_ns\":5}";
+        assert_eq!(change_of(exact), Ok((third, Some(Nanos(5)))));
+        for body in [
+            "{",
+            "{}",
+            "{\"rps\":5}",
+            "{\"rate\":5,\"x\":1}",
+            "{\"rate\":[5]}",
+            "{\"rate\":5,\"at_ns\":-1}",
+            "{\"rate\":{\"count\":1}}",
+        ] {
+            assert!(change_of(body).is_err(), "{body}");
         }
         for body in ["", "fast", "{\"rate\":\"fast\"}", "{\"rate\":-1}"] {
             assert_eq!(ask(&desk(), "POST", "/rate", body).status, 400, "{body}");

@@ -1,9 +1,11 @@
 //! Steering a run while it goes on: what is common to the file, the port and the keys.
 
 use std::sync::Arc;
+use std::thread;
 
-use plimsoll_engine::{Control, Progress};
+use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_plan::{Plan, Problem};
+use rustix::stdio;
 
 use crate::args::control::ControlSpec;
 use crate::base::messages::Notify;
@@ -14,6 +16,18 @@ use crate::session::control::rate::{PerConnection, RateController};
 use crate::session::control::rate_file::RateFile;
 use crate::session::live::growing_result::GrowingResult;
 use crate::session::live::screen::ScreenHandle;
+
+/// Stops the run when stdin ends: whoever has started it is gone then, however that came about.
+fn end_with_stdin(control: Control) -> std::io::Result<()> {
+    let thread = thread::Builder::new().name("stdin".to_owned());
+    let wait = move || {
+        let (stdin, mut bytes) = (stdio::stdin(), [0_u8; 64]);
+        while !matches!(rustix::io::read(stdin, &mut bytes), Ok(0) | Err(rustix::io::Errno::IO)) {}
+        control.stop(Stop::Drain);
+    };
+    // It ends with the process, or before.
+    thread.spawn(wait).map(drop)
+}
 
 /// Everything that steers a run beside signals, as long as it lives.
 pub(crate) struct Steerers {
@@ -47,6 +61,9 @@ impl Steerers {
             ControlPort::start(listen, spec, controller.clone(), figures, say)
         });
         let port = port.transpose()?;
+        if spec.ends_with_stdin {
+            end_with_stdin(control.clone()).map_err(no_thread)?;
+        }
         let file = spec.rate_file.clone();
         let per_connection = spec.per_connection;
         let file =

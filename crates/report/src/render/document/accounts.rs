@@ -93,11 +93,13 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
     use Emphasis::{Bad, Doubtful, Good, Plain};
     let accounting = &result.accounting;
     let counted = |key: &str, value: u64| count(value, format!("/accounting/{key}"));
-    let scheduled = [
+    let mut scheduled = vec![
         ("started", accounting.started, Plain),
         ("dropped", accounting.dropped, Doubtful),
         ("never_started", accounting.never_started, Doubtful),
+        ("unknown", accounting.unknown, Bad),
     ];
+    scheduled.retain(|(key, value, _)| *key != "unknown" || *value > 0);
     let mut started = vec![
         ("ok", accounting.ok, Good),
         ("failed", accounting.failed, Bad),

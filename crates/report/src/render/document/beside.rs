@@ -1,16 +1,63 @@
-//! Runs beside the load: a probe, and slow clients.
+//! Runs beside the load, a probe and slow clients; and the agents that carried the load out.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
 
 use super::{Fact, Line, Section, Shown, Span, Table, line};
+use crate::contract::agent::{AgentResult, AgentState};
 use crate::contract::probe::{Bias, ProbeResult};
 use crate::contract::result::RunResult;
 use crate::contract::slow::SlowClientsResult;
 use crate::render::layout::Emphasis;
 
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {
-    result.probe.iter().map(probe).chain(result.slow_clients.iter().map(slow_clients)).collect()
+    let beside = result.probe.iter().map(probe).chain(result.slow_clients.iter().map(slow_clients));
+    beside.chain((!result.agents.is_empty()).then(|| agents(result))).collect()
+}
+
+/// The agents of a fleet, and how near their clocks were to the coordinator's.
+fn agents(result: &RunResult) -> Section {
+    let all = &result.agents;
+    let heads = ["", "shard", "started", "failed", "rate", "start lag p99", "CPU", "clock", "limited by", ""];
+    let table = Table::new("Agents", heads.map(|title| (title, Shown::Everywhere)), all.iter().map(agent));
+    let mut facts = Vec::new();
+    if let Some(bound) = all.iter().map(|agent| agent.clock_bound_ns).max().flatten() {
+        let text = format!("each within {} of the instant that all were told", figure::nanos(Nanos(bound)));
+        facts.push(Fact::new("start", text));
+    }
+    let unknown = result.accounting.unknown;
+    if unknown > 0 {
+        let share = unknown as f64 / result.accounting.scheduled.max(1) as f64;
+        let text = format!("{} arrivals ({}) of lost agents", figure::count(unknown), figure::share(share));
+        facts.push(Fact::new("unknown", line![Span::emphasised(Emphasis::Bad, text)]));
+    }
+    Section { heading: format!("{} agents", figure::count(all.len() as u64)), table, facts }
+}
+
+fn agent(agent: &AgentResult) -> Vec<Line> {
+    let dash = || "-".to_owned();
+    let nanos = |ns: u64| figure::nanos(Nanos(ns));
+    let clock = agent.clock_ahead_ns.zip(agent.clock_bound_ns).map_or_else(dash, |(ahead, bound)| {
+        let sign = if ahead < 0 { "-" } else { "+" };
+        format!("{sign}{} ± {}", nanos(ahead.unsigned_abs()), nanos(bound))
+    });
+    let state = match (agent.state, agent.valid) {
+        (AgentState::Lost, _) => Span::emphasised(Emphasis::Bad, "lost"),
+        (AgentState::Finished, false) => Span::emphasised(Emphasis::Doubtful, "invalid"),
+        (AgentState::Finished, true) => Span::from("ok"),
+    };
+    vec![
+        agent.name.clone().into(),
+        agent.shard.clone().into(),
+        figure::count(agent.started).into(),
+        figure::count(agent.failed).into(),
+        agent.rate_per_s.map_or_else(dash, figure::per_second).into(),
+        agent.start_lag_p99_ns.map_or_else(dash, nanos).into(),
+        agent.cpu_cores.map_or_else(dash, |cores| format!("{cores:.2} cores")).into(),
+        clock.into(),
+        agent.limited_by.clone().into(),
+        line![state],
+    ]
 }
 
 /// The percentiles of the probe, and by how much those of the load exceed them.

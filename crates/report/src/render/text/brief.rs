@@ -106,6 +106,7 @@ fn counts(page: &mut Page<'_>, result: &RunResult) {
         (accounting.in_flight_at_stop, "without an answer at the end"),
         (accounting.dropped, "dropped"),
         (accounting.never_started, "never started"),
+        (accounting.unknown, "unknown"),
     ];
     for (count, name) in more.iter().filter(|(count, _)| *count > 0) {
         line.push_str(&format!(", {} {name}", figure::count(*count)));

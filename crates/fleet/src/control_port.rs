@@ -18,27 +18,29 @@ const ANNOUNCEMENT: &str = "control: http://";
 
 /// Address and token of a control port.
 #[derive(Clone)]
-pub(crate) struct Control {
+pub struct ControlPort {
     address: SocketAddr,
     token: String,
 }
 
-impl fmt::Debug for Control {
+impl fmt::Debug for ControlPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Control").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("ControlPort").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
 /// An answer of a control port.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) body: String,
+pub struct ControlReply {
+    /// Status of HTTP.
+    pub status: u16,
+    /// Its content.
+    pub body: String,
 }
 
-impl Control {
+impl ControlPort {
     /// Finds the address in a message of a run.
-    pub(crate) fn announced(message: &str, token: &str) -> Option<Self> {
+    pub fn announced(message: &str, token: &str) -> Option<Self> {
         let address = message.strip_prefix(ANNOUNCEMENT)?.trim_end().trim_end_matches('/').parse().ok()?;
         Some(Self { address, token: token.to_owned() })
     }
@@ -47,7 +49,7 @@ impl Control {
     ///
     /// # Errors
     /// Nothing listens there, or what answers is no control port.
-    pub(crate) async fn get(&self, path: &str) -> io::Result<Reply> {
+    pub async fn get(&self, path: &str) -> io::Result<ControlReply> {
         self.ask("GET", path, "").await
     }
 
@@ -55,11 +57,11 @@ impl Control {
     ///
     /// # Errors
     /// Nothing listens there, or what answers is no control port.
-    pub(crate) async fn post(&self, path: &str, body: &str) -> io::Result<Reply> {
+    pub async fn post(&self, path: &str, body: &str) -> io::Result<ControlReply> {
         self.ask("POST", path, body).await
     }
 
-    async fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<Reply> {
+    async fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<ControlReply> {
         let Self { address, token } = self;
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
@@ -79,7 +81,7 @@ impl Control {
 }
 
 /// The status and the body of an answer whose end is that of its connection.
-fn reply(answer: Vec<u8>) -> Option<Reply> {
+fn reply(answer: Vec<u8>) -> Option<ControlReply> {
     let answer = String::from_utf8(answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
@@ -88,7 +90,7 @@ fn reply(answer: Vec<u8>) -> Option<Reply> {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
-    (length.is_none_or(|length| length == body.len())).then(|| Reply { status, body: body.to_owned() })
+    (length.is_none_or(|length| length == body.len())).then(|| ControlReply { status, body: body.to_owned() })
 }
 
 #[cfg(test)]
@@ -97,11 +99,11 @@ mod tests {
 
     #[test]
     fn the_address_is_found_in_its_message_only() {
-        let found = Control::announced("control: http://127.0.0.1:4711/", "t").unwrap();
+        let found = ControlPort::announced("control: http://127.0.0.1:4711/", "t").unwrap();
         assert_eq!(found.address, "127.0.0.1:4711".parse().unwrap());
         for other in ["control: http://x/", "a control: http://127.0.0.1:1/", "control: https://127.0.0.1:1/"]
         {
-            assert!(Control::announced(other, "t").is_none(), "{other}");
+            assert!(ControlPort::announced(other, "t").is_none(), "{other}");
         }
         assert!(!format!("{found:?}").contains("token"));
     }
@@ -110,7 +112,7 @@ mod tests {
     fn an_answer_is_whole_or_none() {
         let of = |text: &str| reply(text.as_bytes().to_vec());
         let whole = of("HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno").unwrap();
-        assert_eq!(whole, Reply { status: 409, body: "no".to_owned() });
+        assert_eq!(whole, ControlReply { status: 409, body: "no".to_owned() });
         assert_eq!(of("HTTP/1.1 200 OK\r\n\r\n").unwrap().body, "");
         for cut in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno", "x\r\n\r\n"]
         {

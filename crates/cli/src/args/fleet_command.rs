@@ -1,0 +1,106 @@
+//! Flags of `plimsoll agent` and `plimsoll fleet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::args::fleet::BrokerArgs;
+use crate::args::output::{OutputFormat, TableOutputFormat};
+use crate::args::run::RunArgs;
+use crate::args::runs::ExportFormat;
+
+/// Flags of `plimsoll agent`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// Name of this agent: letters, digits, `-` and `_` [default: that of --creds, or the machine's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Folder of its runs and their history [default: agents/NAME in the user's folder of data]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Flags of `plimsoll fleet`.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    pub(crate) what: FleetCommand,
+}
+
+/// What is to be done with a fleet.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Start a NATS broker with keys for agents and coordinators, and say how to use it
+    ///
+    /// Needs `nats-server`, on the path or named by PLIMSOLL_NATS_SERVER. An agent may publish below its own
+    /// name only, and hear its own orders; a coordinator may give orders. Keys and configuration are in the
+    /// folder, and stay there for the next `up`.
+    Up(FleetUpArgs),
+    /// List the agents that are there
+    List(FleetListArgs),
+    /// Carry out a plan on a fleet: the same as `run --fleet URL`
+    Run(Box<RunArgs>),
+    /// Make the result of a run from what its agents have saved, after its coordinator has gone
+    Collect(FleetCollectArgs),
+    /// Stop the broker that `up` has started
+    Down(FleetDownArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetUpArgs {
+    /// Address to listen on: IP:PORT; port 0 takes a free one
+    ///
+    /// Addresses other than those of loopback need --tls.
+    #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:4222")]
+    pub(crate) listen: String,
+    /// Names of the agents that get a key
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_values = ["agent-1", "agent-2", "agent-3"])]
+    pub(crate) agents: Vec<String>,
+    /// Encrypt with a certificate that is made for this name or address of the broker; repeatable
+    #[arg(long, value_name = "HOST")]
+    pub(crate) tls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+}
+
+/// The folder of a broker's files.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FleetPlaceArgs {
+    /// Folder of keys, configuration and messages of the broker
+    #[arg(long, value_name = "FOLDER", default_value = "fleet")]
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetDownArgs {
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetListArgs {
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// Format of the list
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = TableOutputFormat::Text)]
+    pub(crate) output: TableOutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetCollectArgs {
+    /// The run, as its command and `fleet list` named it
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// Format on stdout, or in the file
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    #[arg(default_value_t = ExportFormat::Run(OutputFormat::Summary))]
+    pub(crate) output: ExportFormat,
+    /// File to write [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}

@@ -1,0 +1,81 @@
+//! `plimsoll agent`: waits for runs of a fleet, and carries out a shard of each.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::Path;
+use std::thread;
+
+use plimsoll_driver::usage;
+use plimsoll_engine::{Control, Stop};
+use plimsoll_fleet::{AgentIdentity, HostOptions, check_name, serve_agent};
+use plimsoll_plan::Problem;
+
+use crate::args::fleet_command::AgentArgs;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::signals::SignalWatch;
+use crate::base::{environment, streams};
+use crate::session::fleet::broker::connect;
+
+/// Name of the file in the folder of an agent that is locked as long as it lives.
+const LOCK: &str = "lock";
+
+/// The command. It serves until it is told to end by a signal.
+pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
+    let address = args.broker.address("agent").map_err(Failure::usage)?;
+    let of_key = address.credentials.as_ref().and_then(|credentials| credentials.agent.clone());
+    if let (Some(name), Some(of_key)) = (&args.name, &of_key)
+        && name != of_key
+    {
+        let message = format!("--name: the key is that of agent {of_key}, and the broker knows it as such");
+        return Err(Failure::usage(
+            Problem::new(message).with_hint("leave --name away, or take its own key"),
+        ));
+    }
+    let name = args.name.clone().or(of_key).unwrap_or_else(of_machine);
+    check_name(&name).map_err(|error| Failure::usage(Problem::new(error.to_string())))?;
+    let usual = || environment::data_folder().map(|folder| folder.join("agents").join(&name));
+    let Some(folder) = args.folder.clone().or_else(usual) else {
+        let problem = Problem::new("there is no folder for the runs of this agent: HOME names none");
+        return Err(Failure::usage(problem.with_hint("name one: --folder FOLDER")));
+    };
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    let _lock = lock(&folder)?;
+    let options =
+        HostOptions { program: environment::program(), environment: environment::without_settings(), folder };
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    let identity = AgentIdentity { name: name.clone(), version: env!("CARGO_PKG_VERSION").to_owned(), cores };
+    let say = |text: &str| streams::to_stderr(&format!("agent {name}: {text}\n"));
+    let control = Control::default();
+    let of_signals = control.clone();
+    let signals = SignalWatch::start(move || of_signals.clone(), |_| {})
+        .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
+    let link = connect(address)?;
+    let served = serve_agent(identity, link, options, || control.requested_stop() != Stop::No, say);
+    served.map_err(|error| {
+        Failure::environment(Problem::new(format!("the folder of the agent cannot be made: {error}")))
+    })?;
+    Ok(signals.received().map_or(Exit::Success, Exit::Interrupted))
+}
+
+/// The machine's name as one that an agent can have.
+fn of_machine() -> String {
+    let name = usage::host().hostname;
+    let name = name.split('.').next().unwrap_or_default();
+    let word: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').collect();
+    if word.is_empty() { "agent".to_owned() } else { word }
+}
+
+/// Two agents in one folder would take each other's runs for their own.
+fn lock(folder: &Path) -> Result<File, Failure> {
+    let failure = |what: String| Failure::environment(Problem::new(what));
+    let opened = fs::create_dir_all(folder)
+        .and_then(|()| OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(LOCK)));
+    let lock = opened.map_err(|error| failure(format!("{}: {error}", folder.display())))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(_) => {
+            let problem = Problem::new(format!("another agent has the folder {}", folder.display()));
+            Err(Failure::environment(problem.with_hint("give each a --name, or a --folder, of its own")))
+        }
+    }
+}

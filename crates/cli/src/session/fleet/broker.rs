@@ -1,0 +1,133 @@
+//! The connection to the broker of a fleet, and the agents that are there.
+
+use std::collections::BTreeMap;
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+use plimsoll_fleet::{Fabric as _, Here, LinkEvent, NatsAddress, NatsEvent, NatsLink};
+use plimsoll_plan::Problem;
+
+use crate::args::fleet::AgentChoice;
+use crate::base::failure::Failure;
+
+/// Agents say once per second that they are there: by then each was heard, if nothing is lost.
+const LISTEN: Nanos = Nanos::from_millis(1_500);
+/// The same where agents are expected that were not heard.
+const LISTEN_ON: Nanos = Nanos::from_millis(3_500);
+/// Longest wait for one message.
+const PATIENCE: Nanos = Nanos::from_millis(50);
+
+/// Connects to the broker.
+///
+/// # Errors
+/// There is none, or it does not take us.
+pub(crate) fn connect(address: NatsAddress) -> Result<NatsLink, Failure> {
+    NatsLink::connect(address)
+        .map_err(|error| Failure::environment(Problem::new(error.to_string()).with_hint(error.hint())))
+}
+
+/// Listens which agents there are, until all that are wanted were heard.
+///
+/// # Errors
+/// The broker does not let us listen.
+pub(crate) fn agents(link: &mut NatsLink, wanted: &AgentChoice) -> Result<BTreeMap<String, Here>, Failure> {
+    link.subscribe("plim.here.*");
+    let begin = clock::monotonic();
+    let mut found = BTreeMap::new();
+    loop {
+        let waited = clock::monotonic() - begin;
+        let is_enough = match wanted {
+            AgentChoice::All => waited >= LISTEN,
+            AgentChoice::Count(count) => free(&found).count() >= *count,
+            AgentChoice::Named(names) => names.iter().all(|name| found.contains_key(name)),
+        };
+        if is_enough || waited >= LISTEN_ON {
+            return Ok(found);
+        }
+        match link.receive(PATIENCE) {
+            Some(NatsEvent::Delivery(delivery)) => {
+                found.extend(Here::read(&delivery).map(|here| (here.agent.clone(), here)));
+            }
+            Some(NatsEvent::Link(LinkEvent::Refused(why))) => return Err(refused(&why)),
+            Some(NatsEvent::Link(_)) | None => {}
+        }
+    }
+}
+
+/// The failure of a coordinator that the broker does not let do what it has to.
+pub(crate) fn refused(why: &str) -> Failure {
+    let problem = Problem::new(format!("the broker has refused something: {why}"));
+    Failure::environment(
+        problem.with_hint("a coordinator needs its own key, `coordinator.key` of `fleet up`"),
+    )
+}
+
+fn free(found: &BTreeMap<String, Here>) -> impl Iterator<Item = &Here> {
+    found.values().filter(|here| here.run.is_none())
+}
+
+/// Chooses the agents of a run, in the order of their names.
+///
+/// # Errors
+/// There are not so many, or not those.
+pub(crate) fn choose(found: &BTreeMap<String, Here>, wanted: &AgentChoice) -> Result<Vec<Here>, Failure> {
+    let list = "`plimsoll fleet list` shows them; `plimsoll agent` starts one";
+    let refuse = |message: String| Failure::environment(Problem::new(message).with_hint(list));
+    let busy = found.len() - free(found).count();
+    let of_them = if busy > 0 { format!(", and {busy} busy") } else { String::new() };
+    match wanted {
+        AgentChoice::All => {
+            let all: Vec<Here> = free(found).cloned().collect();
+            if all.is_empty() { Err(refuse(format!("there is no free agent{of_them}"))) } else { Ok(all) }
+        }
+        AgentChoice::Count(count) => {
+            let some: Vec<Here> = free(found).take(*count).cloned().collect();
+            if some.len() < *count {
+                let message = format!("{count} agents are asked for, and {} are free{of_them}", some.len());
+                return Err(refuse(message));
+            }
+            Ok(some)
+        }
+        AgentChoice::Named(names) => {
+            let missing: Vec<&str> =
+                names.iter().filter(|name| !found.contains_key(*name)).map(String::as_str).collect();
+            if !missing.is_empty() {
+                return Err(refuse(format!("there is no agent {}", missing.join(", "))));
+            }
+            Ok(names.iter().filter_map(|name| found.get(name).cloned()).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here(name: &str, run: Option<&str>) -> (String, Here) {
+        let here = Here {
+            wire: 1,
+            agent: name.to_owned(),
+            version: "0".to_owned(),
+            cores: 2,
+            run: run.map(str::to_owned),
+        };
+        (name.to_owned(), here)
+    }
+
+    #[test]
+    fn free_agents_are_chosen_and_those_that_are_named() {
+        let found = BTreeMap::from([here("a", None), here("b", Some("r")), here("c", None)]);
+        let names = |wanted: &AgentChoice| {
+            let chosen = choose(&found, wanted).map_err(|failure| failure.problems.to_string());
+            chosen.map(|all| all.into_iter().map(|here| here.agent).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&AgentChoice::All).unwrap(), ["a", "c"]);
+        assert_eq!(names(&AgentChoice::Count(1)).unwrap(), ["a"]);
+        // One that is busy says so itself.
+        let named = |all: &[&str]| AgentChoice::Named(all.iter().map(|&name| name.to_owned()).collect());
+        assert_eq!(names(&named(&["c", "b"])).unwrap(), ["c", "b"]);
+        assert!(names(&AgentChoice::Count(3)).unwrap_err().contains("2 are free, and 1 busy"));
+        assert!(names(&named(&["a", "x", "y"])).unwrap_err().contains("no agent x, y"));
+        assert!(choose(&BTreeMap::new(), &AgentChoice::All).is_err());
+    }
+}

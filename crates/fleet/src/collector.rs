@@ -1,0 +1,104 @@
+//! Taking from agents what they have saved of a run whose coordinator has gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_core::Nanos;
+
+use crate::fabric::{Delivery, Now};
+use crate::message::{Beat, BeatStage, FromAgent, Order, ToAgent, WIRE_VERSION, Word, decode, encode};
+use crate::parts::PartInbox;
+use crate::subject::{self, Subject, parse};
+
+/// Time after which an agent that has not answered is asked again.
+const REPEAT: Nanos = Nanos::from_secs(1);
+
+/// Asks agents for what they have saved of one run.
+#[derive(Debug)]
+pub struct Collector {
+    run: String,
+    asked: BTreeSet<String>,
+    /// Agents that have nothing, or whose run goes on.
+    without: BTreeSet<String>,
+    inboxes: BTreeMap<String, PartInbox>,
+    next: Nanos,
+    heard: Option<Nanos>,
+}
+
+impl Collector {
+    /// Before anybody was asked.
+    pub fn new(run: &str, agents: Vec<String>) -> Self {
+        Self {
+            run: run.to_owned(),
+            asked: agents.into_iter().collect(),
+            without: BTreeSet::new(),
+            inboxes: BTreeMap::new(),
+            next: Nanos::ZERO,
+            heard: None,
+        }
+    }
+
+    /// The subject that it has to hear.
+    pub fn subscription(&self) -> String {
+        subject::words(&self.run)
+    }
+
+    /// Takes a message.
+    pub fn hear(&mut self, delivery: &Delivery, now: Now) {
+        let Some(Subject::Word { run, agent }) = parse(&delivery.subject) else { return };
+        let Ok((said, body)) = decode::<FromAgent>(&delivery.payload) else { return };
+        if run != self.run || said.agent != agent || said.run != run || !self.asked.contains(agent) {
+            return;
+        }
+        self.heard = Some(now.monotonic);
+        match said.word {
+            Word::Part(piece) => {
+                self.inboxes.entry(agent.to_owned()).or_default().take(&piece, body);
+            }
+            Word::Nothing | Word::Busy { .. } => drop(self.without.insert(agent.to_owned())),
+            _ => {}
+        }
+    }
+
+    /// Messages that are due now.
+    pub fn tick(&mut self, now: Now) -> Vec<Delivery> {
+        if now.monotonic < self.next {
+            return Vec::new();
+        }
+        self.next = now.monotonic + REPEAT;
+        self.heard.get_or_insert(now.monotonic);
+        let silent = self.asked.iter().filter(|agent| !self.is_done(agent));
+        let mut messages: Vec<Delivery> = silent
+            .map(|agent| {
+                let message = ToAgent { wire: WIRE_VERSION, run: self.run.clone(), order: Order::Collect };
+                Delivery { subject: subject::orders(agent), payload: encode(&message, &[]) }
+            })
+            .collect();
+        let arrived = self.inboxes.iter().map(|(agent, inbox)| (agent.clone(), inbox.arrived()));
+        let beat = Beat {
+            wire: WIRE_VERSION,
+            run: self.run.clone(),
+            // It is not this one that says when a run is over.
+            stage: BeatStage::Preparing,
+            orders: Vec::new(),
+            arrived: arrived.collect(),
+        };
+        messages.push(Delivery { subject: subject::beats(&self.run), payload: encode(&beat, &[]) });
+        messages
+    }
+
+    fn is_done(&self, agent: &str) -> bool {
+        self.without.contains(agent) || self.inboxes.get(agent).is_some_and(|inbox| inbox.end().is_some())
+    }
+
+    /// Returns `true` once all have answered, or nothing was heard for so long.
+    pub fn is_over(&self, now: Now, patience: Nanos) -> bool {
+        let all = self.asked.iter().all(|agent| self.is_done(agent));
+        all || self.heard.is_some_and(|heard| now.monotonic.since(heard) > patience)
+    }
+
+    /// What has arrived whole, as bytes of saved runs by agent.
+    pub fn parts(&self) -> BTreeMap<String, Vec<u8>> {
+        let whole = self.inboxes.iter().filter(|(_, inbox)| inbox.end().is_some());
+        whole.map(|(agent, inbox)| (agent.clone(), inbox.part().to_vec())).collect()
+    }
+}

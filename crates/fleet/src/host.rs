@@ -1,0 +1,456 @@
+//! The host of an agent: each run is a process of its own, `plimsoll run`, that waits for its start.
+//!
+//! Whatever becomes of a run, the agent goes on; and a run ends with its agent, because its standard input
+//! does. It is steered by its control port, and what it has counted is read from the history that it is saved
+//! in: while it goes on, at its end, and long after that.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_report::SavedRun;
+use plimsoll_store::{Store, Tag};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use crate::agent::{AgentAction, HostEvent};
+use crate::control_port::ControlPort;
+use crate::message::{End, Line, Prepare, Steer, SteerCommand};
+
+/// Longest time for a process to be ready: names of targets are resolved, and data is read.
+const READY: Duration = Duration::from_secs(170);
+/// Interval between two looks whether it is.
+const LOOK: Duration = Duration::from_millis(50);
+/// Interval between two lines.
+const LINE: Duration = Duration::from_secs(1);
+/// Last messages of a process that are kept.
+const MESSAGES: usize = 20;
+/// Exit code of a command that makes no sense.
+const USAGE: i32 = 2;
+/// The tag by which the runs of a fleet are found in the history of an agent.
+const TAG: &str = "fleet";
+
+/// Where an agent starts its processes, and keeps what is theirs.
+#[derive(Clone)]
+pub struct HostOptions {
+    /// The program.
+    pub program: PathBuf,
+    /// Folder of the files of runs, and of the history.
+    pub folder: PathBuf,
+    /// Variables of the environment of processes: what plans name by `${env(NAME)}`, and no settings.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Without secrets.
+impl fmt::Debug for HostOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostOptions").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+/// Starts the processes of an agent, one at a time.
+#[derive(Debug)]
+pub struct Host {
+    options: HostOptions,
+    /// A word that nobody can guess, for the control port of each process.
+    token: String,
+    events: Sender<(String, HostEvent)>,
+    process: Option<UnboundedSender<Wish>>,
+}
+
+/// A wish to the thread of a process.
+#[derive(Debug)]
+enum Wish {
+    Start { at_unix_ns: u64 },
+    Steer(Steer),
+    TakePart,
+    Discard,
+}
+
+impl Host {
+    /// A host without a process. Its events go to `events`, each with the run that it is of.
+    ///
+    /// # Errors
+    /// Its folder cannot be made, or there are no random numbers.
+    pub fn new(options: HostOptions, events: Sender<(String, HostEvent)>) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&options.folder)?;
+        Ok(Self { options, token: random_word()?, events, process: None })
+    }
+
+    /// Carries out what the agent wants, but for messages.
+    pub fn carry_out(&mut self, action: AgentAction) {
+        let wish = match action {
+            AgentAction::Publish { .. } => return,
+            AgentAction::Spawn { run, prepare, files } => return self.spawn(run, *prepare, &files),
+            AgentAction::Collect { run } => {
+                let saved = self.saved(&run).unwrap_or_default();
+                return self.tell(run.clone(), HostEvent::Collected { run, saved });
+            }
+            AgentAction::Start { at_unix_ns } => Wish::Start { at_unix_ns },
+            AgentAction::Steer(steer) => Wish::Steer(steer),
+            AgentAction::TakePart => Wish::TakePart,
+            AgentAction::Discard => Wish::Discard,
+        };
+        let is_last = matches!(wish, Wish::Discard);
+        if self.process.as_ref().is_some_and(|process| process.send(wish).is_err()) || is_last {
+            self.process = None;
+        }
+    }
+
+    fn tell(&self, run: String, event: HostEvent) {
+        // Whoever heard it has gone.
+        let _ = self.events.send((run, event));
+    }
+
+    fn saved(&self, run: &str) -> io::Result<Vec<u8>> {
+        saved(&self.options.folder.join(HISTORY), run)
+    }
+
+    fn spawn(&mut self, run: String, prepare: Prepare, files: &BTreeMap<String, Vec<u8>>) {
+        let refused = |error: String| HostEvent::Refused { error, hint: None, is_usage: false };
+        let folder = self.options.folder.join(&run);
+        if let Err(error) = write_files(&folder, &prepare, files) {
+            return self.tell(run, refused(format!("the files of the run cannot be written: {error}")));
+        }
+        let (wishes, heard) = unbounded_channel();
+        let (events, options, token) = (self.events.clone(), self.options.clone(), self.token.clone());
+        let thread = thread::Builder::new().name("process".to_owned());
+        let of_run = run.clone();
+        let spawned = thread.spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            match runtime {
+                Ok(runtime) => {
+                    runtime.block_on(look_after((&options, token), &run, &prepare, heard, &events));
+                }
+                Err(error) => {
+                    let error = format!("there is no runtime for the process: {error}");
+                    let refused = HostEvent::Refused { error, hint: None, is_usage: false };
+                    let _ = events.send((run.clone(), refused));
+                }
+            }
+            // Its plan may hold secrets. What cannot be removed is left to the next one.
+            let _ = fs::remove_dir_all(options.folder.join(&run));
+        });
+        match spawned {
+            Ok(_) => self.process = Some(wishes),
+            Err(error) => self.tell(of_run, refused(format!("there is no thread for the process: {error}"))),
+        }
+    }
+}
+
+/// Random digits of the system.
+fn random_word() -> io::Result<String> {
+    let mut drawn = [0; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut drawn)?;
+    Ok(drawn.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Name of the file of the history in the folder of an agent.
+const HISTORY: &str = "history.db";
+
+/// What was saved of a run, as bytes; empty if there is nothing.
+fn saved(history: &Path, run: &str) -> io::Result<Vec<u8>> {
+    let Some(store) = Store::open_existing(history).map_err(io::Error::other)? else { return Ok(Vec::new()) };
+    let tag = Tag { name: TAG.to_owned(), value: run.to_owned() };
+    let found = store.latest_so_far(&tag).map_err(io::Error::other)?;
+    found.as_ref().map_or(Ok(Vec::new()), SavedRun::to_bytes)
+}
+
+/// Writes the files of a run. Names lead nowhere else than below its folder.
+fn write_files(folder: &Path, prepare: &Prepare, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::DirBuilder::new().mode(0o700).create(folder)?;
+    for file in &prepare.files {
+        let name = Path::new(&file.name);
+        if !name.components().all(|part| matches!(part, Component::Normal(_))) || file.name.is_empty() {
+            return Err(io::Error::other(format!(
+                "`{}` is no name below a folder",
+                file.name.escape_debug()
+            )));
+        }
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        private(&path, files.get(&file.sha256).map_or(&[], Vec::as_slice))?;
+    }
+    Ok(())
+}
+
+/// Writes a file that only its user can read.
+fn private(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(path)?;
+    file.write_all(content)
+}
+
+/// A process and what it says.
+struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    said: VecDeque<String>,
+    control: Option<ControlPort>,
+    token: String,
+}
+
+impl Process {
+    fn start(options: &HostOptions, token: String, run: &str, prepare: &Prepare) -> io::Result<Self> {
+        let folder = options.folder.join(run);
+        private(&folder.join(TOKEN_FILE), token.as_bytes())?;
+        let mut command = Command::new(&options.program);
+        command.env_clear().envs(options.environment.iter().map(|(name, value)| (name, value)));
+        command.arg("run");
+        let (before, after) = match prepare.args.iter().position(|arg| arg == "--") {
+            Some(place) => prepare.args.split_at(place),
+            None => (prepare.args.as_slice(), &[][..]),
+        };
+        command.args(before);
+        command.arg(format!("--shard={}/{}", prepare.shard + 1, prepare.of));
+        command.args(["--start-at=command", "--no-tui", "--no-keys", "--end-with-stdin"]);
+        command.args(["--control=127.0.0.1:0", "--save"]);
+        command.arg(format!("--control-token=@{TOKEN_FILE}"));
+        command.arg(format!("--tag={TAG}={run}"));
+        let mut store = std::ffi::OsString::from("--store=");
+        store.push(options.folder.join(HISTORY));
+        command.arg(store);
+        command.args(after);
+        command.current_dir(&folder).process_group(0).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let stderr = child.stderr.take().ok_or_else(|| io::Error::other("it has no stderr"))?;
+        let lines = BufReader::new(stderr).lines();
+        Ok(Self { child, lines, said: VecDeque::new(), control: None, token })
+    }
+
+    fn note(&mut self, line: String) {
+        if let Some(control) = ControlPort::announced(&line, &self.token) {
+            self.control = Some(control);
+        }
+        if self.said.len() == MESSAGES {
+            self.said.pop_front();
+        }
+        self.said.push_back(line);
+    }
+
+    /// Reads what it says until it ends.
+    async fn end(&mut self) -> End {
+        while let Ok(Some(line)) = self.lines.next_line().await {
+            self.note(line);
+        }
+        let status = self.child.wait().await.ok();
+        End { exit: status.and_then(|status| status.code()), messages: self.said.iter().cloned().collect() }
+    }
+
+    /// Its first error, and the hint after it.
+    fn refusal(&self, end: &End) -> HostEvent {
+        let said = |word: &str| {
+            self.said.iter().find_map(|line| Some(line.trim_start().strip_prefix(word)?.trim().to_owned()))
+        };
+        let error = said("error:").unwrap_or_else(|| match end.exit {
+            Some(code) => format!("`plimsoll run` ended with code {code} before it was ready"),
+            None => "`plimsoll run` was killed before it was ready".to_owned(),
+        });
+        HostEvent::Refused { error, hint: said("hint:"), is_usage: end.exit == Some(USAGE) }
+    }
+
+    /// Returns `true` once it waits for its start.
+    async fn is_ready(&self) -> bool {
+        let Some(control) = &self.control else { return false };
+        let Ok(reply) = control.get("/stat").await else { return false };
+        serde_json::from_str::<Value>(&reply.body).is_ok_and(|stat| stat["waiting"] == true)
+    }
+
+    async fn line(&self) -> Option<Line> {
+        let reply = self.control.as_ref()?.get("/stat").await.ok()?;
+        line(&serde_json::from_str(&reply.body).ok()?)
+    }
+
+    async fn steer(&self, steer: Steer) -> Result<(), String> {
+        let Some(control) = &self.control else { return Err("it has no control port".to_owned()) };
+        let at_ns = steer.at_ns;
+        let (path, body) = match steer.command {
+            SteerCommand::Rate { count, period_ns } => {
+                ("/rate", json!({"rate": {"count": count, "period_ns": period_ns}, "at_ns": at_ns}))
+            }
+            SteerCommand::Pause => ("/rate", json!({"rate": "pause", "at_ns": at_ns})),
+            SteerCommand::Resume => ("/rate", json!({"rate": "resume", "at_ns": at_ns})),
+            SteerCommand::Stop => ("/stop", json!({})),
+            SteerCommand::StopNow => ("/stop", json!({"now": true})),
+        };
+        match control.post(path, &body.to_string()).await {
+            Ok(reply) if reply.status == 200 => Ok(()),
+            Ok(reply) => Err(reply.body.trim().trim_start_matches("error: ").to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Name of the file of the control port's token in the folder of a run.
+const TOKEN_FILE: &str = ".control-token";
+
+/// The last second that `/stat` tells of.
+fn line(stat: &Value) -> Option<Line> {
+    let last = stat["intervals"].as_array()?.last()?;
+    let count = |name: &str| last[name].as_u64().unwrap_or(0);
+    let percentile = |name: &str| last["response_time"]["p"][name].as_u64();
+    Some(Line {
+        elapsed_s: stat["elapsed_s"].as_f64()?,
+        end_s: stat["end_s"].as_f64(),
+        scheduled: count("scheduled"),
+        started: count("started"),
+        ok: count("ok"),
+        failed: count("failed") + count("timed_out"),
+        rate_per_s: last["achieved_per_s"].as_f64(),
+        p50_ns: percentile("50"),
+        p99_ns: percentile("99"),
+        cpu: last["machine"]["cpu_busy"].as_f64(),
+    })
+}
+
+/// Looks after a process from its start to its end.
+async fn look_after(
+    (options, token): (&HostOptions, String),
+    run: &str,
+    prepare: &Prepare,
+    mut wishes: UnboundedReceiver<Wish>,
+    events: &Sender<(String, HostEvent)>,
+) {
+    // Whoever heard it has gone, and then the process goes, too.
+    let tell = |event| drop(events.send((run.to_owned(), event)));
+    let mut process = match Process::start(options, token, run, prepare) {
+        Ok(process) => process,
+        Err(error) => {
+            let error = format!("`plimsoll run` cannot be started: {error}");
+            return tell(HostEvent::Refused { error, hint: None, is_usage: false });
+        }
+    };
+    let readiness = timeout(READY, get_ready(&mut process, &mut wishes)).await;
+    match readiness.unwrap_or(Readiness::Late) {
+        Readiness::Ready => tell(HostEvent::Ready),
+        ended @ (Readiness::Ended | Readiness::Late) => {
+            if matches!(ended, Readiness::Late) {
+                // What it says at its end is why it took so long, or nothing.
+                let _ = process.child.start_kill();
+            }
+            let end = process.end().await;
+            return tell(process.refusal(&end));
+        }
+        Readiness::Unwanted => return,
+    }
+    let history = options.folder.join(HISTORY);
+    let mut second = interval(LINE);
+    second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut has_begun = false;
+    loop {
+        tokio::select! {
+            line = process.lines.next_line() => match line {
+                Ok(Some(line)) => process.note(line),
+                _ => break,
+            },
+            _ = second.tick(), if has_begun => {
+                if let Some(line) = process.line().await {
+                    tell(HostEvent::Line(line));
+                }
+            }
+            wish = wishes.recv() => match wish {
+                Some(Wish::Start { at_unix_ns }) => {
+                    has_begun = true;
+                    if let Some(control) = &process.control {
+                        // A refusal ends the process, which says why.
+                        let _ = control.post("/start", &json!({"at_unix_ns": at_unix_ns}).to_string()).await;
+                    }
+                }
+                Some(Wish::Steer(steer)) => {
+                    if let Err(error) = process.steer(steer).await {
+                        tell(HostEvent::Unsteered { number: steer.number, error });
+                    }
+                }
+                Some(Wish::TakePart) => tell(HostEvent::Part(saved(&history, run).unwrap_or_default())),
+                // It is killed when it is dropped.
+                Some(Wish::Discard) | None => return,
+            },
+        }
+    }
+    let end = process.end().await;
+    tell(HostEvent::Ended { end, saved: saved(&history, run).unwrap_or_default() });
+}
+
+enum Readiness {
+    Ready,
+    Ended,
+    Late,
+    Unwanted,
+}
+
+/// Waits until a process waits for its start.
+async fn get_ready(process: &mut Process, wishes: &mut UnboundedReceiver<Wish>) -> Readiness {
+    loop {
+        let next = async {
+            tokio::select! {
+                line = process.lines.next_line() => line.ok().flatten().map(Some),
+                () = sleep(LOOK) => Some(None),
+            }
+        };
+        let next = tokio::select! {
+            next = next => next,
+            wish = wishes.recv() => match wish {
+                Some(Wish::Discard) | None => return Readiness::Unwanted,
+                Some(_) => continue,
+            },
+        };
+        match next {
+            Some(Some(line)) => process.note(line),
+            Some(None) => {
+                if process.is_ready().await {
+                    return Readiness::Ready;
+                }
+            }
+            None => return Readiness::Ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::FileReference;
+
+    #[test]
+    fn files_are_written_below_the_folder_of_the_run_only() {
+        let folder = std::env::temp_dir().join(format!("plimsoll-fleet-host-{}", std::process::id()));
+        let files = BTreeMap::from([("h".to_owned(), b"id\n1\n".to_vec())]);
+        let of = |name: &str| Prepare {
+            files: vec![FileReference { name: name.to_owned(), sha256: "h".to_owned(), bytes: 5 }],
+            ..Prepare::default()
+        };
+        write_files(&folder, &of("data/users.csv"), &files).unwrap();
+        assert_eq!(fs::read(folder.join("data/users.csv")).unwrap(), b"id\n1\n");
+        for name in ["", "/etc/x", "../x", "a/../../x", "."] {
+            assert!(write_files(&folder, &of(name), &files).is_err(), "{name}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_line_is_the_last_second_that_is_told() {
+        let stat = json!({"elapsed_s": 3.0, "end_s": 10.0, "intervals": [
+            {"ok": 1}, {"scheduled": 9, "started": 8, "ok": 5, "failed": 1, "timed_out": 2, "achieved_per_s": 6.5,
+             "response_time": {"p": {"50": 1000, "99": 9000}}, "machine": {"cpu_busy": 0.5}},
+        ]});
+        let told = line(&stat).unwrap();
+        assert_eq!((told.ok, told.failed, told.scheduled, told.started), (5, 3, 9, 8));
+        assert_eq!((told.p50_ns, told.p99_ns, told.rate_per_s), (Some(1_000), Some(9_000), Some(6.5)));
+        assert_eq!(line(&json!({"intervals": []})), None);
+    }
+}

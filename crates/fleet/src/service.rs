@@ -1,0 +1,97 @@
+//! The agent in a process: its state machine between the broker and its host.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::clock;
+
+use crate::agent::{Agent, AgentAction, AgentIdentity, HostEvent};
+use crate::fabric::{Fabric as _, Now};
+use crate::host::{Host, HostOptions};
+use crate::nats::{LinkEvent, NatsEvent, NatsLink};
+
+/// Longest wait for a message before the agent looks at everything else.
+const PATIENCE: Nanos = Nanos::from_millis(20);
+
+/// Serves until `is_over` says so. `say` gets what people should know.
+///
+/// # Errors
+/// The folder of the agent cannot be made.
+pub fn serve_agent(
+    identity: AgentIdentity,
+    mut link: NatsLink,
+    options: HostOptions,
+    is_over: impl Fn() -> bool,
+    say: impl Fn(&str),
+) -> std::io::Result<()> {
+    let (events, heard) = channel();
+    let mut service = AgentService { agent: Agent::new(identity), host: Host::new(options, events)?, heard };
+    for pattern in service.agent.subscriptions() {
+        link.subscribe(&pattern);
+    }
+    say("ready");
+    let mut shown: Option<String> = None;
+    while !is_over() {
+        match link.receive(PATIENCE) {
+            Some(NatsEvent::Delivery(delivery)) => {
+                let actions = service.agent.hear(&delivery, now());
+                service.carry_out(&mut link, actions);
+            }
+            Some(NatsEvent::Link(event)) => say(&told(&event)),
+            None => {}
+        }
+        while let Ok((run, event)) = service.heard.try_recv() {
+            // News of a process that nobody wants any more.
+            let is_wanted = matches!(event, HostEvent::Collected { .. }) || service.agent.run() == Some(&run);
+            if !is_wanted {
+                continue;
+            }
+            let actions = service.agent.note(event, now());
+            service.carry_out(&mut link, actions);
+        }
+        let actions = service.agent.tick(now());
+        service.carry_out(&mut link, actions);
+        if service.agent.run() != shown.as_deref() {
+            shown = service.agent.run().map(str::to_owned);
+            match &shown {
+                Some(run) => say(&format!("claimed by run {run}")),
+                None => say("free"),
+            }
+        }
+    }
+    service.host.carry_out(AgentAction::Discard);
+    link.close();
+    Ok(())
+}
+
+/// The present on the clocks of this process.
+pub fn now() -> Now {
+    Now { monotonic: clock::monotonic(), unix: clock::unix() }
+}
+
+/// News of the connection in words.
+pub fn told(event: &LinkEvent) -> String {
+    match event {
+        LinkEvent::Connected => "connected to the broker".to_owned(),
+        LinkEvent::Disconnected => "warning: the broker does not answer; trying again".to_owned(),
+        LinkEvent::Dropped => "warning: messages were dropped, because they came too fast".to_owned(),
+        LinkEvent::Refused(why) => format!("warning: the broker has refused something: {why}"),
+    }
+}
+
+struct AgentService {
+    agent: Agent,
+    host: Host,
+    heard: Receiver<(String, HostEvent)>,
+}
+
+impl AgentService {
+    fn carry_out(&mut self, link: &mut NatsLink, actions: Vec<AgentAction>) {
+        for action in actions {
+            match action {
+                AgentAction::Publish { subject, payload } => link.publish(&subject, payload),
+                action => self.host.carry_out(action),
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The agents of a fleet: what each of them made of a load.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How far an agent came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentState {
+    /// All of its result is here.
+    #[default]
+    Finished,
+    /// Nothing was heard of it any more: what it had told until then is here.
+    Lost,
+}
+
+/// One agent of a fleet, with its shard of the load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentResult {
+    /// Its name.
+    pub name: String,
+    /// Its shard, as `2/3`.
+    pub shard: String,
+    /// Version of its program.
+    pub version: String,
+    /// Processors that its process may use.
+    pub cores: u32,
+    /// How far it came.
+    pub state: AgentState,
+    /// Nanoseconds that its clock was ahead of the coordinator's before the start; null if that is not known.
+    pub clock_ahead_ns: Option<i64>,
+    /// Largest error of that: by so much it may have begun earlier or later than the coordinator's instant.
+    pub clock_bound_ns: Option<u64>,
+    /// Nanoseconds that its clock gained on the coordinator's from the first to the last look at it.
+    pub clock_drift_ns: Option<i64>,
+    /// Requests that it started.
+    pub started: u64,
+    /// Of these, those that ended well.
+    pub ok: u64,
+    /// Of these, those that failed or timed out.
+    pub failed: u64,
+    /// Arrivals of its shard after the last that is known.
+    pub unknown: u64,
+    /// Completed requests per second.
+    pub rate_per_s: Option<f64>,
+    /// 99th percentile of its start lag.
+    pub start_lag_p99_ns: Option<u64>,
+    /// Processors that its process used on average.
+    pub cpu_cores: Option<f64>,
+    /// `true` if its own measurement was valid.
+    pub valid: bool,
+    /// What kept it from more, by itself.
+    pub limited_by: String,
+}

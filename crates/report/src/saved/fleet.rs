@@ -1,0 +1,109 @@
+//! The shards of a fleet's agents as one run, those of lost agents as far as they are known.
+
+use plimsoll_metrics::figure;
+
+use super::SavedRun;
+use super::merging::MergeError;
+use super::shards::check;
+use crate::contract::agent::{AgentResult, AgentState};
+use crate::contract::result::{Finding, LimitedByResult};
+
+/// The reason for which the result of a fleet that has lost an agent is invalid.
+const AGENT_LOST: &str = "agent_lost";
+
+/// What one agent has made of its shard.
+#[derive(Clone, Debug)]
+pub struct FleetShare {
+    /// The agent: its name, shard, version, processors, state, clock, and the arrivals of its shard after the
+    /// last that is known (`unknown`). Its figures are filled in.
+    pub agent: AgentResult,
+    /// Its run, or as much as had come of it; `None` if nothing had.
+    pub run: Option<SavedRun>,
+}
+
+impl SavedRun {
+    /// The run of a fleet: that of all agents together, as [`merge_shards`](Self::merge_shards) has it. Where
+    /// an agent was lost, arrivals that nobody knows of have an account of their own, and the result is
+    /// invalid.
+    ///
+    /// # Errors
+    /// As `merge_shards`; shards of lost agents may be missing, but not all.
+    pub fn merge_fleet(shares: Vec<FleetShare>) -> Result<Self, MergeError> {
+        // Those that are whole first: facts of the load as a whole are taken from there.
+        let mut order: Vec<&FleetShare> = shares.iter().collect();
+        order.sort_by_key(|share| share.agent.state == AgentState::Lost);
+        let runs: Vec<Self> = order.into_iter().filter_map(|share| share.run.clone()).collect();
+        check(&runs)?;
+        let silent = shares.iter().filter(|share| share.run.is_none());
+        let missing: Vec<String> = silent
+            .filter(|share| share.agent.state != AgentState::Lost)
+            .map(|share| share.agent.shard.clone())
+            .collect();
+        if !missing.is_empty() {
+            return Err(MergeError::Missing { shards: missing });
+        }
+        let mut merged = Self::merge_some_shards(&runs)?;
+        let result = &mut merged.result;
+        // All were steered by the same orders.
+        if let Some(first) = runs.first() {
+            result.rate.changes.clone_from(&first.result.rate.changes);
+        }
+        let unknown: u64 = shares.iter().map(|share| share.agent.unknown).sum();
+        result.accounting.scheduled = result.accounting.scheduled.saturating_add(unknown);
+        result.accounting.unknown = result.accounting.unknown.saturating_add(unknown);
+        // Only this is known of their machines: the limit of one was that of all.
+        let limited = shares.iter().find_map(|share| {
+            let limit = &share.run.as_ref()?.result.verdict.limited_by;
+            (limit.what == "generator").then(|| LimitedByResult {
+                evidence: format!("agent {}: {}", share.agent.name, limit.evidence),
+                ..limit.clone()
+            })
+        });
+        if let Some(limited) = limited {
+            result.verdict.limited_by = limited;
+        }
+        for share in shares.iter().filter(|share| share.agent.state == AgentState::Lost) {
+            result.verdict.valid = false;
+            if result.verdict.invalid_reasons.iter().all(|reason| reason != AGENT_LOST) {
+                result.verdict.invalid_reasons.push(AGENT_LOST.to_owned());
+            }
+            result.verdict.evidence.push(lost(&share.agent));
+        }
+        result.agents = shares.into_iter().map(described).collect();
+        result.restate();
+        Ok(merged)
+    }
+}
+
+fn lost(agent: &AgentResult) -> Finding {
+    let unknown = match agent.unknown {
+        0 => String::new(),
+        unknown => format!("; of {} arrivals of its shard nobody knows what became", figure::count(unknown)),
+    };
+    Finding {
+        code: AGENT_LOST.to_owned(),
+        evidence: format!("agent {} was lost while the load went on{unknown}", agent.name),
+        hint: "see why on its machine; `plimsoll fleet collect` takes what it has saved, once it is back"
+            .to_owned(),
+    }
+}
+
+/// An agent with the figures of its run.
+fn described(share: FleetShare) -> AgentResult {
+    let FleetShare { agent, run } = share;
+    let Some(run) = run else { return AgentResult { limited_by: "unknown".to_owned(), ..agent } };
+    let result = &run.result;
+    let length = result.warmup_s + result.duration_s + result.drain_s;
+    let cpu = result.generator.cpu_user_s + result.generator.cpu_sys_s;
+    AgentResult {
+        started: result.accounting.started,
+        ok: result.accounting.ok,
+        failed: result.accounting.failed.saturating_add(result.accounting.timed_out),
+        rate_per_s: result.rate.achieved_per_s,
+        start_lag_p99_ns: result.start_lag.p.p99,
+        cpu_cores: (length > 0.0 && cpu > 0.0).then(|| cpu / length),
+        valid: result.verdict.valid && agent.state == AgentState::Finished,
+        limited_by: result.verdict.limited_by.what.clone(),
+        ..agent
+    }
+}

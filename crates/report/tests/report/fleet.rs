@@ -1,0 +1,94 @@
+//! The run of a fleet: shards of agents, some of which are lost.
+
+use plimsoll_report::agent::{AgentResult, AgentState};
+use plimsoll_report::saved::{FleetShare, MergeError};
+use plimsoll_report::{Format, SavedRun, Style, render_saved};
+
+use crate::fixture;
+
+/// A share of an agent, with the run of 1,000 requests that it made.
+fn share(number: u32, of: u32, state: AgentState, unknown: u64) -> FleetShare {
+    let record = fixture::quiet_record();
+    let mut result = fixture::result(record.clone(), &[]);
+    result.run.shard = Some(format!("{number}/{of}"));
+    result.run.load_checksum = Some("same".to_owned());
+    let run = SavedRun::new(&record, result, None);
+    let agent = AgentResult {
+        name: format!("agent-{number}"),
+        shard: format!("{number}/{of}"),
+        state,
+        unknown,
+        clock_ahead_ns: Some(-1_500_000),
+        clock_bound_ns: Some(40_000 * u64::from(number)),
+        ..AgentResult::default()
+    };
+    FleetShare { agent, run: Some(run) }
+}
+
+fn text(run: &SavedRun) -> String {
+    let mut out = Vec::new();
+    render_saved(run, Format::Text, &Style::PLAIN, &mut out).expect("it can be written");
+    String::from_utf8(out).expect("it is text")
+}
+
+#[test]
+fn agents_are_merged_and_each_has_its_line() {
+    let shares: Vec<FleetShare> =
+        (1..=3).map(|number| share(number, 3, AgentState::Finished, 0)).collect();
+    let one = shares[0].run.clone().expect("it has a run");
+    let merged = SavedRun::merge_fleet(shares).unwrap();
+    let result = &merged.result;
+    assert_eq!(result.accounting.scheduled, 3 * one.result.accounting.scheduled);
+    assert_eq!((result.accounting.unknown, result.accounting.check()), (0, Ok(())));
+    assert_eq!(result.verdict.valid, one.result.verdict.valid);
+    assert_eq!(result.agents.len(), 3);
+    assert_eq!(result.agents[1].started, one.result.accounting.started);
+    let text = text(&merged);
+    for part in ["3 agents", "agent-2", "2/3", "-1.5 ms ± 80 µs", "within 120 µs of the instant"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    assert_eq!(SavedRun::from_bytes(&merged.to_bytes().unwrap()).unwrap(), merged);
+}
+
+#[test]
+fn of_a_lost_agent_its_parts_count_and_the_rest_is_unknown() {
+    let silent = FleetShare { run: None, ..share(3, 3, AgentState::Lost, 900) };
+    // The first shard is a lost one: what the whole load was is taken from another.
+    let shares =
+        vec![share(1, 3, AgentState::Lost, 77), share(2, 3, AgentState::Finished, 0), silent];
+    let one = shares[1].run.clone().expect("it has a run").result.accounting;
+    let merged = SavedRun::merge_fleet(shares).unwrap();
+    let result = &merged.result;
+    assert_eq!(result.accounting.unknown, 977);
+    assert_eq!(result.accounting.scheduled, 2 * one.scheduled + 977);
+    assert_eq!(result.accounting.check(), Ok(()));
+    assert!(!result.verdict.valid && result.verdict.invalid_reasons.contains(&"agent_lost".to_owned()));
+    let lost: Vec<&str> = result.verdict.evidence.iter().map(|finding| finding.evidence.as_str()).collect();
+    assert!(lost.iter().any(|text| text.contains("agent agent-1 was lost")), "{lost:?}");
+    assert!(lost.iter().any(|text| text.contains("of 900 arrivals of its shard")), "{lost:?}");
+    assert_eq!(result.agents[2].started, 0);
+    let text = text(&merged);
+    assert!(text.contains("unknown") && text.contains("977"), "{text}");
+}
+
+#[test]
+fn an_agent_that_was_the_limit_is_named() {
+    let mut shares: Vec<FleetShare> =
+        (1..=2).map(|number| share(number, 2, AgentState::Finished, 0)).collect();
+    let run = shares[1].run.as_mut().expect("it has a run");
+    run.result.verdict.limited_by.what = "generator".to_owned();
+    run.result.verdict.limited_by.evidence = "its threads had no time".to_owned();
+    let merged = SavedRun::merge_fleet(shares).unwrap();
+    let limited = &merged.result.verdict.limited_by;
+    assert_eq!(limited.what, "generator");
+    assert_eq!(limited.evidence, "agent agent-2: its threads had no time");
+}
+
+#[test]
+fn a_shard_that_is_not_there_belongs_to_a_lost_agent_or_is_an_error() {
+    let missing = || FleetShare { run: None, ..share(2, 2, AgentState::Finished, 0) };
+    let merged = SavedRun::merge_fleet(vec![share(1, 2, AgentState::Finished, 0), missing()]);
+    assert_eq!(merged, Err(MergeError::Missing { shards: vec!["2/2".to_owned()] }));
+    let nobody = FleetShare { run: None, ..share(1, 1, AgentState::Lost, 5) };
+    assert_eq!(SavedRun::merge_fleet(vec![nobody]), Err(MergeError::Nothing));
+}
