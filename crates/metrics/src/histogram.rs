@@ -351,10 +351,27 @@ impl Histogram {
 
     /// The buckets that hold anything, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        self.touched().filter_map(|index| {
-            let count = self.counts[index];
-            (count > 0).then(|| Bucket { lowest: lowest_of(index), highest: highest_of(index), count })
+        let touched = self.touched();
+        let first = touched.start;
+        let stretches = self.counts[touched].chunks(STRIDE).enumerate();
+        // Most of the buckets between the smallest and the largest value are empty.
+        let filled = stretches.filter(|(_, counts)| counts.iter().fold(0, |any, count| any | count) > 0);
+        filled.flat_map(move |(number, counts)| {
+            let indexed = (first + number * STRIDE..).zip(counts);
+            let filled = indexed.filter(|(_, count)| **count > 0);
+            filled.map(|(index, &count)| Bucket {
+                lowest: lowest_of(index),
+                highest: highest_of(index),
+                count,
+            })
         })
+    }
+
+    /// The buckets that hold anything, found once for several figures: to find them is most of the work of
+    /// each.
+    pub fn occupied(&self) -> Occupied {
+        let (min, max) = (self.min, self.max);
+        Occupied { buckets: self.buckets().collect(), count: self.count, min, max }
     }
 
     /// The indices between the smallest and the largest value.
@@ -363,6 +380,33 @@ impl Histogram {
             return 0..0;
         }
         index_of(self.min).min(BUCKETS - 1)..index_of(self.max).min(BUCKETS - 1) + 1
+    }
+}
+
+/// The buckets of a histogram that hold anything, for several figures of it.
+#[derive(Clone, Debug)]
+pub struct Occupied {
+    buckets: Vec<Bucket>,
+    count: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Occupied {
+    /// In ascending order.
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    /// As [`Histogram::percentile`].
+    pub fn percentile(&self, p: f64) -> Option<u64> {
+        let ascending = self.buckets.iter().map(|bucket| (bucket.highest, bucket.count));
+        percentile_of(p, self.count, ascending).map(|value| value.clamp(self.min, self.max))
+    }
+
+    /// As [`Histogram::stdev`].
+    pub fn stdev(&self) -> Option<f64> {
+        stdev_of(self.count, || self.buckets.iter().copied())
     }
 }
 

@@ -34,6 +34,8 @@ impl fmt::Debug for Control {
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: String,
+    /// Number of intervals of a result, with those that were not asked for.
+    pub(crate) intervals: Option<usize>,
 }
 
 impl Control {
@@ -84,11 +86,15 @@ fn reply(answer: Vec<u8>) -> Option<Reply> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
     // An answer that was cut off is none.
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    (length.is_none_or(|length| length == body.len())).then(|| Reply { status, body: body.to_owned() })
+    let number = |field: &str| {
+        head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case(field).then(|| value.trim().parse::<usize>().ok())?
+        })
+    };
+    let is_whole = number("content-length").is_none_or(|length| length == body.len());
+    let intervals = number("x-plimsoll-intervals");
+    is_whole.then(|| Reply { status, body: body.to_owned(), intervals })
 }
 
 #[cfg(test)]
@@ -110,7 +116,9 @@ mod tests {
     fn an_answer_is_whole_or_none() {
         let of = |text: &str| reply(text.as_bytes().to_vec());
         let whole = of("HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno").unwrap();
-        assert_eq!(whole, Reply { status: 409, body: "no".to_owned() });
+        assert_eq!(whole, Reply { status: 409, body: "no".to_owned(), intervals: None });
+        let counted = of("HTTP/1.1 200 OK\r\nX-Plimsoll-Intervals: 12\r\n\r\n{}").unwrap();
+        assert_eq!(counted.intervals, Some(12));
         assert_eq!(of("HTTP/1.1 200 OK\r\n\r\n").unwrap().body, "");
         for cut in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno", "x\r\n\r\n"]
         {
