@@ -66,7 +66,7 @@ impl Watched {
         let (history, id) = (self.ui.history.clone(), self.id.clone());
         let Some(run) = blocking(move || history.so_far(&id)).await.ok()? else {
             self.is_over = true;
-            let end = json!({"exit_code": null, "run": self.id, "capacity": null});
+            let end = json!({"exit_code": null, "run": self.id, "capacity": null, "from": "terminal"});
             return Some(Told::End(end));
         };
         let until = run.result.intervals.last().map(|interval| interval.at_s);
@@ -81,6 +81,7 @@ impl Watched {
 /// Figures of the run that are not in its result.
 fn stat(run: &SavedRun) -> Value {
     json!({
+        "read_only": true,
         "running": true,
         "stopping": false,
         "paused": false,
