@@ -6,7 +6,6 @@
 
 use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
 use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
-use plimsoll_scenario::Template;
 use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::redaction::HIDDEN;
 use serde_json::{Value, json};
@@ -112,8 +111,8 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
     PrintedPlan::of(resolved, (PRINTED, plan), args.settings_beside(), args.beside_plans())
 }
 
-/// The plan whose capacity `plimsoll find` looks for with these flags: without a rate, which the search
-/// chooses.
+/// The plan whose capacity `plimsoll find` looks for with these flags: without rate and length of a trial,
+/// which the search chooses.
 ///
 /// # Errors
 /// Everything that is wrong with them.
@@ -122,6 +121,9 @@ pub(crate) fn of_find(args: &FindArgs) -> Result<PrintedPlan, Failure> {
     let mut resolved = request.resolve_amended(|flags| args.amend(flags))?;
     if args.sweep().is_none() {
         resolved.layered.patch.rate = None;
+    }
+    if args.plan.settings.patch.duration.is_none() {
+        resolved.layered.patch.duration = None;
     }
     let plan = as_value(&resolved)?;
     let none = PlanPatch::default();
@@ -164,8 +166,8 @@ fn of_urls(resolved: &Resolved) -> Value {
             others => format!("target{}", others + 1),
         });
         targets.insert(target.clone(), json!(origin));
-        let address = Field::new(Text(Template::escape(&path)));
-        let step = StepSpec::from(RequestStep::new(method, address));
+        // Both are templates.
+        let step = StepSpec::from(RequestStep::new(method, Field::new(Text(path))));
         let mut step = serde_json::to_value(step).unwrap_or_default();
         step["name"] = json!(planned.name);
         match patch.body.as_ref().map(|body| (body.text.strip_prefix('@'), &body.text)) {
