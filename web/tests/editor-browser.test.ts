@@ -324,6 +324,22 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
     });
   });
 
+  test("a replica is named by its URL, and a search is a form like the others", async () => {
+    await on("#/new?form=canister", async (tab) => {
+      const form = tab.getByRole("form", { name: "A canister" });
+      await form.getByRole("textbox", { name: /url/i }).first().fill("http://127.0.0.1:9");
+      await button(tab, "Make plan").click();
+      await badge(tab, "new, not saved");
+      expect(await textOf(tab)).toContain("http://127.0.0.1:9");
+    });
+    await on("#/new", async (tab) => {
+      await tab.getByRole("link", { name: /The highest rate/ }).click();
+      await tab.getByRole("heading", { level: 3, name: "The highest rate" }).waitFor();
+      await button(tab, "Find").click();
+      await tab.getByText("write an address, such as").waitFor();
+    });
+  });
+
   test("a run is started with the text as it is, and with flags above it", async () => {
     await on("#/plan/shop/visit.yaml", async (tab) => {
       await write(tab, plain(`http://${server.address}`).replace("duration: 1s", "duration: 2s"));
