@@ -1,27 +1,11 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Browser, chromium, type Page as Tab } from "playwright-core";
+import type { Browser, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  listening,
-  type Listening,
-  open,
-  type Opened,
-  startUi,
-  textOf,
-  type Ui,
-  violations,
-} from "./editor-ui.ts";
+import { ended, listening, type Listening } from "./program.ts";
+import { hasBrowser, launch, open, type Opened, startUi, textOf, type Ui, violations } from "./ui.ts";
 
-const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const isThere = existsSync(CHROMIUM);
-if (!isThere) {
-  if (process.env["CI"] !== undefined) throw new Error(`${CHROMIUM} is missing`);
-  console.warn(
-    `the editor is not opened: there is no ${CHROMIUM}; install it, or say where it is in CHROMIUM`,
-  );
-}
 const imports = fileURLToPath(new URL("../../crates/import/tests/h2loadrunner/", import.meta.url));
 
 /** An expectation that comes true within a while. */
@@ -61,13 +45,13 @@ thresholds:
   - p99<5s
 `;
 
-describe.skipIf(!isThere)("the editor of plans", () => {
+describe.skipIf(!hasBrowser())("the editor of plans", () => {
   let browser: Browser;
   let ui: Ui;
   let server: Listening;
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+    browser = await launch();
     ui = await startUi();
     const crud = ["target", "crud", "--listen", "127.0.0.1:0", "--drop", "0", "--fail", "0"];
     server = await listening(crud, /(127\.0\.0\.1:\d+)/);
@@ -78,15 +62,14 @@ describe.skipIf(!isThere)("the editor of plans", () => {
 
   afterAll(async () => {
     await browser?.close();
-    ui?.end();
-    server?.child.kill();
+    await ui?.end();
+    if (server !== undefined) await ended(server);
   });
 
   /** Does something on a page of its own, on which nothing may go wrong. */
   async function on(place: string, act: (tab: Tab, opened: Opened) => Promise<void>): Promise<void> {
-    const opened = await open(browser, ui, place);
+    const opened = await open(browser, ui, { place, refusals: true, still: true });
     await act(opened.tab, opened);
-    expect(opened.trouble).toEqual([]);
     await opened.end();
   }
 
@@ -341,6 +324,22 @@ describe.skipIf(!isThere)("the editor of plans", () => {
     });
   });
 
+  test("a replica is named by its URL, and a search is a form like the others", async () => {
+    await on("#/new?form=canister", async (tab) => {
+      const form = tab.getByRole("form", { name: "A canister" });
+      await form.getByRole("textbox", { name: /url/i }).first().fill("http://127.0.0.1:9");
+      await button(tab, "Make plan").click();
+      await badge(tab, "new, not saved");
+      expect(await textOf(tab)).toContain("http://127.0.0.1:9");
+    });
+    await on("#/new", async (tab) => {
+      await tab.getByRole("link", { name: /The highest rate/ }).click();
+      await tab.getByRole("heading", { level: 3, name: "The highest rate" }).waitFor();
+      await button(tab, "Find").click();
+      await tab.getByText("write an address, such as").waitFor();
+    });
+  });
+
   test("a run is started with the text as it is, and with flags above it", async () => {
     await on("#/plan/shop/visit.yaml", async (tab) => {
       await write(tab, plain(`http://${server.address}`).replace("duration: 1s", "duration: 2s"));
@@ -532,13 +531,17 @@ describe.skipIf(!isThere)("the editor of plans", () => {
         { timeout: 240_000 },
         async () => {
           ui.write("wrong.yaml", PHASES.replace("rate", "ratte"));
+          const { tab, trouble, end } = await open(browser, ui, { width, dark, refusals: true, still: true });
           for (const [name, place, act] of places) {
-            const { tab, trouble, end } = await open(browser, ui, place, { width, dark });
+            // From elsewhere, so that the same place is drawn anew.
+            await tab.evaluate(() => void (location.hash = "#/runs"));
+            await tab.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+            await tab.evaluate((hash) => void (location.hash = hash), place);
             await act(tab);
             const wide = await tab.evaluate(() => document.documentElement.scrollWidth);
             expect([name, wide <= width, await violations(tab), trouble]).toEqual([name, true, [], []]);
-            await end();
           }
+          await end();
         },
       );
     }

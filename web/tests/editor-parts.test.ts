@@ -1,10 +1,6 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { FormArgument } from "../ui/app/api.ts";
-import { argumentsOf, filled, groupsOf, labelOf, planOfUrls } from "../ui/editor/arguments.ts";
+import { argumentsOf, filled, groupsOf, labelOf } from "../ui/editor/arguments.ts";
 import { freeName, isPlanName, nameProblem, planNameFor } from "../ui/editor/drafts.ts";
 import { flagsOf, words } from "../ui/editor/flags.ts";
 import { isVariable, jsonIn, pointerOf, stepCalled, variableFor } from "../ui/editor/jsonpaths.ts";
@@ -16,7 +12,7 @@ import { matching } from "../ui/editor/plans.tsx";
 import { drawable } from "../ui/editor/schedule.tsx";
 import { type Path, pathText } from "../ui/editor/schema.ts";
 import { treeOf } from "../ui/editor/tree.ts";
-import { examples, planSchema, program, spotsOf } from "./plans.ts";
+import { examples, spotsOf } from "./plans.ts";
 
 describe("places of findings", () => {
   const problem = {
@@ -250,6 +246,7 @@ describe("forms of commands", () => {
       argumentsOf({ name, summary: "", arguments: all }, new Set(["rate"])).map(({ id }) => id);
     expect(of("run")).toEqual(["urls", "rate"]);
     expect(of("crud")).toEqual(["rate", "probe"]);
+    expect(of("canister")).toEqual(["urls", "rate", "probe"]);
   });
 
   test("what was left empty is not sent", () => {
@@ -260,61 +257,6 @@ describe("forms of commands", () => {
     });
     expect(labelOf(argument("x", { flag: "--max-rate" }))).toBe("max rate");
     expect(labelOf(argument("urls", { flag: null, value: "PLAN|URL" }))).toBe("plan|url");
-  });
-});
-
-describe("plans for URLs", () => {
-  const settings = ["rate", "duration", "http2", "headers"];
-
-  test("settings, targets, steps and thresholds come to their places", () => {
-    const plan = planOfUrls(
-      {
-        urls: ["http://a.test/x?y=1#z", "http://a.test", "b.test:81/c"],
-        rate: "5/s",
-        http2: true,
-        headers: ["A: b", "C: d"],
-        thresholds: ["p99<5ms"],
-        abort_on_fail: true,
-        method: "POST",
-        body: "x: y",
-      },
-      settings,
-    );
-    expect(treeOf(plan).toJS()).toEqual({
-      run: { rate: "5/s", http2: true, headers: ["A: b", "C: d"] },
-      targets: { target: "http://a.test", target2: "http://b.test:81" },
-      scenarios: [
-        { target: "target", steps: [{ post: "/x?y=1", body: "x: y" }] },
-        { target: "target", steps: [{ post: "/", body: "x: y" }] },
-        { target: "target2", steps: [{ post: "/c", body: "x: y" }] },
-      ],
-      thresholds: [{ that: "p99<5ms", abort_on_fail: true }],
-    });
-  });
-
-  test("one URL is one line each, and other methods are named", () => {
-    expect(planOfUrls({ urls: ["http://a.test/"], rate: "5" }, settings)).toBe(
-      "run:\n  rate: 5\ntargets:\n  target: http://a.test\nscenarios:\n  - steps:\n      - get: /\n",
-    );
-    const purged = treeOf(
-      planOfUrls({ urls: ["http://a.test/"], method: "PURGE", body: "@a.txt" }, settings),
-    ).toJS();
-    expect(purged.scenarios[0].steps).toEqual([{ request: "/", method: "PURGE", body_file: "a.txt" }]);
-  });
-
-  test("the program takes it", () => {
-    const settings = planSchema()
-      .keysAt(["run"])
-      .map(({ name }) => name);
-    const plan = planOfUrls(
-      { urls: ["http://127.0.0.1:9/a", "http://127.0.0.1:8/b"], rate: "5/s", duration: "3s", http2: true },
-      settings,
-    );
-    const folder = mkdtempSync(join(tmpdir(), "plimsoll-plan-"));
-    writeFileSync(join(folder, "plan.yaml"), plan);
-    const said = execFileSync(program, ["check", "plan.yaml"], { cwd: folder, encoding: "utf8" });
-    rmSync(folder, { recursive: true });
-    expect(said).toContain("plan.yaml: ok");
   });
 });
 

@@ -1,18 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { isMap, isScalar, isSeq, type Pair } from "yaml";
 import { type Path, type Schema, SchemaTree } from "../ui/editor/schema.ts";
 import { keyText, treeOf } from "../ui/editor/tree.ts";
+import { program } from "./program.ts";
 
 const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
-/** The folder that cargo builds in: that of the repository, or the one that the environment names. */
-const target = process.env["CARGO_TARGET_DIR"] ?? fileURLToPath(new URL("../../target", import.meta.url));
-
-/** The program that was built. */
-export const program = join(target, "debug/plimsoll");
-
 /** The plans of `examples/`. */
 export const examples = readdirSync(folder)
   .filter((name) => name.endsWith(".yaml"))
@@ -20,7 +14,6 @@ export const examples = readdirSync(folder)
 
 /** The schema of plans, as the program prints it. */
 export function planSchema(): SchemaTree {
-  if (!existsSync(program)) throw new Error(`${program} is missing: run \`cargo build\` first`);
   return new SchemaTree(
     JSON.parse(execFileSync(program, ["schema", "plan"], { encoding: "utf8" })) as Schema,
   );

@@ -1,17 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { type Browser, chromium, type Locator, type Page as Tab } from "playwright-core";
+import type { Browser, Locator, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bytes, count, nanos, perSecond, seconds, share } from "../src/figure.ts";
 import { makePages, type Page, type Pages } from "./runs.ts";
-
-const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-const isThere = existsSync(CHROMIUM);
-if (!isThere) {
-  if (process.env["CI"] !== undefined) throw new Error(`${CHROMIUM} is missing`);
-  console.warn(`pages are not opened: there is no ${CHROMIUM}; install it, or say where it is in CHROMIUM`);
-}
+import { hasBrowser, launch, violations } from "./ui.ts";
 
 /** A page that is open, and what must not happen on it. */
 interface Opened {
@@ -26,12 +17,12 @@ interface How {
   script?: boolean;
 }
 
-describe.skipIf(!isThere)("reports", () => {
+describe.skipIf(!hasBrowser())("reports", () => {
   let browser: Browser;
   let pages: Pages;
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+    browser = await launch();
     pages = await makePages();
   });
 
@@ -324,17 +315,3 @@ async function expectText(place: Locator, text: string): Promise<void> {
   else await expect.poll(() => place.textContent(), { timeout: 5_000 }).toContain(text);
 }
 
-/** What axe finds wrong, in a few words each. */
-async function violations(tab: Tab): Promise<string[]> {
-  // The page's policy lets no script in: axe is put in from outside, as a debugger does.
-  await tab.evaluate(readFileSync(axe, "utf8"));
-  return tab.evaluate(async () => {
-    const { axe } = window as unknown as { axe: { run: () => Promise<{ violations: Violation[] }> } };
-    interface Violation {
-      id: string;
-      nodes: { html: string }[];
-    }
-    const { violations } = await axe.run();
-    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`);
-  });
-}

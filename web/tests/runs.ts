@@ -1,12 +1,7 @@
-import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-
-/** Where cargo builds: of the repository, or where the environment says. */
-export const target = process.env["CARGO_TARGET_DIR"] ?? fileURLToPath(new URL("../../target", import.meta.url));
+import { carriedOut, ended, type Listening, startSink, target } from "./program.ts";
 
 /** A page, and the results of its runs. */
 export interface Page {
@@ -26,21 +21,19 @@ export interface Pages {
 
 /** Makes runs against the built-in server, and pages of them. */
 export async function makePages(): Promise<Pages> {
-  const program = join(target, "debug/plimsoll");
-  if (!existsSync(program)) throw new Error(`${program} is missing: run \`cargo build\` first`);
   const merged = { html: join(target, "tmp/merged.html"), json: join(target, "tmp/merged.json") };
   if (!existsSync(merged.html)) {
     throw new Error(`${merged.html} is missing: run \`cargo test -p plimsoll-report\` first`);
   }
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-report-"));
-  const sinks: ChildProcess[] = [];
+  const sinks: Listening[] = [];
   const sink = async (...flags: string[]) => {
-    const { child, address } = await listening(program, flags);
-    sinks.push(child);
-    return `http://${address}/`;
+    const started = await startSink(...flags);
+    sinks.push(started);
+    return `${started.address}/`;
   };
   // 1, 3 and 99 are outcomes: nothing succeeded, a busy machine, a threshold that does not hold.
-  const run = (...args: string[]) => carriedOut(program, folder, args, [0, 1, 3, 99]);
+  const run = (...args: string[]) => carriedOut(folder, args, [0, 1, 3, 99]);
   const store = ["--store", join(folder, "runs.db")];
   const read = (name: string): unknown => JSON.parse(readFileSync(join(folder, name), "utf8"));
   const page = (name: string, ...results: string[]): Page => ({
@@ -61,7 +54,7 @@ export async function makePages(): Promise<Pages> {
   const few = ["--rate", "20", "-d", "2s", "--timeout", "400ms", "--no-preflight", "--quiet"];
   await run("run", silent, ...few, "--json", "silent.json");
   await run("report", "silent.json", "--file", "silent.html");
-  sinks.forEach((child) => child.kill());
+  await Promise.all(sinks.map(ended));
 
   return {
     faults: page("faults.html", "faults.json"),
@@ -70,31 +63,4 @@ export async function makePages(): Promise<Pages> {
     merged: { file: merged.html, results: [JSON.parse(readFileSync(merged.json, "utf8"))] },
     end: () => rmSync(folder, { recursive: true }),
   };
-}
-
-/** The built-in server, once it has said where it listens. */
-export function listening(program: string, flags: string[]): Promise<{ child: ChildProcess; address: string }> {
-  const child = spawn(program, ["sink", "--listen", "127.0.0.1:0", ...flags]);
-  return new Promise((resolve, reject) => {
-    let said = "";
-    const hear = (text: unknown) => {
-      said += String(text);
-      const address = /listening on (\S+)/.exec(said)?.[1];
-      if (address !== undefined) resolve({ child, address });
-    };
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
-    child.on("error", reject);
-    child.on("exit", (code) => reject(new Error(`the sink ended with ${code}: ${said}`)));
-  });
-}
-
-/** Runs the program to its end; `allowed` are the exit codes that it may have. */
-export async function carriedOut(program: string, cwd: string, args: string[], allowed: number[]): Promise<void> {
-  try {
-    await promisify(execFile)(program, args, { cwd, maxBuffer: 1 << 26 });
-  } catch (error) {
-    const { code, stderr } = error as { code?: number; stderr?: string };
-    if (!allowed.includes(code ?? -1)) throw new Error(`plimsoll ${args.join(" ")} ended with ${code}: ${stderr}`);
-  }
 }

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RunData } from "../src/data.ts";
 import type { Result } from "../ui/app/result.ts";
 import { dataOfReport, planOfReport, runDataOf } from "../ui/runs/chart-data.ts";
-import { carriedOut, listening, target } from "./runs.ts";
+import { carriedOut, ended, startSink, target } from "./program.ts";
 
 /** Of a hundred million requests; a test of the Rust side has left it. */
 const merged = { html: join(target, "tmp/merged.html"), json: join(target, "tmp/merged.json") };
@@ -38,33 +38,32 @@ let folder: string;
 const made: Record<string, Made> = {};
 
 beforeAll(async () => {
-  const program = join(target, "debug/plimsoll");
   const read = (path: string) => readFileSync(path, "utf8");
   made["merged"] = { result: JSON.parse(read(merged.json)) as Result, html: read(merged.html) };
   folder = mkdtempSync(join(tmpdir(), "plimsoll-ui-charts-"));
   writeFileSync(join(folder, "plan.yaml"), PLAN);
-  const sink = await listening(program, [
+  const sink = await startSink(
     "--delay",
     "lognormal:3ms,0.5",
     "--freeze",
     "3s+700ms",
     "--drop",
     "1%",
-  ]);
+  );
   try {
     const run = async (name: string, ...args: string[]) => {
       const files = ["--json", `${name}.json`, "--report", `${name}.html`, "--quiet"];
-      await carriedOut(program, folder, ["run", ...args, ...files], [0, 3, 99]);
+      await carriedOut(folder, ["run", ...args, ...files], [0, 3, 99]);
       made[name] = {
         result: JSON.parse(read(join(folder, `${name}.json`))) as Result,
         html: read(join(folder, `${name}.html`)),
       };
     };
-    process.env["TARGET"] = `http://${sink.address}`;
+    process.env["TARGET"] = sink.address;
     await run("phases", "plan.yaml", "--watch-pid", String(sink.child.pid));
-    await run("closed", `http://${sink.address}/`, "-c", "4", "-d", "2s", "--timeout", "400ms");
+    await run("closed", `${sink.address}/`, "-c", "4", "-d", "2s", "--timeout", "400ms");
   } finally {
-    sink.child.kill();
+    await ended(sink);
   }
 }, 300_000);
 

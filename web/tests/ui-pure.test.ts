@@ -11,7 +11,7 @@ import {
   scaleOf,
   valueText,
 } from "../ui/compare/contract.ts";
-import { findFlags, planOfUrl } from "../ui/find/plan.ts";
+import { findFlags } from "../ui/find/plan.ts";
 import { levelsOf, lineOf, nanosOf, trialOf } from "../ui/live/capacity.ts";
 import { heardAfter, MOST_MESSAGES, NOTHING_HEARD } from "../ui/live/stream.ts";
 import { loadFlags, planPath } from "../ui/runs/again.tsx";
@@ -404,8 +404,5 @@ describe("a run that goes on", () => {
       "--to=5k/s",
       "--duration=1s",
     ]);
-    expect(planOfUrl('http://127.0.0.1:8080/a?b="c')).toBe(
-      'targets:\n  target: "http://127.0.0.1:8080"\nscenarios:\n  - steps:\n      - get: "/a?b=%22c"\n',
-    );
   });
 });

@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page as Tab } from "playwright-core";
-import { carriedOut, listening, target } from "./runs.ts";
+import { expect } from "vitest";
+import { carriedOut, ended, listening, startSink } from "./program.ts";
 
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 /** A folder with the script and the style sheet to try in the place of those that were compiled in. */
@@ -19,98 +19,103 @@ export function hasBrowser(): boolean {
   return false;
 }
 
-/** `plimsoll ui` with a folder of plans, a history of its own, and a server to put load on. */
-export interface Served {
-  /** The program. */
-  program: string;
+/** `plimsoll ui` with a folder of plans and a history of its own. */
+export interface Ui {
   /** The address that it printed, with the token. */
   address: string;
   origin: string;
   folder: string;
   store: string;
-  /** The built-in server. */
-  sink: string;
-  /** Carries out a run that is saved, as a terminal would. */
-  save: (...args: string[]) => Promise<void>;
+  write: (path: string, text: string) => void;
+  read: (path: string) => string;
   end: () => Promise<void>;
 }
 
 /** Starts the program; `files` are put into its folder. */
-export async function serve(files: Record<string, string> = {}): Promise<Served> {
-  const program = join(target, "debug/plimsoll");
-  if (!existsSync(program)) throw new Error(`${program} is missing: run \`cargo build\` first`);
+export async function startUi(files: Record<string, string> = {}): Promise<Ui> {
   const place = mkdtempSync(join(tmpdir(), "plimsoll-ui-test-"));
-  const folder = join(place, "plans");
-  const store = join(place, "runs.db");
+  const [folder, store] = [join(place, "plans"), join(place, "runs.db")];
   mkdirSync(folder);
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  const sink = await listening(program, ["--delay", "2ms"]);
-  // For the plans: those that the page runs, and those that terminals do.
-  process.env["TARGET"] = `http://${sink.address}`;
-  const ui = spawn(program, ["ui", "--listen", "127.0.0.1:0", "--store", store, folder]);
-  const address = await printed(ui);
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  };
+  Object.entries(files).forEach(([path, text]) => write(path, text));
+  const args = ["ui", "--listen", "127.0.0.1:0", "--store", store, folder];
+  const listens = await listening(args, /(https?:\/\/\S+#token=[0-9a-zA-Z]+)\s/, place);
+  const { address } = listens;
   return {
-    program,
     address,
     origin: new URL(address).origin,
     folder,
     store,
-    sink: `http://${sink.address}`,
-    // 1, 3 and 99 are outcomes: nothing succeeded, a busy machine, a threshold that does not hold.
-    save: (...args) =>
-      carriedOut(program, folder, ["run", ...args, "--save", "--store", store, "--quiet"], [0, 1, 3, 99]),
+    write,
+    read: (path) => readFileSync(join(folder, path), "utf8"),
     end: async () => {
-      const over = new Promise((resolve) => ui.once("exit", resolve));
-      ui.kill("SIGTERM");
-      sink.child.kill();
-      await over;
+      await ended(listens);
       rmSync(place, { recursive: true, force: true });
     },
   };
 }
 
-/** The address that the program prints when it listens. */
-function printed(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let said = "";
-    const hear = (text: unknown) => {
-      said += String(text);
-      const address = /(https?:\/\/\S+#token=\S+)/.exec(said)?.[1];
-      if (address !== undefined) resolve(address);
-    };
-    child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
-    child.on("error", reject);
-    child.on("exit", (code) => reject(new Error(`plimsoll ui ended with ${code}: ${said}`)));
-  });
+/** The same with a server to put load on. */
+export interface Served extends Ui {
+  /** The built-in server. */
+  sink: string;
+  /** Carries out a run that is saved, as a terminal would. */
+  save: (...args: string[]) => Promise<void>;
+}
+
+/** Starts the program and the built-in server, which plans find in the variable TARGET. */
+export async function serve(files: Record<string, string> = {}): Promise<Served> {
+  const sink = await startSink("--delay", "2ms");
+  // For the plans: those that the page runs, and those that terminals do.
+  process.env["TARGET"] = sink.address;
+  const ui = await startUi(files);
+  return {
+    ...ui,
+    sink: sink.address,
+    // 1, 3 and 99 are outcomes: nothing succeeded, a busy machine, a threshold that does not hold.
+    save: (...args) =>
+      carriedOut(ui.folder, ["run", ...args, "--save", "--store", ui.store, "--quiet"], [0, 1, 3, 99]),
+    end: async () => {
+      await Promise.all([ui.end(), ended(sink)]);
+    },
+  };
 }
 
 export const launch = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
 
+/** A page of the UI that is open, and what must not happen on it. */
 export interface Opened {
   tab: Tab;
   context: BrowserContext;
-  /** Errors, complaints on the console, and requests for any other host. */
+  /** Errors, complaints on the console, what the policy of the page has refused, and requests for any other
+   * host. */
   trouble: string[];
+  /** Closes it, unless there was trouble. */
+  end: () => Promise<void>;
 }
 
-interface How {
+export interface How {
   width?: number;
   dark?: boolean;
   /** The part of the address behind `#`, once there is a session. */
   place?: string;
+  /** True if the program may refuse requests: the browser notes their status on its console. */
+  refusals?: boolean;
+  /** True if nothing moves. */
+  still?: boolean;
 }
 
 /** Opens the page as somebody does who clicks on the printed address. */
-export async function open(browser: Browser, served: Served, how: How = {}): Promise<Opened> {
-  const { width = 1440, dark = false, place } = how;
+export async function open(browser: Browser, ui: Ui, how: How = {}): Promise<Opened> {
+  const { width = 1440, dark = false, refusals = false, still = false, place } = how;
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: dark ? "dark" : "light",
+    reducedMotion: still ? "reduce" : "no-preference",
     acceptDownloads: true,
   });
   for (const name of PAGE === undefined ? [] : ["app.js", "app.css"]) {
@@ -118,29 +123,56 @@ export async function open(browser: Browser, served: Served, how: How = {}): Pro
   }
   const tab = await context.newPage();
   const trouble: string[] = [];
-  tab.on("console", (message) => trouble.push(`console: ${message.text()}`));
+  tab.on("console", (message) => {
+    const isRefusal = /the server responded with a status of/.test(message.text());
+    if (!(refusals && message.type() === "error" && isRefusal)) trouble.push(`console: ${message.text()}`);
+  });
   tab.on("pageerror", (error) => trouble.push(`error: ${error.message}`));
   tab.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(`${served.origin}/`) && !url.startsWith("data:")) trouble.push(`request: ${url}`);
+    if (!url.startsWith(`${ui.origin}/`) && !url.startsWith("data:")) trouble.push(`request: ${url}`);
   });
-  await tab.goto(served.address);
+  await tab.exposeFunction("refusedByPolicy", (what: string) => trouble.push(`policy: ${what}`));
+  await tab.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => {
+      const { refusedByPolicy } = window as unknown as { refusedByPolicy: (what: string) => void };
+      refusedByPolicy(
+        `${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`,
+      );
+    });
+  });
+  await tab.goto(ui.address);
   await tab.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
   if (place !== undefined) await tab.evaluate((hash) => void (location.hash = hash), place);
-  return { tab, context, trouble };
+  const end = async () => {
+    expect(trouble).toEqual([]);
+    await context.close();
+  };
+  return { tab, context, trouble, end };
+}
+
+/** The text that the editor has; of a long one, the lines that are drawn. */
+export function textOf(tab: Tab): Promise<string> {
+  return tab.locator(".cm-content").evaluate((content) => {
+    const lines = [...content.querySelectorAll(".cm-line")];
+    return lines.map((line) => line.textContent ?? "").join("\n");
+  });
 }
 
 /** The findings of axe, in a few words each. */
 export async function violations(tab: Tab): Promise<string[]> {
-  // The page's policy lets no script in: axe is put in from outside, as a debugger does.
-  await tab.evaluate(readFileSync(axe, "utf8"));
+  // The page's policy lets no script in: axe is put in from outside, as a debugger does; once for each document.
+  if (!(await tab.evaluate(() => "axe" in window))) await tab.evaluate(readFileSync(axe, "utf8"));
   return tab.evaluate(async () => {
     interface Violation {
       id: string;
       nodes: { html: string }[];
     }
-    const { axe } = window as unknown as { axe: { run: () => Promise<{ violations: Violation[] }> } };
-    const { violations } = await axe.run();
+    type Axe = { run: (options: object) => Promise<{ violations: Violation[] }> };
+    const { axe } = window as unknown as { axe: Axe };
+    // Of what passes only the name is made, and style sheets are not fetched once more: no rule that runs
+    // reads them.
+    const { violations } = await axe.run({ resultTypes: ["violations"], preload: false });
     return violations.map(
       ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
     );

@@ -35,6 +35,7 @@ use crate::command::{
     report, runs, serve, try_once, ui,
 };
 use crate::experiment::{calibrate, find, run};
+use crate::workload::printed_plan;
 
 fn main() -> ExitCode {
     let mut color = ColorChoice::Auto;
@@ -92,10 +93,12 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     admit_stdout(&cli.command)?;
     let style = environment::style(cli.color);
     match &cli.command {
-        Command::Run(args) => run::command(args, environment::look(cli.color), &style),
+        Command::Run(args) if args.print_plan => printed_plan::of_run(&args.run)?.show(args.run.output.quiet),
+        Command::Run(args) => run::command(&args.run, environment::look(cli.color), &style),
         Command::Workload(args) => workload::command(args, environment::look(cli.color), &style),
         Command::Check(args) => check::command(args),
         Command::Calibrate(args) => calibrate::command(args, workload::comparison(&args.instead), &style),
+        Command::Find(args) if args.print_plan => printed_plan::of_find(args)?.show(args.output.quiet),
         Command::Find(args) => find::command(args, &style),
         Command::Explain(args) => explain::command(args, &style),
         Command::Try(args) => try_once::command(args),

@@ -55,9 +55,9 @@ fn read(words: &[String]) -> Result<(), String> {
     let problems = |problems: plimsoll_plan::Problems| said(Failure::usage(problems));
     match &cli.command {
         Command::Run(args) => {
-            args.control.to_spec(None).map_err(problems)?;
-            args.live.rotation().map_err(problems)?;
-            PlanRequest::named(&args.plan, true).resolve().map(drop).map_err(said)
+            args.run.control.to_spec(None).map_err(problems)?;
+            args.run.live.rotation().map_err(problems)?;
+            PlanRequest::named(&args.run.plan, true).resolve().map(drop).map_err(said)
         }
         Command::Check(args) | Command::Explain(args) | Command::Try(args) => {
             PlanRequest::named(&args.plan, true).resolve().map(drop).map_err(said)

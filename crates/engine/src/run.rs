@@ -478,7 +478,7 @@ fn merge(
             steps = report.steps;
             peers = report.peers;
         } else {
-            merge_peers(&mut peers, report.peers, plan.targets.len());
+            Peer::merge_all(&mut peers, report.peers);
             for (mine, theirs) in steps.iter_mut().zip(&report.steps) {
                 mine.merge(theirs);
             }
@@ -545,20 +545,4 @@ fn merge(
     };
     record.target_per_second = basis.target_per_second(record.arrivals(), duration);
     Ok(record)
-}
-
-/// Adds what another worker found out about the servers. The first `known` are those of the plan, in its
-/// order; the others each worker has in the order in which it met them.
-fn merge_peers(mine: &mut Vec<Peer>, theirs: Vec<Peer>, known: usize) {
-    for (number, theirs) in theirs.into_iter().enumerate() {
-        let same = match number < known {
-            true => mine.get_mut(number),
-            false => mine.iter_mut().skip(known).find(|peer| peer.origin == theirs.origin),
-        };
-        match same {
-            Some(mine) if mine.protocol.is_empty() => *mine = theirs,
-            Some(_) => {}
-            None => mine.push(theirs),
-        }
-    }
 }

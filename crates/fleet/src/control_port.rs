@@ -36,6 +36,8 @@ pub struct ControlReply {
     pub status: u16,
     /// Its content.
     pub body: String,
+    /// Number of intervals of a result, with those that were not asked for.
+    pub intervals: Option<usize>,
 }
 
 impl ControlPort {
@@ -86,11 +88,15 @@ fn reply(answer: Vec<u8>) -> Option<ControlReply> {
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
     // An answer that was cut off is none.
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    (length.is_none_or(|length| length == body.len())).then(|| ControlReply { status, body: body.to_owned() })
+    let number = |field: &str| {
+        head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case(field).then(|| value.trim().parse::<usize>().ok())?
+        })
+    };
+    let is_whole = number("content-length").is_none_or(|length| length == body.len());
+    let intervals = number("x-plimsoll-intervals");
+    is_whole.then(|| ControlReply { status, body: body.to_owned(), intervals })
 }
 
 #[cfg(test)]
@@ -112,7 +118,9 @@ mod tests {
     fn an_answer_is_whole_or_none() {
         let of = |text: &str| reply(text.as_bytes().to_vec());
         let whole = of("HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno").unwrap();
-        assert_eq!(whole, ControlReply { status: 409, body: "no".to_owned() });
+        assert_eq!(whole, ControlReply { status: 409, body: "no".to_owned(), intervals: None });
+        let counted = of("HTTP/1.1 200 OK\r\nX-Plimsoll-Intervals: 12\r\n\r\n{}").unwrap();
+        assert_eq!(counted.intervals, Some(12));
         assert_eq!(of("HTTP/1.1 200 OK\r\n\r\n").unwrap().body, "");
         for cut in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno", "x\r\n\r\n"]
         {

@@ -5,15 +5,16 @@ use plimsoll_core::Nanos;
 use crate::record::RunRecord;
 use crate::{
     Accounting, ConnectionRecord, Interval, IntervalDownsampler, IterationRecord, MachineFacts,
-    MachineInterval, Model, Outline, RateChange, StepRecord, ThreadUse, Verdict, WorkerRecord, WorkerStatus,
-    verdict,
+    MachineInterval, Model, Outline, Peer, RateChange, StepRecord, ThreadUse, ThresholdResult, Verdict,
+    WorkerRecord, WorkerStatus, verdict,
 };
 
 /// The record of a run that is under way, as if it ended with the last interval: what a verdict as it stands
 /// is made from, by the same rules as the one at the end.
 ///
-/// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)). It lacks
-/// what only the end tells: single statuses, first-byte times, what the servers are, phases, thresholds.
+/// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)), and ask for
+/// the whole of it ([`judged`](Self::judged)) when somebody wants to see it. It lacks what only the end tells:
+/// first-byte times, response times of failed requests and in stalls, slices, phases.
 #[derive(Clone, Debug)]
 pub struct GrowingRecord {
     record: RunRecord,
@@ -112,7 +113,46 @@ impl GrowingRecord {
         self.record.rate_changes = changes;
     }
 
-    /// The record so far.
+    /// The record so far with its verdict, these thresholds, and the properties of the responses that the
+    /// workers have told last: what a result is made from. `None` before there is anything to judge.
+    pub fn judged(&mut self, started_unix: Nanos, thresholds: &[ThresholdResult]) -> Option<&RunRecord> {
+        let verdict = self.verdict()?;
+        let record = &mut self.record;
+        record.verdict = verdict;
+        record.thresholds = thresholds.to_vec();
+        record.started_unix = started_unix;
+        for step in record.steps.iter_mut().chain([&mut record.total]) {
+            step.statuses.clear();
+            step.error_examples.clear();
+        }
+        record.error_examples.clear();
+        record.protocols.clear();
+        record.tls_versions.clear();
+        record.peers.clear();
+        for facts in self.worker_statuses.iter().map(|status| &*status.responses) {
+            for (step, statuses) in record.steps.iter_mut().zip(&facts.statuses) {
+                step.merge_statuses(statuses);
+                record.total.merge_statuses(statuses);
+            }
+            for (step, examples) in record.steps.iter_mut().zip(&facts.error_examples) {
+                step.merge_examples(examples);
+                record.total.merge_examples(examples);
+            }
+            for (class, text) in &facts.errors {
+                record.error_examples.entry(class.clone()).or_insert_with(|| text.clone());
+            }
+            for (protocol, responses) in &facts.protocols {
+                *record.protocols.entry(protocol.clone()).or_default() += responses;
+            }
+            for (version, connections) in &facts.tls_versions {
+                *record.tls_versions.entry(version.clone()).or_default() += connections;
+            }
+            Peer::merge_all(&mut record.peers, facts.peers.iter().cloned());
+        }
+        Some(record)
+    }
+
+    /// The record so far, without the verdict and what [`judged`](Self::judged) adds.
     pub const fn record(&self) -> &RunRecord {
         &self.record
     }

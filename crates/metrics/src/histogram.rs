@@ -302,8 +302,7 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        percentile_of(p, self.count, self.buckets().map(|bucket| (bucket.highest, bucket.count)))
-            .map(|value| value.clamp(self.min, self.max))
+        self.value_at(rank_of(p, self.count))
     }
 
     /// The value of a rank, from 1 to [`count`](Self::count), in ascending order; as [`percentile`] it is the
@@ -312,11 +311,21 @@ impl Histogram {
     /// [`percentile`]: Self::percentile
     pub fn value_at(&self, rank: u64) -> Option<u64> {
         let mut seen = 0;
-        let bucket = self.buckets().find(|bucket| {
-            seen += bucket.count;
-            seen >= rank
-        });
-        bucket.map_or(self.max(), |bucket| Some(bucket.highest.clamp(self.min, self.max)))
+        for (first, counts) in self.stretches() {
+            let before = seen;
+            seen += counts.iter().sum::<u64>();
+            if seen < rank {
+                continue;
+            }
+            let mut seen = before;
+            for (index, count) in (first..).zip(counts) {
+                seen += count;
+                if *count > 0 && seen >= rank {
+                    return Some(highest_of(index).clamp(self.min, self.max));
+                }
+            }
+        }
+        self.max()
     }
 
     /// The limit between two buckets at which the share of larger values is nearest to that above percentile
@@ -357,12 +366,64 @@ impl Histogram {
         })
     }
 
+    /// The buckets that hold anything, found once for several figures: to find them is most of the work of
+    /// each.
+    pub fn occupied(&self) -> Occupied {
+        let mut buckets = Vec::new();
+        for (first, counts) in self.stretches() {
+            // Most of the buckets between the smallest and the largest value are empty.
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            for (index, &count) in (first..).zip(counts) {
+                if count > 0 {
+                    let (lowest, highest) = (lowest_of(index), highest_of(index));
+                    buckets.push(Bucket { lowest, highest, count });
+                }
+            }
+        }
+        Occupied { buckets, count: self.count, min: self.min, max: self.max }
+    }
+
+    /// The counts between the smallest and the largest value in stretches, each with the index of its first.
+    fn stretches(&self) -> impl Iterator<Item = (usize, &[u64])> {
+        let touched = self.touched();
+        (touched.start..).step_by(STRIDE).zip(self.counts[touched].chunks(STRIDE))
+    }
+
     /// The indices between the smallest and the largest value.
     fn touched(&self) -> std::ops::Range<usize> {
         if self.count == 0 {
             return 0..0;
         }
         index_of(self.min).min(BUCKETS - 1)..index_of(self.max).min(BUCKETS - 1) + 1
+    }
+}
+
+/// The buckets of a histogram that hold anything, for several figures of it.
+#[derive(Clone, Debug)]
+pub struct Occupied {
+    buckets: Vec<Bucket>,
+    count: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Occupied {
+    /// In ascending order.
+    pub fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    /// As [`Histogram::percentile`].
+    pub fn percentile(&self, p: f64) -> Option<u64> {
+        let ascending = self.buckets.iter().map(|bucket| (bucket.highest, bucket.count));
+        percentile_of(p, self.count, ascending).map(|value| value.clamp(self.min, self.max))
+    }
+
+    /// As [`Histogram::stdev`].
+    pub fn stdev(&self) -> Option<f64> {
+        stdev_of(self.count, || self.buckets.iter().copied())
     }
 }
 

@@ -51,4 +51,4 @@ pub use threshold::{
     OwnLag, Threshold, ThresholdError, ThresholdResult, ThresholdSpec, ThresholdWatch, judge_thresholds,
 };
 pub use verdict::{Limitation, LimitedBy, Reason, ReasonCode, Verdict, judge};
-pub use worker_status::WorkerStatus;
+pub use worker_status::{ResponseFacts, WorkerStatus};

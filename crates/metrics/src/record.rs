@@ -196,9 +196,7 @@ impl StepRecord {
         self.failed_response_time.merge(&other.failed_response_time);
         self.response_in_stall.merge(&other.response_in_stall);
         self.service_in_stall.merge(&other.service_in_stall);
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(*status).or_default() += count;
-        }
+        self.merge_statuses(&other.statuses);
         for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
             *mine += theirs;
         }
@@ -209,7 +207,19 @@ impl StepRecord {
         if let Some(streams) = &other.event_streams {
             self.event_streams.get_or_insert_default().merge(streams);
         }
-        for (class, example) in &other.error_examples {
+        self.merge_examples(&other.error_examples);
+    }
+
+    /// Adds responses by status code.
+    pub(crate) fn merge_statuses(&mut self, statuses: &BTreeMap<u16, u64>) {
+        for (status, count) in statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+    }
+
+    /// Adds examples of failed requests: of each class the earlier one stays.
+    pub(crate) fn merge_examples(&mut self, examples: &BTreeMap<String, ErrorExample>) {
+        for (class, example) in examples {
             match self.error_examples.get(class) {
                 Some(mine) if mine.at <= example.at => {}
                 _ => _ = self.error_examples.insert(class.clone(), example.clone()),
@@ -472,6 +482,24 @@ pub struct Peer {
     pub tls_version: Option<String>,
     /// TLS cipher suite.
     pub tls_cipher: Option<String>,
+}
+
+impl Peer {
+    /// Adds what another worker found out about the servers. Those of the plan are in its order; the others
+    /// each worker has in the order in which it met them.
+    pub fn merge_all(mine: &mut Vec<Self>, theirs: impl IntoIterator<Item = Self>) {
+        for (number, theirs) in theirs.into_iter().enumerate() {
+            let same = match theirs.origin.is_empty() {
+                true => mine.get_mut(number),
+                false => mine.iter_mut().find(|peer| peer.origin == theirs.origin),
+            };
+            match same {
+                Some(mine) if mine.protocol.is_empty() => *mine = theirs,
+                Some(_) => {}
+                None => mine.push(theirs),
+            }
+        }
+    }
 }
 
 /// The whole record of one run.

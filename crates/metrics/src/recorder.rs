@@ -1,5 +1,7 @@
 //! The recorder of one worker: a few array writes per request, no lock and no allocation in steady state.
 
+use std::collections::BTreeMap;
+
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 
 use crate::histogram::{Cursor, Delta};
@@ -201,6 +203,11 @@ impl Recorder {
         self.steps.iter_mut().map(StepRecorder::late).collect()
     }
 
+    /// Returns the responses so far by status code, step by step.
+    pub fn statuses(&self) -> Vec<BTreeMap<u16, u64>> {
+        self.steps.iter().map(StepRecorder::by_status).collect()
+    }
+
     /// The records of the steps, in their order.
     pub fn finish(self) -> Vec<StepRecord> {
         self.steps.into_iter().map(StepRecorder::finish).collect()
@@ -309,19 +316,21 @@ impl StepRecorder {
         }
     }
 
+    /// Responses so far by status code. Status 0 is none: those had no response.
+    fn by_status(&self) -> BTreeMap<u16, u64> {
+        let counted = (0_u16..).zip(self.statuses.iter().copied()).skip(1).filter(|(_, count)| *count > 0);
+        // Those with more than three digits are counted in the record itself.
+        self.record.statuses.iter().map(|(status, count)| (*status, *count)).chain(counted).collect()
+    }
+
     fn finish(self) -> StepRecord {
-        let mut record = self.record;
+        let statuses = self.by_status();
+        let mut record = StepRecord { statuses, ..self.record };
         record.start_lag.record_many(0, self.punctual);
         record.response_time.merge(&self.prompt_piece);
         for piece in [&self.piece, &self.prompt_piece] {
             record.service_time.merge(piece);
             record.first_byte_time.merge(piece);
-        }
-        // Status 0 is no status: those had no response.
-        for (status, count) in (0_u16..).zip(self.statuses.iter()).skip(1) {
-            if *count > 0 {
-                record.statuses.insert(status, *count);
-            }
         }
         record
     }

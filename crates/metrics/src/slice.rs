@@ -1,7 +1,7 @@
 //! A run cut into slices of time, from which the precision of its percentiles is found.
 
 use plimsoll_core::Nanos;
-use plimsoll_statistics::{Join, NoInterval, PercentileInterval, SliceCount, SliceKeeper};
+use plimsoll_statistics::{FEWEST_SLICES, Join, NoInterval, PercentileInterval, SliceCount, SliceKeeper};
 
 use crate::histogram::Delta;
 use crate::{Histogram, Interval, Tally};
@@ -135,9 +135,14 @@ pub fn percentile_interval<'a>(
     histogram: &Histogram,
     slices: impl Iterator<Item = &'a Delta>,
 ) -> Result<PercentileInterval, NoInterval> {
+    // Of a run that goes on there are none, and the cut would be found for nothing.
+    let slices: Vec<&Delta> = slices.filter(|slice| !slice.is_empty()).collect();
+    if slices.len() < FEWEST_SLICES {
+        return Err(NoInterval::TooFewSlices(slices.len()));
+    }
     let Some(cut) = histogram.cut_near(p) else { return Err(NoInterval::TooFewSlices(0)) };
-    let counts: Vec<SliceCount> =
-        slices.map(|slice| SliceCount { count: slice.count(), marked: slice.count_above(cut) }).collect();
+    let count = |slice: &&Delta| SliceCount { count: slice.count(), marked: slice.count_above(cut) };
+    let counts: Vec<SliceCount> = slices.iter().map(count).collect();
     PercentileInterval::new(p, CONFIDENCE, &counts, |rank| {
         histogram.value_at(rank).expect("there is a value, since slices hold some")
     })

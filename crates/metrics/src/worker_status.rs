@@ -1,9 +1,12 @@
 //! Status of workers while the run goes on: the input of a verdict beside the figures.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use plimsoll_core::Nanos;
 
 use crate::histogram::Delta;
-use crate::{Accounting, ConnectionRecord, IterationRecord, WorkerRecord};
+use crate::{Accounting, ConnectionRecord, ErrorExample, IterationRecord, Peer, WorkerRecord};
 
 /// Status of one worker at the end of an interval of the measured part, or at the end of the load if that
 /// comes in the warm-up. All counts but the start lags are totals since the begin of the measured part.
@@ -27,6 +30,28 @@ pub struct WorkerStatus {
     pub waiting: u64,
     /// Start lags of requests that ended since the last status, step by step.
     pub start_lags: Vec<Delta>,
+    /// Properties of the responses so far; shared, since statuses are passed on by copies.
+    pub responses: Arc<ResponseFacts>,
+}
+
+/// Facts about the responses that one worker has had so far, of which the intervals of a run carry nothing.
+/// Counts are totals since the begin of the measured part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseFacts {
+    /// Responses by status code, step by step.
+    pub statuses: Vec<BTreeMap<u16, u64>>,
+    /// The first failed request of each class, step by step; see [`StepRecord::error_examples`].
+    ///
+    /// [`StepRecord::error_examples`]: crate::StepRecord::error_examples
+    pub error_examples: Vec<BTreeMap<String, ErrorExample>>,
+    /// Text of the first error of each class, also of those that concern no request.
+    pub errors: BTreeMap<String, String>,
+    /// The servers, those of the plan first, in its order.
+    pub peers: Vec<Peer>,
+    /// Responses by negotiated protocol.
+    pub protocols: BTreeMap<String, u64>,
+    /// Connections by TLS version.
+    pub tls_versions: BTreeMap<String, u64>,
 }
 
 impl WorkerStatus {

@@ -9,6 +9,9 @@ use plimsoll_wire::tls::KeyLogSink;
 
 use crate::document::LARGEST_TEXT;
 
+/// ENXIO: what `/dev/stdin` gives where it is a socket.
+const NO_SUCH_DEVICE: i32 = 6;
+
 /// Where the files that a plan names are read from: bodies, certificates, keys, credentials.
 pub trait Files {
     /// The whole content of `path`.
@@ -51,18 +54,27 @@ pub enum FileKind {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
+/// A file from its beginning, or the standard input. By its path the latter can be read several times if it
+/// is a file; a socket cannot be opened by one, and is read as it is.
+fn open(path: &Path) -> io::Result<Box<dyn io::Read>> {
+    let is_stdin = path == Path::new("-");
+    let opened = File::open(if is_stdin { Path::new("/dev/stdin") } else { path });
+    match opened {
+        Err(error) if is_stdin && error.raw_os_error() == Some(NO_SUCH_DEVICE) => Ok(Box::new(io::stdin())),
+        opened => Ok(Box::new(opened?)),
+    }
+}
+
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        if path == Path::new("-") {
-            return std::fs::read("/dev/stdin");
-        }
-        std::fs::read(path)
+        let mut content = Vec::new();
+        open(path)?.read_to_end(&mut content)?;
+        Ok(content)
     }
 
     fn read_head(&self, path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-        let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
         let mut head = Vec::new();
-        File::open(path)?.take(limit as u64).read_to_end(&mut head)?;
+        open(path)?.take(limit as u64).read_to_end(&mut head)?;
         Ok(head)
     }
 

@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_metrics::Slice;
 use plimsoll_report::SavedRun;
-use plimsoll_report::saved::{PartKind, tallies_from_bytes};
+use plimsoll_report::saved::{Cut, PartKind, tallies_from_bytes};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params, params_from_iter};
 
@@ -167,7 +167,7 @@ impl Store {
             self.db.query_row(sql, [number], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?)));
         let found = found.optional().map_err(|error| self.failed(error))?;
         if let (None, Some(beginning)) = (&found, self.gone.get(&number)) {
-            return self.unfinished(number, beginning);
+            return self.unfinished(number, beginning, Cut::Killed);
         }
         let read = |(id, saved): (String, Vec<u8>)| {
             SavedRun::from_bytes(&saved).map_err(|reason| StoreError::of_run(&id, reason))

@@ -4,6 +4,7 @@ use plimsoll_core::Nanos;
 use plimsoll_report::SavedRun;
 use plimsoll_report::result::IntervalResult;
 use plimsoll_report::saved::{Beginning, Cut, Part, PartKind};
+use rusqlite::OptionalExtension as _;
 
 use crate::reading::parts_of;
 use crate::{Filter, State, Store, StoreError, Tag};
@@ -24,7 +25,7 @@ impl Store {
                 continue;
             }
             settled += 1;
-            let written = match self.unfinished(number, &beginning)? {
+            let written = match self.unfinished(number, &beginning, Cut::Killed)? {
                 Some(run) => self.end(number, &run, State::Killed),
                 // Of a version that said something else at the start: only that it was killed is known.
                 None => self.give_up(number).map_err(|error| self.failed(error)),
@@ -50,15 +51,34 @@ impl Store {
         }
         let sql = "SELECT beginning FROM runs WHERE number = ?1";
         let beginning = self.db.query_row(sql, [row.number], |row| row.get::<_, String>(0));
-        self.unfinished(row.number, &beginning.map_err(|error| self.failed(error))?)
+        self.unfinished(row.number, &beginning.map_err(|error| self.failed(error))?, Cut::Killed)
     }
 
-    /// Rebuilds the result of a killed run from the intervals and parts that it had written, and from
+    /// Rebuilds the result of a run without an end from the intervals and parts that it had written, and from
     /// `beginning`. `None` if `beginning` cannot be read.
-    pub(crate) fn unfinished(&self, number: i64, beginning: &str) -> Result<Option<SavedRun>, StoreError> {
+    pub(crate) fn unfinished(
+        &self,
+        number: i64,
+        beginning: &str,
+        cut: Cut,
+    ) -> Result<Option<SavedRun>, StoreError> {
         let Ok(beginning) = serde_json::from_str::<Beginning>(beginning) else { return Ok(None) };
         let (intervals, parts) = self.told(number).map_err(|error| self.failed(error))?;
-        Ok(Some(SavedRun::unfinished(beginning, intervals, parts, Cut::Killed)))
+        Ok(Some(SavedRun::unfinished(beginning, intervals, parts, cut)))
+    }
+
+    /// Reads a run that goes on, by its number, as far as it has written; `None` if it does not go on, or has
+    /// written nothing that can be read.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn so_far(&self, number: i64) -> Result<Option<SavedRun>, StoreError> {
+        let sql = "SELECT beginning FROM runs WHERE number = ?1 AND state = 'running'";
+        let beginning = self.db.query_row(sql, [number], |row| row.get::<_, String>(0)).optional();
+        match beginning.map_err(|error| self.failed(error))? {
+            Some(beginning) => self.unfinished(number, &beginning, Cut::Ongoing),
+            None => Ok(None),
+        }
     }
 
     fn running(&self) -> rusqlite::Result<Vec<Running>> {
@@ -226,6 +246,31 @@ mod tests {
         assert_eq!((count(&store, "intervals"), count(&store, "parts")), (0, 0));
         store.remove(&[row.number]).unwrap();
         assert_eq!((count(&store, "runs"), count(&store, "tags")), (0, 0));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_is_read_as_far_as_it_has_come() {
+        let file = File::new("going");
+        let mut ongoing = file.begin("60a1");
+        let store = file.open();
+        let number = store.outline("60a1").unwrap().unwrap().number;
+        let mut seen = Vec::new();
+        for second in 1..=6 {
+            ongoing.note(&interval(second), Nanos(second)).unwrap();
+            let run = store.so_far(number).unwrap().unwrap();
+            seen.push((run.result.intervals.len(), run.result.accounting.ok, run.result.verdict.valid));
+        }
+        // Two seconds of warm-up, after which there is something to judge.
+        assert_eq!(
+            seen,
+            [(1, 0, false), (2, 0, false), (3, 4, true), (4, 9, true), (5, 15, true), (6, 22, true)]
+        );
+        let verdict = store.so_far(number).unwrap().unwrap().result.verdict;
+        assert!(verdict.warnings[0].evidence.starts_with("the run goes on: "), "{:?}", verdict.warnings);
+        let whole = store.so_far(number).unwrap().unwrap();
+        ongoing.finish(&whole).unwrap();
+        assert_eq!(store.so_far(number).unwrap(), None);
+        assert_eq!(store.so_far(99).unwrap(), None);
     }
 
     #[test]

@@ -119,6 +119,21 @@ impl History {
         })
     }
 
+    /// Reads a run that goes on, as far as it has come; `None` if it does not go on any more.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub(crate) fn so_far(&self, id: &str) -> Result<Option<SavedRun>, Refusal> {
+        let lives = self.lives;
+        let outline = self.outline(id)?;
+        let run = self.with(|store| {
+            // One whose process is gone is over.
+            store.settle(lives)?;
+            store.so_far(outline.number)
+        });
+        run.map(Option::flatten)
+    }
+
     /// Removes a run.
     ///
     /// # Errors

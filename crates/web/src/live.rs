@@ -6,6 +6,7 @@
 
 mod messages;
 mod run;
+mod watched;
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -19,8 +20,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
+use axum::response::{IntoResponse as _, Response, Sse};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use plimsoll_driver::clock;
 use plimsoll_store::{Outline, State as Progress};
@@ -142,8 +143,7 @@ impl Live {
 
     fn find(&self, id: &str) -> Result<Arc<LiveRun>, Refusal> {
         self.lock().iter().find(|run| run.id == id).cloned().ok_or_else(|| {
-            let hint =
-                "reload the page; runs of a terminal are steered there, and listed when they have ended";
+            let hint = "reload the page; runs of a terminal are steered there";
             Refusal::not_found("this page has started no such run", hint)
         })
     }
@@ -386,11 +386,11 @@ async fn refused(
 }
 
 /// `GET /api/live/ID/events`
-pub(crate) async fn events(
-    State(ui): State<Arc<Ui>>,
-    Named(id): Named,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let run = ui.live.find(&id)?;
+pub(crate) async fn events(State(ui): State<Arc<Ui>>, Named(id): Named) -> Result<Response, Refusal> {
+    let run = match ui.live.find(&id) {
+        Ok(run) => run,
+        Err(unknown) => return Ok(streamed(watched::events(&ui, id, unknown).await?)),
+    };
     let heard = (run.listen(), Cursor::default(), ui.ends.clone());
     let batches = stream::unfold((run, heard), |(run, (mut news, mut cursor, mut ends))| async move {
         loop {
@@ -405,10 +405,14 @@ pub(crate) async fn events(
             }
         }
     });
-    let events = batches.flat_map(|told| stream::iter(told.into_iter().map(event)));
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)))
+    Ok(streamed(batches.flat_map(|told| stream::iter(told.into_iter().map(event)))))
 }
 
+fn streamed(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
+    Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)).into_response()
+}
+
+/// An event about a run, as the page is told it.
 fn event(told: Told) -> Result<Event, Infallible> {
     Ok(match told {
         Told::Message(text) => Event::default().event("message").data(json!({"text": &*text}).to_string()),

@@ -14,8 +14,8 @@ use crate::program::{Call, Finished, USAGE};
 use crate::refusal::Refusal;
 use crate::router::Ui;
 
-/// Commands that have no `--print-plan`, for a plan is what they are given.
-const OF_PLANS: [&str; 2] = ["run", "find"];
+/// The argument for URLs, in whose place the command line takes plan files, too.
+const URLS: &str = "urls";
 /// Name of a plan whose text is given.
 const OF_STDIN: &str = "<stdin>";
 
@@ -143,17 +143,27 @@ pub(crate) async fn plan_of(
     State(ui): State<Arc<Ui>>,
     Posted(filled): Posted<Filled>,
 ) -> Result<Json<Value>, Refusal> {
-    if OF_PLANS.contains(&&*filled.command) {
-        let error = format!("`{}` carries plans out, and makes none", filled.command);
-        return Err(Refusal::unprocessable(error, "give its arguments as flags of a run"));
+    let mut arguments = filled.arguments;
+    if let Some(urls) = arguments.get_mut(URLS) {
+        with_schemes(urls);
     }
-    let words = words_of(&ui.options.forms, &filled.command, &filled.arguments)?;
+    let words = words_of(&ui.options.forms, &filled.command, &arguments)?;
     let words = [filled.command].into_iter().chain(words).chain(["--print-plan".to_owned()]);
     let finished = ui.program.call(Call::new(words, ui.folder.root())).await?;
     if finished.code != Some(0) {
         return Err(finished.refusal());
     }
     Ok(Json(json!({"text": String::from_utf8_lossy(&finished.output)})))
+}
+
+/// Makes URLs of what was typed, so that none of it is taken for a file: those of the folder have names of
+/// their own.
+fn with_schemes(urls: &mut Value) {
+    match urls {
+        Value::String(url) if !url.contains("://") => url.insert_str(0, "http://"),
+        Value::Array(urls) => urls.iter_mut().for_each(with_schemes),
+        _ => {}
+    }
 }
 
 /// A description of another tool.
@@ -195,6 +205,16 @@ pub(crate) async fn import(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_url_of_a_form_is_the_name_of_a_file() {
+        let mut urls = json!(["/etc/plan.yaml", "127.0.0.1:8080/a", "https://a.test/"]);
+        with_schemes(&mut urls);
+        assert_eq!(urls, json!(["http:///etc/plan.yaml", "http://127.0.0.1:8080/a", "https://a.test/"]));
+        let mut url = json!("plan.yaml");
+        with_schemes(&mut url);
+        assert_eq!(url, "http://plan.yaml");
+    }
 
     #[test]
     fn a_problem_of_another_file_has_no_place_in_the_text() {

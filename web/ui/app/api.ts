@@ -144,6 +144,8 @@ export interface LiveRun {
 
 /** Progress of a run, beside its figures. */
 export interface LiveStat {
+  /** True of a run that was started in a terminal: it is steered there. */
+  read_only?: boolean;
   running: boolean;
   stopping: boolean;
   paused: boolean;

@@ -177,6 +177,30 @@ export interface Target {
   tls_cipher: string | null;
 }
 
+/** A fault of a cluster run, and how the load fared from its begin on. */
+export interface Fault {
+  fault: string;
+  nodes: string[];
+  at_s: number;
+  until_s: number | null;
+  error: string | null;
+  effect: "none" | "recovered" | "lasting";
+  first_failure_s: number | null;
+  recovery_s: number | null;
+  ok: number;
+  failed: number;
+  timed_out: number;
+  response_time: Summary;
+}
+
+/** What servers have of a run, against what they acknowledged. */
+export interface Reconciliation {
+  store: string;
+  consistent: boolean;
+  checks: { tables: string; acknowledged: number; uncertain: number; stored: number; missing: number; surplus: number }[];
+  findings?: { check: string; passed: boolean; took_s: number; said: string; evidence?: string[] }[];
+}
+
 export interface Result {
   schema_version: number;
   tool: { name: string; version: string };
@@ -242,6 +266,8 @@ export interface Result {
   thresholds: ThresholdOutcome[];
   by_step: Step[];
   phases?: Phase[];
+  faults?: Fault[];
+  reconciliation?: Reconciliation | null;
   intervals: Interval[];
   generator: {
     threads: number;

@@ -8,7 +8,6 @@ import {
   filled,
   groupsOf,
   labelOf,
-  planOfUrls,
   type Values,
 } from "./arguments.ts";
 import { openAsNew } from "./drafts.ts";
@@ -19,31 +18,11 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
   const values = useSignal<Values>({});
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
-  const planOf = async (): Promise<string | null> => {
-    const given = filled(values.peek());
-    if (command.name !== "run") return (await api.planOf(command.name, given)).text;
-    // A plan for URLs is what was filled in, in its places: the program says what is wrong with it.
-    if (given["urls"] === undefined) {
-      failed.value = new api.ApiError(0, {
-        error: "there is no URL",
-        hint: "write one, such as http://127.0.0.1:8080/",
-      });
-      return null;
-    }
-    const text = planOfUrls(given, settings);
-    const { ok, problems } = await api.check(null, text);
-    if (ok) return text;
-    const [first] = problems;
-    const error = { error: first?.message ?? "this is no plan", hint: first?.hint ?? null };
-    failed.value = new api.ApiError(422, { ...error, problems: problems.slice(1) });
-    return null;
-  };
   const make = async () => {
     busy.value = true;
     failed.value = null;
     try {
-      const text = await planOf();
-      if (text === null) return;
+      const { text } = await api.planOf(command.name, filled(values.peek()));
       await openAsNew(`${command.name}.yaml`, text);
     } catch (error) {
       failed.value = api.errorOf(error);

@@ -5,6 +5,7 @@ import { Button, ErrorBox, Loading, TextField } from "../app/controls.tsx";
 import { notifyError } from "../app/notify.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { refreshAbout } from "../app/state.ts";
+import { SearchForm } from "../find/page.tsx";
 import { CommandForm } from "./command.tsx";
 import { openAsNew } from "./drafts.ts";
 import { schemaOfPlans } from "./schemas.ts";
@@ -41,7 +42,7 @@ export function NewPage({ route }: { route: Route }) {
             {commands.value.map(({ name, summary }) => (
               <li key={name}>
                 <a
-                  href={name === "find" ? link("find") : link("new", "", { form: name })}
+                  href={link("new", "", { form: name })}
                   aria-current={name === wanted ? "true" : undefined}
                 >
                   <strong>{TITLES[name] ?? name}</strong>
@@ -50,6 +51,12 @@ export function NewPage({ route }: { route: Route }) {
               </li>
             ))}
           </ul>
+          {form?.name === "find" && (
+            <section class="plan-command" aria-labelledby="new-search">
+              <h3 id="new-search">{TITLES["find"]}</h3>
+              <SearchForm plan={null} />
+            </section>
+          )}
           {form !== undefined && form.name !== "find" && (
             <CommandForm
               key={form.name}

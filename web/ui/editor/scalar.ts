@@ -112,16 +112,6 @@ export function itemText(value: unknown, indent: number, spread = true): string 
   return ` ${pairsText(value as Record<string, unknown>, indent + 2)}`;
 }
 
-/** A whole plan: its parts have lines of their own. */
-export function planText(plan: Record<string, unknown>): string {
-  const parts = Object.entries(plan).map(([key, value]) => {
-    const text =
-      typeof value === "object" && value !== null ? blockText(value, 0, true) : blockText(value, 0);
-    return `${key}:${text}\n`;
-  });
-  return parts.join("");
-}
-
 function pairsText(value: Record<string, unknown>, indent: number): string {
   return Object.entries(value)
     .map(([key, one]) => `${keyOf(key, { flow: false, json: false })}:${blockText(one, indent)}`)

@@ -5,15 +5,35 @@ import * as api from "../app/api.ts";
 import { Button, ErrorBox, PageHead, SelectField, TextField } from "../app/controls.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { about } from "../app/state.ts";
-import { findFlags, isPlan, planOfUrl, type Search } from "./plan.ts";
+import { findFlags, isPlan, type Search } from "./plan.ts";
 
 /** Stands for an address rather than a plan among the choices. */
 const ADDRESS = "";
 
 export function FindPage({ route }: { route: Route }) {
+  return (
+    <>
+      <PageHead
+        title="Find the capacity"
+        below={
+          <p class="target">
+            The highest rate at which a server holds what is asked of it: rates grow until one breaks, and are
+            halved until the line between them is near.
+          </p>
+        }
+      />
+      <section aria-label="Search">
+        <SearchForm plan={route.query.get("plan")} />
+      </section>
+    </>
+  );
+}
+
+/** The form of a search, which starts it. `plan` is chosen at first. */
+export function SearchForm({ plan }: { plan: string | null }) {
   const [plans, setPlans] = useState<string[]>([]);
   const [search, setSearch] = useState<Search>({
-    plan: route.query.get("plan") ?? ADDRESS,
+    plan: plan ?? ADDRESS,
     url: about.value?.sink ?? "",
     objectives: "p99<10ms\nerror_rate<1%",
     from: "",
@@ -45,7 +65,7 @@ export function FindPage({ route }: { route: Route }) {
     try {
       const { id } = await api.start({
         path: byAddress ? null : search.plan,
-        text: byAddress ? planOfUrl(search.url.trim()) : null,
+        text: byAddress ? (await api.planOf("run", { urls: [search.url.trim()] })).text : null,
         command: "find",
         flags: findFlags(search),
         name: byAddress ? search.url.trim() : search.plan,
@@ -60,16 +80,6 @@ export function FindPage({ route }: { route: Route }) {
 
   return (
     <>
-      <PageHead
-        title="Find the capacity"
-        below={
-          <p class="target">
-            The highest rate at which a server holds what is asked of it: rates grow until one breaks, and are
-            halved until the line between them is near.
-          </p>
-        }
-      />
-      <section aria-label="Search">
         <form
           class="form"
           onSubmit={(event) => {
@@ -151,7 +161,6 @@ export function FindPage({ route }: { route: Route }) {
           </div>
         </form>
         {error !== null && <ErrorBox error={error} />}
-      </section>
     </>
   );
 }

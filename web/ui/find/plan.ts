@@ -32,12 +32,3 @@ export function findFlags(search: Search): string[] {
     ...flag("--max-time", search.maxTime),
   ];
 }
-
-/** A plan that asks for one address. */
-export function planOfUrl(url: string): string {
-  const { origin, pathname, search } = new URL(url);
-  // A string of JSON is one of YAML.
-  const text = (value: string) => JSON.stringify(value);
-  const step = `      - get: ${text(pathname + search)}`;
-  return ["targets:", `  target: ${text(origin)}`, "scenarios:", "  - steps:", step, ""].join("\n");
-}

@@ -20,7 +20,7 @@ import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
 import { titleOf } from "../runs/words.ts";
 import { SearchParts } from "./search.tsx";
-import { type Heard, useStream } from "./stream.ts";
+import { type End, type Heard, useStream } from "./stream.ts";
 
 export function LivePage({ route }: { route: Route }) {
   const id = route.of;
@@ -64,10 +64,12 @@ export function LivePage({ route }: { route: Route }) {
           </p>
         }
       />
-      {end === null ? (
-        <Steering id={id} heard={heard} state={state} isSearch={isSearch} />
-      ) : (
+      {end !== null ? (
         <Ended heard={heard} />
+      ) : known?.from === "terminal" || heard.stat?.read_only === true ? (
+        <Watched heard={heard} />
+      ) : (
+        <Steering id={id} heard={heard} state={state} isSearch={isSearch} />
       )}
       {isSearch ? (
         <SearchParts heard={heard} />
@@ -185,6 +187,24 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
   );
 }
 
+/** Progress of a run that is steered in the terminal that it was started in. */
+function Watched({ heard }: { heard: Heard }) {
+  return (
+    <section aria-label="Progress" class="steering-card">
+      <div class="steering">
+        <Badge kind="live">running</Badge>
+        <Progress heard={heard} isSearch={false} />
+        <span class="hint">Started in a terminal, and steered there.</span>
+      </div>
+      {!heard.connected && (
+        <p class="notice" role="status">
+          The program does not answer at the moment. The run goes on by itself.
+        </p>
+      )}
+    </section>
+  );
+}
+
 function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
   const { stat } = heard;
   const elapsed = stat?.elapsed_s ?? 0;
@@ -211,7 +231,7 @@ function Ended({ heard }: { heard: Heard }) {
       <div class="steering">
         <Badge kind="done">ended</Badge>
         {result !== null && <OutcomeBadge outcome={result.verdict.outcome} />}
-        <span>{end.exit_code === null ? "ended by a signal" : `exit code ${end.exit_code}`}</span>
+        <span>{exitText(end)}</span>
         <div class="actions">
           {end.run !== null && (
             <ButtonLink kind="primary" href={link("run", end.run)}>
@@ -223,6 +243,11 @@ function Ended({ heard }: { heard: Heard }) {
       </div>
     </section>
   );
+}
+
+function exitText({ exit_code, from }: End): string {
+  if (exit_code !== null) return `exit code ${exit_code}`;
+  return from === "terminal" ? "its terminal has the exit code" : "ended by a signal";
 }
 
 /** The messages of the run. */

@@ -15,6 +15,8 @@ export interface End {
   exit_code: number | null;
   /** Identity of the saved run. */
   run: string | null;
+  /** A terminal knows the exit code of what was started there. */
+  from?: "terminal";
   /** The result of a search. */
   capacity?: Capacity | null;
 }
@@ -80,15 +82,9 @@ export function useStream(id: string): Heard {
       try {
         const { runs } = await api.live();
         const found = runs.find((run) => run.id === id);
-        if (over || found?.from === "ui") return;
+        if (over || found !== undefined) return;
         close();
-        const error =
-          found === undefined
-            ? { error: "this page knows no such run", hint: "it may be in the list of saved runs" }
-            : {
-                error: "this run was started in a terminal",
-                hint: "it is steered there; its figures are here when it has ended",
-              };
+        const error = { error: "this page knows no such run", hint: "it may be in the list of saved runs" };
         setHeard((before) => ({ ...before, error: new api.ApiError(404, error) }));
       } catch {
         // It is tried again.

@@ -12,6 +12,7 @@ import { useShortcuts } from "../app/keys.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
 import { dataOfReport, planOfReport, runDataOf } from "./chart-data.ts";
+import { ClusterPart } from "./cluster.tsx";
 import { remove } from "./list.tsx";
 import {
   Accounts,
@@ -125,6 +126,7 @@ export function ResultParts(props: {
   return (
     <div class="parts">
       <VerdictPart result={result} soFar={soFar} />
+      <ClusterPart result={result} />
       <Part id="course" title="Over time">
         <div class="charts">
           <CourseCharts runs={runs} />

@@ -14,7 +14,7 @@ use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::args::import::ImportArgs;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::report::ReportArgs;
-use crate::args::run::RunArgs;
+use crate::args::run::RunCommandArgs;
 use crate::args::runs::{ExportArgs, MergeArgs, RmArgs, RunsArgs, ShowArgs};
 pub(crate) use crate::args::schema::SchemaArgs;
 use crate::args::server::sink::SinkArgs;
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// name, lists with one value per line. Other variables of that kind are left alone, unless they look
     /// like a mistake.
     #[command(after_long_help = TEMPLATE_HELP)]
-    Run(Box<RunArgs>),
+    Run(Box<RunCommandArgs>),
     /// Say everything that is wrong with a plan file, or that it is ok
     ///
     /// Does what `run` would do before it opens a connection, with the same flags.

@@ -27,6 +27,9 @@ pub(crate) struct FindArgs {
     search: SearchArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
+    /// Print the plan that the flags come to, and do nothing
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
+    pub(crate) print_plan: bool,
     #[command(flatten)]
     pub(crate) output: TableOutputArgs,
 }
@@ -154,6 +157,19 @@ impl FindArgs {
         }
         let (precision, max_time) = (precision.unwrap_or(PRECISION), max_time.unwrap_or(MAX_TIME));
         Ok(SearchSpec { from, to, precision, max_time })
+    }
+
+    /// The flags that no plan can say, and whether each is given.
+    pub(crate) fn beside_plans(&self) -> Vec<(&'static str, bool)> {
+        let search = &self.search;
+        vec![
+            ("--sweep", search.sweep.is_some()),
+            ("--from", search.from.is_some()),
+            ("--to", search.to.is_some()),
+            ("--precision", search.precision.is_some()),
+            ("--max-time", search.max_time.is_some()),
+            ("--watch-pid", self.watch.descriptors() > 0),
+        ]
     }
 
     /// The sweep that was asked for instead of a search.

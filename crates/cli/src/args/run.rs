@@ -11,6 +11,16 @@ use crate::args::output::OutputArgs;
 use crate::args::plan::PlanArgs;
 use crate::args::save::SaveArgs;
 
+/// The flags of the command itself: those of every run, and one that makes none.
+#[derive(Debug, Args)]
+pub(crate) struct RunCommandArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// Print the plan that the flags come to, and do nothing
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
+    pub(crate) print_plan: bool,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]

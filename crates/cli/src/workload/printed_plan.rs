@@ -4,20 +4,23 @@
 //! so that `plimsoll run` of it puts the same load on the same servers: its `load_checksum` is the same.
 //! Credentials are left out, and what gives them instead is said.
 
-#[cfg(test)]
-use plimsoll_plan::Resolved;
-use plimsoll_plan::document::{Document, Source};
-use plimsoll_plan::{PlanPatch, Problem, Problems, SettingKind, SettingLayers};
+use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
+use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
 use plimsoll_scenario::header::is_secret;
 use plimsoll_scenario::redaction::HIDDEN;
 use serde_json::{Value, json};
 
+use crate::args::find::FindArgs;
 use crate::args::run::RunArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{messages, stdout};
 use crate::experiment::run::RunRequest;
 use crate::session::describe;
+use crate::session::request::PlanRequest;
+
+/// Name of a printed plan in messages about it.
+const PRINTED: &str = "printed.yaml";
 
 /// A plan that is printed.
 #[derive(Debug)]
@@ -45,16 +48,32 @@ impl PrintedPlan {
         beside: &[(&'static str, bool)],
     ) -> Result<Self, Failure> {
         let resolved = RunRequest::made(args, name, text.clone()).plan(true).resolve_amended(amend)?;
-        let mut plan: Value = serde_json::from_str(&text).unwrap_or_default();
+        let plan: Value = serde_json::from_str(&text).unwrap_or_default();
+        let left_out = args.beside_plans().into_iter().chain(beside.iter().copied()).collect();
+        Self::of(resolved, (name, plan), args.settings_beside(), left_out)
+    }
+
+    /// Puts a plan and the settings together that it resolves to. The flags of live output and of control are
+    /// read where they are used: `more` has theirs. `left_out` are flags that no plan can say, and whether
+    /// each is given.
+    fn of(
+        resolved: Resolved,
+        (name, mut plan): (&str, Value),
+        more: [&PlanPatch; 2],
+        left_out: Vec<(&'static str, bool)>,
+    ) -> Result<Self, Failure> {
         let mut notes = Vec::new();
-        // The flags of live output and of control are read where they are used.
-        let patches = [&resolved.layered.patch, &args.live.files.patch, &args.control.settings().patch];
+        let patches = [&resolved.layered.patch, more[0], more[1]];
         plan["run"] = settings(patches, &plan["run"], &mut notes);
+        if let Some(plan) = plan.as_object_mut().filter(|plan| plan["run"] == json!({})) {
+            // In a plan, a mapping without anything in it is taken for a mistake.
+            plan.remove("run");
+        }
         thresholds(&resolved.layered.patch, &mut plan);
         if hide_users(&mut plan["targets"]) {
             notes.push("user and password of a URL are not printed: give them with --basic".to_owned());
         }
-        let left_out = args.beside_plans().into_iter().chain(beside.iter().copied());
+        let left_out = left_out.into_iter().chain(of_flags_only(&resolved.layered.patch));
         let left_out: Vec<&str> = left_out.filter(|(_, given)| *given).map(|(flag, _)| flag).collect();
         if !left_out.is_empty() {
             notes
@@ -82,7 +101,115 @@ impl PrintedPlan {
     }
 }
 
+/// The plan that `plimsoll run` carries out for these flags.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
+    let resolved = RunRequest::named(args).plan(args.output.quiet).resolve()?;
+    let plan = as_value(&resolved)?;
+    PrintedPlan::of(resolved, (PRINTED, plan), args.settings_beside(), args.beside_plans())
+}
+
+/// The plan whose capacity `plimsoll find` looks for with these flags: without rate and length of a trial,
+/// which the search chooses.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn of_find(args: &FindArgs) -> Result<PrintedPlan, Failure> {
+    let request = PlanRequest::named(&args.plan, args.output.quiet);
+    let mut resolved = request.resolve_amended(|flags| args.amend(flags))?;
+    if args.sweep().is_none() {
+        resolved.layered.patch.rate = None;
+    }
+    if args.plan.settings.patch.duration.is_none() {
+        resolved.layered.patch.duration = None;
+    }
+    let plan = as_value(&resolved)?;
+    let none = PlanPatch::default();
+    PrintedPlan::of(resolved, (PRINTED, plan), [&none, &none], args.beside_plans())
+}
+
+/// The plan file that was read, or one of the URLs that were given.
+fn as_value(resolved: &Resolved) -> Result<Value, Failure> {
+    let patch = &resolved.layered.patch;
+    if let Some(setting) = patch.settings().into_iter().find_map(|(setting, values)| {
+        let is_of_flags = setting.name.starts_with("script") || setting.name.starts_with("crud_");
+        (is_of_flags && !values.is_empty()).then_some(setting)
+    }) {
+        let problem = Problem::new(format!("--{} has no place in a plan", setting.long()));
+        let hint =
+            "write its steps into a plan: `plimsoll import` does so for configurations of h2loadrunner";
+        return Err(Failure::usage(problem.with_hint(hint)));
+    }
+    match &patch.document {
+        Some(loaded) => Ok(serde_json::to_value(&loaded.document).unwrap_or_default()),
+        None => Ok(of_urls(resolved)),
+    }
+}
+
+/// The plan of URLs: a scenario of one step for each, by the name that it has in reports.
+fn of_urls(resolved: &Resolved) -> Value {
+    let patch = &resolved.layered.patch;
+    let method = match (&patch.method, &patch.body) {
+        (Some(given), _) => given.text.as_str(),
+        (None, Some(_)) => "POST",
+        (None, None) => "GET",
+    };
+    let mut targets = serde_json::Map::new();
+    let mut scenarios = Vec::new();
+    for (url, planned) in patch.urls.iter().zip(&resolved.plan.steps) {
+        let (origin, path) = parts_of(&url.text);
+        let known = targets.iter().find(|(_, known)| **known == origin).map(|(name, _)| name.clone());
+        let target = known.unwrap_or_else(|| match targets.len() {
+            0 => "target".to_owned(),
+            others => format!("target{}", others + 1),
+        });
+        targets.insert(target.clone(), json!(origin));
+        // Both are templates.
+        let step = StepSpec::from(RequestStep::new(method, Field::new(Text(path))));
+        let mut step = serde_json::to_value(step).unwrap_or_default();
+        step["name"] = json!(planned.name);
+        match patch.body.as_ref().map(|body| (body.text.strip_prefix('@'), &body.text)) {
+            Some((Some(file), _)) => step["body_file"] = json!(file),
+            Some((None, text)) => step["body"] = json!(text),
+            None => {}
+        }
+        scenarios.push(json!({"name": planned.name, "target": target, "steps": [step]}));
+    }
+    if targets.len() == 1 {
+        // What there is one of need not be named.
+        scenarios.iter_mut().filter_map(Value::as_object_mut).for_each(|scenario| {
+            scenario.remove("target");
+        });
+    }
+    json!({"targets": targets, "scenarios": scenarios})
+}
+
+/// The server of a URL, and its path with what follows, but for a fragment.
+fn parts_of(url: &str) -> (String, String) {
+    let url = url.trim();
+    let begin = url.find("://").map_or(0, |scheme| scheme + 3);
+    let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |end| begin + end);
+    let (origin, path) = url.split_at(end);
+    let path = path.split('#').next().unwrap_or_default();
+    let origin = if begin == 0 { format!("http://{origin}") } else { origin.to_owned() };
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    (origin, path)
+}
+
+/// Settings that only flags have, and whether each is given: but for those of a request, which its step has,
+/// and those that stand for another one.
+fn of_flags_only(patch: &PlanPatch) -> Vec<(&'static str, bool)> {
+    vec![("--shard", patch.shard.is_some()), ("--start-at", patch.start_at.is_some())]
+}
+
 impl RunArgs {
+    /// The settings that are read where they are used: those of live output and of control.
+    fn settings_beside(&self) -> [&PlanPatch; 2] {
+        [&self.live.files.patch, &self.control.settings().patch]
+    }
+
     /// The flags that no plan can say, and whether each is given.
     pub(crate) fn beside_plans(&self) -> Vec<(&'static str, bool)> {
         let (live, output) = (&self.live, &self.output);

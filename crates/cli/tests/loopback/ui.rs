@@ -149,6 +149,24 @@ fn a_run_is_started_steered_stopped_listed_exported_compared_and_deleted() {
     let (mut events, mut others) = (ui.events(&path("events")), ui.events(&path("events")));
     let first = events.wait_for(|name, data| name == "result" && data["result"].is_object());
     assert_eq!((&first["stat"]["running"], &first["stat"]["target_per_s"]), (&json!(true), &json!(100.0)));
+    // What only single responses tell is there from the beginning on.
+    let (result, step) = (&first["result"], &first["result"]["by_step"][0]);
+    assert!(result["statuses"]["200"].as_u64().is_some_and(|responses| responses > 0), "{result}");
+    assert_eq!(
+        (&step["statuses"], &result["run"]["targets"][0]["protocol"]),
+        (&result["statuses"], &json!("http/1.1"))
+    );
+    // Later ones are joined to the intervals that are known.
+    let later = events.wait_for(|name, data| {
+        name == "result" && data["result"]["intervals"].as_array().is_some_and(|all| all.len() > 3)
+    });
+    let ends: Vec<f64> = later["result"]["intervals"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|interval| interval["at_s"].as_f64())
+        .collect();
+    assert!(ends.is_sorted_by(|one, next| one < next) && ends[0] <= 1.0, "{ends:?}");
     let told = ui.post(&path("rate"), &json!({"rate": "300/s"}));
     assert!(told["told"].as_str().is_some_and(|told| told.starts_with("rate 300/s")), "{told}");
     for events in [&mut events, &mut others] {
@@ -285,11 +303,23 @@ fn examples_forms_and_imports_become_plans() {
         ("crud", json!({"rate": "5/s", "duration": "2s"})),
         ("cache", json!({"connections": 3})),
         ("ingest", json!({"what": ["logs"], "url": "http://127.0.0.1:1"})),
+        ("canister", json!({"urls": ["127.0.0.1:1"], "seconds": "2"})),
+        (
+            "run",
+            json!({"urls": ["http://127.0.0.1:1/a?b=${uuid}", "127.0.0.1:2"], "rate": "5/s", "body": "x"}),
+        ),
+        ("find", json!({"urls": ["127.0.0.1:1"], "slo": ["p99<1s"], "to": "50"})),
     ] {
         let made = ui.post("/api/plan-of", &json!({"command": command, "arguments": arguments}));
         let checked = ui.post("/api/check", &json!({"path": null, "text": made["text"]}));
         assert_eq!(checked["ok"], true, "{command}: {checked} {made}");
     }
+    // No form reads a file of this machine as a plan.
+    let secret = ui.folder.file("secret.yaml");
+    std::fs::write(&secret, "name: secret\n").expect("the folder can be written");
+    let refused =
+        ui.post_for(422, "/api/plan-of", &json!({"command": "run", "arguments": {"urls": [secret]}}));
+    assert!(refused["error"].as_str().is_some_and(|error| error.contains("no host")), "{refused}");
     let wrong = ui.post_for(422, "/api/plan-of", &json!({"command": "crud", "arguments": {"rate": "fast"}}));
     assert!(wrong["error"].as_str().is_some_and(|error| error.contains("fast")), "{wrong}");
     let curl = json!({"name": "", "text": "curl -H 'x: y' http://a.test/b", "kind": null});
@@ -367,7 +397,16 @@ fn a_run_of_a_terminal_appears_and_news_are_told() {
     ui.post_for(409, &format!("/api/runs/{id}/delete"), &json!({}));
     let (status, ..) = ui.exchange("GET", &format!("/api/runs/{id}"), "");
     assert_eq!(status, 409);
+    // It can be looked at, but for what is told only at the end, and not be steered.
+    let mut seen = ui.events(&format!("/api/live/{id}/events"));
+    let figures = seen.wait_for(|name, data| name == "result" && data["result"]["accounting"]["ok"] != 0);
+    assert_eq!((&figures["stat"]["read_only"], &figures["stat"]["running"]), (&json!(true), &json!(true)));
+    assert_eq!(figures["result"]["run"]["id"], id);
+    ui.post_for(404, &format!("/api/live/{id}/stop"), &json!({}));
     assert!(terminal.finish().code.is_some());
+    assert_eq!(seen.end(), json!({"exit_code": null, "run": id, "capacity": null, "from": "terminal"}));
+    let (status, ..) = ui.exchange("GET", &format!("/api/live/{id}/events"), "");
+    assert_eq!(status, 404, "it is over");
     events.wait_for(|name, data| name == "live" && *data == json!({"runs": []}));
     assert_eq!(ui.get(&format!("/api/runs/{id}"))["run"]["id"], id);
     // Another page is told, too, when one of them deletes it.

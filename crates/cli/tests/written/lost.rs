@@ -97,6 +97,21 @@ fn what_is_no_file_is_not_waited_for() {
     }
 }
 
+/// Symptom: a program that starts this one with a socket as its standard input, as Node.js does, was told "No
+/// such device or address".
+#[test]
+fn a_plan_is_read_from_a_socket() {
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair of sockets");
+    let plan = "targets: {a: 'http://127.0.0.1:1'}\nscenarios: [{steps: [{get: /}]}]\n";
+    std::io::Write::write_all(&mut ours, plan.as_bytes()).expect("it is short");
+    drop(ours);
+    let mut check = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    let stdin = std::os::fd::OwnedFd::from(theirs);
+    let output = check.args(["check", "-"]).stdin(Stdio::from(stdin)).output().expect("it can be started");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(": ok"), "{}", text(&output.stdout));
+}
+
 #[test]
 fn pipes_that_are_read_and_written_go_on_working() {
     let (place, server) = (Place::new(), server());

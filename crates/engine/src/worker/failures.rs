@@ -107,6 +107,11 @@ impl Failures {
         self.examples[step as usize].all.insert(class.to_owned(), example);
     }
 
+    /// Returns the examples so far of each step by class, and the first reason of each class.
+    pub(super) fn so_far(&self) -> (Vec<BTreeMap<String, ErrorExample>>, BTreeMap<String, String>) {
+        (self.examples.iter().map(|examples| examples.all.clone()).collect(), self.by_class.clone())
+    }
+
     /// Returns the examples of each step by class, and the first reason of each class.
     pub(super) fn finish(
         self,

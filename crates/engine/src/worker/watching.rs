@@ -1,9 +1,11 @@
 //! Watching itself: how long to wait, whether arrivals are held up, and whether this thread was.
 
+use std::sync::Arc;
+
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_metrics::recorder::Gauges;
-use plimsoll_metrics::{ConnectionRecord, Snapshot, Stall, WorkerRecord, WorkerStatus};
+use plimsoll_metrics::{ConnectionRecord, ResponseFacts, Snapshot, Stall, WorkerRecord, WorkerStatus};
 use plimsoll_plan::{Load, Overload};
 
 use super::routing::ASK_INTERVAL;
@@ -189,6 +191,21 @@ impl<B: Backend> Worker<'_, B> {
             pacing_budget: self.pacer.budget(),
             waiting,
             start_lags: self.records.measured.start_lags(),
+            responses: Arc::new(self.response_facts()),
+        }
+    }
+
+    /// Returns properties of the responses of the measured part so far.
+    fn response_facts(&self) -> ResponseFacts {
+        let protocols = self.counts.protocols().into_iter();
+        let (error_examples, errors) = self.failures.so_far();
+        ResponseFacts {
+            statuses: self.records.measured.statuses(),
+            error_examples,
+            errors,
+            peers: self.records.peers.clone(),
+            protocols: protocols.map(|(protocol, responses)| (protocol.to_owned(), responses)).collect(),
+            tls_versions: self.records.tls_versions.clone(),
         }
     }
 

@@ -26,6 +26,19 @@ pub(crate) fn assert_same(growing: &GrowingRecord, whole: &RunRecord) {
         assert_eq!((grown.ok, grown.errors), (truth.ok, truth.errors));
     }
     let Some(verdict) = growing.verdict() else { return };
+    let mut growing = growing.clone();
+    let judged = growing.judged(whole.started_unix, &whole.thresholds).expect("there is a verdict");
+    let steps = judged.steps.iter().chain([&judged.total]).zip(whole.steps.iter().chain([&whole.total]));
+    for (grown, truth) in steps {
+        assert_eq!(
+            (&grown.statuses, &grown.error_examples),
+            (&truth.statuses, &truth.error_examples),
+            "{}",
+            truth.name
+        );
+    }
+    assert_eq!((&judged.peers, &judged.protocols), (&whole.peers, &whole.protocols));
+    assert_eq!((&judged.error_examples, &judged.tls_versions), (&whole.error_examples, &whole.tls_versions));
     let unfinished = whole.accounting.in_flight_at_stop;
     assert_eq!(so_far.total.start_lag.count() + unfinished, whole.total.start_lag.count());
     let counts = |record: &RunRecord| {

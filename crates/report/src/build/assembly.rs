@@ -39,16 +39,17 @@ pub(crate) const DEFAULT_SCENARIO: &str = "default";
 impl RunResult {
     /// The result of a run, from its record and what the caller knows about it.
     pub fn new(record: &RunRecord, context: RunContext) -> Self {
-        Self::of(record, &RunFacts::of(record), context)
+        Self::of(record, &RunFacts::of(record), context, Nanos::ZERO)
     }
 
     /// The result of a run that goes on, as if it ended now, from its record so far: judged, with the
-    /// thresholds as they stand.
-    pub fn so_far(record: &RunRecord, context: RunContext) -> Self {
-        Self::of(record, &RunFacts { is_over: false, ..RunFacts::of(record) }, context)
+    /// thresholds as they stand. Intervals that ended by `after` since the start of the run are left out:
+    /// whoever looks once per second knows them.
+    pub fn so_far(record: &RunRecord, context: RunContext, after: Nanos) -> Self {
+        Self::of(record, &RunFacts { is_over: false, ..RunFacts::of(record) }, context, after)
     }
 
-    fn of(record: &RunRecord, facts: &RunFacts, context: RunContext) -> Self {
+    fn of(record: &RunRecord, facts: &RunFacts, context: RunContext, after: Nanos) -> Self {
         let total = &record.total;
         let (response_time, service_time) = times(total, record, None);
         let steadiness = course::steadiness(record);
@@ -134,6 +135,7 @@ impl RunResult {
             intervals: record
                 .intervals
                 .iter()
+                .filter(|interval| interval.at > after)
                 .map(|interval| IntervalResult::of(interval, &steadiness).on(&record.machine, interval))
                 .collect(),
             slices: context.slices.then(|| SlicesResult::new(record)),

@@ -1,6 +1,6 @@
 //! Distributions of values, in ranges that look even on a logarithmic axis and have readable limits.
 
-use plimsoll_metrics::Histogram;
+use plimsoll_metrics::histogram::Bucket;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,17 +38,20 @@ pub(crate) fn start_of(range: usize) -> u64 {
     R20[position % R20.len()].saturating_mul(10_u64.saturating_pow(exponent))
 }
 
-/// The ranges of a histogram that hold anything, in ascending order.
+/// The ranges that hold anything, in ascending order, of the buckets of a histogram.
 ///
-/// A histogram's bucket is counted where its middle lies.
-pub(crate) fn bars(histogram: &Histogram) -> Vec<Bar> {
+/// A bucket is counted where its middle lies.
+pub(crate) fn bars(ascending: &[Bucket]) -> Vec<Bar> {
     let mut bars: Vec<Bar> = Vec::new();
-    for bucket in histogram.buckets() {
-        let range = range_of(bucket.lowest + (bucket.highest - bucket.lowest) / 2);
-        let from_ns = start_of(range);
+    for bucket in ascending {
+        let middle = bucket.lowest.midpoint(bucket.highest);
         match bars.last_mut() {
-            Some(bar) if bar.from_ns == from_ns => bar.count += bucket.count,
-            _ => bars.push(Bar { from_ns, below_ns: start_of(range + 1), count: bucket.count }),
+            Some(bar) if middle < bar.below_ns => bar.count += bucket.count,
+            _ => {
+                let range = range_of(middle);
+                let (from_ns, below_ns) = (start_of(range), start_of(range + 1));
+                bars.push(Bar { from_ns, below_ns, count: bucket.count });
+            }
         }
     }
     bars
@@ -119,6 +122,8 @@ fn inner_end<'a>(mut from_outside: impl Iterator<Item = &'a Bar>, thin: u64) -> 
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::Histogram;
+
     use super::*;
 
     #[test]
@@ -148,7 +153,7 @@ mod tests {
         for value in [3, 50, 120, 130, 9_000, 9_100, 5_000_000, 7_000_000_000] {
             histogram.record(value);
         }
-        let bars = bars(&histogram);
+        let bars = bars(histogram.occupied().buckets());
         assert_eq!(bars.iter().map(|bar| bar.count).sum::<u64>(), histogram.count());
         assert!(bars.windows(2).all(|pair| pair[0].below_ns <= pair[1].from_ns));
         for most in [3, 7, 12, 40] {
@@ -169,7 +174,7 @@ mod tests {
         }
         histogram.record(2);
         histogram.record(30_000_000_000);
-        let rows = rows(&bars(&histogram), 12);
+        let rows = rows(&bars(histogram.occupied().buckets()), 12);
         let shape: Vec<_> = rows.iter().map(|row| (row.from_ns, row.below_ns, row.count)).collect();
         assert_eq!(
             shape,

@@ -115,12 +115,13 @@ impl Summary {
         let count = histogram.count();
         let mut p_missing = BTreeMap::new();
         let mut at_least = Vec::new();
+        let occupied = histogram.occupied();
         let values = PERCENTILES.map(|(name, p)| {
             if let Some(reason) = missing(p, count) {
                 p_missing.insert(name.to_owned(), reason);
                 return None;
             }
-            let value = histogram.percentile(p)?;
+            let value = occupied.percentile(p)?;
             // Below the smallest lower bound nothing changes, however large the true values are.
             if censored.count > 0 && Nanos(value) >= censored.from {
                 at_least.push(name.to_owned());
@@ -136,7 +137,7 @@ impl Summary {
             count,
             min: histogram.min(),
             mean: histogram.mean().map(rounded),
-            stdev: histogram.stdev().map(rounded),
+            stdev: occupied.stdev().map(rounded),
             max: histogram.max(),
             p: Percentiles::from_values(values),
             p_missing,
@@ -145,7 +146,7 @@ impl Summary {
             censored: censored.count,
             at_least,
             overflow: histogram.overflow(),
-            distribution: distribution::bars(histogram),
+            distribution: distribution::bars(occupied.buckets()),
         }
     }
 

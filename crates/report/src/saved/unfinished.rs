@@ -69,9 +69,11 @@ impl PartKind {
     }
 }
 
-/// Why a run did not come to its end.
+/// Why the end of a run is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
+    /// It has not come yet.
+    Ongoing,
     /// Its process ended before it did.
     Killed,
     /// None of its workers came back.
@@ -117,8 +119,8 @@ impl LiveRecord {
 }
 
 impl SavedRun {
-    /// The run of which only these are left, because it did not come to its end. Its result is not
-    /// valid, and says why. What a run tells only at its end is not in it: start lags, first-byte times,
+    /// The run of which only these are known, because it did not come to its end. Its result is not
+    /// valid, and says why; that of a run that goes on is what it has come to so far. What a run tells only at its end is not in it: start lags, first-byte times,
     /// connections, what the generator cost.
     pub fn unfinished(
         beginning: Beginning,
@@ -128,14 +130,21 @@ impl SavedRun {
     ) -> Self {
         let mut record = record(&beginning, &parts);
         record.verdict = verdict(&record, &intervals, cut);
-        let mut result = RunResult::new(&record, beginning.context);
-        result.intervals = intervals;
-        result.steady = SteadyResult {
-            state: SteadyState::Unknown,
-            from_s: None,
-            reason: Some("the run did not come to its end".to_owned()),
+        let mut result = match cut {
+            Cut::Ongoing => RunResult::so_far(&record, beginning.context, Nanos::ZERO),
+            Cut::Killed | Cut::Stuck => RunResult::new(&record, beginning.context),
         };
+        result.intervals = intervals;
+        result.steady =
+            SteadyResult { state: SteadyState::Unknown, from_s: None, reason: Some(no_end(cut).to_owned()) };
         Self::new(&record, result, beginning.plan)
+    }
+}
+
+const fn no_end(cut: Cut) -> &'static str {
+    match cut {
+        Cut::Ongoing => "the run goes on",
+        Cut::Killed | Cut::Stuck => "the run did not come to its end",
     }
 }
 
@@ -146,6 +155,7 @@ fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdic
         None => "nothing is known of it".to_owned(),
     };
     let (what, hint) = match cut {
+        Cut::Ongoing => ("the run goes on", "wait for its end: then the run is judged"),
         Cut::Killed => (
             "the process of the run ended before the run did",
             "make the run again; to end one early, press Ctrl-C once, or send SIGTERM",
@@ -157,6 +167,9 @@ fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdic
     };
     let evidence = format!("{what}: {until}; start lags, connections and the generator's cost are not known");
     let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint: hint.to_owned() }];
+    let is_over = cut != Cut::Ongoing;
+    // Of a run that goes on, it is no fault that its end is missing.
+    let warnings = if is_over { Vec::new() } else { std::mem::take(&mut reasons) };
     if record.accounting.started == 0 {
         reasons.push(Reason {
             code: ReasonCode::TooFewSamples,
@@ -164,9 +177,9 @@ fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdic
             hint: "let the run go on for longer than its warm-up".to_owned(),
         });
     }
-    let mut verdict = Verdict { valid: false, reasons, ..Verdict::default() };
+    let mut verdict = Verdict { valid: reasons.is_empty(), reasons, warnings, ..Verdict::default() };
     verdict.limited_by.what = LimitedBy::Unknown;
-    verdict.limited_by.evidence = "the run did not come to its end".to_owned();
+    verdict.limited_by.evidence = no_end(cut).to_owned();
     verdict
 }
 

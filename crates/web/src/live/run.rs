@@ -12,9 +12,11 @@ use super::messages::Messages;
 use plimsoll_fleet::ControlPort;
 
 /// Interval between two looks at the figures: a run renews them as often.
-const EVERY: Duration = Duration::from_secs(1);
+pub(super) const EVERY: Duration = Duration::from_secs(1);
 /// The same while it begins.
 const LOOK: Duration = Duration::from_millis(50);
+/// Status of a result.
+const OK: u16 = 200;
 /// Status of a control port that has no result yet.
 const NOT_YET: u16 = 409;
 
@@ -260,6 +262,7 @@ impl LiveRun {
     async fn poll(self: Arc<Self>) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut known = KnownResult::default();
         loop {
             tick.tick().await;
             let control = {
@@ -273,23 +276,31 @@ impl LiveRun {
                     }
                 }
             };
-            self.fetch(&control).await;
+            self.fetch(&control, &mut known).await;
         }
     }
 
     /// Fetches the figures once. A run that does not answer is about to end, or has no processor.
-    async fn fetch(&self, control: &ControlPort) {
-        let (stat, result) = tokio::join!(control.get("/stat"), control.get("/result"));
-        let Some(stat) = stat.ok().and_then(|reply| serde_json::from_str::<Value>(&reply.body).ok()) else {
+    ///
+    /// The result costs the run the most, so it is asked for only when something has changed, and without the
+    /// intervals that are known already.
+    async fn fetch(&self, control: &ControlPort, known: &mut KnownResult) {
+        let stat = control.get("/stat").await.ok();
+        let Some(stat) = stat.and_then(|reply| serde_json::from_str::<Value>(&reply.body).ok()) else {
             return;
         };
         self.note_stat(&stat);
-        let result = match &result {
-            Ok(reply) if reply.status == 200 => reply.body.trim_end(),
-            Ok(reply) if reply.status == NOT_YET => "null",
-            _ => return,
+        let stat = shown(&stat);
+        if known.is_of(&stat) {
+            return;
+        }
+        let result = match known.fetch(control).await {
+            Some(Fetched::Result) => known.result.to_string(),
+            Some(Fetched::NotYet) => "null".to_owned(),
+            None => return,
         };
-        let data = figures(&shown(&stat), result);
+        let data = figures(&stat, &result);
+        known.stat = Some(stat);
         let mut state = self.lock();
         if state.end.is_none() {
             state.latest = Some(data);
@@ -297,6 +308,79 @@ impl LiveRun {
             drop(state);
             self.news.send_replace(());
         }
+    }
+}
+
+/// The result of a run as it was fetched last.
+#[derive(Debug, Default)]
+struct KnownResult {
+    /// With all intervals; null before there was one.
+    result: Value,
+    /// The figures that came with it.
+    stat: Option<Value>,
+}
+
+/// Answer of a run that was asked for its result.
+enum Fetched {
+    Result,
+    /// There is none before a request of the measured part has ended.
+    NotYet,
+}
+
+impl KnownResult {
+    /// Fetches the result anew, without the intervals that cannot have changed. `None` if the run does not
+    /// answer.
+    async fn fetch(&mut self, control: &ControlPort) -> Option<Fetched> {
+        if let Some(after) = self.settled_until() {
+            let reply = control.get(&format!("/result?after={after}")).await.ok()?;
+            if reply.status == OK && self.join(&reply.body, reply.intervals) {
+                return Some(Fetched::Result);
+            }
+        }
+        let reply = control.get("/result").await.ok()?;
+        match reply.status {
+            OK => {
+                self.result = serde_json::from_str(&reply.body).ok()?;
+                Some(Fetched::Result)
+            }
+            NOT_YET => Some(Fetched::NotYet),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if the result has everything that these figures tell of.
+    fn is_of(&self, stat: &Value) -> bool {
+        let last =
+            self.result["intervals"].as_array().and_then(|intervals| intervals.last()?["at_s"].as_f64());
+        let elapsed = stat["elapsed_s"].as_f64();
+        self.stat.as_ref() == Some(stat) && last.zip(elapsed).is_some_and(|(last, elapsed)| last >= elapsed)
+    }
+
+    /// End of the last interval but one, in seconds: the last one may still grow.
+    fn settled_until(&self) -> Option<f64> {
+        let intervals = self.result["intervals"].as_array()?;
+        intervals.get(intervals.len().checked_sub(2)?)?["at_s"].as_f64()
+    }
+
+    /// Takes up a result that lacks the intervals which are known. Returns `false` if they do not make a whole
+    /// one: the run has joined some of them, or judges anew which ones its beginning has.
+    fn join(&mut self, text: &str, intervals: Option<usize>) -> bool {
+        let Ok(mut result) = serde_json::from_str::<Value>(text) else { return false };
+        let Some(Value::Array(mut all)) = self.result.get_mut("intervals").map(Value::take) else {
+            return false;
+        };
+        all.pop();
+        let is_same = result["steady"]["from_s"] == self.result["steady"]["from_s"];
+        if let Some(Value::Array(later)) = result.get_mut("intervals") {
+            all.append(later);
+        }
+        if !is_same || intervals != Some(all.len()) {
+            // What is left is asked for as a whole.
+            return false;
+        }
+        result["intervals"] = Value::Array(all);
+        self.result = result;
+        true
     }
 }
 
@@ -314,7 +398,7 @@ fn shown(stat: &Value) -> Value {
 }
 
 /// The data of an event, from JSON that was written already.
-fn figures(stat: &Value, result: &str) -> Bytes {
+pub(super) fn figures(stat: &Value, result: &str) -> Bytes {
     format!("{{\"stat\":{stat},\"result\":{result}}}").into()
 }
 
@@ -352,6 +436,33 @@ mod tests {
             assert_eq!(*end, json!({"exit_code": 99, "run": "abc", "capacity": null}));
             assert!(run.news(&mut early).is_empty() && run.news(&mut late).is_empty());
         });
+    }
+
+    #[test]
+    fn a_result_is_joined_to_the_intervals_that_are_known_or_asked_for_as_a_whole() {
+        let result = |from: f64, ends: &[f64]| {
+            let intervals: Vec<Value> = ends.iter().map(|at| json!({"at_s": at})).collect();
+            json!({"steady": {"from_s": from}, "intervals": intervals})
+        };
+        let known = || KnownResult { result: result(0.0, &[1.0, 2.0, 2.5]), stat: None };
+        assert_eq!((known().settled_until(), KnownResult::default().settled_until()), (Some(2.0), None));
+        let mut same = known();
+        // The last interval has grown, and there is one more.
+        assert!(same.join(&result(0.0, &[3.0, 4.0]).to_string(), Some(4)));
+        assert_eq!(same.result, result(0.0, &[1.0, 2.0, 3.0, 4.0]));
+        for (next, intervals) in [
+            // Intervals were joined, are not counted, or are judged in another way.
+            (result(0.0, &[3.0, 4.0]), Some(3)),
+            (result(0.0, &[3.0, 4.0]), None),
+            (result(1.0, &[3.0, 4.0]), Some(4)),
+        ] {
+            assert!(!known().join(&next.to_string(), intervals));
+        }
+        let stat = |elapsed: f64| json!({"elapsed_s": elapsed, "paused": false});
+        let current = KnownResult { stat: Some(stat(2.5)), ..known() };
+        let late = KnownResult { stat: Some(stat(3.5)), ..known() };
+        assert!(current.is_of(&stat(2.5)) && !current.is_of(&stat(3.5)) && !late.is_of(&stat(3.5)));
+        assert!(!KnownResult::default().join("{}", Some(0)) && !known().join("{", None));
     }
 
     #[test]

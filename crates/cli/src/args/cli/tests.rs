@@ -90,7 +90,8 @@ fn every_flag_reaches_the_patch_under_its_own_name() {
             _ => format!("{flag}=7"),
         };
         let args = ["plimsoll", "run", "http://a/", &typed];
-        let Command::Run(run) = Cli::try_parse_from(args).expect(&flag).command else { panic!("not a run") };
+        let Command::Run(args) = Cli::try_parse_from(args).expect(&flag).command else { panic!("not a run") };
+        let run = args.run;
         let patch = run.plan.to_command(RunEnvironment::default()).flags;
         let patches = [&patch, &run.live.files.patch, &run.control.settings().patch];
         let given: Vec<_> = patches.into_iter().flat_map(PlanPatch::settings).collect();
@@ -105,7 +106,8 @@ fn every_flag_reaches_the_patch_under_its_own_name() {
 #[test]
 fn what_is_no_setting_reaches_the_patch_too() {
     let args = ["plimsoll", "run", "http://a/", "--script=s.lua", "--", "62"];
-    let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+    let Command::Run(args) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+    let run = args.run;
     let command = run.plan.to_command(RunEnvironment {
         seed: 90,
         key_log: Some("91".into()),
@@ -141,7 +143,8 @@ fn the_example_of_h2loadrunner_is_understood() {
          --crud-resource-header=location --stream-timeout-interval-ms=2000 -m 512 \
          --crud-create-data-file=datafile.json --crud-update-data-file=updatedatafile.json --http2";
     let args = with_command(line.split_whitespace().map(OsString::from).collect()).unwrap();
-    let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+    let Command::Run(args) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+    let run = args.run;
     let plan = Plan::resolve(run.plan.to_command(RunEnvironment::default()).flags, &Data).unwrap();
     let names: Vec<_> = plan.steps.iter().map(|step| step.name.as_str()).collect();
     let create = "create POST /nudm-ee/v2/imsi-2621012-USER_ID/sdm-subscriptions/";
@@ -159,7 +162,8 @@ fn familiar_letters_for_duration_and_rate() {
         [(["-z", "5s"], Some("5s"), None), (["-D", "5s"], Some("5s"), None), (["-q", "7"], None, Some("7"))]
     {
         let args = ["plimsoll", "run", "http://a/"].into_iter().chain(args);
-        let Command::Run(run) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+        let Command::Run(args) = Cli::try_parse_from(args).unwrap().command else { panic!("not a run") };
+        let run = args.run;
         let text = |given: &Option<RawValue>| given.as_ref().map(|given| given.text.clone());
         let patch = &run.plan.settings.patch;
         let owned = |text: Option<&str>| text.map(str::to_owned);

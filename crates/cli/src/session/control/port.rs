@@ -18,9 +18,12 @@ use crate::session::control::live_stats::LiveStats;
 use crate::session::control::rate::{RateController, parse_preference, per_second, told};
 use crate::session::live::growing_result::GrowingResult;
 
+/// The field with the number of intervals of a result, those included that were left out.
+const INTERVALS_FIELD: &str = "x-plimsoll-intervals";
 const HELP: &str = "\
 GET  /stat             the latest figures, as JSON
 GET  /result           the result as if the run ended now, as `run -o json` prints it at the end
+GET  /result?after=90  the same without the intervals that had ended 90 seconds after the start
 POST /rate             set the rate, in iterations per second: 5000, 5k/s or {\"rate\":\"5k/s\"}; with
                        \"at_ns\" beside \"rate\" from that time of the run on
 POST /pause            start nothing until /resume
@@ -80,7 +83,7 @@ impl RequestHandler {
         let (may, reply): (_, Box<dyn FnOnce() -> ControlReply>) = match request.path.as_str() {
             "/" => ("GET", Box::new(|| ControlReply::text(200, HELP))),
             "/stat" => ("GET", Box::new(|| self.stat())),
-            "/result" => ("GET", Box::new(|| self.result())),
+            "/result" => ("GET", Box::new(|| self.result(&request.query))),
             "/config" if request.method == "GET" && self.config_by_get => {
                 ("GET", Box::new(|| self.config(&request.query)))
             }
@@ -123,10 +126,21 @@ impl RequestHandler {
         ControlReply::json(200, format!("{stat}\n"))
     }
 
-    fn result(&self) -> ControlReply {
-        match self.growing.result(&self.controller.control).map(|result| serde_json::to_string(&result)) {
-            Some(Ok(text)) => ControlReply::json(200, text + "\n"),
-            Some(Err(error)) => ControlReply::problem(500, &error.to_string()),
+    fn result(&self, query: &str) -> ControlReply {
+        let after = match query.strip_prefix("after=").map(str::parse::<f64>) {
+            Some(Ok(seconds)) if seconds.is_finite() && seconds >= 0.0 => Nanos::from_secs_f64(seconds),
+            None if query.is_empty() => Nanos::ZERO,
+            _ => return ControlReply::problem(400, "say after how many seconds: /result?after=90"),
+        };
+        let result = self.growing.result(&self.controller.control, after);
+        let written = result.map(|(result, intervals)| (serde_json::to_string(&result), intervals));
+        match written {
+            Some((Ok(text), intervals)) => {
+                let reply = ControlReply::json(200, text + "\n");
+                // With it, whoever has joined this to earlier ones sees that none is missing.
+                reply.with_field(INTERVALS_FIELD, &intervals.to_string())
+            }
+            Some((Err(error), _)) => ControlReply::problem(500, &error.to_string()),
             None => ControlReply::problem(
                 409,
                 "no request of the measured part has ended yet: ask again in a second",
@@ -281,6 +295,10 @@ mod tests {
             ("POST", "/result", 405),
             // There is no run yet.
             ("GET", "/result", 409),
+            ("GET", "/result?after=1.5", 409),
+            ("GET", "/result?after=-1", 400),
+            ("GET", "/result?after=", 400),
+            ("GET", "/result?before=1", 400),
             ("GET", "/rate", 405),
             ("GET", "/stop", 405),
             ("GET", "/pause", 405),

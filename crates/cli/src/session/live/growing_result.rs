@@ -87,22 +87,21 @@ impl GrowingResult {
         self.lock().as_ref().map(|state| state.context.run_id.clone())
     }
 
-    /// The result as if the run ended with the last interval; `None` before there is anything to judge.
-    pub(crate) fn result(&self, control: &Control) -> Option<RunResult> {
+    /// The result as if the run ended with the last interval, without the intervals that ended by `after`,
+    /// and the number of those that it has with them. `None` before there is anything to judge.
+    pub(crate) fn result(&self, control: &Control, after: Nanos) -> Option<(RunResult, usize)> {
         let mut state = self.lock();
         let state = state.as_mut()?;
         state.standing.set_changes(control.changes());
-        let mut record = state.standing.record().clone();
-        record.verdict = state.standing.verdict()?;
-        record.thresholds = state.standing.thresholds().to_vec();
-        record.started_unix = state.started_unix;
-        let mut result = RunResult::so_far(&record, state.context.clone());
+        let record = state.standing.judged(state.started_unix)?;
+        let intervals = record.intervals.len();
+        let mut result = RunResult::so_far(record, state.context.clone(), after);
         let lost = self.0.lost.load(Ordering::Relaxed);
         if lost > 0 {
             let text = format!("{lost} intervals are missing in this result; the one at the end has them");
             result.notes.push(Note { code: "intervals_missing".to_owned(), text });
         }
-        Some(result)
+        Some((result, intervals))
     }
 }
 

@@ -51,6 +51,12 @@ impl Standing {
         self.record.set_changes(changes);
     }
 
+    /// The record so far, with verdict and thresholds and everything else that a result is made from; `None`
+    /// before there is anything to judge.
+    pub(crate) fn judged(&mut self, started_unix: Nanos) -> Option<&RunRecord> {
+        self.record.judged(started_unix, &self.thresholds)
+    }
+
     /// The record so far, without verdict and thresholds.
     pub(crate) const fn record(&self) -> &RunRecord {
         self.record.record()

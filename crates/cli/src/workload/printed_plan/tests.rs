@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, Setting, Source};
+use plimsoll_plan::{Disk, Fingerprint, Plan, PlanPatch, PlanSource, RawValue, Setting, Source};
 use plimsoll_workloads::BODIES;
 
-use super::PrintedPlan;
+use super::{PrintedPlan, of_find, of_run};
 use crate::args::cli::{Cli, Command};
 use crate::args::command_word;
 use crate::base::failure::Failure;
 use crate::workload;
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
-const WORKLOADS: [&str; 18] = [
+const WORKLOADS: [&str; 26] = [
     "cache",
     "cache --mix get=9,put=1 --key zipf --keys 1000",
     "crud --leader http://127.0.0.1:1",
@@ -34,7 +34,33 @@ const WORKLOADS: [&str; 18] = [
     "canister https://127.0.0.1:1 --api v2 -n 2",
     "canister http://127.0.0.1:1 -u --random-query-payload --call-method put",
     "canister http://localhost:1,http://localhost:2 -m QueryCounter",
+    "run http://127.0.0.1:1/a/${uuid}?c=$${d}#e",
+    "run 127.0.0.1:1?c -X DELETE",
+    "run https://127.0.0.1:1 https://127.0.0.1:1/b http://127.0.0.1:2/ -X PURGE",
+    "run http://127.0.0.1:1/ -b {\"a\":\"${uuid}\"} --header Content-Type:application/json",
+    "run PLAN",
+    "find https://127.0.0.1:1/a",
+    "find http://127.0.0.1:1/a --slo p99<10ms --from 20",
+    "find PLAN",
 ];
+
+/// A plan file, for which PLAN stands.
+const PLAN: &str = "\
+name: shop
+run: {rate: 20, duration: 3s, headers: ['x-plan: 1']}
+targets: {api: 'http://127.0.0.1:1'}
+thresholds: [p99<1s, {that: 'error_rate<1%', window: 1s}]
+scenarios:
+  - name: browse
+    weight: 3
+    steps:
+      - get: /items/7
+        think: 1s
+        expect: {status: 200}
+      - post: /orders
+        json: {item: 1}
+  - {name: look, steps: [{get: '/about?a=1'}]}
+";
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
 const SETTINGS: [(&str, &str); 69] = [
@@ -263,10 +289,12 @@ const NOT_PRINTED: [(&str, &str); 8] = [
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
     let words: Vec<&str> = std::iter::once("plimsoll").chain(words.iter().map(String::as_str)).collect();
     let found = command_word::command().try_get_matches_from(&words).ok()?;
-    let Command::Workload(command) = Cli::from_arg_matches(&found).ok()?.command else {
-        panic!("{words:?} is no workload")
-    };
-    Some(workload::printed(&command).map(|plan| plan.expect("a plan")))
+    Some(match Cli::from_arg_matches(&found).ok()?.command {
+        Command::Workload(command) => workload::printed(&command).map(|plan| plan.expect("a plan")),
+        Command::Run(args) => of_run(&args.run),
+        Command::Find(args) => of_find(&args),
+        _ => panic!("{words:?} has no plan"),
+    })
 }
 
 fn text_of_a_plan(yaml: &str) -> PlanSource {
@@ -275,10 +303,15 @@ fn text_of_a_plan(yaml: &str) -> PlanSource {
 
 /// The plan that `plimsoll run` resolves a text to.
 fn read_again(yaml: &str) -> Plan {
+    read_again_with(yaml, flags())
+}
+
+/// The same with flags.
+fn read_again_with(yaml: &str, flags: PlanPatch) -> Plan {
     let plan = text_of_a_plan(yaml);
     // A key that is there on every system.
     let environment = vec![("PATH".to_owned(), std::env::var("PATH").unwrap_or_default())];
-    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
+    let command = plimsoll_plan::Command { plan: Some(plan), environment, flags };
     match command.resolve(&Disk) {
         Ok(resolved) => resolved.plan,
         Err(refused) => panic!("{:?}\n{yaml}", refused.problems),
@@ -311,9 +344,11 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
         assert!(known.contains(name), "the setting {name} has no flag in this test");
     }
     let (cert, key) = certificate("settings");
+    let plan = cert.with_file_name("plan.yaml");
+    std::fs::write(&plan, PLAN).unwrap();
     let mut taken = BTreeSet::new();
     for workload in WORKLOADS {
-        let own = words(workload);
+        let own = words(&workload.replace("PLAN", &plan.display().to_string()));
         let seed = words("--seed 7");
         let plain = printed(&[own.clone(), seed.clone()].concat()).expect(workload);
         let plain = plain.unwrap_or_else(|failure| panic!("{workload}: {failure:?}")).yaml;
@@ -339,15 +374,31 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
                 taken.insert(*name);
                 continue;
             }
-            let (run, again) = (resolved.plan, read_again(&yaml));
+            // A search has rate and length of its first trial above the plan.
+            let rate = (own[0] == "find").then(|| {
+                let from = own.iter().position(|word| word == "--from");
+                RawValue::new("--from", from.map_or("100", |at| own[at + 1].as_str()).to_owned())
+            });
+            let is_short = own[0] == "find" && !flags.contains("--duration");
+            let duration = is_short.then(|| RawValue::new("--duration", "2s"));
+            let above = PlanPatch { rate, duration, ..self::flags() };
+            let (run, mut again) = (resolved.plan, read_again_with(&yaml, above));
+            if run.logic == Fingerprint::EMPTY {
+                // The checksum of a plan file counts the seed, that of URLs does not. Nothing else differs.
+                again.logic = Fingerprint::EMPTY;
+            }
             assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{yaml}");
+            if yaml != plain {
+                taken.insert(*name);
+            }
+            // URLs and plan files leave other traces in a plan than its load: places, and what it is called.
+            if matches!(own[0].as_str(), "run" | "find") {
+                continue;
+            }
             let (run, again) = (format!("{run:#?}"), format!("{again:#?}"));
             let differ = run.lines().zip(again.lines()).find(|(one, other)| one != other);
             assert_eq!(differ, None, "{line}\n{yaml}");
             assert_eq!(run.len(), again.len(), "{line}\n{yaml}");
-            if yaml != plain {
-                taken.insert(*name);
-            }
         }
     }
     let missing: Vec<&str> =
@@ -439,4 +490,29 @@ fn credentials_are_given_by_the_environment_when_a_printed_plan_is_run() {
     let command = plimsoll_plan::Command { plan: Some(plan), environment, flags: flags() };
     let again = command.resolve(&Disk).unwrap().plan;
     assert_eq!(load_checksum(&again), load_checksum(&resolved.plan));
+}
+
+#[test]
+fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refused() {
+    let line = "run http://127.0.0.1:1/a http://me:topsecret@127.0.0.1:2/b -b @/dev/null --seed 7 --shard 1/2 --save";
+    let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
+    assert!(!yaml.contains("topsecret"), "{yaml}");
+    for part in ["post: /a", "post: /b", "body_file: /dev/null", "target2: http://127.0.0.1:2"] {
+        assert!(yaml.contains(part), "{part}: {yaml}");
+    }
+    assert_eq!(
+        notes,
+        [
+            "user and password of a URL are not printed: give them with --basic",
+            "no plan can say --save, --shard: give it again when the plan is run",
+        ]
+    );
+    let PrintedPlan { yaml, .. } = printed(&words("run http://127.0.0.1:1/")).unwrap().unwrap();
+    assert!(yaml.starts_with("targets:"), "an empty mapping would be refused: {yaml}");
+    let line = "find http://127.0.0.1:1/ --slo p99<1s --to 500 --max-time 9s";
+    let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
+    assert!(yaml.contains("p99<1s") && !yaml.contains("rate:"), "{yaml}");
+    assert_eq!(notes, ["no plan can say --to, --max-time: give it again when the plan is run"]);
+    let refused = printed(&words("run http://127.0.0.1:1/ --script /dev/null")).unwrap().err().unwrap();
+    assert!(refused.problems.iter().any(|one| one.message == "--script has no place in a plan"));
 }
