@@ -2,7 +2,7 @@
 
 use plimsoll_wire::tls::{ServerConfig, TlsConfigError};
 
-/// A server's TLS by a certificate for loopback names that nobody vouches for, made for this process.
+/// A server's TLS by a self-signed certificate for loopback names, made for this process.
 ///
 /// # Errors
 /// In words: the system gives no random numbers, or TLS cannot use what was made.

@@ -27,7 +27,7 @@ pub(crate) struct NamedRun {
     pub(crate) run: SavedRun,
 }
 
-/// The history, for those who read it. It is opened when it is first needed.
+/// The history, for reading. It is opened when it is first needed.
 #[derive(Debug)]
 pub(crate) struct History {
     path: PathBuf,
@@ -176,7 +176,7 @@ pub(crate) fn label(row: &Row) -> String {
 /// The file cannot be read, or has no run.
 pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let name = file.display();
-    // One byte more tells a file that is too large.
+    // One byte more reveals a file that is too large.
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;

@@ -207,7 +207,7 @@ fn of_results_that_others_have_made() {
     place.result(&["run", &server.url(), "-n", "40", "-c", "1", "--json", "good.json", "--log", "l.ndjson"]);
     let good: Value = serde_json::from_slice(&place.read("good.json")).expect("it is JSON");
     let mut read = 0;
-    // All of it at once may be no result any more: then each part by itself.
+    // The result with all changes at once may not be readable any more: then each part by itself.
     let parts: Vec<String> = good.as_object().expect("an object").keys().cloned().collect();
     for part in parts {
         let mut result = good.clone();
