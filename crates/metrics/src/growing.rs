@@ -9,11 +9,11 @@ use crate::{
     verdict,
 };
 
-/// The record of a run that is under way, as if it ended with the last interval: what a verdict as it stands
-/// is made from, by the same rules as the one at the end.
+/// The record of a run that is under way, as if it ended with the last interval: the basis of the current
+/// verdict, by the same rules as at the end.
 ///
 /// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)). It lacks
-/// what only the end tells: single statuses, first-byte times, what the servers are, phases, thresholds.
+/// facts that are known only at the end: single statuses, first-byte times, the servers, phases, thresholds.
 #[derive(Clone, Debug)]
 pub struct GrowingRecord {
     record: RunRecord,
@@ -76,7 +76,7 @@ impl GrowingRecord {
         }
     }
 
-    /// Takes the next interval, and what the machine did meanwhile.
+    /// Takes the next interval, and the state of the machine in it.
     pub fn add(&mut self, interval: &Interval, machine: Option<(&MachineInterval, &MachineFacts)>) {
         if let Some((seen, facts)) = machine {
             if self.record.machine.intervals.is_empty() {
@@ -107,7 +107,7 @@ impl GrowingRecord {
         self.settle();
     }
 
-    /// States what was changed about the rate so far.
+    /// Sets the changes of the rate so far.
     pub fn set_changes(&mut self, changes: Vec<RateChange>) {
         self.record.rate_changes = changes;
     }

@@ -1,4 +1,4 @@
-//! The names of a plan's scenarios, steps and phases: what figures are grouped by.
+//! The names of a plan's scenarios, steps and phases: the groups of figures.
 
 use std::ops::Range;
 

@@ -21,7 +21,7 @@ pub struct Tally {
     pub failed: u64,
     /// Requests that timed out in it.
     pub timed_out: u64,
-    /// Requests that ended in it with a whole response, whatever its status.
+    /// Requests that ended in it with a whole response of any status.
     pub completed: u64,
     /// Responses with a status from 300 to 399, from 400 to 499 and from 500 to 599, however they were
     /// judged: without redirects that are followed, one from 300 on is ok.
@@ -33,7 +33,7 @@ pub struct Tally {
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
-    /// Response times of what ended well or timed out in it.
+    /// Response times of requests that ended well or timed out in it.
     pub response_time: Delta,
     /// Service times of the same requests, but for those that timed out before they were sent.
     pub service_time: Delta,
@@ -102,8 +102,8 @@ impl Tally {
         };
     }
 
-    /// Takes away one that was added before, but for what is no count: the limits, and from where on values
-    /// are lower bounds.
+    /// Takes away one that was added before, except for fields that are no counts: the limits, and from where
+    /// on values are lower bounds.
     pub(crate) fn take_counts(&mut self, other: &Self) {
         self.started -= other.started;
         self.ok -= other.ok;
