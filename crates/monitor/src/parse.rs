@@ -1,5 +1,4 @@
-//! The formats of the files, as pure functions from bytes: what is not understood is `None`, and nothing
-//! panics.
+//! The formats of the files, as pure functions from bytes: other content is `None`, and nothing panics.
 
 pub mod cgroup;
 pub mod machine;
