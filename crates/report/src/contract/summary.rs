@@ -121,7 +121,7 @@ impl Summary {
                 return None;
             }
             let value = histogram.percentile(p)?;
-            // Below the smallest lower bound nothing changes, however large the true values are.
+            // Percentiles below the smallest lower bound stay the same, however large the true values are.
             if censored.count > 0 && Nanos(value) >= censored.from {
                 at_least.push(name.to_owned());
             }

@@ -1,4 +1,4 @@
-//! A run that did not come to its end: what was kept of it while it went on, as a result.
+//! A run that did not come to its end: the parts that were kept while it went on, as a result.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct Beginning {
     pub plan: Option<String>,
 }
 
-/// A part of a run: what became of the requests of each step in it.
+/// A part of a run: the outcomes of the requests of each step in it.
 ///
 /// Neighbours of one kind can be [joined](plimsoll_statistics::Join), so that there are at most
 /// [`MOST_PARTS`] of each.
@@ -117,9 +117,9 @@ impl LiveRecord {
 }
 
 impl SavedRun {
-    /// The run of which only these are left, because it did not come to its end. Its result is not
-    /// valid, and says why. What a run tells only at its end is not in it: start lags, first-byte times,
-    /// connections, what the generator cost.
+    /// The run of which only these are left, because it did not come to its end. Its result is not valid, and
+    /// says why. Figures that exist only at the end are missing: start lags, first-byte times, connections,
+    /// the cost of the generator.
     pub fn unfinished(
         beginning: Beginning,
         intervals: Vec<IntervalResult>,
@@ -139,7 +139,7 @@ impl SavedRun {
     }
 }
 
-/// That the run was cut is the reason; what else is unusual is not looked for.
+/// The reason is that the run was cut short; other problems are not looked for.
 fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdict {
     let until = match intervals.last() {
         Some(last) => format!("what is known ends at {}", figure::nanos(Nanos::from_secs_f64(last.at_s))),

@@ -250,7 +250,7 @@ fn answers(page: &mut Markup, document: &Document) {
     page.facts(&document.connections);
 }
 
-/// By what methods the figures were made, and everything that another run needs to be the same.
+/// The methods of the figures, and the settings that reproduce the run.
 fn origin(page: &mut Markup, document: &Document, plan: Option<&str>) {
     page.element("h3", "", "Load");
     page.notes(&document.model);
