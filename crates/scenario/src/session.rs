@@ -35,7 +35,7 @@ pub struct Session {
     pub(crate) picked: Vec<u64>,
     /// Remaining runs of each loop.
     pub(crate) counters: Vec<u64>,
-    /// Room for texts that are rendered to be looked at. Whoever uses it finds it as it was left: clear it
+    /// Room for texts that are rendered to be looked at. It keeps the content of the last use: clear it
     /// first.
     pub(crate) scratch: Vec<u8>,
     /// Room for the value of a response that is compared with such a text.

@@ -254,7 +254,7 @@ impl Stream {
     }
 }
 
-/// A file whose rows are read in any order; what workers share of it.
+/// A file whose rows are read in any order; the part that workers share.
 #[derive(Debug)]
 pub(super) struct Indexed {
     format: Format,

@@ -43,7 +43,7 @@ pub(super) struct Records<R> {
     at_end: bool,
 }
 
-/// Why there is no record: the line where the trouble is, and what it is.
+/// Why there is no record: the line of the problem, and its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) line: u64,
@@ -160,8 +160,8 @@ struct End {
     in_quotes: bool,
 }
 
-/// A quote within quotes is doubled, so the second one begins what the first one has ended: counting quotes
-/// is enough. A file with quotes elsewhere is cut somewhere; whoever takes the record apart finds them.
+/// A quote within quotes is doubled, so the second one reopens the text that the first one ended: counting
+/// quotes is enough. A file with quotes elsewhere is cut somewhere; splitting the record finds them.
 fn find_end(bytes: &[u8], ends: Ends) -> End {
     let (mut lines, mut in_quotes) = (0, false);
     if ends == Ends::Lines {

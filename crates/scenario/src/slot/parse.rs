@@ -80,7 +80,7 @@ impl<'s> Parser<'s> {
         Self { scope, depth: 0 }
     }
 
-    /// Parses what stands between `${` and `}`: one of [`Slot::FORMS`], or a variable.
+    /// Parses the text between `${` and `}`: one of [`Slot::FORMS`], or a variable.
     pub(crate) fn slot(self, text: &str) -> Result<Parsed, TemplateError> {
         let text = text.trim();
         if text.chars().any(char::is_control) {
@@ -213,7 +213,7 @@ impl<'s> Parser<'s> {
                 if inner.argument.is_static() && function.variable().is_none() && !function.signs() =>
             {
                 let (mut text, secret) = (Vec::new(), inner.argument.has_secret());
-                // Nothing of it depends on what it is given.
+                // The functions that are tried here do not draw.
                 let mut random = plimsoll_core::Random::new(0, 0);
                 call.render(&crate::Context::default(), &mut random, &mut text);
                 Parsed::Constant { text, secret }
