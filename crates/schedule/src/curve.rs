@@ -6,11 +6,11 @@
 //! duration / 2.
 //!
 //! A curve can be put together from parts of others ([`Curve::spliced`]), each a part of a stage that keeps
-//! the stage's shape. What a ramp has at a cut is a whole number of units only by chance. There it is rounded
-//! up, by less than a unit. That changes nothing before the cut, where arrivals are due at whole units, and
-//! it is what "the number of arrivals before" does anyway. Each part keeps counting in the units that it was
-//! made with ([`Segment::grain`]), so that a later change with a finer unit moves nothing that lies before
-//! it.
+//! the stage's shape. The area of a ramp up to a cut is a whole number of units only by chance. There it is
+//! rounded up, by less than a unit. That changes nothing before the cut, where arrivals are due at whole
+//! units, and "the number of arrivals before" does so anyway. Each part keeps counting in the units that it
+//! was made with ([`Segment::grain`]), so that a later change with a finer unit moves nothing that lies
+//! before it.
 //!
 //! Bounds, which [`Curve::new`] establishes and [`Curve::spliced`] keeps: rates and `unit` are below 2^64,
 //! times below 2^64, and so whole areas are below 2^128. With a ramp `from` and `to` are even, their halves
@@ -49,7 +49,7 @@ pub(crate) struct Curve {
     segments: Vec<Segment>,
     total: u64,
     /// Arrivals of the uniform process that became whole by a change, with the instant of that change, before
-    /// which nobody can have known of them. Empty but for changes in the last gap of a profile.
+    /// which they were not known. Empty but for changes in the last gap of a profile.
     late: Vec<(u64, u64)>,
 }
 
@@ -113,7 +113,7 @@ impl Curve {
             segments.push(part);
         }
         let total = u64::try_from(first / u128::from(unit)).map_err(|_| ProfileError::TooMany)?;
-        // What was due before stays due, though nothing may come any more that makes a whole of it.
+        // Arrivals that were due before stay due, even if no later units complete the last one.
         let due = self.units_before(Nanos(at)).div_ceil(u128::from(self.unit));
         let mut late = self.late.clone();
         if due > u128::from(self.total) {
@@ -209,8 +209,8 @@ impl Curve {
 }
 
 impl Segment {
-    /// The part of this one that lies in `from..to` of the run, if there is any. What depends on the parts
-    /// before it is left to the caller.
+    /// The part of this one that lies in `from..to` of the run, if there is any. The fields that depend on
+    /// earlier parts are left to the caller.
     fn within(&self, from: u64, to: u64) -> Option<Self> {
         let since = self.since.max(from.saturating_sub(self.begin));
         let until = self.until.min(to.saturating_sub(self.begin));

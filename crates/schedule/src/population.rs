@@ -20,9 +20,8 @@ pub struct UserStage {
 ///
 /// A stage from a to b in the time d has `a ± floor(|b − a| · t / d)` users at t after its begin, computed in
 /// whole numbers: the first user of a ramp comes when the line reaches it, the last one at the end of the
-/// ramp; and on a falling ramp each goes when the line is at the number without it. Whoever carries it out
-/// takes the users whose number leaves a certain remainder: all shares together are this number at every
-/// instant.
+/// ramp; and on a falling ramp each goes when the line is at the number without it. A worker takes the users
+/// whose number leaves a certain remainder: all shares together are this number at every instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     stages: Vec<UserStage>,
