@@ -259,7 +259,7 @@ impl Spec {
         }
         let unit = self.time_unit.precision_at(path);
         let (message, hint) = match precision_in(path) {
-            // What it will be is not known yet.
+            // The value of a variable is not known yet.
             Some(name) if name.contains("${") => return Ok(()),
             Some("us") if is_of_influxdb_1(path) => {
                 let message = "InfluxDB 1 does not know `precision=us`, and reads such times in ns";

@@ -64,7 +64,7 @@ fn parents_exist_begin_earlier_and_end_no_sooner() {
             // Five standard deviations of a binomial share.
             let expected = possible as f64 * parents;
             let margin = 5.0 * (expected * (1.0 - parents)).sqrt();
-            // In whole milliseconds a few have no room within any other.
+            // In whole milliseconds a few spans do not fit into any other.
             let missing = possible as f64 * if unit == TimeUnit::Ms { 0.001 } else { 0.0 } + 1e-6;
             let difference = (with_parent as f64 - expected).abs();
             assert!(difference <= margin + missing, "{spec:?}: {with_parent} of {possible}");
