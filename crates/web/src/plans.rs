@@ -14,7 +14,7 @@ use crate::program::{Call, Finished, USAGE};
 use crate::refusal::Refusal;
 use crate::router::Ui;
 
-/// Commands that have no `--print-plan`, for a plan is what they are given.
+/// Commands that have no `--print-plan`, since their input is a plan.
 const OF_PLANS: [&str; 2] = ["run", "find"];
 /// Name of a plan whose text is given.
 const OF_STDIN: &str = "<stdin>";
@@ -66,7 +66,7 @@ fn object(finished: &Finished) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// The problems among what a command has written, with places in the text that it was given only.
+/// The problems in the output of a command; places only in the text that it was given.
 fn problems_of(object: &Map<String, Value>) -> Vec<Value> {
     let problems = object.get("problems").and_then(Value::as_array);
     problems.into_iter().flatten().cloned().map(in_text).collect()

@@ -46,7 +46,7 @@ impl Control {
     /// Asks for something.
     ///
     /// # Errors
-    /// Nothing listens there, or what answers is no control port.
+    /// Nothing listens there, or another server answers.
     pub(crate) async fn get(&self, path: &str) -> io::Result<Reply> {
         self.ask("GET", path, "").await
     }
@@ -54,7 +54,7 @@ impl Control {
     /// Tells it something.
     ///
     /// # Errors
-    /// Nothing listens there, or what answers is no control port.
+    /// Nothing listens there, or another server answers.
     pub(crate) async fn post(&self, path: &str, body: &str) -> io::Result<Reply> {
         self.ask("POST", path, body).await
     }
@@ -83,7 +83,7 @@ fn reply(answer: Vec<u8>) -> Option<Reply> {
     let answer = String::from_utf8(answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    // An answer that was cut off is none.
+    // A truncated answer does not count.
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
