@@ -117,7 +117,7 @@ fn a_list_beyond_the_limits_fails_alone() {
         let expected = if told == 3 { Ok(()) } else { Err(HpackError::ListTooLarge) };
         assert_eq!(result, expected, "{limits:?}");
         assert_eq!(heard, pairs(&fields[..told]), "{limits:?}");
-        // The table has all of them all the same.
+        // The table has all fields nonetheless.
         let mut table = pairs(&fields);
         table.reverse();
         assert_eq!(dynamic_table(&mut decoder), table, "{limits:?}");

@@ -80,7 +80,7 @@ pub(crate) fn put_rendered(out: &mut Vec<u8>, render: impl FnOnce(&mut Vec<u8>))
     }
 }
 
-/// Puts `length` where one byte was left for it, and moves what follows.
+/// Puts `length` where one byte was left for it, and moves the bytes behind it.
 #[cold]
 fn lengthen(out: &mut Vec<u8>, at: usize, length: usize) {
     let mut integer = Vec::with_capacity(10);
