@@ -1,5 +1,5 @@
-//! The observer effect: what every output turned on costs the generator above none (R20), and what a page of
-//! `plimsoll ui` does that shows the run while it goes on.
+//! The observer effect: the cost to the generator of all outputs at once (R20), and that of a page of
+//! `plimsoll ui` that shows the run.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -51,7 +51,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
         "--slices",
         "--prometheus",
         "127.0.0.1:0",
-        // Nobody listens there: the worst that can happen to an export.
+        // Nothing listens there, which is the worst case for an export.
         "--otlp=http://127.0.0.1:9/",
         "--otlp-interval",
         "1s",
@@ -125,7 +125,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
         let shifts = with.iter().zip(&without).map(|(with, without)| with - without);
         let shift = Spread::of(shifts).ok_or_else(|| Failure::new("no run has percentiles"))?;
         let noise = Spread::of(without).ok_or_else(|| Failure::new("no run has percentiles"))?;
-        // The noise is how far runs without outputs are from each other.
+        // The noise is the distance between runs without outputs.
         let most = MOST_SHIFT_NS.max(noise.max - noise.min);
         section.findings.push(Finding {
             case: "observers".to_owned(),
@@ -187,7 +187,7 @@ impl Page {
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         };
-        // Before the run begins, and after it, nobody listens.
+        // Nothing listens before the run begins, and after it.
         exchange().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
     }
 }
