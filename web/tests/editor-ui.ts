@@ -7,10 +7,10 @@ import { program } from "./plans.ts";
 
 /** A folder with the script and the style sheet to try in the place of those that were compiled in. */
 const PAGE = process.env["PLIMSOLL_UI_PAGE"];
-/** A child process that has said where it listens. */
+/** A child process that has printed its address. */
 export interface Listening {
   child: ChildProcess;
-  /** The address that it said. */
+  /** The address that it printed. */
   address: string;
 }
 
@@ -67,10 +67,10 @@ export interface How {
   dark?: boolean;
 }
 
-/** A page of the UI that is open, and what must not happen on it. */
+/** A page of the UI that is open, and the errors that must not happen on it. */
 export interface Opened {
   tab: Tab;
-  /** Errors of scripts, complaints on the console, and what the policy of the page has refused. */
+  /** Errors of scripts, complaints on the console, and refusals by the policy of the page. */
   trouble: string[];
   end: () => Promise<void>;
 }

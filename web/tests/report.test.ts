@@ -13,7 +13,7 @@ if (!isThere) {
   console.warn(`pages are not opened: there is no ${CHROMIUM}; install it, or say where it is in CHROMIUM`);
 }
 
-/** A page that is open, and what must not happen on it. */
+/** A page that is open, and the errors that must not happen on it. */
 interface Opened {
   tab: Tab;
   /** Errors, complaints on the console, and requests for anything but the file itself. */
@@ -283,7 +283,7 @@ function at(from: unknown, pointer: string): unknown {
   }, from);
 }
 
-/** How a value may be written. */
+/** The forms in which a value may be written. */
 function expected(value: unknown, unit: string): string[] {
   if (value === null || value === undefined) return ["-"];
   // A length of nothing and a measured nothing.
@@ -302,7 +302,7 @@ function expected(value: unknown, unit: string): string[] {
   return written === undefined ? [] : unit === "text" ? [written, String(value)] : [written];
 }
 
-/** Whether the result says that a figure is only a lower bound. */
+/** True if the result says that a figure is only a lower bound. */
 function isBound(results: unknown[], run: number | null, pointer: string): boolean {
   const name = pointer.slice(pointer.lastIndexOf("/") + 1);
   const summary = pointer.replace(/(\/p)?\/[^/]*$/, "");
@@ -324,7 +324,7 @@ async function expectText(place: Locator, text: string): Promise<void> {
   else await expect.poll(() => place.textContent(), { timeout: 5_000 }).toContain(text);
 }
 
-/** What axe finds wrong, in a few words each. */
+/** The findings of axe, in a few words each. */
 async function violations(tab: Tab): Promise<string[]> {
   // The page's policy lets no script in: axe is put in from outside, as a debugger does.
   await tab.evaluate(readFileSync(axe, "utf8"));

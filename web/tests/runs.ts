@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-/** Where cargo builds: of the repository, or where the environment says. */
+/** The folder that cargo builds in: that of the repository, or the one that the environment names. */
 export const target = process.env["CARGO_TARGET_DIR"] ?? fileURLToPath(new URL("../../target", import.meta.url));
 
 /** A page, and the results of its runs. */
@@ -14,7 +14,7 @@ export interface Page {
   results: unknown[];
 }
 
-/** Pages that the program wrote of real runs, and where they are. */
+/** Pages that the program wrote of real runs, and their places. */
 export interface Pages {
   faults: Page;
   comparison: Page;
@@ -72,7 +72,7 @@ export async function makePages(): Promise<Pages> {
   };
 }
 
-/** The built-in server, once it has said where it listens. */
+/** The built-in server, once it has printed its address. */
 export function listening(program: string, flags: string[]): Promise<{ child: ChildProcess; address: string }> {
   const child = spawn(program, ["sink", "--listen", "127.0.0.1:0", ...flags]);
   return new Promise((resolve, reject) => {

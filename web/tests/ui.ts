@@ -105,7 +105,7 @@ interface How {
   place?: string;
 }
 
-/** Opens the page as somebody does who clicks on the printed address. */
+/** Opens the page like a click on the printed address. */
 export async function open(browser: Browser, served: Served, how: How = {}): Promise<Opened> {
   const { width = 1440, dark = false, place } = how;
   const context = await browser.newContext({

@@ -13,7 +13,7 @@ import {
 } from "./arguments.ts";
 import { openAsNew } from "./drafts.ts";
 
-/** A form for a command, that makes a plan of what is filled in. */
+/** A form for a command, that makes a plan of its values. */
 export function CommandForm(props: { command: api.FormCommand; title: string; settings: readonly string[] }) {
   const { command, title, settings } = props;
   const values = useSignal<Values>({});
@@ -22,7 +22,7 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
   const planOf = async (): Promise<string | null> => {
     const given = filled(values.peek());
     if (command.name !== "run") return (await api.planOf(command.name, given)).text;
-    // A plan for URLs is what was filled in, in its places: the program says what is wrong with it.
+    // A plan for URLs has the values of the form in its places: the program finds its problems.
     if (given["urls"] === undefined) {
       failed.value = new api.ApiError(0, {
         error: "there is no URL",

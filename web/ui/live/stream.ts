@@ -56,7 +56,7 @@ export function heardAfter(heard: Heard, name: string, data: unknown): Heard {
   }
 }
 
-/** Listens to a run for as long as the part of the page is there that asks. */
+/** Listens to a run for as long as the calling part of the page exists. */
 export function useStream(id: string): Heard {
   const [heard, setHeard] = useState<Heard>(NOTHING_HEARD);
   useEffect(() => {
@@ -91,7 +91,7 @@ export function useStream(id: string): Heard {
               };
         setHeard((before) => ({ ...before, error: new api.ApiError(404, error) }));
       } catch {
-        // It is tried again.
+        // The request is tried again.
       }
     };
     return () => {
