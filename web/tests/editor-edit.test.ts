@@ -60,7 +60,7 @@ describe.each(examples)("$name", ({ text }) => {
   test("each place can be taken away, with what was said of it and nothing else", () => {
     for (const { path } of paths) {
       const after = edited(text, { kind: "remove", path });
-      // A comment at the begin of the file is about all of it.
+      // A comment at the start of the file is about all of it.
       expect(after.startsWith(text.slice(0, text.indexOf("\n")))).toBe(true);
       const key = path[path.length - 1];
       const holder = nodeAt(treeOf(after), path.slice(0, -1));

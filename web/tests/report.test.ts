@@ -128,7 +128,7 @@ describe.skipIf(!isThere)("reports", () => {
     for (const index of [0, 3, 6]) {
       const interval = intervals[index];
       if (interval === undefined) throw new Error("the run was too short");
-      // Within the interval, near its begin: not nearest to its end.
+      // Within the interval, near its start: not nearest to its end.
       const time = interval.at_s - 0.9 * interval.length_s;
       await tab.mouse.move(box.x + (time / last.at_s) * box.width, box.y + box.height / 2);
       await expectText(rate.locator(".at"), `until ${seconds(interval.at_s)}`);

@@ -247,7 +247,7 @@ pub struct Wait {
 /// were first written to since the last flush, so the i-th of n began at about `first + (last - first) * i /
 /// n`.
 ///
-/// Its begin, not its middle: on loopback the reply may be there before the call that sends has returned.
+/// Its start, not its middle: on loopback the reply may be there before the call that sends has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flush {
     /// Before the first system call.

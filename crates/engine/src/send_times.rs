@@ -1,6 +1,6 @@
 //! Instants of sending, and how certain they are.
 //!
-//! A flush sends many requests between two readings of the clock, and each request is given the begin of its
+//! A flush sends many requests between two readings of the clock, and each request is given the start of its
 //! share of that time. The shares are right as long as all sends take about as long. Where the scheduler
 //! takes the CPU away in the middle of a flush, the requests before the interruption were sent earlier than
 //! their share says, and those behind it later. The time that a flush took beyond the usual
@@ -12,7 +12,7 @@
 //! deviation, the bound that TCP takes for round trips (Jacobson, "Congestion Avoidance and Control", 1988),
 //! or by half of the shortest exchange. The scheduler knows whether it was an interruption
 //! ([`Backend::preemptions`](plimsoll_driver::Backend::preemptions)): a send after a pause may take ten times
-//! as long as one of many in a row, and is sent at its begin all the same.
+//! as long as one of many in a row, and is sent at its start all the same.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Supplied bodies, as one worker takes them: made ahead by a thread of their own, or there from the begin.
+//! Supplied bodies, as one worker takes them: made ahead by a thread of their own, or there from the start.
 //!
 //! A body that takes longer to make than to send must not be made while a request is due. A thread makes them
 //! ahead into a bounded queue, and waits when that is full. Should the queue be empty when a request is due,

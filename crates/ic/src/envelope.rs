@@ -211,7 +211,7 @@ fn hash_of_item(value: &mut Reader<'_>, depth: usize) -> Result<Option<Hash>, Un
 pub struct Paths<'a>(Reader<'a>);
 
 impl<'a> Paths<'a> {
-    /// Calls `see` with each path; of a longer one than eight labels with its begin.
+    /// Calls `see` with each path; of a longer one than eight labels with its start.
     ///
     /// # Errors
     /// They are no paths.

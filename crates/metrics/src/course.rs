@@ -5,7 +5,7 @@ use plimsoll_statistics::{FEWEST_STEADY_SLICES, Growth, Little, Steady, SteadyPo
 
 use crate::{Interval, Model, RunRecord, figure};
 
-/// The begin of a run's steady state, if it reached one.
+/// The start of a run's steady state, if it reached one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Steadiness {
     /// From this time on, since the start of the run. That of the measured part if it was steady throughout.

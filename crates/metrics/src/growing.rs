@@ -36,7 +36,7 @@ pub struct Basis {
     /// Open model: whether arrivals are requests, and not iterations.
     pub paces_requests: bool,
     /// Open model that ends with its iterations: the rate, in arrivals per second, that was asked for at the
-    /// begin of the measured part. All of them started and ended may take longer than their arrivals did.
+    /// start of the measured part. All of them started and ended may take longer than their arrivals did.
     pub asked_per_second: Option<f64>,
 }
 

@@ -33,7 +33,7 @@ pub struct ScenarioOutline {
 pub struct PhaseOutline {
     /// Its name.
     pub name: String,
-    /// Its begin, since the start of the run.
+    /// Its start, since the start of the run.
     pub at: Nanos,
     /// Its length as planned, above zero.
     pub length: Nanos,

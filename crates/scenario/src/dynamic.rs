@@ -277,7 +277,7 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-/// The begin of some bytes, for a message.
+/// The start of some bytes, for a message.
 fn shown(bytes: &[u8]) -> String {
     let text = bytes[..bytes.len().min(60)].escape_ascii().to_string();
     if bytes.len() > 60 { text + "…" } else { text }

@@ -272,7 +272,7 @@ impl Feeds {
     /// Opens the sources for one worker. `seed` is the plan's: with it, all workers shuffle alike.
     ///
     /// # Errors
-    /// The first source that cannot be opened, is malformed at its begin, or has no row for this worker
+    /// The first source that cannot be opened, is malformed at its start, or has no row for this worker
     /// although it is to give out rows for ever.
     pub fn open(specs: &[FeedSpec], worker: Shard, seed: u64) -> Result<Self, FeedError> {
         Self::open_with(specs, &index_all(specs)?, worker, seed)

@@ -9,7 +9,7 @@ use crate::TemplateError;
 
 /// A JSON Pointer, compiled: `/orders/0/id`.
 ///
-/// [`find`](Self::find) reads the text once, from its begin to the value, and looks at nothing behind it:
+/// [`find`](Self::find) reads the text once, from its start to the value, and looks at nothing behind it:
 /// text that is not JSON is noticed only where it is in the way. Of members with the same name the first
 /// counts. It allocates nothing, and does not recurse.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -326,7 +326,7 @@ fn whole_number(text: &[u8]) -> Option<u64> {
     if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
 }
 
-/// The begin of a value, for a message: it may be anything that a server sent, and as long.
+/// The start of a value, for a message: it may be anything that a server sent, and as long.
 fn excerpt(value: &[u8]) -> String {
     const LONGEST: usize = 20;
     match value.get(..LONGEST) {

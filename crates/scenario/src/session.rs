@@ -5,7 +5,7 @@ use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
 
 /// State of one iteration of a scenario, kept from step to step. Its memory is used again by the next
-/// iteration: call [`reset`](Self::reset) at its begin. In the closed model that is the next iteration of the
+/// iteration: call [`reset`](Self::reset) at its start. In the closed model that is the next iteration of the
 /// same user: there are as many sessions as users, and a row of data that a user keeps is kept here.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
@@ -64,7 +64,7 @@ impl KeptRow {
 }
 
 impl Session {
-    /// A session with so many variables, at the begin of its program.
+    /// A session with so many variables, at the start of its program.
     pub fn new(variables: usize) -> Self {
         Self { variables: vec![Vec::new(); variables], known: vec![false; variables], ..Self::default() }
     }

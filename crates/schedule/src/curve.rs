@@ -26,7 +26,7 @@ pub(crate) struct Segment {
     /// Begin and length of the whole stage in ns: its shape.
     begin: u64,
     length: u64,
-    /// Units per ns at the begin and at the end of the whole stage.
+    /// Units per ns at the start and at the end of the whole stage.
     from: u64,
     to: u64,
     /// The part that is in force, in ns since `begin`: `since..until`, never empty but in a curve of no
@@ -167,7 +167,7 @@ impl Curve {
         self.segments.partition_point(|segment| segment.begin + segment.until <= at)
     }
 
-    /// Arrivals per second of a segment at the time `t` since its begin.
+    /// Arrivals per second of a segment at the time `t` since its start.
     fn rate_of(&self, segment: &Segment, t: u64) -> f64 {
         let per_second = |units: u64| units as f64 * 1e9 / self.unit as f64;
         let (from, to) = (per_second(segment.from), per_second(segment.to));
@@ -229,7 +229,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Units before the begin.
+    /// Units before the start.
     pub(crate) fn first(&self) -> u128 {
         self.first
     }
@@ -269,7 +269,7 @@ impl Segment {
         a * (2 * u128::from(self.length) - u128::from(t)) + b * u128::from(t)
     }
 
-    /// Units of the whole stage between its begin and `t` after it, rounded up.
+    /// Units of the whole stage between its start and `t` after it, rounded up.
     fn shape_before(&self, t: u64) -> u128 {
         if let Some(rate) = self.constant() {
             return u128::from(rate) * u128::from(t);

@@ -12,7 +12,7 @@ use crate::curve::Curve;
 pub struct Stage {
     /// Length of the stage.
     pub duration: Nanos,
-    /// Rate at its begin.
+    /// Rate at its start.
     pub from: Rate,
     /// Rate that it has reached at its end.
     pub to: Rate,

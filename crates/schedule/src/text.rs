@@ -133,7 +133,7 @@ pub fn parse_user_stages_after(before: Option<u32>, text: &str) -> Result<Vec<Us
     Ok(stages.into_iter().map(|(duration, from, to)| UserStage { duration, from, to }).collect())
 }
 
-/// Stages of levels that `parse_level` reads: their lengths, and the levels at their begins and ends.
+/// Stages of levels that `parse_level` reads: their lengths, and the levels at their starts and ends.
 fn levels<L: Copy>(
     mut before: Option<L>,
     text: &str,

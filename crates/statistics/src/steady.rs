@@ -1,4 +1,4 @@
-//! Detection of a run's steady state, and of its begin.
+//! Detection of a run's steady state, and of its start.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -75,7 +75,7 @@ pub enum Unsteady {
     Drifts(Series, f64),
 }
 
-/// The steady state of a run: its begin, or the reason for its absence.
+/// The steady state of a run: its start, or the reason for its absence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steady {
     /// From this time on, in seconds since the start of the measured part.

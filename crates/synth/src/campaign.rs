@@ -1,4 +1,4 @@
-//! The story of a marketing campaign, in data of all four kinds: ninety minutes around its begin.
+//! The story of a marketing campaign, in data of all four kinds: ninety minutes around its start.
 //!
 //! Half an hour of quiet; half an hour of campaign, in which processors are busy, a tenth of the lines are
 //! errors and requests take several times as long; half an hour in which all of it goes back. 4 events, 1,800

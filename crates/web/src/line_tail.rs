@@ -17,12 +17,12 @@ pub(crate) struct LineTail {
     file: File,
     /// Bytes that were read.
     read: u64,
-    /// The begin of a line.
+    /// The start of a line.
     begun: Vec<u8>,
 }
 
 impl LineTail {
-    /// The lines of a file from its begin on. It has to be open for writing, too.
+    /// The lines of a file from its start on. It has to be open for writing, too.
     pub(crate) fn new(file: File) -> Self {
         Self { file, read: 0, begun: Vec::new() }
     }

@@ -49,7 +49,7 @@ function keysFor(place: Place, schema: SchemaTree): Option[] {
   });
 }
 
-/** The text behind a key: its colon, and the begin of a value that can only be a map or a list. */
+/** The text behind a key: its colon, and the start of a value that can only be a map or a list. */
 function afterKey(key: Key, place: Place): { insert: string; goesOn: boolean } {
   const kinds = new Set(key.shapes.map(({ kind }) => kind));
   const known = valuesOf(key.def, key.name, key.shapes).length > 0 || kinds.has("boolean");

@@ -9,7 +9,7 @@ export interface Draft {
 }
 
 const drafts = new Map<string, Draft>();
-/** The begin of the keys below which a browser keeps them, so that they outlive a reload of the page. */
+/** The start of the keys below which a browser keeps them, so that they outlive a reload of the page. */
 const KEY = "plimsoll-draft:";
 
 export function draftOf(path: string): Draft | null {

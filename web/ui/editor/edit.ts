@@ -102,7 +102,7 @@ export function lineDiff(before: string, after: string): Change[] {
   return [{ from, to, insert: after.slice(from, after.length - (before.length - to)) }];
 }
 
-/** The smallest changes with the same result, without common text at their begin and end. */
+/** The smallest changes with the same result, without common text at their start and end. */
 function tidy(text: string, changes: Change[] | null): Change[] | null {
   return (
     changes
@@ -560,7 +560,7 @@ class Source {
     return this.text.lastIndexOf("\n", offset - 1) + 1;
   }
 
-  /** The end of the line that an offset is on; an offset at its begin belongs to the line before. */
+  /** The end of the line that an offset is on; an offset at its start belongs to the line before. */
   private lineEnd(offset: number): number {
     const end = this.text.indexOf("\n", offset);
     return end === -1 ? this.text.length : end;
@@ -586,7 +586,7 @@ class Source {
       if (last !== null) return last;
     }
     let end = node.range?.[1] ?? 0;
-    // A text of several lines goes to the begin of the line behind it.
+    // A text of several lines goes to the start of the line behind it.
     while (end > 0 && this.text.charAt(end - 1) === "\n") end -= 1;
     return end;
   }
@@ -600,7 +600,7 @@ class Source {
     return dash === null ? null : Math.max(0, before.length - 400) + dash.index;
   }
 
-  /** The begin of the comments that stand directly above a line, at the same column. */
+  /** The start of the comments that stand directly above a line, at the same column. */
   private commentsAbove(line: number, column: number, keepHead: boolean): number {
     let start = line;
     while (start > 0) {
@@ -611,7 +611,7 @@ class Source {
       if (!isComment) return start;
       start = before;
     }
-    // A comment at the begin of the file is about all of it.
+    // A comment at the start of the file is about all of it.
     return keepHead ? line : start;
   }
 }

@@ -14,7 +14,7 @@ interface Frame {
 export class FlowScan {
   private frames: Frame[] = [];
   private quote = "";
-  /** The begin of the word that is being read; -1: between words. */
+  /** The start of the word that is being read; -1: between words. */
   private start = -1;
   private word = "";
   private inComment = false;

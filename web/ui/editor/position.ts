@@ -30,7 +30,7 @@ interface Frame {
   inline: boolean;
 }
 
-/** A key and its colon at the begin of a text: the key as it is written, and the rest. */
+/** A key and its colon at the start of a text: the key as it is written, and the rest. */
 const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s'"#[\]{},&*!|>%@`-][^]*?|-[^\s][^]*?)\s*:(?=\s|$)/;
 
 /**
@@ -158,7 +158,7 @@ class BlockScan {
     return flow.isDone ? null : flow.place(text, offset, this.path());
   }
 
-  /** A word at the begin of a line, or of an item: a key whose colon is not there yet. */
+  /** A word at the start of a line, or of an item: a key whose colon is not there yet. */
   private word(
     word: string,
     column: number,

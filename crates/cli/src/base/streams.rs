@@ -92,13 +92,13 @@ fn filtered(text: &[u8], colored: bool) -> io::Result<Vec<u8>> {
 }
 
 /// Passes text on without characters that act on a terminal, except for colours if there are any.
-/// [`end`](Self::end) it: the begin of a character may be waiting for its rest.
+/// [`end`](Self::end) it: the start of a character may be waiting for its rest.
 struct Shown<'o> {
     out: &'o mut dyn Write,
     colored: bool,
     /// `true` if the text is JSON; `None` until that is known.
     is_json: Option<bool>,
-    /// The begin of a character or of a colour.
+    /// The start of a character or of a colour.
     held: Vec<u8>,
 }
 

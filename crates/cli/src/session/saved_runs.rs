@@ -65,10 +65,10 @@ impl History {
     }
 
     /// The runs that a word means, the latest first: `latest` and `latest~N`, an id, a name (all runs of it),
-    /// a tag (all runs that have it), or the begin of an id. Empty if it means none.
+    /// a tag (all runs that have it), or the start of an id. Empty if it means none.
     ///
     /// # Errors
-    /// The history cannot be read, or the word is the begin of several ids.
+    /// The history cannot be read, or the word is the start of several ids.
     pub(crate) fn find(&mut self, word: &str) -> Result<Vec<Row>, Failure> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let read = |error| failure(&error);

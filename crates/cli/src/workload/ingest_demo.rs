@@ -24,7 +24,7 @@ use crate::workload::auxiliary_request::{Answer, answers, answers_with};
 use crate::workload::sql_answer::{SqlAnswer, instant, lay_out, words};
 use crate::workload::store::reach;
 
-/// From the begin of a campaign to now if nothing else is said: then the whole story is of the past.
+/// From the start of a campaign to now if nothing else is said: then the whole story is of the past.
 const AGE_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
 /// Number of times that a store is asked again while it does not show everything, a second apart: after it

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::server::Server;
 use crate::{Place, text};
 
-/// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the begin
+/// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the start
 /// of the line.
 const HOSTILE: &str = "\x1b[31mred\x1b]0;pwned\x07\u{202e}\u{2066}\u{9b}2J\u{7f}\rx";
 /// The same where a JSON text is wanted.

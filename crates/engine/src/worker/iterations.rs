@@ -22,7 +22,7 @@ pub(super) struct Turn {
 /// The iterations of one worker that are under way, and the scenarios that they are of.
 ///
 /// An iteration whose scenario is a [single](Self::single) request has no session. Any other has one from its
-/// begin to [`end`](Self::end), and then is in one of three places: it has requests under way, it thinks
+/// start to [`end`](Self::end), and then is in one of three places: it has requests under way, it thinks
 /// (among the sleepers), or its next request waits for an arrival (among the turns).
 #[derive(Debug)]
 pub(super) struct Iterations {

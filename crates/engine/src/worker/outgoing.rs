@@ -94,7 +94,7 @@ impl Outgoing {
 
     /// Hands everything written to the kernel, and notes in the requests when. Returns the time after it.
     ///
-    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
+    /// Sends happen one after the other between the two readings of the clock, so each is given the start of
     /// its share: see [`Flush`](plimsoll_driver::Flush). The possible error of the share is known when the
     /// response is there: see [`SendTimes`].
     pub(super) fn flush(

@@ -13,7 +13,7 @@ const CATCHING_UP: Nanos = Nanos::from_micros(20);
 
 /// The last stall, with the time in which its backlog was worked off.
 ///
-/// A request that was due before its end, and ended after its begin, [met](Self::met) it: that is one
+/// A request that was due before its end, and ended after its start, [met](Self::met) it: that is one
 /// comparison per request, and false for all of them while there was no stall. The end moves with
 /// [`extend`](Self::extend), at most by the length of the stall.
 #[derive(Debug, Default)]

@@ -129,7 +129,7 @@ fn users_of_the_closed_model_rest_in_a_pause() {
         let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
         let control = Control::default();
         let commands = [(SECOND, RateCommand::Pause), (SECOND * 2, RateCommand::Resume)];
-        // With clocks of their own, worlds that lag behind hear of the end of the pause before its begin.
+        // With clocks of their own, worlds that lag behind hear of the end of the pause before its start.
         let commands = if threads == "1" { &commands[..] } else { &commands[..1] };
         let options = SimOptions { timed_actions: timed_actions(&control, commands), ..world(behaviour) };
         let clock = options.start;

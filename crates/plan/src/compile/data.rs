@@ -301,7 +301,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The path of a data file, and its begin without a byte order mark.
+    /// The path of a data file, and its start without a byte order mark.
     fn head(&mut self, field: &Field<Text>) -> Option<(std::path::PathBuf, Vec<u8>)> {
         let name = self.plain(field)?;
         let path = self.loaded.path(&name);

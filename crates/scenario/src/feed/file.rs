@@ -176,7 +176,7 @@ pub(super) fn names(rows: &Rows) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// A file that is read from its begin to its end, of which a worker takes every so many rows.
+/// A file that is read from its start to its end, of which a worker takes every so many rows.
 #[derive(Debug)]
 pub(super) struct Stream {
     format: Format,

@@ -24,7 +24,7 @@ pub(super) struct Record {
     pub(super) range: Range<usize>,
     /// Its first line, from 1.
     pub(super) line: u64,
-    /// Its first byte, from the begin of the file.
+    /// Its first byte, from the start of the file.
     pub(super) offset: u64,
 }
 
@@ -103,7 +103,7 @@ impl<R: Read> Records<R> {
         self.offset
     }
 
-    /// Begins again with the first record, after the source was sought to its begin.
+    /// Begins again with the first record, after the source was sought to its start.
     pub(super) fn rewind(&mut self, seek: impl FnOnce(&mut R) -> io::Result<()>) -> Result<(), Broken> {
         seek(&mut self.source).map_err(|error| self.broken(error))?;
         (self.pending, self.line, self.offset, self.at_end) = (0..0, 1, 0, false);

@@ -129,7 +129,7 @@ pub(super) fn json_escape(start: usize, out: &mut Vec<u8>) {
 }
 
 /// Replaces each byte from `start` on by `len` bytes that `write` writes, in place: from the end to the
-/// begin, so that nothing is overwritten before it was read. `len` is at least 1.
+/// start, so that nothing is overwritten before it was read. `len` is at least 1.
 fn expand(start: usize, len: impl Fn(u8) -> usize, write: impl Fn(u8, &mut [u8]), out: &mut Vec<u8>) {
     let mut from = out.len();
     let mut to = start + out[start..].iter().map(|&byte| len(byte)).sum::<usize>();

@@ -74,7 +74,7 @@ fn parents_exist_begin_earlier_and_end_no_sooner() {
 
 #[test]
 fn in_seconds_spans_are_within_their_parents_as_far_as_seconds_can_say() {
-    // Whole seconds of a begin, and a length in nanoseconds: traces begin anywhere in a second.
+    // Whole seconds of a start, and a length in nanoseconds: traces begin anywhere in a second.
     let spec = Spec { time_unit: TimeUnit::S, step_ns: Some(7_654_321), ..spec(r#"{"kind":"traces"}"#) };
     assert!(check(&spec).0 > 0);
 }

@@ -17,7 +17,7 @@ pub const LONGEST_QUOTE: usize = 1 << 10;
 /// The first status whose body is quoted.
 pub(super) const QUOTED_FROM: u16 = 300;
 
-/// Keeps the begin of a body of which nothing else is kept.
+/// Keeps the start of a body of which nothing else is kept.
 #[cold]
 pub(super) fn quote(body: &[u8], kept: &mut Vec<u8>) {
     let room = LONGEST_QUOTE.saturating_sub(kept.len());

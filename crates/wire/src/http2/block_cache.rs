@@ -193,7 +193,7 @@ impl HeaderBlockCache {
     }
 
     /// Appends the prefix of a block that is not of this book, on a connection whose other blocks are: if the
-    /// peer's table has to change its size, that stands at the begin of the next block, whichever it is (RFC
+    /// peer's table has to change its size, that stands at the start of the next block, whichever it is (RFC
     /// 7541 section 4.2). Nothing in most cases.
     pub fn begin(&self, indexing: &mut Indexing, out: &mut Vec<u8>) {
         if indexing.state == State::Undecided {

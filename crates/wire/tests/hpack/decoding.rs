@@ -188,7 +188,7 @@ fn written_field() -> impl Strategy<Value = (Pair, Vec<u8>)> {
     })
 }
 
-/// A byte that is the begin of a representation more often than not.
+/// A byte that is the start of a representation more often than not.
 fn plausible_byte() -> impl Strategy<Value = u8> {
     prop_oneof![any::<u8>(), 0x80_u8..0xd0, Just(0x40), Just(0x3f), 0_u8..8]
 }

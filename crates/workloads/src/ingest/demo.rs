@@ -192,7 +192,7 @@ WHERE {}",
         )
     }
 
-    /// That an event is the begin of the campaign of this story.
+    /// That an event is the start of the campaign of this story.
     fn is_campaign(&self) -> String {
         let instant = self.campaign_ms;
         format!("e.event_type = 'marketing_campaign_started' AND epoch_ms(e.time) = {instant}")

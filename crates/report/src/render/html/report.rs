@@ -16,7 +16,7 @@ pub(super) struct Part {
     /// The text of the link to it.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// Charts at its begin.
+    /// Charts at its start.
     pub(super) charts: &'static [&'static str],
     pub(super) write: fn(&mut Markup, &ShownRun<'_>),
 }

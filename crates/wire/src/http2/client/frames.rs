@@ -252,7 +252,7 @@ impl Client {
         body.extend_from_slice(&content[..content.len().min(room)]);
     }
 
-    /// The response is no success: the begin of its content is kept.
+    /// The response is no success: the start of its content is kept.
     #[cold]
     fn quote(&mut self, ticket: u32, sinks: &mut Sinks<'_>) {
         sinks.quotes = true;

@@ -135,7 +135,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the size updates at the begin of a block (sections 4.2 and 6.3) and returns the rest.
+    /// Takes the size updates at the start of a block (sections 4.2 and 6.3) and returns the rest.
     #[inline]
     fn take_size_updates<'b>(&mut self, block: &'b [u8]) -> Result<&'b [u8], HpackError> {
         let mut rest = block;
@@ -155,7 +155,7 @@ impl Decoder {
     fn take_literal<'b>(&mut self, first: u8, rest: &mut &'b [u8]) -> Result<Literal<'b>, HpackError> {
         let (is_inserted, index) = match first {
             0x40.. => (true, take_integer(first, 6, rest)?),
-            // Not at the begin, where updates were taken.
+            // Not at the start, where updates were taken.
             0x20..0x40 => return Err(HpackError::TableSize),
             // Never-indexed literals differ only for intermediaries.
             0..0x20 => (false, take_integer(first, 4, rest)?),

@@ -140,7 +140,7 @@ pub(super) struct Figures {
     pub(super) warmup: bool,
     pub(super) drain: bool,
     pub(super) steps: Vec<StepFigures>,
-    /// Responses with a status of 3xx, 4xx and 5xx since the begin of the measured part.
+    /// Responses with a status of 3xx, 4xx and 5xx since the start of the measured part.
     pub(super) statuses: [u64; 3],
     pub(super) machine: Option<MachineInterval>,
     pub(super) facts: MachineFacts,
