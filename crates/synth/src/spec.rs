@@ -485,7 +485,7 @@ impl Spec {
     }
 }
 
-/// The begin of the year 2200: from there on 64 bits of nanoseconds are not far from their end.
+/// The start of the year 2200: from there on 64 bits of nanoseconds are not far from their end.
 const MAX_START_MS: u64 = 7_258_118_400_000;
 /// A day.
 const MAX_SPAN_NS: u64 = 86_400_000_000_000;
