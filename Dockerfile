@@ -3,7 +3,7 @@
 #     docker build --tag plimsoll .
 #     docker run --rm --network host plimsoll http://127.0.0.1:8080/ --rate 100 --duration 10s
 #
-# dist/image makes the last stage of what dist/build has staged, without a registry.
+# dist/image makes the last stage from the files that dist/build has staged, without a registry.
 
 FROM rust:1.95-bookworm AS build
 # Any version of these gives the same program.

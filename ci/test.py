@@ -51,7 +51,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp(prefix="plimsoll-ci-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        # Neither what a service that runs this says about itself, nor settings of runs.
+        # Without the variables of a service that runs this, and without settings of runs.
         start = ("PLIMSOLL_", "LOAD_TEST_", "INSTALL_", "GITHUB_", "COMMENT_")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(start)}
 
@@ -161,7 +161,7 @@ class RealRuns(Case):
     """`ci/load-test` with the program, the plan of the examples, and the built-in server."""
 
     def load_test(self, url, **variables):
-        # Shorter than the plan: what is tested is not how precise it is. On a busy machine some runs are invalid.
+        # Shorter than the plan: this does not test the precision. On a busy machine some runs are invalid.
         done = self.script("load-test", "-d", "2s", "--warmup", "200ms", LOAD_TEST_BINARY=BINARY, TARGET=url,
                            LOAD_TEST_PLAN=str(ROOT / "examples/ci/plan.yaml"), LOAD_TEST_RETRIES="12",
                            LOAD_TEST_SUMMARY="appended.md", **variables)
@@ -186,7 +186,7 @@ class RealRuns(Case):
         self.assertRegex(self.read("load-test/summary.md"), r"p50.*worse")
 
     def test_a_threshold_fails(self):
-        # Errors that the server itself answers are proven whatever the machine did.
+        # Error answers of the server itself are proven on any machine.
         with sink("--fail", "20%:503") as url:
             failed = self.load_test(url)
         self.assertEqual(failed.returncode, 99, failed.stdout + failed.stderr)
@@ -315,7 +315,7 @@ class Action(Release):
                 return (value(found[1]) == value(found[3])) == (found[2] == "==")
 
             for operator in (" && ", " || "):
-                # Of `format(…)` the inner || is not looked at.
+                # The inner || of `format(…)` is ignored.
                 parts = text.split(operator) if "format(" not in text else text.split(operator, 1)
                 if len(parts) > 1:
                     last = ""
@@ -336,7 +336,7 @@ class Action(Release):
                 wanted = expression(re.fullmatch(r"\$\{\{ (.*) \}\}", condition)[1])
             else:
                 wanted = True
-            # Without a word about it, a step is not run after one that failed.
+            # By default, a step is not run after one that failed.
             if not wanted or (status and "cancelled()" not in (condition or "")):
                 continue
             output = self.folder / "output"
@@ -466,7 +466,7 @@ class Template(Release):
         self.assertIn("compare load-test-base load-test/runs --effect 25% --metric p50 --metric errors",
                       self.read("calls"))
         self.assertEqual((self.folder / "load-test-base/1.json").stat().st_ino, before)
-        # A program that is another one than was meant is not run.
+        # A program with another checksum is not run.
         calls = self.read("calls")
         other = self.carry_out(lines, variables | {"INSTALL_SHA256": "1" * 64})
         self.assertEqual(other.returncode, 1, other.stdout + other.stderr)

@@ -202,7 +202,7 @@ def component(crates, crate):
         "bom-ref": reference(crate),
         "name": crate[0],
         "version": crate[1],
-        # What is needed to build it alone is not in the program.
+        # Build dependencies are not in the program.
         "scope": "required" if crate in crates.linked else "excluded",
         "licenses": [{"expression": expression(package)}],
     }

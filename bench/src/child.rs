@@ -62,7 +62,7 @@ impl Running {
         if unsafe { libc::kill(pid, libc::SIGINT) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits until the child has ended, or for `limit`. Whether it has ended.
+    /// Waits until the child has ended, or for `limit`. Returns `true` if it has ended.
     pub(crate) fn ends_within(&self, limit: Duration) -> io::Result<bool> {
         let timeout_ms = i32::try_from(limit.as_millis()).unwrap_or(i32::MAX);
         loop {
@@ -81,8 +81,8 @@ impl Running {
         }
     }
 
-    /// Waits for the child to end by itself, at most for `limit`, and says what it used. A child that is
-    /// still there then is killed.
+    /// Waits for the child to end by itself, at most for `limit`, and returns its resource usage. A child
+    /// that is still there then is killed.
     pub(crate) fn finish(mut self, limit: Duration) -> io::Result<Usage> {
         if !self.ends_within(limit)? {
             self.end();

@@ -136,7 +136,7 @@ impl Targets {
             cargo.args(["--example", name]);
         });
         cargo.current_dir(&root).env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/rustc-with-coverage"));
-        // The toolchain that started this program is not the one that is asked for.
+        // The fuzz build uses another toolchain than the one that started this program.
         for variable in ["RUSTUP_TOOLCHAIN", "RUSTC", "CARGO", "RUSTFLAGS"] {
             cargo.env_remove(variable);
         }
@@ -208,7 +208,7 @@ impl Targets {
             format!("-rss_limit_mb={MEMORY_MIB}"),
             format!("-artifact_prefix={}/", artifacts.display()),
             "-print_final_stats=1".to_owned(),
-            // Inputs grow with what they cover, and not with time.
+            // Inputs grow with the code that they cover, and not with time.
             "-len_control=100".to_owned(),
             self.corpus(name)?.display().to_string(),
             self.root.join("fuzz/seeds").join(name).display().to_string(),

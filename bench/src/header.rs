@@ -1,4 +1,4 @@
-//! The head of the document: machine, versions, and what the figures are and are not.
+//! The head of the document: machine, versions, and the meaning of the figures and its limits.
 
 use std::fmt::Write as _;
 

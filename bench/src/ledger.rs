@@ -7,7 +7,7 @@ use crate::failure::{Failure, Result};
 
 /// A Markdown page whose tables grow at their ends.
 ///
-/// The page is read anew for every call, so that what others have added meanwhile stays.
+/// The page is read anew for every call, so that rows from other processes stay.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! The machine: what it is, and who uses its cores.
+//! The machine: its description, and the use of its cores.
 
 use std::fs;
 use std::path::Path;
@@ -169,7 +169,7 @@ mod tests {
         let passed = later.since(earlier);
         assert_eq!(passed, CoreTime { busy_us: 200_000.0, total_us: 1_000_000.0 });
         assert_eq!(passed.foreign_share(150_000.0), 0.05);
-        // The two are counted differently, so that the process may seem to have used more than its core.
+        // The kernel counts the two differently, so the process may seem to have used more than its core.
         assert_eq!(passed.foreign_share(210_000.0), 0.0);
     }
 

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
                     findings.extend(section.findings);
                 }
             }
-            // The other cases are worth having all the same.
+            // The results of the other cases are still useful.
             Err(failure) => {
                 failed = true;
                 print(format!("\n## {case:?}: not measured\n\n{failure}\n"));

@@ -115,10 +115,10 @@ pub(crate) fn plimsoll(output: &str) -> Result<Reading> {
     Ok(reading)
 }
 
-/// Reads the JSON result of Plimsoll against a server that fails on purpose: whoever asks for it has to
-/// account for every error.
+/// Reads the JSON result of Plimsoll against a server that fails on purpose: the caller has to account for
+/// every error.
 pub(crate) fn plimsoll_among_faults(output: &str) -> Result<Reading> {
-    // What a script's `done` writes comes after the result, on the same stream.
+    // The output of a script's `done` follows the result on the same stream.
     let mut values = serde_json::Deserializer::from_str(output).into_iter::<Value>();
     let result = values
         .next()

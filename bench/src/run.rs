@@ -46,8 +46,8 @@ impl Tool {
     }
 }
 
-/// A tool with its arguments, in which `{url}`, `{authority}`, `{host}`, `{port}` and `{seconds}` stand for
-/// what a run fills in.
+/// A tool with its arguments, in which `{url}`, `{authority}`, `{host}`, `{port}` and `{seconds}` are
+/// placeholders that a run fills in.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) tool: Tool,

@@ -78,7 +78,7 @@ impl Server {
         self.running.pid()
     }
 
-    /// Interrupts it, waits for its end, and returns what it said on stderr in all.
+    /// Interrupts it, waits for its end, and returns its whole stderr.
     pub(crate) fn stop(self) -> Result<String> {
         let Self { running, line, log, .. } = self;
         let failed = |error: &dyn std::fmt::Display| Failure::because(format!("cannot stop `{line}`"), error);

@@ -1,5 +1,4 @@
-//! One use of the harness: its options, the program under test, and a directory for what the runs leave
-//! behind.
+//! One use of the harness: its options, the program under test, and a directory for the files of the runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +53,7 @@ impl Session {
     }
 }
 
-/// Builds Plimsoll, so that what is measured is what lies in the checkout.
+/// Builds Plimsoll, so that the checkout is what is measured.
 fn build(profile: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
@@ -98,7 +97,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What cannot be removed lies in the system's directory for such things.
+        // The folder is in the system's temporary directory, so a failed removal does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -34,8 +34,8 @@ impl Display for Spread {
     }
 }
 
-/// The ratio of each value to the one that was measured right beside it. What disturbs the machine for longer
-/// than one pair disturbs both and drops out, which it would not in the ratio of two medians.
+/// The ratio of each value to the one that was measured right beside it. A disturbance that is longer than a
+/// pair affects both runs and cancels out, unlike in the ratio of two medians.
 pub(crate) fn paired_ratios(subject: &[f64], peer: &[f64]) -> Vec<f64> {
     subject.iter().zip(peer).map(|(subject, peer)| subject / peer).collect()
 }

@@ -43,7 +43,7 @@ struct Kind {
     share: u64,
 }
 
-/// Worlds of HTTP/2 and of pools cost thirty times what the small ones of plans do, those of HTTP/1.1 six
+/// Worlds of HTTP/2 and of pools cost thirty times as much as the small ones of plans, those of HTTP/1.1 six
 /// times: all kinds have some, and most are of the cheapest kind.
 const KINDS: [Kind; 4] = [
     Kind { test: "plans::whatever_goes_wrong_plans_balance", usual: 300, share: 970 },
@@ -62,7 +62,7 @@ struct Outcome {
 }
 
 /// Simulates `worlds` worlds, a share of each kind, with the tests as `profile` builds them, and adds a row
-/// for each kind to the ledger. `print` gets each row, and what a failing world has written. Returns how many
+/// for each kind to the ledger. `print` gets each row, and the output of a failing world. Returns how many
 /// findings there were.
 ///
 /// # Errors
@@ -218,7 +218,7 @@ impl<'a> Campaign<'a> {
         Ok(Batch { seeds, running, looks: 0, output })
     }
 
-    /// Takes what came of a batch; what is left of one with a failing world is tried later.
+    /// Takes the outcome of a batch; the rest of one with a failing world is tried later.
     fn end(&mut self, batch: Batch, print: &mut dyn FnMut(&str)) -> Result<()> {
         let Batch { seeds, running, output, .. } = batch;
         let usage: Option<Usage> = running.finish(Duration::ZERO).ok();

@@ -70,7 +70,7 @@ pub fn run(data: &[u8]) {
     let whole = requests(std::iter::once(cutting.stream));
     assert_eq!(requests(cutting.pieces()), whole);
     assert_eq!(requests(cutting.stream.chunks(1)), whole);
-    // What a server says of wrong requests, a client reads.
+    // A client can read the replies of a server to wrong requests.
     let put = PendingRequest { operation: Operation::Put, keep: true };
     let (told, _, end) = replies([put; 2], std::iter::once(&whole.1[..]));
     assert!(end == Ok(false) && told.iter().all(|(answer, ..)| *answer == Answer::Refused));

@@ -1,5 +1,5 @@
-//! Answers of canisters: whatever comes, it is judged and described, what is read lies within it, and what
-//! was read is read again from what a replica would write of it.
+//! Answers of canisters: any bytes are judged and described, parsed parts lie within them, and parsed
+//! messages survive being written and read again.
 
 use std::sync::{Arc, LazyLock};
 

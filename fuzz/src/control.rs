@@ -48,7 +48,7 @@ fn fields(data: &[u8]) -> Option<(String, Vec<(String, String)>)> {
     Some((request.method?.to_owned(), fields.collect()))
 }
 
-/// Returns `true` if a Host is an IP address or `localhost`, the name that nobody can redirect.
+/// Returns `true` if a Host is an IP address or `localhost`, the name that cannot be redirected.
 fn is_here(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
@@ -62,7 +62,7 @@ pub fn run(data: &[u8]) {
     let Some(cutting) = Cutting::new(data) else { return };
     let stream = cutting.stream;
     let (whole, status) = told(&Access::Local, std::iter::once(stream));
-    // One request that is let in is the same from pieces: what follows it is refused in both.
+    // An accepted request is the same when it comes in pieces; bytes after it are refused in both cases.
     let cut = told(&Access::Local, cutting.pieces());
     if let [request] = &whole[..] {
         assert_eq!((cut.0.first(), status), (Some(request), None));

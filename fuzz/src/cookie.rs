@@ -1,7 +1,7 @@
-//! Whatever servers set, and wherever it goes: a jar sends what is fit for a header, and forgets what is
-//! over.
+//! For any cookies of servers and any requests, a jar sends values that fit a header, and forgets expired
+//! cookies.
 //!
-//! Each line is one Set-Cookie field, with a first byte that chooses where it comes from and how late it is.
+//! Each line is one Set-Cookie field, with a first byte that chooses its origin and the time.
 
 use plimsoll_scenario::{CookieJar, header};
 
@@ -31,7 +31,7 @@ pub fn run(data: &[u8]) {
         for host in HOSTS {
             for path in PATHS {
                 let over_tls = sent(&jar, host, path, true, now);
-                // What goes without TLS goes with it, too.
+                // Cookies that are sent without TLS are sent with it, too.
                 assert!(sent(&jar, host, path, false, now).len() <= over_tls.len());
                 if !taken {
                     assert_eq!(over_tls, sent(&before, host, path, true, now));

@@ -10,7 +10,7 @@ const CHOICE_BYTES: usize = 4;
 pub struct Cutting<'d> {
     /// The limits of heads.
     pub limits: Limits,
-    /// Bits for whatever else a target has to choose.
+    /// Bits for the other choices of a target.
     pub choices: u8,
     /// The byte stream.
     pub stream: &'d [u8],

@@ -1,5 +1,5 @@
-//! Hash trees of certificates, made of the input and read again: the same hash, and each path leads to what
-//! the tree that was made has there. Any bytes read as a tree give an error or a hash, and no path leads
+//! Hash trees of certificates, made of the input and read again: the same hash, and each path leads to the
+//! same content as in the original tree. Any bytes read as a tree give an error or a hash, and no path leads
 //! out of it.
 
 use plimsoll_ic::cbor::Reader;
@@ -31,8 +31,8 @@ fn node(data: &mut &[u8], depth: u32) -> Node {
     }
 }
 
-/// The labels at the top of a tree from left to right, each with what is below it; no label where something
-/// was cut off.
+/// The labels at the top of a tree from left to right, each with its subtree; no label where something was
+/// cut off.
 fn tops<'t>(tree: &'t Node, into: &mut Vec<Option<(&'t [u8], &'t Node)>>) {
     match tree {
         Node::Fork(pair) => pair.iter().for_each(|node| tops(node, into)),

@@ -1,4 +1,4 @@
-//! Limits change what is told of a block, but not what is remembered of it; and what was decoded can be
+//! Limits change the reported fields of a block, but not the table after it; and decoded fields can be
 //! written by a book and decoded again.
 
 use plimsoll_wire::http2::hpack::{Decoder, FieldLimits, HpackError};

@@ -22,7 +22,7 @@ fn read<'p>(limits: &Limits, keep_memo: bool, pieces: impl Iterator<Item = &'p [
                 Ok(None) => assert!(input.is_empty()),
                 Err(error) => return (requests, Err(error)),
             }
-            // Where the client waits depends on the cuts; that nobody is asked twice does not.
+            // The point at which the client waits depends on the cuts; that it is told only once does not.
             let _ = server.wants_continue();
             assert!(!server.wants_continue());
         }

@@ -1,5 +1,5 @@
-//! Descriptions of other tools: whatever one says, an import ends with a plan that reads back to the same, or
-//! with problems; and no message has a line break or another control character.
+//! Descriptions of other tools: whatever its content, an import ends with a plan that reads back to the same,
+//! or with problems; and no message has a line break or another control character.
 
 use std::path::Path;
 

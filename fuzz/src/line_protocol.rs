@@ -1,5 +1,5 @@
 //! InfluxDB's line protocol as the ingest server reads it: each line is a row, or is passed over and counted,
-//! and what stands in front of a text does not change what becomes of it.
+//! and earlier lines do not change the result of later ones.
 
 use plimsoll_targets::ingest::{BodyContent, BodyForm};
 
@@ -14,7 +14,7 @@ fn rows(content: &BodyContent) -> u64 {
 /// Runs one input.
 pub fn run(data: &[u8]) {
     let Ok(content) = read(data) else { return };
-    // A body that was compressed, or that has something to do with the line below.
+    // A compressed body, or one that resembles the line below.
     if content.bytes != data.len() as u64 || data.windows(7).any(|part| part == b"unheard") {
         return;
     }

@@ -36,7 +36,7 @@ pub fn run(data: &[u8]) {
     if resolve(location, base, &mut path) {
         assert!(path.starts_with(b"/") && path.iter().all(u8::is_ascii_graphic));
         assert!(path.len() <= location.len() + base.len() + 2);
-        // What was made leads to itself, but for segments that became empty or look like a host.
+        // A resolved path leads to itself, except for segments that became empty or look like a host.
         if !path.starts_with(b"//") {
             let mut again = Vec::new();
             assert!(resolve(&path, b"/", &mut again));

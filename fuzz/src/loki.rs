@@ -1,5 +1,5 @@
-//! Loki's push API as the ingest server reads it, in JSON and in protobuf: what `prost` reads has a row for
-//! each entry if its labels are sound, and the same streams in JSON have as many.
+//! Loki's push API as the ingest server reads it, in JSON and in protobuf: requests that `prost` reads have a
+//! row for each entry if their labels are sound, and the same streams in JSON have as many.
 
 use plimsoll_targets::ingest::BodyForm;
 use prost::Message;
@@ -52,7 +52,7 @@ pub fn run(data: &[u8]) {
     if let Ok(rows) = packed(&request.encode_to_vec()) {
         assert_eq!(rows, entries as u64);
     }
-    // Labels that are sound are refused by nobody.
+    // Valid labels are never refused.
     for stream in &mut request.streams {
         stream.labels = format!("{{app={:?}}}", stream.labels.escape_default().to_string());
     }

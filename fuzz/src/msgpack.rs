@@ -1,5 +1,5 @@
-//! A MessagePack body of the ingest server, columnar or in rows: there are no more rows than bytes, and what
-//! stands behind a whole payload changes nothing of it. A body may be compressed.
+//! A MessagePack body of the ingest server, columnar or in rows: there are no more rows than bytes, and bytes
+//! behind a whole payload do not change it. A body may be compressed.
 
 use plimsoll_targets::ingest::BodyForm;
 

@@ -1,5 +1,5 @@
-//! OTLP in protobuf, as the ingest server reads it, against `prost`: what that reads and writes again has a
-//! row for each data point, log record or span. The first byte chooses what is exported.
+//! OTLP in protobuf, as the ingest server reads it, against `prost`: messages that `prost` reads and writes
+//! again have a row for each data point, log record or span. The first byte chooses the kind of export.
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -37,7 +37,7 @@ fn points(data: &Data) -> usize {
     }
 }
 
-/// Compares the rows of a body with what a message counts.
+/// Compares the rows of a body with the count of a message.
 pub(crate) fn check<M: Message + Default>(form: BodyForm, payload: &[u8], count: impl Fn(&M) -> usize) {
     let read = form.read(payload).map(rows_of);
     if let Ok(rows) = read {
@@ -46,7 +46,7 @@ pub(crate) fn check<M: Message + Default>(form: BodyForm, payload: &[u8], count:
     }
     let Ok(message) = M::decode(payload) else { return };
     let canonical = message.encode_to_vec();
-    // What begins as a compressed body does is one.
+    // Bytes that begin like a compressed body are taken for one.
     if canonical.starts_with(&[0x1f, 0x8b]) || canonical.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         return;
     }

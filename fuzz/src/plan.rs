@@ -1,5 +1,5 @@
 //! Any text read as a plan file, in YAML and in JSON: no panic, no endless loop, every place within the text,
-//! and what could be read without problems is written as YAML that reads back to the same.
+//! and plans without problems are written as YAML that reads back to the same.
 
 use plimsoll_plan::Problems;
 use plimsoll_plan::document::{Document, Source};
@@ -18,7 +18,7 @@ fn read(name: &str, text: String) -> (Option<Document>, Problems) {
     (document, problems)
 }
 
-/// Reads it, and what is written of it. Whether there are no problems.
+/// Reads a text, writes it, and reads the result again. Returns `None` if there are problems.
 fn round_trip(name: &str, text: &str) -> Option<String> {
     let (document, problems) = read(name, text.to_owned());
     assert!(document.is_some() || !problems.is_empty());

@@ -1,5 +1,5 @@
 //! Prometheus remote write as the ingest server reads it: any bytes as a body in snappy's format, and any
-//! bytes as what is packed in it, against `prost`: a row for each sample and each histogram.
+//! bytes as its packed content, against `prost`: a row for each sample and each histogram.
 
 use plimsoll_targets::ingest::BodyForm;
 use prost::Message;

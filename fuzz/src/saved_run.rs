@@ -1,8 +1,8 @@
-//! Saved runs and results: any bytes are refused or read, what was read is written to the same again, and all
-//! formats can be made of it, whatever its figures are.
+//! Saved runs and results: any bytes are refused or read, a run that was read is written to the same bytes
+//! again, and exports to all formats, whatever its figures are.
 //!
 //! The input changes a whole run (`base/run.plimsoll`) in up to [`MOST_EDITS`] places: random bytes would
-//! never have all of its fields. Each change is [`EDIT_BYTES`] bytes: where, what, and a number.
+//! never have all of its fields. Each change is [`EDIT_BYTES`] bytes: a place, a kind, and a number.
 
 use std::io::{Read as _, Write as _};
 use std::sync::LazyLock;

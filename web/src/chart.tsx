@@ -5,35 +5,35 @@ import { color, useTheme } from "./theme.tsx";
 
 /** A series of a chart. */
 export interface Line {
-  /** What it is called in the legend. */
+  /** Its name in the legend. */
   label: string;
   /** The name of its colour in the style sheet. */
   color: string;
   /** Lengths of dashes and gaps: lines are told apart by these, too. */
   dash?: number[] | undefined;
   width?: number;
-  /** Whether the area below it is filled. */
+  /** True if the area below it is filled. */
   filled?: boolean;
   /** Steps that reach back (-1) or ahead (1) of each point; 0: straight lines. */
   steps?: -1 | 0 | 1;
   /** As many as there are points; `undefined` where the series has no point of its own. */
   values: (number | null | undefined)[];
-  /** Whether it is seen at first. */
+  /** True if it is visible at first. */
   shown?: boolean;
 }
 
 export interface Axis {
-  /** Whether it is logarithmic. */
+  /** True if it is logarithmic. */
   log?: boolean;
   /** Its ends; without them, those of the values. */
   range?: (low: number, high: number) => [number, number];
   splits?: (low: number, high: number) => number[];
-  /** How far its ticks may be from each other; without them, powers of ten and their halves and fifths. */
+  /** The distances that its ticks may have; without them, powers of ten and their halves and fifths. */
   steps?: number[];
   label: (value: number) => string;
 }
 
-/** What a chart has. */
+/** The properties of a chart. */
 export interface ChartProps {
   title: string;
   /** Behind the title, in small print. */
@@ -43,7 +43,7 @@ export interface ChartProps {
   xAxis: Axis;
   yAxis: Axis;
   height: number;
-  /** Where the cursor is, in words, and what else is there. */
+  /** The place of the cursor, in words, and the other values there. */
   at: (index: number) => string;
   /** A value in words. */
   value: (value: number, line: Line, index: number) => string;
@@ -76,11 +76,11 @@ export function Chart(props: ChartProps) {
     () => new Set(lines.filter((line) => line.shown === false).map((line) => line.label)),
   );
   const [zoomed, setZoomed] = useState(false);
-  // Drawing reads the latest of what was given, without being set up anew for it.
+  // Drawing reads the latest properties, without a new setup for them.
   const latest = useRef(props);
   latest.current = props;
 
-  // What the chart is set up for; values alone change within it, for instance of a run that goes on.
+  // The setup of the chart; only values change within it, for instance those of a run under way.
   const shape = JSON.stringify([height, x.length === 0, lines.map(({ values: _, ...look }) => look)]);
   const drawn = useRef<{ x: ChartProps["x"]; lines: Line[] } | null>(null);
 
@@ -229,7 +229,7 @@ function dataOf(x: number[], lines: Line[]): uPlot.AlignedData {
   return [x, ...lines.map((line) => line.values)] as uPlot.AlignedData;
 }
 
-/** How a line looks. */
+/** The look of a line. */
 function Sample({ line }: { line: Line }) {
   return (
     <svg class="sample" width="22" height="10" aria-hidden="true" focusable="false">
@@ -258,12 +258,12 @@ function thinned(plot: uPlot, splits: (number | null)[], labels: string[]): stri
   });
 }
 
-/** Which way the steps of a chart reach from their points. */
+/** The direction in which the steps of a chart reach from their points. */
 function reach({ lines }: ChartProps): -1 | 0 | 1 {
   return lines[0]?.steps ?? 0;
 }
 
-/** Where the cursor stands for a point: within its step. */
+/** The place of the cursor for a point: within its step. */
 function middleOf(props: ChartProps, index: number): number {
   const { x, xAxis } = props;
   const own = x[index] ?? 0;

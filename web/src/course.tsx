@@ -27,7 +27,7 @@ const LOOKS: Record<string, { color: string; dash?: number[]; width?: number }> 
 const RUN_DASHES: (number[] | undefined)[] = [undefined, [9, 4], [3, 3], [12, 3, 2, 3]];
 const GROUP = "course";
 
-/** What a run looks like among others. */
+/** The look of a run among others. */
 export function runLook(run: number): { color: string; dash: number[] | undefined } {
   return { color: `series-${(run % 6) + 1}`, dash: RUN_DASHES[run % RUN_DASHES.length] };
 }
@@ -87,7 +87,7 @@ export function CourseCharts({ runs }: { runs: RunData[] }) {
   );
 }
 
-/** What the charts of the machine show: the series that begin with a word, or are one. */
+/** The content of the charts of the machine: the series that begin with a word, or equal it. */
 interface MachineKind {
   title: string;
   about: string;
@@ -128,7 +128,7 @@ const MACHINE: MachineKind[] = [
   },
 ];
 
-/** CPU time of the generator's threads and of the target, and what servers that were watched took, over time. */
+/** CPU time of the generator's threads and of the target, and the usage of watched servers, over time. */
 export function MachineCharts({ runs }: { runs: RunData[] }) {
   const time = useMemo(() => timeOf(runs), [runs]);
   const charts = useMemo(
@@ -279,7 +279,7 @@ function machineLines(runs: RunData[], time: Time, words: string[]): Line[] {
       const values = time.of(at, name) ?? [];
       const look = runLook(single ? number : at);
       number += 1;
-      // The target's lines are thin dots, whatever its run looks like.
+      // The target's lines are thin dots, in any look of its run.
       const thin = name === "target" ? { dash: [2, 3], width: 1.5 } : {};
       const label = word === "worker " || word === "target" ? name : name.slice(word.length);
       return [{ ...look, ...thin, label: single ? label : `${run.name} ${label}`, values, steps: -1 as const }];
@@ -287,7 +287,7 @@ function machineLines(runs: RunData[], time: Time, words: string[]): Line[] {
   );
 }
 
-/** An instant, and what happened then. */
+/** An instant, and its event. */
 function where(runs: RunData[], x: number[], index: number): string {
   const at = x[index] ?? 0;
   const before = x[index - 1] ?? at;
@@ -368,7 +368,7 @@ function drawMarks(plot: uPlot, runs: RunData[]): void {
   }
 }
 
-/** Stripes: what they cover is told apart from a mere tint, also in print. */
+/** Stripes: they differ from a mere tint, also in print. */
 function hatch(
   ctx: CanvasRenderingContext2D,
   left: number,
@@ -395,7 +395,7 @@ function hatch(
   ctx.restore();
 }
 
-/** What the signs in the charts mean, of those that occur. */
+/** The meanings of the signs that occur in the charts. */
 function Key({ runs }: { runs: RunData[] }) {
   const marked = (kind: Mark["kind"]) => runs.some((run) => run.marks.some((mark) => mark.kind === kind));
   const spanned = (kind: Span["kind"]) =>

@@ -1,4 +1,4 @@
-/** What the charts are drawn from: `crates/report/src/html/chart.rs` writes it. */
+/** The data of the charts: `crates/report/src/html/chart.rs` writes it. */
 export interface ChartData {
   runs: RunData[];
 }
@@ -15,7 +15,7 @@ export interface RunData {
   spectra: Spectrum[];
   histograms: Histogram[];
   heat: Heat | null;
-  /** What is not drawn in full, and how to get it. */
+  /** Data that are not drawn in full, and the way to get them. */
   missing: string | null;
 }
 
@@ -51,7 +51,7 @@ export interface Spectrum {
   points: [number, number][];
   /** The first point that is only a lower bound. */
   at_least_from: number | null;
-  /** Share above which there are too few values. */
+  /** The share above which there are too few values. */
   known_to: number;
   intervals: [number, number | null, number | null][];
 }
@@ -59,7 +59,7 @@ export interface Spectrum {
 export interface Histogram {
   time: TimeKey;
   count: number;
-  /** From, below, how many. */
+  /** From, below, count. */
   bars: [number, number, number][];
 }
 
@@ -75,7 +75,7 @@ export function timeName(time: TimeKey): string {
   return time === "response_time" ? "response time" : "service time";
 }
 
-/** Reads what the page has. */
+/** Reads the data of the page. */
 export function readData(): ChartData {
   const element = document.getElementById("chart-data");
   if (element?.textContent == null) throw new Error("the page has no data for charts");

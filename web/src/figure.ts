@@ -8,7 +8,7 @@
 /** From this on the next smaller unit would show four digits: 999.5 rounds to 1000. */
 const NEXT_UNIT = 999.5;
 
-/** Digits behind those shown that tell a tie from what is near it. */
+/** Digits behind those shown that tell a tie from values near it. */
 const MORE = 40;
 
 /** A whole number with separators: `1,234,567`. */
@@ -76,7 +76,7 @@ function threeDigits(value: number): string {
   return fixed(value, decimals);
 }
 
-/** As Rust rounds: what lies exactly in the middle goes to the even digit, and not up. */
+/** As Rust rounds: a tie goes to the even digit, and not up. */
 function fixed(value: number, decimals: number): string {
   const rounded = value.toFixed(decimals);
   const exact = value.toFixed(decimals + MORE);

@@ -6,11 +6,11 @@ import { type Heat, type RunData, timeName } from "./data.ts";
 import { count, nanos, seconds } from "./figure.ts";
 import { color } from "./theme.tsx";
 
-/** How times are spread over the course of each run. */
+/** The spread of times over the course of each run. */
 export function HeatMaps({ runs }: { runs: RunData[] }) {
   const several = runs.length > 1;
   const without = runs.filter((run) => run.heat === null);
-  // What is missing of all of them is said once.
+  // Data that all of them lack are mentioned once.
   const alike = new Set(without.map((run) => run.missing)).size === 1;
   return (
     <>
@@ -68,7 +68,7 @@ function HeatMap({ name, heat }: { name: string | null; heat: Heat }) {
   );
 }
 
-/** From how few to how many values a cell has, by its colour. */
+/** The range of values of a cell, by its colour. */
 function Scale({ most }: { most: number }) {
   return (
     <span class="scale">

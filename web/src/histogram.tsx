@@ -8,7 +8,7 @@ import { count, nanos, share, short } from "./figure.ts";
 const SHARES: Axis = fromZero((value) => short(share(value)));
 const VALUES: Axis = { ...NANOS_LOG, range: (low, high) => [low, high] };
 
-/** How values are spread: the share of requests in each of twenty ranges per power of ten. */
+/** The spread of values: the share of requests in each of twenty ranges per power of ten. */
 export function HistogramChart({ runs }: { runs: RunData[] }) {
   const [time, setTime] = useState<TimeKey>(runs[0]?.time ?? "response_time");
   const { x, lines, counts } = useMemo(() => stepsOf(runs, time), [runs, time]);

@@ -8,7 +8,7 @@ import { HistogramChart } from "./histogram.tsx";
 import { SpectrumChart } from "./spectrum.tsx";
 import { followTheme, ThemeChoice } from "./theme.tsx";
 
-/** What is drawn in the places that the page has, by their kind. */
+/** The drawings in the places of the page, by their kind. */
 const CHARTS: Record<string, (data: ChartData) => ComponentChildren> = {
   spectrum: (data) => <SpectrumChart runs={data.runs} />,
   histogram: (data) => <HistogramChart runs={data.runs} />,

@@ -7,7 +7,7 @@ import { type RunData, type Spectrum, type TimeKey, timeName } from "./data.ts";
 import { count, nanos, percentile } from "./figure.ts";
 import { color } from "./theme.tsx";
 
-/** The axis of percentiles: how many requests there are for each that is slower. */
+/** The axis of percentiles: the number of requests for each that is slower. */
 const SLOWER: Axis = {
   log: true,
   range: (_, high) => [1, Math.max(high * 1.2, 20)],
@@ -118,7 +118,7 @@ function isBound(spectrum: Spectrum, x: number): boolean {
   return first !== undefined && x >= slower(first[0]);
 }
 
-/** Where too few requests are as slow for any bound on the percentile. */
+/** The place from which too few requests are as slow for any bound on the percentile. */
 function drawUnknown(plot: uPlot, drawn: Drawn[]): void {
   const { ctx, bbox } = plot;
   const known = Math.max(...drawn.map(({ spectrum }) => slower(spectrum.known_to)));

@@ -7,7 +7,7 @@ const CHOICES: { choice: Choice; label: string }[] = [
   { choice: "light", label: "Light" },
   { choice: "dark", label: "Dark" },
 ];
-/** Where the choice is remembered, if the browser does that for files. */
+/** The key of the remembered choice, if the browser stores it for files. */
 const KEY = "plimsoll-theme";
 
 const listeners = new Set<() => void>();
@@ -85,6 +85,6 @@ function remember(choice: Choice): void {
   try {
     localStorage.setItem(KEY, choice);
   } catch {
-    // It is asked for again the next time.
+    // Then the choice is not remembered.
   }
 }

@@ -82,7 +82,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
     tab.locator(".plan-state .badge", { hasText: new RegExp(`^\\W*${words}$`) }).waitFor();
   const expectText = (tab: Tab, wanted: string) => poll(() => textOf(tab)).toBe(wanted);
 
-  /** Puts another text in the place of all that is there. */
+  /** Replaces the whole text. */
   async function write(tab: Tab, wanted: string): Promise<void> {
     await text(tab).click();
     await tab.keyboard.press("Control+a");
@@ -436,7 +436,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await badge(tab, "1 error");
       await keyboard.press("Backspace");
       await badge(tab, "no errors");
-      // Tab leaves the text: nobody is caught in it.
+      // Tab leaves the text: the keyboard is not trapped in it.
       await tabTo(/Outline and forms/);
       await keyboard.press("ArrowRight");
       await tab.locator(".plan-totals").waitFor();

@@ -10,7 +10,7 @@ function edited(text: string, edit: Edit): string {
   return applied(text, changesFor(text, edit));
 }
 
-/** Lines of the one that the other lacks, counted: what an edit has taken away. */
+/** Lines of the one that the other lacks, counted: the removals of an edit. */
 function linesGone(before: string, after: string): string[] {
   const left = new Map<string, number>();
   for (const line of after.split("\n")) left.set(line, (left.get(line) ?? 0) + 1);
@@ -51,7 +51,7 @@ describe.each(examples)("$name", ({ text }) => {
       expect(linesGone(text, after).length).toBeLessThanOrEqual(most);
       expect(linesGone(after, text)).toHaveLength(1);
       if (literal) continue;
-      // What stays the same changes nothing.
+      // An unchanged value changes nothing.
       const value = new Typed(typedAt(tree, path) ?? "");
       expect([pathText(path), changesFor(text, { kind: "set", path, value })]).toEqual([pathText(path), []]);
     }
@@ -60,14 +60,14 @@ describe.each(examples)("$name", ({ text }) => {
   test("each place can be taken away, with what was said of it and nothing else", () => {
     for (const { path } of paths) {
       const after = edited(text, { kind: "remove", path });
-      // What the file begins with is about all of it.
+      // A comment at the start of the file is about all of it.
       expect(after.startsWith(text.slice(0, text.indexOf("\n")))).toBe(true);
       const key = path[path.length - 1];
       const holder = nodeAt(treeOf(after), path.slice(0, -1));
       if (typeof key === "number" && isSeq(holder)) {
         expect(lengthOf(treeOf(after), path.slice(0, -1))).toBe(lengthOf(tree, path.slice(0, -1)) - 1);
       } else if (isMap(holder)) expect([pathText(path), holder.has(key)]).toEqual([pathText(path), false]);
-      // All that is new is what was there without the part that is gone.
+      // The new text is the old one without the removed part.
       for (const line of linesGone(after, text)) {
         const rest = line.replace(/^\s*-?\s*/, "");
         const parts = rest.includes("{") || rest.includes("[") ? (rest.split(/[{[]/)[0] ?? "") : rest;

@@ -4,7 +4,7 @@ import { bytes, count, nanos, perSecond, seconds, share } from "../src/figure.ts
 import { makePages, type Page, type Pages } from "./runs.ts";
 import { hasBrowser, launch, violations } from "./ui.ts";
 
-/** A page that is open, and what must not happen on it. */
+/** A page that is open, and the errors that must not happen on it. */
 interface Opened {
   tab: Tab;
   /** Errors, complaints on the console, and requests for anything but the file itself. */
@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser())("reports", () => {
     for (const index of [0, 3, 6]) {
       const interval = intervals[index];
       if (interval === undefined) throw new Error("the run was too short");
-      // Within the interval, near its begin: not nearest to its end.
+      // Within the interval, near its start: not nearest to its end.
       const time = interval.at_s - 0.9 * interval.length_s;
       await tab.mouse.move(box.x + (time / last.at_s) * box.width, box.y + box.height / 2);
       await expectText(rate.locator(".at"), `until ${seconds(interval.at_s)}`);
@@ -274,7 +274,7 @@ function at(from: unknown, pointer: string): unknown {
   }, from);
 }
 
-/** How a value may be written. */
+/** The forms in which a value may be written. */
 function expected(value: unknown, unit: string): string[] {
   if (value === null || value === undefined) return ["-"];
   // A length of nothing and a measured nothing.
@@ -293,7 +293,7 @@ function expected(value: unknown, unit: string): string[] {
   return written === undefined ? [] : unit === "text" ? [written, String(value)] : [written];
 }
 
-/** Whether the result says that a figure is only a lower bound. */
+/** True if the result says that a figure is only a lower bound. */
 function isBound(results: unknown[], run: number | null, pointer: string): boolean {
   const name = pointer.slice(pointer.lastIndexOf("/") + 1);
   const summary = pointer.replace(/(\/p)?\/[^/]*$/, "");

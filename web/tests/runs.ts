@@ -9,7 +9,7 @@ export interface Page {
   results: unknown[];
 }
 
-/** Pages that the program wrote of real runs, and where they are. */
+/** Pages that the program wrote of real runs, and their places. */
 export interface Pages {
   faults: Page;
   comparison: Page;

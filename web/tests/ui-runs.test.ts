@@ -174,7 +174,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const again = await resultOf(tab, id);
     expect(again.run.id).not.toBe(first.run.id);
     expect([again.run.name, again.run.plan_hash]).toEqual(["base", first.run.plan_hash]);
-    // Of that one there is no path: its plan is opened by what it was called and what it was.
+    // Of that one there is no path: its plan is opened by its name and its text.
     await tab.getByRole("button", { name: "Open plan" }).click();
     await tab.waitForURL(/#\/plan\/base\.yaml/);
     await removeRun(tab, id);
@@ -234,7 +234,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await field.fill("nonsense");
     await field.press("Enter");
     await expect.poll(() => field.getAttribute("aria-invalid")).toBe("true");
-    // The browser notes the status of what the program refused.
+    // The browser notes the status of a refused request.
     expect(opened.trouble.splice(0)).toEqual([expect.stringContaining("status of 400")]);
     await field.fill("240/s");
     await field.press("Enter");
@@ -448,7 +448,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await keys.waitFor({ state: "hidden" });
     await tab.keyboard.press("/");
     expect(await tab.evaluate(() => document.activeElement?.tagName)).toBe("INPUT");
-    // What is typed into a field is no shortcut.
+    // Keys that are typed into a field are no shortcuts.
     await tab.keyboard.type("new?");
     expect(await tab.getByRole("dialog").count()).toBe(0);
     await tab.getByText("No run has “new?”").waitFor();
@@ -557,7 +557,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     const opened = await open(browser, served);
     const { tab } = opened;
     await tab.getByText("10,000 runs").waitFor({ timeout: 60_000 });
-    /** The shortest of three: what else the machine does only adds to it. */
+    /** The shortest of three: other work of the machine only adds to it. */
     const took = async (before: () => Promise<void>, what: () => Promise<void>) => {
       const times: number[] = [];
       for (let time = 0; time < 3; time += 1) {
@@ -641,21 +641,21 @@ const shownFirst = async (tab: Tab): Promise<string> => {
   return ((await link.getAttribute("href")) ?? "").split("/").at(-1) ?? "";
 };
 
-/** The name of what has the focus. */
+/** The name of the element with the focus. */
 const focused = (tab: Tab): Promise<string> =>
   tab.evaluate(() => {
     const element = document.activeElement;
     return (element?.getAttribute("aria-label") ?? element?.textContent ?? "").trim();
   });
 
-/** True if a ring is drawn around what has the focus. */
+/** True if a ring is drawn around the element with the focus. */
 const outlined = (tab: Tab): Promise<boolean> =>
   tab.evaluate(() => {
     const element = document.activeElement;
     return element !== null && getComputedStyle(element).outlineStyle !== "none";
   });
 
-/** Goes on with a key until what has the focus is called so. */
+/** Presses a key until the element with the focus has this name. */
 async function reach(tab: Tab, name: RegExp, key = "Tab"): Promise<void> {
   for (let step = 0; step < 60; step += 1) {
     if (name.test(await focused(tab))) return;

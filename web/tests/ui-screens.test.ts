@@ -30,7 +30,7 @@ scenarios:
         expect: {status: 200}
 `;
 
-/** A view, and what is done before it is pictured. */
+/** A view, and the steps before its picture. */
 interface View {
   name: string;
   place: string;

@@ -1,4 +1,4 @@
-//! The cache protocol: what a PUT and a GET cost, beside what a SET and a GET cost redis-benchmark.
+//! The cache protocol: the cost of a PUT and a GET, beside that of a SET and a GET with redis-benchmark.
 //!
 //! The two speak different protocols, so each has its own server on the same core; only the cost of the
 //! generators is compared, never the servers.

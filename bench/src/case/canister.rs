@@ -8,11 +8,11 @@ use crate::server::{Server, Serves};
 use crate::session::Session;
 use crate::statistic::{Spread, paired_ratios};
 
-/// A key of nobody.
+/// A key that belongs to nobody.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
     MC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
     -----END PRIVATE KEY-----\n";
-/// Bytes of a signed query with a nonce: what the plain request carries.
+/// Bytes of a signed query with a nonce: the length of the plain request.
 const BYTES: usize = 335;
 /// Queries per second that are made before a run of so many seconds: more than one core sends.
 const AHEAD_PER_S: f64 = 350_000.0;

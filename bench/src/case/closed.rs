@@ -58,7 +58,7 @@ fn duels(session: &Session, case: Case) -> Result<Vec<Duel>> {
     let get = |case: &str, title: String, serves: Serves, connections: u32, limits| {
         let count = connections.to_string();
         let mut args = vec!["-c", &count];
-        // The certificate is nobody's; wrk and h2load never verify one.
+        // No authority signed the certificate; wrk and h2load never verify one.
         if matches!(serves, Serves::SinkTls | Serves::NginxTls) {
             args.push("-k");
         }

@@ -162,7 +162,7 @@ impl Series {
         ]
     }
 
-    /// Runs whose timeouts are the requests that the server dropped. What was in flight at the end may be
+    /// Runs whose timeouts are the requests that the server dropped. Requests in flight at the end may be
     /// among either.
     fn accounted(&self) -> usize {
         let is_accounted = |(run, dropped): &(&Run, &u64)| {
@@ -201,7 +201,7 @@ impl Series {
     }
 }
 
-/// Requests that ended, in whatever way.
+/// Requests that ended, whatever their outcome.
 fn ended(run: &Run) -> u64 {
     run.reading.completed + run.reading.detail.failed + run.reading.detail.timed_out
 }
@@ -211,7 +211,7 @@ fn per_cpu_second(run: &Run) -> f64 {
     ended(run) as f64 * 1e6 / (run.usage.user_us + run.usage.sys_us)
 }
 
-/// The number before the word "dropped" in what the server said at its end.
+/// The number before the word "dropped" in the server's last message.
 fn parse_dropped(said: &str) -> Result<u64> {
     let words: Vec<&str> = said.split_whitespace().collect();
     let number = words.windows(2).rev().find(|pair| pair[1].trim_end_matches([',', ';', '.']) == "dropped");

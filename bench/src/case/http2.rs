@@ -63,7 +63,7 @@ fn duel(session: &Session, server: &str, serves: Serves, shape: Shape, at_most: 
     let (connections, streams) = shape;
     let title = format!("HTTP/2 GET, closed, {connections} x {streams} streams, against {server}");
     let args = ["--http2", "-c", &connections.to_string(), "-m", &streams.to_string()];
-    // The certificate is nobody's; h2load never verifies one.
+    // No authority signed the certificate; h2load never verifies one.
     let insecure = (serves == Serves::SinkTls).then_some("-k");
     let peer = ["-t1", &format!("-c{connections}"), &format!("-m{streams}"), "-D", "{seconds}", "{url}"];
     Duel {

@@ -1,5 +1,5 @@
-//! Ingest: what making batches costs, what sending those that are there costs beside any request of their
-//! size, and whether one core carries the loads that Arc's guide tells of.
+//! Ingest: the cost of making batches, the cost of sending existing ones beside other requests of their size,
+//! and whether one core carries the loads of Arc's guide.
 
 use plimsoll_synth::{Compression, Kind, Spec, Synthesizer};
 
@@ -30,7 +30,7 @@ const HEADLINES: [(Kind, u32); 4] =
     [(Kind::Metrics, 2_910_000), (Kind::Logs, 968_000), (Kind::Traces, 784_000), (Kind::Events, 981_000)];
 /// The share of such a rate that has to be reached.
 const REACHED: f64 = 0.99;
-/// The most that a batch which is there may cost beside a fixed body of its size: what pairs wander by.
+/// The most that an existing batch may cost beside a fixed body of its size: the variation between pairs.
 const STATIC: f64 = 1.05;
 
 /// Carries out the case.
@@ -96,7 +96,7 @@ fn ready(session: &Session) -> Result<Section> {
     std::fs::write(&file, &body).map_err(|error| Failure::because(file.display(), error))?;
     let file = format!("@{}", file.display());
     let one = ingest(session, &["metrics", "--pregenerate", "1", "-c", "8"]);
-    // More than a cache of the second level holds: what a server gets from any client that sends them.
+    // More than a second-level cache holds, as a server sees it from any client.
     let many = ingest(session, &["metrics", "--pregenerate", "500", "-c", "8"]);
     let fixed = Load::plimsoll(session, &["-c", "8", "-X", "POST", "--body", &file]);
     let seconds = session.options.seconds;

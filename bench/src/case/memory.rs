@@ -85,7 +85,7 @@ fn growth(session: &Session) -> Result<Section> {
     }
     let server = Server::start(session, &Serves::Sink(Vec::new()))?;
     let load = Load::plimsoll(session, &["-c", "64"]);
-    // One more second, so that the last look is not at a run that writes its report.
+    // One more second, so that no sample falls into the writing of the report.
     let run = run(session, &server, &load, to + 1, looks)?;
     let &[before, after] = &run.resident_bytes[..] else {
         return Err(Failure::new(format!("the run ended before second {to}")));

@@ -1,5 +1,5 @@
-//! The observer effect: what every output turned on costs the generator above none (R20), and what a page of
-//! `plimsoll ui` does that shows the run while it goes on.
+//! The observer effect: the cost to the generator of all outputs at once (R20), and that of a page of
+//! `plimsoll ui` that shows the run.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -138,7 +138,7 @@ fn rows(session: &Session, control: &str) -> Vec<Observed> {
         "--slices",
         "--prometheus",
         "127.0.0.1:0",
-        // Nobody listens there: the worst that can happen to an export.
+        // Nothing listens there, which is the worst case for an export.
         "--otlp=http://127.0.0.1:9/",
         "--otlp-interval",
         "1s",

@@ -1,4 +1,4 @@
-//! The open model: what it costs to hold a rate, and how late requests start.
+//! The open model: the cost of holding a rate, and the lateness of requests.
 
 use crate::duel::{Duel, Figure, Limit};
 use crate::failure::{Failure, Result};
@@ -150,8 +150,8 @@ fn default(session: &Session) -> Result<Section> {
     Ok(section)
 }
 
-/// `--precise` alone. A machine that cannot hold it has to be told so by the verdict: such a run keeps the
-/// promise too, and is shown as what it is.
+/// `--precise` alone. On a machine that cannot hold it, the verdict has to say so: such a run keeps the
+/// promise too, and is shown with its verdict.
 fn precise(session: &Session) -> Result<Section> {
     let server = Server::start(session, &Serves::Sink(Vec::new()))?;
     let seconds = session.options.seconds;

@@ -1,5 +1,5 @@
-//! A REST resource: what creating, changing and verifying its items costs beside the same requests of a plain
-//! load, 512 of them in flight.
+//! A REST resource: the cost of creating, changing and verifying its items beside the same requests of a
+//! plain load, 512 of them in flight.
 
 use crate::failure::{Failure, Result};
 use crate::report::{Finding, Section, cell, spread};

@@ -8,7 +8,7 @@ use crate::run::{Load, Tool};
 use crate::server::Serves;
 use crate::session::Session;
 
-/// Where the scripts are, which do what wrk's own do.
+/// Folder of the scripts, which do the same as wrk's own.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/script/tests/wrk");
 
 /// Scripts that cost something per request, each with a description of its work. The others wait, stop or

@@ -12,8 +12,8 @@ const CONNECTIONS: u32 = 1_000;
 /// Streams on each of them.
 const STREAMS: u32 = 100;
 
-/// Carries out the case: 1 x 1 is what Plimsoll needs in any case, 1,000 x 1 shows what a connection takes,
-/// and 1,000 x 100 what a stream takes.
+/// Carries out the case: 1 x 1 is the memory that Plimsoll needs in any case, 1,000 x 1 shows that of a
+/// connection, and 1,000 x 100 that of a stream.
 pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     let server = Server::start(session, &Serves::Sink(Vec::new()))?;
     let seconds = session.options.seconds;

@@ -1,4 +1,4 @@
-//! One run or several, and what they come to.
+//! One run or several, and their results.
 
 pub(crate) mod calibrate;
 pub(crate) mod campaign;

@@ -1,4 +1,4 @@
-//! The `plimsoll` command: flags to plan patches, what is printed, exit codes. Nothing else.
+//! The `plimsoll` command: turns flags into plan patches, prints, and sets exit codes. Nothing else.
 //!
 //! Its modules are floors. Each uses itself and those before it: `base`, `args`, `session`, `experiment`,
 //! `workload`, `command`.
@@ -69,7 +69,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
         Err(error) => match problems::from_clap(&error, &args, command_word::makes_run(&args)) {
             Some(problem) => Err(Failure::usage(problem)),
             None => {
-                // A page of help whose reader has gone is no failure.
+                // A reader that closes the help early is no failure.
                 let _ = error.print();
                 Ok(None)
             }

@@ -1,5 +1,5 @@
 //! Every command that the documents print is one that this program takes: each is read by the real command
-//! line, and what it asks for is resolved as far as that needs no server and no history.
+//! line, and its settings are resolved as far as possible without a server or a history.
 
 mod extraction;
 
@@ -66,7 +66,7 @@ fn read(words: &[String]) -> Result<(), String> {
         Command::Sink(args) => args.to_spec(&Disk).map(drop).map_err(problems),
         Command::Target(args) => args.to_spec(&Disk).map(drop).map_err(problems),
         Command::Compare(args) => args.to_question().map(drop).map_err(problems),
-        // What they name is not there.
+        // The files that the other commands name do not exist here.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The ready-made workloads, and the table of them: what each does.
+//! The ready-made workloads, and the table of them with a summary of each.
 
 pub(crate) mod audit;
 pub(crate) mod auxiliary_request;

@@ -33,7 +33,7 @@ fn plimsoll(args: &[&str], environment: &[(&str, &str)]) -> Output {
     command.current_dir(folder()).output().expect("the binary runs")
 }
 
-/// Where no example connects to: what is planned is not run.
+/// Addresses that no example connects to: plans are checked here, not run.
 const NOWHERE: [(&str, &str); 3] =
     [("TARGET", "http://127.0.0.1:1"), ("TARGET_2", "127.0.0.1:2"), ("TOKEN", "topsecret")];
 

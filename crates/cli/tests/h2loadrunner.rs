@@ -45,7 +45,7 @@ impl Server {
     }
 }
 
-/// The files of the configurations, copied: what a run writes is written beside them.
+/// The files of the configurations, copied: outputs of a run are written beside them.
 fn copied() -> Folder {
     let folder = Folder::new();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/h2loadrunner");
@@ -101,7 +101,7 @@ fn every_configuration_is_run_by_a_test() {
         .expect("the folder of configurations")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
-        // Its certificates are of nobody; the body of an update is no configuration.
+        // The certificates have no authority, and the body of an update is no configuration.
         .filter(|name| !matches!(name.as_str(), "mtls" | "update"))
         .collect();
     names.sort_unstable();
@@ -275,7 +275,7 @@ fn subscriptions_are_deleted_whatever_became_of_their_change() {
 fn data_are_read_by_users_in_turn() {
     let (result, asked) = mocked("data_get", 204, "-n 12384");
     assert_eq!(account(&result, "ok"), 12_384, "{}", result["errors"]);
-    // Those of 32 streams come in any order.
+    // Requests of 32 streams come in any order.
     let first = "/users/imsi000001/am-data?plmn-id=%7B%22mcc%22:%22262%22%7D";
     assert!(asked[..32].iter().any(|asked| asked.path == first), "{}", asked[0].path);
     assert!(asked.iter().all(|asked| asked.header("user-agent") == "h2loadrunner"));
@@ -293,9 +293,9 @@ fn variables_of_all_kinds() {
         found.map(|asked| asked.body.as_str())
     };
     assert_eq!(of_first("POST"), Some(r#"{"id": "genuine-suci1"}"#));
-    // What was picked of the response leads to the resource.
+    // The value that was taken from the response leads to the resource.
     assert_eq!(of_first("PATCH"), Some(r#"{"id": "fake-suci1"}"#));
-    // Behind 41 rows of two values there are some of one.
+    // Behind 41 rows of two values there are some of one value.
     let bodies: Vec<_> = asked.iter().filter(|asked| asked.body.contains("\"suci42\"")).collect();
     assert!(
         bodies.iter().any(|asked| asked.method == "POST")

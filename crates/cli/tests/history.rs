@@ -1,5 +1,5 @@
 //! The history of runs as users meet it: saved while they go on, found again, and kept through kills, full
-//! disks, damage and each other. What the store makes of intervals is tested in the crate `store`.
+//! disks, damage and each other. The crate `store` tests how the store keeps intervals.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ fn runs_are_found_by_name_tag_and_id_as_they_were_shown() {
     assert_eq!(place.runs("name", "--since 1h").len(), 4);
     assert_eq!(place.runs("name", "--since 2199-01-01"), [""; 0]);
     assert!(place.ok("runs --since 2199-01-01").starts_with("no such runs in "));
-    // What is read back is what was written, to the last digit.
+    // Runs are read back as they were written, to the last digit.
     let id = shown["run"]["id"].as_str().expect("an id");
     for word in ["base", id, &id[..8], "latest~3", "nightly", "branch=main"] {
         assert_eq!(place.json(&format!("show {word} -o json")), shown, "{word}");
@@ -183,7 +183,7 @@ fn a_run_goes_to_another_machine_as_a_file() {
     assert!(stderr(&compared).contains("are the same run"), "{}", stderr(&compared));
 }
 
-/// The figures are from the run's own lines of statistics: what it had told before it was killed.
+/// The figures are from the run's own lines of statistics: its output before it was killed.
 #[test]
 fn a_killed_run_loses_its_last_second_at_most() {
     let place = Place::new("kill");
@@ -231,7 +231,7 @@ fn a_worker_that_never_comes_back_leaves_what_was_told() {
     let never = place.folder.join("never");
     let made = Command::new("mkfifo").arg(&never).status().expect("coreutils are there");
     assert!(made.success());
-    // Nobody ever writes into it.
+    // The pipe has no writer.
     let script = "local n = 0 function request() n = n + 1 if n == 350 then io.open('never') end \
                   return wrk.format('GET', '/') end";
     std::fs::write(place.folder.join("stuck.lua"), script).expect("the folder can be written");
@@ -279,7 +279,7 @@ fn a_damaged_store_is_set_aside_and_other_files_are_left_alone() {
     assert_eq!(aside.len(), 1, "{aside:?}");
     assert_eq!(std::fs::read(&aside[0]).unwrap(), bytes, "nothing of it was changed");
 
-    // What the user names may be something else altogether.
+    // A file that the user names may be of another kind altogether.
     let file = place.folder.join("notes.txt");
     std::fs::write(&file, "not a database").unwrap();
     let refused = place.refused("run URL -n 100 --save --store notes.txt", 1);

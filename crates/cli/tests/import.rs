@@ -1,5 +1,5 @@
-//! `plimsoll import` as a command, and `--h2loadrunner`: what goes to stdout and stderr, and exit codes. What
-//! is imported how is tested in the crate `import`.
+//! `plimsoll import` as a command, and `--h2loadrunner`: its output on stdout and stderr, and exit codes. The
+//! crate `import` tests the imports themselves.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! The tables of the guide for those who come from five generators: every flag in them is typed, and has to
-//! do as the table says.
+//! The tables of the guide for users of five other generators: every flag in them is typed, and has to work
+//! as the table says.
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn other_command(row: &str) -> Option<Vec<&'static str>> {
     match row {
         _ if row.contains("logs and traces") => Some(vec!["ingest", "logs", "--print-plan"]),
         _ if has("cluster run`") => Some(vec!["cluster", "check", "examples/cluster/lithair-node.yaml"]),
-        // Nothing is sent and nobody is served: help comes before that, and after the flags were read.
+        // `--help` ends the command after its flags were read and before anything is sent or served.
         _ if has("ingest demo`") => Some(vec!["ingest", "demo"]),
         _ if has("sink") => Some(vec!["sink"]),
         _ => None,
@@ -145,14 +145,14 @@ impl Row<'_> {
             .collect()
     }
 
-    /// Types every flag, and returns what is not as the row says.
+    /// Types every flag, and returns the deviations from the row.
     fn wrong(&self) -> Vec<String> {
         let Self { section, there, here } = self;
         let is_name = |span: &&str| span.starts_with('-') && !span.contains('*');
         let own = spans(there).into_iter().filter(is_name);
         let own =
             own.filter_map(|flag| if here.contains("hint") { self.hinted(flag) } else { self.same(flag) });
-        // The other names are flags, too.
+        // The other names in the cell are flags, too.
         let is_elsewhere = here.contains("`plimsoll find`") || here.starts_with("same");
         let others = spans(here).into_iter().filter(|span| span.starts_with("--") && !is_elsewhere);
         let others = others.filter_map(|flag| self.known(flag));
@@ -197,7 +197,7 @@ impl Row<'_> {
             flag => typed(flag, Some(self.section)),
         };
         let (code, said) = match self.section {
-            // `check` has not all of them.
+            // `check` does not have all of these flags.
             "h2loadrunner" => Self::type_in(&["run", URL], &flags, true),
             _ => self.run(&flags),
         };

@@ -1,5 +1,4 @@
-//! Plan files on the command line: everything that is wrong with the bad ones, and what the good ones come
-//! to.
+//! Plan files on the command line: all problems of the bad ones, and the plans of the good ones.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -37,12 +37,12 @@ fn scripts(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// One run of a script, of which every request is accounted for, and all are good: the result, and what the
-/// script's `done` printed, on stderr: stdout is for programs.
+/// One run of a script, of which every request is accounted for, and all are good: the result, and the output
+/// of the script's `done`, on stderr: stdout is for programs.
 fn good(script: &Path) -> (Value, String) {
     let sink = Sink::start("");
     let script = script.display();
-    // Pipelining is not there for HTTP/2, and is what one of them is about.
+    // Pipelining does not exist for HTTP/2, and one of the scripts is about it.
     let finished = run(&format!("{} -s {script} -d 500ms -c 4 -t 2 -o json", sink.url()));
     // The machine may be busy, and the run be judged invalid for that.
     assert!(verdict::ran(finished.code), "{script}: {:?} {}", finished.code, finished.stderr);
@@ -73,8 +73,8 @@ fn check(name: &str, result: &Value, printed: &str) {
             assert_eq!(result["duration_s"], 0.5);
             let rate = result["rate"]["achieved_per_s"].as_f64().expect("a rate");
             assert!((400.0..=412.0).contains(&rate), "{rate}");
-            // Two threads stop after a hundred responses each; what their other connections had under way
-            // then is waited for.
+            // Two threads stop after a hundred responses each; requests that their other connections had in
+            // flight are waited for.
             assert!((200..=206).contains(&requests), "{requests}");
         }
         // Each of four users waits for 10 ms or more before each request.
@@ -91,7 +91,7 @@ fn check(name: &str, result: &Value, printed: &str) {
                     .filter_map(|part| part.parse::<u64>().ok())
                     .collect::<Vec<_>>()
             };
-            // Others are of `setup`, and say less.
+            // The other lines come from `setup`, and say less.
             let threads: Vec<_> = printed.lines().map(figures).filter(|all| all.len() == 3).collect();
             let &[[_, sent_1, got_1], [_, sent_2, got_2]] = &threads
                 .iter()
@@ -103,7 +103,7 @@ fn check(name: &str, result: &Value, printed: &str) {
             assert_eq!(got_1 + got_2, requests, "{printed}");
             assert!(sent_1 >= got_1 && sent_2 >= got_2, "{printed}");
         }
-        // It says on stderr, before the run, where it connects to.
+        // The script prints its addresses to stderr before the run.
         "addr.lua" => assert_eq!(printed.lines().count(), 2, "{printed}"),
         _ => assert_eq!(printed, ""),
     }
@@ -127,7 +127,7 @@ fn the_scripts_of_wrk_itself_run() {
     }
 }
 
-/// Runs a script that is wrong: it ends (who hangs is noticed by `Lines`), with code 2, and says where.
+/// Runs a script that is wrong: it ends (`Lines` notices a hang), with code 2, and names the place.
 fn wrong(text: &str, place: &str, message: &str) -> Finished {
     let (sink, folder) = (Sink::start(""), Folder::new());
     let script = folder.write("wrong.lua", text);
@@ -222,7 +222,7 @@ fn recursion_through_the_library_in_the_script_of_a_step_is_an_error() {
 
 #[test]
 fn a_script_that_fails_each_time_ends_the_run() {
-    // So many that one pass over all of them takes longer than the pause of each.
+    // With this many connections, one pass over all of them takes longer than the pause of each.
     for load in ["connections: 200", "connections: 200, rate: 5k"] {
         let settings = format!("{load}, duration: 1h");
         let result = wrong_plan(&settings, "function make_request() error(('x'):rep(1e4)) end");
@@ -262,7 +262,7 @@ fn an_error_in_done_leaves_the_result() {
     assert!(kept.contains("\"schema_version\""));
 }
 
-/// As in wrk, what `request` returns beside `wrk.thread:stop()` is nobody's business.
+/// As in wrk, other return values of `request` beside `wrk.thread:stop()` are ignored.
 #[test]
 fn a_request_that_stops_its_thread_and_returns_nothing_is_no_error() {
     let (sink, folder) = (Sink::start(""), Folder::new());

@@ -1,4 +1,4 @@
-//! Where the nodes of a cluster are, and what `${…}` stands for.
+//! Addresses of a cluster's nodes, and the values of `${…}`.
 
 use core::net::SocketAddr;
 use std::io;
@@ -68,7 +68,7 @@ impl AddressBook {
         Ok((addresses.map_err(of_file("find", state_dir.root()))?, note))
     }
 
-    /// Ports that nobody has, where the spec leaves them free, and no links.
+    /// Free ports where the spec leaves them open, and no links.
     pub(crate) fn provisional(
         spec: &Spec,
         state_dir: &StateDir,
@@ -113,7 +113,7 @@ impl AddressBook {
         port_of(self.ports.get(node)?, name)
     }
 
-    /// Where it listens; port 0, on which nobody does, if it has none of this name.
+    /// The address at which it listens; port 0, which is never in use, if it has none of this name.
     pub(crate) fn own_address(&self, node: usize, name: &str) -> SocketAddr {
         self.at(node, self.own_port(node, name).unwrap_or_default())
     }
@@ -142,7 +142,7 @@ impl AddressBook {
         render(text, &|name| self.value(name, node, peer).or_else(|| self.shared(name, Some(node))))
     }
 
-    /// A text of the load with its values; `leader` is who leads.
+    /// A text of the load with its values; `leader` is the leading node.
     pub(crate) fn of_load(&self, text: &str, leader: Option<usize>) -> String {
         let of_leader = |name: &str| {
             let (name, form) = form_of(name);

@@ -19,7 +19,7 @@ use writable::{Moment, writable};
 const LOOK: Nanos = Nanos::from_millis(200);
 
 /// Returns a finding for each node that was not killed for good and does not run, or does not become ready
-/// again after what was done to it. The result is empty if all do.
+/// again after the faults. The result is empty if all do.
 pub fn survivors(cluster: &Cluster, gone: &[String]) -> Vec<ConsistencyFinding> {
     let begun = clock::monotonic();
     let mut found = Vec::new();
@@ -48,7 +48,7 @@ pub struct After {
     /// The ids of nodes that were killed for good, which are not asked.
     pub gone: Vec<String>,
     /// When the last write of the load was acknowledged, in words; `None` if the load has written nothing, so
-    /// that nobody has said whether the cluster is one that is written to.
+    /// that it is unknown whether the cluster takes writes at all.
     pub last_write: Option<String>,
 }
 
@@ -154,7 +154,7 @@ fn after(seconds: f64) -> String {
     if seconds < 0.001 { "at once".to_owned() } else { format!("after {seconds:.1} s") }
 }
 
-/// Compares what nodes have now; how many items that are, in words.
+/// Compares the contents of nodes now; returns the number of items, in words.
 fn agree(cluster: &Cluster, check: &Check, nodes: &[usize]) -> Result<String, Wrong> {
     let mut seen: Vec<(String, Inventory)> = Vec::new();
     for &index in nodes {
@@ -223,9 +223,9 @@ fn persistence(
         let said = format!("after all were killed: {}", lines.next().unwrap_or_default());
         Wrong::with(said, lines.collect())
     };
-    // What their logs say of being ready has to be of this start.
+    // Only log lines of this start count as a sign of readiness.
     let logs: Vec<u64> = nodes.iter().map(|index| cluster.log_length(*index)).collect();
-    // All of them first: a node may wait for the others to be ready.
+    // All nodes first: one may wait for the others to be ready.
     nodes.iter().try_for_each(|index| cluster.start_again(*index)).map_err(told)?;
     for (&index, before) in nodes.iter().zip(logs) {
         cluster.await_ready(index, before).map_err(told)?;

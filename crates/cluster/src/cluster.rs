@@ -1,4 +1,4 @@
-//! A cluster that runs: its nodes, its links, and what can be done to them.
+//! A cluster that runs: its nodes, its links, and the operations on them.
 
 use core::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,15 +32,15 @@ pub struct Setting {
     pub surroundings: Surroundings,
     /// The profile, if it is not that of the spec.
     pub profile: Option<String>,
-    /// Data folders that may be removed whoever made them.
+    /// Data folders that may be removed even if other programs made them.
     pub clean: Vec<PathBuf>,
     /// The process that ends the cluster, and whether there are links through the fault proxy, which live in
     /// it. `None` if the nodes go on without us.
     pub owner: Option<u32>,
 }
 
-/// A cluster that runs. Nodes go on when it is dropped, unless it was [ended](Self::end): whoever owns it has
-/// a guard for that.
+/// A cluster that runs. Nodes go on when it is dropped, unless it was [ended](Self::end): the owner has a
+/// guard for that.
 #[derive(Debug)]
 pub struct Cluster {
     spec: Spec,
@@ -53,8 +53,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Prepares folders and ports, starts the nodes, and waits until all are ready. What was started is ended
-    /// again if one does not become ready. `say` is told what goes on.
+    /// Prepares folders and ports, starts the nodes, and waits until all are ready. The started nodes are
+    /// ended again if one does not become ready. `say` gets messages about the progress.
     ///
     /// # Errors
     /// Why it does not run.
@@ -79,7 +79,7 @@ impl Cluster {
         match cluster.start_all(say) {
             Ok(()) => Ok(cluster),
             Err(error) => {
-                // What is wrong with the start is the news.
+                // The error of the start matters more than one of the cleanup.
                 let _ = cluster.end();
                 Err(error)
             }
@@ -166,7 +166,7 @@ impl Cluster {
 
     /// A node. Each is locked for as long as something is done to it.
     pub(crate) fn node(&self, index: usize) -> MutexGuard<'_, Node> {
-        // Whoever panicked with it has at worst not noticed that it has ended.
+        // A panic with this lock can at worst hide that the process has ended.
         self.nodes[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,7 +234,7 @@ impl Cluster {
                 continue;
             }
             let address = self.addresses.own_address(index, &question.port);
-            // Where it is: links to the load may be broken.
+            // Asked from within the node's own network: links to the load may be broken.
             let asked = self.addresses.network.at(index, || ask::json(address, &question.path, QUESTION));
             let answer = asked.map_err(|error| error.to_string());
             let found = answer.flatten().and_then(|answer| {
@@ -248,7 +248,7 @@ impl Cluster {
                 }
             });
             match found {
-                // Nodes may still name one that has died.
+                // Nodes may still name a leader that has died.
                 Ok(leader) if self.node(leader).runs() => return Ok(leader),
                 Ok(leader) => reason = format!("node {} names {leader}, which does not run", plan.id),
                 Err(why) => reason = format!("node {}: {why}", plan.id),
@@ -260,7 +260,7 @@ impl Cluster {
     /// The same as soon as somebody leads, for as long as the spec gives it; `None` if it does not say how.
     ///
     /// # Errors
-    /// Nobody leads in that time.
+    /// There is no leader in that time.
     pub fn await_leader(&self) -> Result<Option<usize>, ClusterError> {
         let Some(question) = &self.spec.leader else { return Ok(None) };
         let until = clock::monotonic() + question.within;
@@ -330,12 +330,13 @@ impl Cluster {
         self.state_dir.data(&self.spec.nodes[index])
     }
 
-    /// Ends all nodes, each by SIGTERM first, and what they have left. Data that are to be removed then are.
+    /// Ends all nodes, each by SIGTERM first, and the processes that they have left. Data that are to be
+    /// removed then are.
     ///
     /// # Errors
     /// Some of their processes cannot be ended.
     pub fn end(&self) -> Result<(), ClusterError> {
-        // All at once: their grace is one time, not one after the other.
+        // All at once: the graces run in parallel, not one after the other.
         for index in 0..self.nodes.len() {
             let mut node = self.node(index);
             node.signal(Signal::TERM);
@@ -379,8 +380,7 @@ fn launch(
     }
 }
 
-/// A text of the load as it would be with ports that nobody knows yet: whether a plan is right can be said
-/// before anything is started.
+/// A text of the load with provisional ports, so that a plan can be checked before anything is started.
 ///
 /// # Errors
 /// The folder of the cluster cannot be named.

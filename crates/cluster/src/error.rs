@@ -51,7 +51,7 @@ pub enum ClusterError {
         /// Its first error, and the end of it.
         said: Vec<String>,
     },
-    /// Nobody leads.
+    /// There is no leader.
     NoLeader(String),
     /// Nodes cannot have networks of their own: why.
     Network(String),

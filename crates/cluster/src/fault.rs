@@ -1,4 +1,4 @@
-//! Faults as data: what breaks, whom it hits, and when.
+//! Faults as data: what breaks, on which nodes, and when.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct FaultPlan {
     pub choices: Vec<Choice>,
     /// When it begins first, since the start of the load.
     pub at: Nanos,
-    /// After what time it begins again.
+    /// Time after which it begins again.
     pub every: Option<Nanos>,
     /// By how much later each of them begins at most.
     pub jitter: Nanos,
@@ -52,7 +52,7 @@ pub enum Action {
 /// An effect of a link on its connections and bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Impairment {
-    /// Nothing passes. What was sent is delivered when it ends, as TCP would send it again.
+    /// Nothing passes. Data are delivered when it ends, as TCP would send them again.
     Cut,
     /// Each piece comes later.
     Delay {
@@ -140,7 +140,7 @@ impl<'a> Calendar<'a> {
         Some((Nanos(fault.at.0.saturating_add(later).saturating_add(jitter)), turn))
     }
 
-    /// The draws of a fault's turn: a stream of its own, so that none depends on what others take.
+    /// The draws of a fault's turn: a stream of its own, so that none depends on the draws of others.
     fn random(&self, number: usize, turn: u64) -> Random {
         Random::new(self.seed, (number as u64) << 32 | turn & 0xffff_ffff)
     }
@@ -155,7 +155,7 @@ impl<'a> Iterator for Calendar<'a> {
         let (at, number, turn) = known.min()?;
         self.next[number] = self.time(number, turn + 1);
         let mut random = self.random(number, turn);
-        // The jitter was drawn of it.
+        // The jitter was drawn from the same generator.
         random.bits();
         Some(Occurrence { fault: &self.faults[number], number, at, random })
     }

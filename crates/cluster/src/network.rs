@@ -85,7 +85,8 @@ impl Network {
 
     fn namespaces(spec: &Spec, links: &[LinkName], ports: &Ports, seed: u64) -> Result<Self, ClusterError> {
         let network = Self::Namespaces(Namespaces::open(links.to_vec(), ports.clone(), seed)?);
-        // What the system cannot do is said before anything is started, and not in the middle of a load.
+        // Faults that the system cannot cause are reported before anything is started, not in the middle of a
+        // load.
         for fault in &spec.faults {
             let impairment = match fault.action {
                 Action::Links(impairment) => impairment,
@@ -133,7 +134,7 @@ impl Network {
         }
     }
 
-    /// Ends what was begun by this number.
+    /// Ends the impairment with this number.
     ///
     /// # Errors
     /// Why that is not possible.

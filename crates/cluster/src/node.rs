@@ -85,8 +85,8 @@ impl Node {
         self.child.is_some() && self.ended().is_none()
     }
 
-    /// Sends a signal to its process group, and to whoever has left that. The number of the group is not
-    /// another one's before its first process was waited for.
+    /// Sends a signal to its process group, and to the processes that have left it. The number of the group
+    /// is not another one's before its first process was waited for.
     pub(crate) fn signal(&mut self, signal: Signal) {
         if self.runs() {
             let group = self.pid().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
@@ -111,7 +111,7 @@ impl Node {
     /// Ends it by SIGTERM, and by SIGKILL if it takes longer than it may.
     pub(crate) fn end(&mut self) -> Result<(), ClusterError> {
         self.signal(Signal::TERM);
-        // Who stands still would not hear of it.
+        // A stopped process would not handle the first signal.
         self.signal(Signal::CONT);
         let until = clock::monotonic() + self.launch.grace;
         while self.runs() && clock::monotonic() < until {
@@ -124,7 +124,7 @@ impl Node {
     pub(crate) fn limit_files(&self, largest: Option<u64>) {
         for pid in self.mark.processes() {
             let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { continue };
-            // The hard limit stays, so that the soft one can be lifted again.
+            // The hard limit stays, so that the soft one can be raised again.
             let limit = Rlimit { current: largest, maximum: None };
             // A process that has just ended has no files.
             let _ = prlimit(Some(pid), Resource::Fsize, limit);

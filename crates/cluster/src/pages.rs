@@ -5,15 +5,15 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 /// Items of a page that are asked for first. A server that sorts all of them for each page (Lithair) takes
 /// 0.4 seconds for one of these, and 38 for a hundred smaller ones.
 pub const LARGEST: u64 = 100_000;
-/// Items of a page that every server gives: what Lithair does without being asked.
+/// Items of a page that every server gives: Lithair's default.
 const SMALLEST: u64 = 1_000;
 /// Items that are asked for in one go, in pages that a server has shown to give.
 const AT_ONCE: u64 = 20_000;
 /// Pages of these at most.
 const PAGES: u64 = 20;
 
-/// Where a list is read that its server gives page by page. Ask for the [pages](Self::pages), and say what
-/// came of each in turn.
+/// Where a list is read that its server gives page by page. Ask for the [pages](Self::pages), and report the
+/// outcome of each in turn.
 #[derive(Clone, Debug)]
 pub struct Pages {
     take: u64,
@@ -23,7 +23,7 @@ pub struct Pages {
     /// Set once a page was shorter than asked for and `take` was lowered to its length.
     is_limited: bool,
     is_over: bool,
-    /// The hash of what came last.
+    /// The hash of the last page.
     last: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ impl Pages {
         } else if items == 0 || self.is_known || self.is_limited {
             self.is_over = true;
         } else {
-            // It may be all that the server gives at once: the next page tells.
+            // The page may be the most that the server gives at once: the next page shows whether it is.
             (self.take, self.is_limited) = (items, true);
         }
     }
@@ -88,7 +88,8 @@ impl Pages {
 mod tests {
     use super::*;
 
-    /// Questions to a server with so many items that gives no more than so many at once, and what came.
+    /// Questions to a server with so many items that gives no more than so many at once, and the items that
+    /// came.
     fn read(items: u64, limit: u64) -> (usize, u64) {
         let (mut pages, mut questions) = (Pages::of(LARGEST), 0);
         loop {

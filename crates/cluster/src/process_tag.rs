@@ -1,8 +1,7 @@
-//! Which processes are a cluster's: those that have its mark in their environment, and who descends from
-//! them.
+//! Finds the processes of a cluster: those that have its mark in their environment, and their descendants.
 //!
-//! The mark goes to whatever a node starts, also where that leaves the process group. A number that the
-//! system has given to another process meanwhile has no mark, so that nobody else is ever hit.
+//! The mark passes to every process that a node starts, even if it leaves the process group. A number that
+//! the system has given to another process meanwhile has no mark, so that no other process is ever hit.
 
 use std::path::Path;
 
@@ -49,7 +48,7 @@ impl ProcessTag {
         environment.split(|byte| *byte == 0).any(has)
     }
 
-    /// The numbers of the processes that have it. Those that have ended are none of them.
+    /// The numbers of the processes that have it. Those that have ended are not included.
     pub fn processes(&self) -> Vec<u32> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -87,7 +86,8 @@ impl ProcessTag {
     pub fn kill(&self) -> Result<(), usize> {
         let until = clock::monotonic() + PATIENCE;
         loop {
-            // Who is being started has the mark a moment later only: two empty looks are one too many for it.
+            // A process that is just being started gets its mark a moment later, so one empty look is not
+            // enough.
             if self.signal(Signal::KILL) == 0 {
                 clock::sleep_until(clock::monotonic() + LOOK);
                 if self.signal(Signal::KILL) == 0 {

@@ -1,8 +1,8 @@
 //! The fault proxy: TCP connections that can be cut, delayed, reset and throttled.
 //!
 //! Each [`Link`](LinkName) is a listener, from which connections go on to one port of one node. Every
-//! connection has four threads: in each direction one reads into a short queue, and one writes what is due.
-//! So a link that is slow or cut holds up who sends, as a network does, and takes little memory.
+//! connection has four threads: in each direction one reads into a short queue, and one writes the bytes that
+//! are due. So a link that is slow or cut holds up the sender, as a network does, and takes little memory.
 
 mod connection;
 mod link;
@@ -62,7 +62,7 @@ impl Proxy {
         links.map(|(.., link)| link.begin(number, impairment)).count()
     }
 
-    /// Ends what was begun by this number.
+    /// Ends the impairment with this number.
     pub fn end(&self, number: u64) {
         self.links.iter().for_each(|(.., link)| link.end(number));
     }

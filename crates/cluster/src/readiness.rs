@@ -35,7 +35,7 @@ impl ProbeContext<'_> {
     /// Looks for a sign.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing sign.
     pub(crate) fn look(&self, probe: &Probe) -> Result<(), String> {
         match probe {
             Probe::Http { port, path, status, json } => {
@@ -99,7 +99,7 @@ fn says(path: &Path, before: u64, text: &[u8]) -> std::io::Result<bool> {
             break;
         }
         left -= count as u64;
-        // What may be the begin of the text.
+        // The rest may be the beginning of the text.
         let done = window.len().saturating_sub(text.len() - 1);
         window.drain(..done);
     }
@@ -116,7 +116,7 @@ pub(crate) fn length(path: &Path) -> u64 {
 pub(crate) fn told_lines(path: &Path, before: u64) -> Vec<String> {
     let start = part(path, before, FRONT).unwrap_or_default();
     let error = start.lines().position(is_error);
-    // What is short was only just begun.
+    // A short log was only just begun.
     let tail = part(path, length(path).saturating_sub(TAIL).max(before), TAIL).unwrap_or_default();
     let lines: Vec<&str> = tail.lines().collect();
     let last = &lines[lines.len().saturating_sub(LINES_SHOWN)..];
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(told, last.lines().collect::<Vec<_>>());
         assert!(says(&path, 4, b"Error: late\nline 0").unwrap());
         assert!(!says(&path, 4, b"old").unwrap(), "it is of an earlier start");
-        // Wherever a piece ends.
+        // The text is found at any cut between pieces.
         for at in PIECE - 12..PIECE + 2 {
             std::fs::write(&path, format!("{}listening{}", "-".repeat(at), "-".repeat(100))).unwrap();
             assert!(says(&path, 0, b"listening").unwrap(), "{at}");

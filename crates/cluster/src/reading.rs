@@ -15,7 +15,7 @@ use plimsoll_schedule::parse_duration;
 use crate::document::{ClusterDocument, LeaderSpec, LinkSpec, PlanText, SuiteSpec};
 use crate::spec::{Clean, LeaderQuestion, Link, NetworkKind, PROFILE, PlanPlace, Profile, Spec, Suite};
 
-/// Default time limit for whatever a cluster is waited for.
+/// Default time limit for every wait on a cluster.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 impl Spec {

@@ -39,11 +39,11 @@ pub struct Spec {
     pub workload: Option<PlanPlace>,
     /// Faults that happen while the load goes on.
     pub faults: Vec<FaultPlan>,
-    /// Seed of what is random about that.
+    /// Seed of the random part of the faults.
     pub fault_seed: u64,
     /// Checks after the load.
     pub checks: Vec<Check>,
-    /// The list of which it is not checked that writes to it are taken, since nothing says what an item is.
+    /// The list whose writes are not checked, since the spec does not say what an item is.
     pub unchecked: Option<String>,
     /// Series of runs by name.
     pub suites: Vec<Suite>,
@@ -218,13 +218,13 @@ pub enum CheckKind {
     Convergence,
     /// It is the same after all were killed and started again.
     Persistence,
-    /// Every node has what was acknowledged, and nothing else. Who puts on the load knows what that is.
+    /// Every node has the acknowledged writes, and nothing else. The owner of the load knows these.
     Acknowledged,
     /// No read is further behind than is allowed, and none goes back in time.
     Staleness,
     /// An item can be created, read and deleted after the load, and after a restart.
     Writable,
-    /// Few requests of the load failed outside of faults. Who puts on the load knows how many.
+    /// Few requests of the load failed outside of faults. The owner of the load knows the number.
     ErrorShare,
 }
 
@@ -317,8 +317,8 @@ impl Suite {
 }
 
 impl Spec {
-    /// The plan of this place: what the file is called, and its text. What stands in the spec itself is its
-    /// text with everything else blanked out, so that places in it are those of the spec.
+    /// The plan of this place: the name of its file, and its text. A plan within the spec is the text of the
+    /// spec with everything else blanked out, so that places in it are those of the spec.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -50,7 +50,7 @@ struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// Notes that a number was acknowledged. Those below it that were not came to be known with it.
+    /// Notes that a number was acknowledged. Unacknowledged ones below it count as known with it.
     fn note(&mut self, number: u64, at: Nanos) {
         while self.first + (self.at.len() as u64) <= number {
             self.at.push_back(at);
@@ -64,7 +64,7 @@ impl Acknowledged {
     /// Returns the lag of a read that was sent at `sent` and saw the number `seen`; `None` if it is not
     /// behind.
     fn lag(&self, seen: u64, sent: Nanos) -> Option<Nanos> {
-        // What followed what it saw, or the first that is remembered.
+        // The change after the one that was seen, or the first that is remembered.
         let next = (seen + 1).saturating_sub(self.first) as usize;
         let at = *self.at.get(next)?;
         (at < sent).then(|| sent - at)
@@ -79,7 +79,7 @@ struct Seen {
     /// Of the first of those that were behind.
     lags: Vec<Nanos>,
     longest: Nanos,
-    /// Answers below what the node had shown before.
+    /// Answers below the highest value that the node had shown before.
     back: u64,
     /// The first of them.
     steps_back: Vec<String>,
@@ -108,7 +108,7 @@ impl Seen {
         self.newest = self.newest.max(number);
     }
 
-    /// Notes that there was none: what a node knows that was killed and is back is another matter.
+    /// Notes that there was no answer: a node that was killed and is back starts from another state.
     fn note_silence(&mut self) {
         self.unanswered += 1;
         self.newest = 0;
@@ -179,7 +179,7 @@ impl Staleness {
         Ok(Self { check: check.clone(), cancel, begun: clock::monotonic(), writer, readers })
     }
 
-    /// Ends it: what was seen of each node.
+    /// Ends it, and returns the findings about each node.
     pub fn end(self) -> Vec<ConsistencyFinding> {
         self.cancel.ring();
         let took = clock::monotonic() - self.begun;
@@ -310,7 +310,7 @@ mod tests {
         let many = CHANGES as u64 + 10;
         (5..many).for_each(|number| acknowledged.note(number, MS * (number * 10)));
         assert_eq!(acknowledged.at.len(), CHANGES);
-        // Older ones are behind by what is still remembered.
+        // The lag of older ones is limited to the remembered changes.
         assert_eq!(acknowledged.lag(1, MS * 200), Some(MS * (200 - 10 * acknowledged.first)));
     }
 

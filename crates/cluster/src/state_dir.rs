@@ -1,4 +1,4 @@
-//! The folder of a cluster: data and logs of its nodes, and who they are.
+//! The folder of a cluster: data, logs and addresses of its nodes.
 //!
 //! ```text
 //! DIRECTORY/state.json          the nodes that run
@@ -23,7 +23,7 @@ const MARKER: &str = ".made-by-plimsoll";
 /// Content of the marker file.
 const MARKED: &str =
     "Plimsoll has made this folder, and may remove the data in it when it starts the cluster again.\n";
-/// The file that says who runs.
+/// The file with the running nodes.
 const STATE: &str = "state.json";
 
 /// The running nodes, as stored in the state file for later commands.
@@ -112,25 +112,25 @@ impl StateDir {
         };
         let state: State =
             serde_json::from_slice(&text).map_err(|error| of_file("read", path)(error.into()))?;
-        // Of one that was killed there is only the file.
+        // A cluster that was killed leaves only the file.
         Ok((!ProcessTag::of_cluster(&state.id).processes().is_empty()).then_some(state))
     }
 
-    /// Says who runs. Replaces the file as a whole, so that nobody reads half of it.
+    /// Records the running nodes. Replaces the file as a whole, so that a reader never sees half of it.
     pub(crate) fn note(&self, state: &State) -> Result<(), ClusterError> {
         let (path, new) = (self.root.join(STATE), self.root.join("state.json.new"));
         let text = serde_json::to_vec_pretty(state).map_err(|error| of_file("write", &path)(error.into()))?;
         fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(of_file("write", path))
     }
 
-    /// Nobody runs here any more.
+    /// Records that no node runs here any more.
     pub(crate) fn forget(&self) {
-        // It says nothing that is not found out anyway.
+        // A stale file is recognized without this.
         let _ = fs::remove_file(self.root.join(STATE));
     }
 
     /// Makes the folders of the nodes. With `clean`, data of earlier runs are removed; `named` are folders
-    /// that may be removed whoever made them. Says which were.
+    /// that may be removed even if other programs made them. Says which were.
     pub(crate) fn prepare(
         &self,
         nodes: &[NodePlan],
@@ -149,7 +149,7 @@ impl StateDir {
                 fs::remove_dir_all(&data).map_err(of_file("remove", &data))?;
                 removed.push(data.clone());
             }
-            // What was there before and stays is not ours.
+            // An existing folder with content is not ours to remove.
             let is_ours = is_empty(&data) || self.marker(node).is_file();
             for folder in [&self.of_node(node), &data] {
                 fs::create_dir_all(folder).map_err(of_file("make", folder))?;
@@ -158,7 +158,7 @@ impl StateDir {
                 fs::write(self.marker(node), MARKED).map_err(of_file("write", self.marker(node)))?;
             }
             if clean {
-                // A log is of one start of the cluster.
+                // Each log belongs to one start of the cluster.
                 fs::write(self.log(node), "").map_err(of_file("write", self.log(node)))?;
             }
         }
@@ -213,12 +213,12 @@ mod tests {
         fs::write(foreign.join("precious"), "x").unwrap();
         let state_dir = StateDir::at(&root.join("cluster")).unwrap();
         let own = [node("data")];
-        // Made by us: removed the next time.
+        // A folder that we made is removed the next time.
         assert!(state_dir.prepare(&own, true, &[]).unwrap().is_empty());
         fs::write(state_dir.data(&own[0]).join("log"), "x").unwrap();
         assert_eq!(state_dir.prepare(&own, true, &[]).unwrap(), [state_dir.data(&own[0])]);
         assert!(is_empty(&state_dir.data(&own[0])));
-        // Not by us: kept, but for those who name it.
+        // A folder that we did not make is kept, unless it is named.
         let other = [node(foreign.to_str().unwrap())];
         let error = state_dir.prepare(&other, true, &[]).unwrap_err();
         assert!(matches!(&error, ClusterError::NotOurs(path) if *path == foreign), "{error}");

@@ -42,7 +42,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
             rest = &rest[2 + end + 1..];
             return Some(Piece::Name(name));
         }
-        // A name that does not end is text, and so is what stands behind a dollar sign that is one itself.
+        // A name without an end is text; so is anything behind an escaped dollar sign.
         let from = if rest.starts_with("$${") || rest.starts_with("${") { 3.min(rest.len()) } else { 1 };
         let from = (from..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
         let end = rest[from..].find('$').map_or(rest.len(), |at| from + at);

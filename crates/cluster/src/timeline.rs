@@ -65,8 +65,8 @@ struct Active<'a> {
 }
 
 /// Carries out the faults of a cluster's spec from `start` on, an instant on the driver's clock, until the
-/// cancel signal rings; then what still goes on is ended. What could not be done is told in its event. `mark`
-/// hears of the instants at which something is done, since the start, and `say` of what, in words.
+/// cancel signal rings; then the remaining faults are ended. A fault that failed says so in its event. `mark`
+/// gets the instants of actions, since the start, and `say` their descriptions.
 pub fn carry_out(
     cluster: &Cluster,
     start: Nanos,
@@ -89,7 +89,7 @@ pub fn carry_out(
         if !cancel.goes_on_until(start + next) {
             break;
         }
-        // What ends at this instant does so before something begins.
+        // Faults that end at this instant end before others begin.
         match course.active.iter().position(|active| active.until <= next) {
             Some(over) => {
                 let active = course.active.remove(over);
@@ -126,7 +126,7 @@ impl<'a> Playback<'a> {
         let Occurrence { fault, mut random, at, .. } = occurrence;
         let number = self.events.len();
         let nodes = self.chosen(fault, &mut random);
-        // Who leads was asked for before.
+        // `chosen` has asked for the leader before this instant.
         let begun = self.now();
         (self.mark)(begun);
         let done = nodes.and_then(|nodes| {
@@ -228,7 +228,7 @@ impl Cluster {
             }),
             Action::Links(impairment) => {
                 self.impair(fault, *impairment, number, (nodes, false))?;
-                // What has no length is over at once.
+                // An impairment without a length ends at once.
                 if fault.length.is_none() { self.addresses.network.end(number) } else { Ok(()) }
             }
             Action::Partition { .. } => self.impair(fault, Impairment::Cut, number, (nodes, true)),
@@ -258,7 +258,7 @@ impl Cluster {
             }
             Action::DiskFull { .. } => {
                 nodes.iter().for_each(|node| self.limit_files(*node, None));
-                // Many servers end when their disk is full: whoever makes room starts them again.
+                // Many servers end when their disk is full, so they are started again once there is room.
                 nodes.iter().try_for_each(|node| self.start_again(*node)).map_err(|error| error.to_string())
             }
             Action::Restart => Ok(()),

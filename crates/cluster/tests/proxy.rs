@@ -1,4 +1,4 @@
-//! The fault proxy between a client and a server that answers what it is told.
+//! The fault proxy between a client and a server with given answers.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use plimsoll_driver::clock;
 
 /// Time limit of a test: one that waits longer hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// In this time what passes at all has passed, as a rule; what did not may only make a test weaker.
+/// Bytes that pass at all usually do so within this time; later ones can only make a test weaker.
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// A server that sends back what it gets, and a link to it.
+/// A server that echoes, and a link to it.
 struct Stage {
     proxy: Proxy,
     port: u16,
@@ -51,7 +51,7 @@ impl Stage {
     }
 }
 
-/// Sends back what comes; how that ended.
+/// Echoes the input; returns how that ended.
 fn echo(mut stream: TcpStream) -> Option<ErrorKind> {
     let mut buffer = [0; 4096];
     loop {
@@ -144,7 +144,7 @@ fn loss_takes_its_share_of_new_connections_and_none_of_the_others() {
         client.set_read_timeout(Some(PATIENCE)).unwrap();
         client.write_all(b"x").is_err() || client.read_exact(&mut [0; 1]).is_err()
     });
-    // The draws have a seed.
+    // The draws are seeded.
     let lost = lost.count();
     assert!((30..=70).contains(&lost), "{lost} of 100");
     assert_eq!(asked(&mut old, "b"), "b");

@@ -131,7 +131,7 @@ fn a_plan_within_a_spec_keeps_its_lines() {
     assert_eq!(plan.trim(), "run: {duration: 1s}\n  targets: {a: http://x/}");
 }
 
-/// The checks of a spec: their names, and whether nobody asked for them.
+/// The checks of a spec: their names, and whether they are implied.
 fn checks(text: &str) -> Vec<(&'static str, bool)> {
     let nodes = "nodes: {command: a, ports: {http: 0}}\n";
     let spec = read(&format!("{nodes}{text}")).expect("it is right");
@@ -146,7 +146,7 @@ fn writes_and_errors_are_checked_unless_the_spec_says_how() {
     let both = "checks: [{check: error_share, most: 5%}, {check: writable, within: 1s}]\n";
     assert_eq!(checks(both), [("error_share", false), ("writable", false)]);
     assert_eq!(checks("checks: [{check: writable, item: none}]\n"), [share]);
-    // Nobody knows what an item of it is.
+    // The check does not know what an item of it is.
     let other = "checks: [{check: convergence, list: /api/orders}]\n";
     assert_eq!(checks(other), [("convergence", false), share]);
 }

@@ -14,7 +14,7 @@ const LONGEST: usize = 300;
 pub struct Evidence {
     /// Number of occurrences.
     pub count: u64,
-    /// Ids of some, with what the server has if it has something. At most [`Audit::EXAMPLES`].
+    /// Ids of some, with the server's version if it has one. At most [`Audit::EXAMPLES`].
     pub examples: Vec<String>,
 }
 
@@ -45,13 +45,13 @@ pub struct Findings {
     pub unchecked: u64,
     /// Items that have to be there and are not: their last write was acknowledged.
     pub missing: Evidence,
-    /// Items that were there before and are not any more, although nobody has deleted them.
+    /// Items that were there before and are not any more, although the load did not delete them.
     pub gone: Evidence,
     /// Items whose content is not that of their last acknowledged write.
     pub wrong: Evidence,
     /// Items that are there although their deletion was acknowledged.
     pub resurrected: Evidence,
-    /// Items that nobody sent, or not so often.
+    /// Items that were never sent, or less often.
     pub surplus: Evidence,
     /// Items that are listed more than once.
     pub twice: Evidence,
@@ -149,7 +149,7 @@ impl<'l> Audit<'l> {
         false
     }
 
-    /// All items were shown: what is missing, and what was found.
+    /// Ends the audit after all items: the missing items, and the findings.
     pub fn end(mut self) -> Findings {
         let may_be_gone = |key: &Key| {
             let doubts = self.ledger.doubts.get(key).into_iter().flatten();

@@ -33,7 +33,7 @@ impl Content {
         Self::read_by(object, |name| names.number(name))
     }
 
-    /// The same, without the members whose names nobody has met so far.
+    /// The same, without the members whose names have not occurred so far.
     pub(crate) fn read_known(object: &[u8], names: &Names) -> Option<Self> {
         let mut members = Vec::new();
         let each = |name: &[u8], value: JsonText<'_>| {

@@ -63,7 +63,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The bytes of a UUID, if the text is what they would be written as.
+/// The bytes of a UUID, if the text is their canonical form.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     if text.len() != 36 {
         return None;

@@ -140,7 +140,7 @@ pub struct Ledger {
     pub(crate) before: KeyMap<()>,
     /// Members whose values the server sets, or changes.
     owned: Vec<u16>,
-    /// Members that the server adds: nobody has sent them, and they may be spelled otherwise elsewhere.
+    /// Members that the server adds: clients did not send them, and other servers may spell them otherwise.
     added: Vec<u16>,
     counts: Counts,
     reissued: Vec<Key>,
@@ -174,7 +174,7 @@ impl Ledger {
     }
 
     /// Notes a write. Those of one item have to come in the order in which they ended, unless they were made
-    /// by different threads: such are told by their times.
+    /// by different threads: those are ordered by their times.
     pub fn note(&mut self, write: &Write<'_>) {
         let path = write.path.split(['?', '#']).next().unwrap_or_default();
         let within = path.strip_prefix(self.resource.path.as_str());
@@ -212,7 +212,7 @@ impl Ledger {
         self.items.iter().filter(|(_, state)| !state.is_deleted()).count() as u64
     }
 
-    /// Begins to hold what a server has against it.
+    /// Begins to compare the items of a server with it.
     pub fn audit(&self) -> Audit<'_> {
         Audit::new(self)
     }
@@ -265,9 +265,9 @@ impl Ledger {
             None => {
                 self.items.insert(key, state);
             }
-            // Another thread has changed or deleted it since, and was heard first.
+            // Another thread has changed or deleted it since, and its report came first.
             Some(old) if old.flags & CREATED == 0 => old.flags |= CREATED,
-            // An id that is free again.
+            // The id is free again.
             Some(old) if old.is_deleted() && sent >= old.done => *old = state,
             Some(old) => {
                 if !old.is_deleted() {
@@ -321,7 +321,7 @@ impl Ledger {
                 self.counts.deleted += 1;
                 let state = self.state(None, DELETED, write.done);
                 match self.items.get_mut(&key) {
-                    // Nobody creates it anew: whatever else was done to it, it is gone.
+                    // Nothing creates the item anew, so it is gone whatever else was done to it.
                     Some(old) => {
                         let (flags, done) = (state.flags | (old.flags & CREATED), old.done.max(state.done));
                         *old = State { flags, done, ..state };
@@ -358,7 +358,7 @@ impl Ledger {
     }
 
     fn state(&mut self, witness: Option<Witness>, flags: u8, done: u64) -> State {
-        // What begins in the same tick may have overlapped.
+        // Operations that begin in the same tick may have overlapped.
         let done = self.tick(done).saturating_add(1);
         match witness {
             Some(Witness { shape, hash }) => State { hash, shape, flags: flags | WITNESSED, done },
@@ -367,7 +367,7 @@ impl Ledger {
     }
 
     fn tick(&mut self, at: u64) -> u32 {
-        // What comes first need not have been the earliest.
+        // The first operation that is noted need not be the earliest one.
         let start = *self.start.get_or_insert(at.saturating_sub(60_000_000_000));
         u32::try_from(at.saturating_sub(start) / TICK_NS).unwrap_or(u32::MAX)
     }

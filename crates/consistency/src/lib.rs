@@ -1,4 +1,4 @@
-//! Comparison of what servers acknowledged with what they have.
+//! Comparison of the writes that servers acknowledged with their contents.
 //!
 //! A [`Ledger`] is told of every write of a load, with its answer. For each item it remembers the state that
 //! has to hold. An [`Audit`] is shown all items of a server. It finds items that are missing, different,

@@ -1,4 +1,4 @@
-//! A load on a small server that keeps its word, or does not: what it did wrong is found, and nothing else.
+//! A load on a small server that keeps its word, or does not: its lies are found, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -117,8 +117,7 @@ impl World {
             }
         };
         if let (Some(key), Fate::Lie) = (&key, fate) {
-            // Else it is no lie that anybody could see.
-            // (When it was changed is not looked at.)
+            // Otherwise the lie could not be seen. (The time of the change is ignored.)
             self.lies += usize::from(self.server.items[key]["price"] != answer["price"]);
         }
         // A row whose request failed is not kept.
@@ -349,7 +348,7 @@ fn what_the_server_adds_may_be_spelled_otherwise_in_a_list() {
     }
 }
 
-/// Threads hand over what they have seen in batches: a deletion may be heard of before the creation.
+/// Threads hand over their writes in batches: a deletion may be heard of before the creation.
 #[test]
 fn what_one_thread_tells_late_does_not_undo_what_another_has_told() {
     let write = |method, path, request, response, at: u64| Write {

@@ -4,8 +4,8 @@ use crate::Nanos;
 
 /// One scheduled start of an iteration.
 ///
-/// The index is global to the run, whatever number of workers or machines share it, so that a request body
-/// or a seed that is drawn from it does not depend on how the work was divided.
+/// The index is global to the run, however many workers or machines share it, so that a request body or a
+/// seed that is drawn from it does not depend on how the work was divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Position in the whole run's sequence of arrivals, from 0.

@@ -1,4 +1,4 @@
-//! Numbers and times of what workers make and send, so that no two of a run have any in common.
+//! Numbers and times of the bodies that workers make and send, so that no two of a run have any in common.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ impl SequenceAllocator {
     }
 
     /// Sets the time at which the times begin, in nanoseconds since 1970. They then follow each other without
-    /// a break, whatever the clock says.
+    /// a break, regardless of the clock.
     #[must_use]
     pub fn starting_at(self, start_ns: Option<u64>) -> Self {
         Self { start_ns, ..self }

@@ -80,9 +80,9 @@ impl Reading {
 ///
 /// The distance of the two clocks is read again at most every [`REMAP`](Self::REMAP), because the realtime
 /// clock is slewed and may be stepped. A stamp from before a step, or one that lands in the future, has no
-/// trustworthy place on our clock: it is refused, and the caller falls back to the time of its pass. What
-/// remains is a step backwards of less than `REMAP`, which can shift the stamps of at most that span by as
-/// much.
+/// trustworthy place on our clock: it is refused, and the caller falls back to the time of its pass. The
+/// remaining case is a step backwards of less than `REMAP`, which can shift the stamps of at most that span
+/// by as much.
 #[derive(Debug)]
 pub(crate) struct RealtimeMap {
     reading: Reading,

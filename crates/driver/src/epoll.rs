@@ -1,7 +1,7 @@
 //! The backend over epoll, edge-triggered: works on every Linux.
 //!
 //! Each connection is added to the epoll set once, for everything, and never modified: `epoll_ctl` costs as
-//! much as two other system calls. What an edge has told is kept in the connection until a read or a write
+//! much as two other system calls. The state from an edge is kept in the connection until a read or a write
 //! says that there is no more. epoll tells of readiness and [`Backend`] of completions, so `next_event` does
 //! the reading, into one buffer that all connections share.
 
@@ -59,7 +59,7 @@ const ACCEPT_RETRY: Nanos = Nanos::from_millis(10);
 const CONNECTION: u8 = 0;
 const LISTENER: u8 = 1;
 
-/// The backend over epoll. See [`Backend`] for what it does.
+/// The backend over epoll. See [`Backend`] for its behaviour.
 pub struct Epoll {
     epoll: OwnedFd,
     style: Style,
@@ -95,7 +95,7 @@ struct Connection {
     fd: OwnedFd,
     outbox: Outbox,
     phase: Phase,
-    /// A send failed with this error; it is reported once what had come before is read. 0: none did.
+    /// A send failed with this error; it is reported once the earlier data are read. 0 if none failed.
     send_error: i32,
     /// There may be something to read.
     readable: bool,
@@ -246,8 +246,8 @@ impl Backend for Epoll {
         let block_until = until - wait.spin;
         let floor_at = (start + wait.floor).min(block_until);
         if wait.want > 1 && floor_at > start {
-            // epoll cannot wait for a number of events, so one sleep stands for it: a wake-up per event is
-            // what this is to avoid. Not when the events are there already, unless the sleep is to the end
+            // epoll cannot wait for a number of events, so a sleep stands for it: the purpose is to avoid a
+            // wake-up per event. No sleep if the events are there already, unless it would last to the end
             // anyway.
             if floor_at < block_until {
                 self.gather(Timeout::None);

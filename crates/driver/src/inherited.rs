@@ -1,16 +1,16 @@
-//! Which standard descriptors the process was started with.
+//! The standard descriptors that the process was started with.
 //!
 //! The standard library opens `/dev/null` in the place of those that are closed, before `main`: from then on
-//! what is written to them is lost and no error tells. From outside such a descriptor looks the same as one
-//! that somebody has opened for reading and writing, as `subprocess.DEVNULL` of Python is, so it is looked at
+//! writes to them are lost without an error. From outside such a descriptor looks the same as one that
+//! somebody has opened for reading and writing, as `subprocess.DEVNULL` of Python is, so it is looked at
 //! before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The C library calls what is in this section after it has set itself up and before its `main`, in which the
-/// standard library's own start is.
+/// The C library calls the functions in this section after it has set itself up and before its `main`, in
+/// which the standard library's own start is.
 // SAFETY: the section is an array of such functions (System V ABI, gABI chapter 5, "Initialization and
 // Termination Functions"); the C library passes arguments that this one does not take, which the C calling
 // convention allows.

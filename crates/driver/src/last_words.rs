@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use signal_hook::low_level::register;
 
-/// Modes of the terminal of stdin to be given back; null if there are none. What it points to is never freed:
-/// a handler may be reading it.
+/// Modes of the terminal of stdin to be given back; null if there are none. Its target is never freed: a
+/// handler may be reading it.
 static MODES: AtomicPtr<libc::termios> = AtomicPtr::new(null_mut());
 /// Message to write to stderr first; null if there is none.
 static WORDS: AtomicPtr<&'static str> = AtomicPtr::new(null_mut());
@@ -42,8 +42,8 @@ pub fn say(words: Option<&'static str>) {
 }
 
 /// Has the handler of a signal write the words and give the modes back, if `when` is set. Register this
-/// before what ends the process: actions of a signal are carried out in the order in which they were
-/// registered.
+/// before the action that ends the process: actions of a signal are carried out in the order in which they
+/// were registered.
 ///
 /// # Errors
 /// The system refuses a handler for this signal.

@@ -8,8 +8,8 @@
 //! wait(..) ──► next_event() until None (bytes() while handling each) ──► outbox()… ──► flush() ──► wait(..)
 //! ```
 //!
-//! `flush` may be called as often as wanted, also between events. What it could not hand to the kernel goes
-//! out by itself, inside `wait` and `next_event`.
+//! `flush` may be called as often as wanted, also between events. Bytes that it could not hand to the kernel
+//! go out by themselves, inside `wait` and `next_event`.
 //!
 //! A backend belongs to one thread. It must not know a protocol: bytes in, bytes out.
 
@@ -125,7 +125,7 @@ impl SystemError {
             | libc::EACCES
             | libc::EPERM
             | libc::EAFNOSUPPORT
-            // A unix listener whose queue is full.
+            // Also the error of a unix listener whose queue is full.
             | libc::EAGAIN => ErrorClass::ConnectFailed,
             _ => ErrorClass::Io,
         }
@@ -146,7 +146,7 @@ impl From<std::io::Error> for SystemError {
     }
 }
 
-/// A handle to received bytes, given to [`Backend::bytes`]. What the numbers mean is the backend's affair.
+/// A handle to received bytes, given to [`Backend::bytes`]. Only the backend interprets the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Backend-specific: a buffer.
@@ -218,11 +218,11 @@ pub enum Event {
 /// Ways to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// Send what is queued first (flushing it if need be), then close.
+    /// Send queued bytes first (flushing it if need be), then close.
     AfterSend,
-    /// Drop what is queued and close.
+    /// Drop queued bytes and close.
     Now,
-    /// Drop what is queued and reset the connection (`SO_LINGER` 0).
+    /// Drop queued bytes and reset the connection (`SO_LINGER` 0).
     Reset,
 }
 
@@ -247,7 +247,7 @@ pub struct Wait {
 /// were first written to since the last flush, so the i-th of n began at about `first + (last - first) * i /
 /// n`.
 ///
-/// Its begin, not its middle: on loopback the reply may be there before the call that sends has returned.
+/// Its start, not its middle: on loopback the reply may be there before the call that sends has returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flush {
     /// Before the first system call.
@@ -294,8 +294,8 @@ pub trait Backend {
     /// to. For a stale id it is a scratch buffer that is thrown away.
     fn outbox(&mut self, conn: ConnId) -> &mut Vec<u8>;
 
-    /// Sends `body` after what is in the outbox, without copying it. What is put into the outbox afterwards
-    /// goes after it.
+    /// Sends `body` after the content of the outbox, without copying it. Bytes that are put into the outbox
+    /// afterwards follow it.
     fn send_shared(&mut self, conn: ConnId, body: Arc<[u8]>);
 
     /// Bytes that were queued on this connection and not yet taken by the kernel.

@@ -9,9 +9,9 @@ use crate::slots::Token;
 /// The waiting connections, oldest first.
 ///
 /// A TCP socket that is closed while it has unread bytes, or gets bytes after it is closed, answers with a
-/// reset, and a reset makes the peer drop what it has not read yet: the end of our answer. So after the last
-/// byte only our direction is ended, and what still comes is read and dropped until the peer ends its own, or
-/// for [`TIME`](Self::TIME) at most.
+/// reset, and a reset makes the peer drop its unread bytes: the end of our answer. So after the last byte
+/// only our direction is ended, and further input is read and dropped until the peer ends its own, or for
+/// [`TIME`](Self::TIME) at most.
 #[derive(Debug, Default)]
 pub(crate) struct Lingering {
     queue: VecDeque<(Token, Nanos)>,

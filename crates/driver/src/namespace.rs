@@ -21,7 +21,7 @@ impl NetworkNamespace {
     /// The system has none, or this process may not (`CAP_SYS_ADMIN`), or no thread can be started.
     pub fn new() -> io::Result<Self> {
         let handle = on_own_thread(|| {
-            // SAFETY: it takes a number, and with this one changes the network of this thread alone.
+            // SAFETY: the call takes a number, and with this one changes the network of this thread alone.
             let done = unsafe { libc::unshare(libc::CLONE_NEWNET) };
             result_of(done)?;
             File::open("/proc/thread-self/ns/net")
@@ -75,7 +75,7 @@ mod tests {
     fn what_is_done_within_one_sees_nothing_of_other_networks() {
         let namespace = match NetworkNamespace::new() {
             Ok(namespace) => namespace,
-            // Without the right to make one that is what is said.
+            // Without the privilege to make a namespace, that is the error.
             Err(error) => return assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}"),
         };
         let outside = std::fs::read_link("/proc/thread-self/ns/net").expect("it has one");

@@ -51,7 +51,7 @@ impl Outbox {
         &mut self.open
     }
 
-    /// Queues `body` after what is in the open buffer.
+    /// Queues `body` after the content of the open buffer.
     pub(crate) fn push_shared(&mut self, body: Arc<[u8]>) {
         self.seal();
         if !body.is_empty() {
@@ -59,7 +59,7 @@ impl Outbox {
         }
     }
 
-    /// Closes the open buffer: what is appended from now on goes into another.
+    /// Closes the open buffer: later bytes go into another one.
     #[inline]
     pub(crate) fn seal(&mut self) {
         if !self.open.is_empty() {
@@ -159,8 +159,8 @@ impl Outbox {
     }
 }
 
-/// Buffers that have been sent, kept for the next to be sent. Last in, first out: what is handed out is warm
-/// in the cache, and ten thousand idle connections share a few.
+/// Buffers that have been sent, kept for the next to be sent. Last in, first out: buffers that are handed out
+/// are warm in the cache, and ten thousand idle connections share a few.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool {
     buffers: Vec<Vec<u8>>,

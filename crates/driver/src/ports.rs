@@ -6,8 +6,8 @@ use std::{fs, io};
 /// The first port that is given: those below are of services that systems are known for.
 const FIRST: u16 = 15_000;
 
-/// Returns `count` TCP ports of `127.0.0.1` that nobody listens on. The search starts at a port that depends
-/// on `seed`.
+/// Returns `count` TCP ports of `127.0.0.1` that are not in use. The search starts at a port that depends on
+/// `seed`.
 ///
 /// The ports lie below the system's range of ephemeral ports, so a server that is restarted on its port finds
 /// it free. If that range begins so low that there is no room below it, all ports from 15,000 on are
@@ -18,7 +18,7 @@ const FIRST: u16 = 15_000;
 pub fn free_ports(count: usize, seed: u64) -> io::Result<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let end = range.split_ascii_whitespace().next().and_then(|first| first.parse().ok());
-    // What the kernel starts with, should the file be hidden; all that there is, should the range begin low.
+    // The kernel's default, in case the file is hidden; all ports, in case the range begins low.
     let end: u16 = end.unwrap_or(32_768);
     let (first, end) = if end > FIRST + 1_000 { (FIRST, end) } else { (FIRST, u16::MAX) };
     let room = u64::from(end - first);
@@ -39,7 +39,8 @@ pub fn free_ports(count: usize, seed: u64) -> io::Result<Vec<u16>> {
     }
 }
 
-/// Returns `true` if nobody listens at this address of this machine now. Somebody may do so a moment later.
+/// Returns `true` if this address of this machine is not in use now. Another process may take it a moment
+/// later.
 pub fn is_free(address: SocketAddr) -> bool {
     let bound = TcpListener::bind(address);
     !bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)

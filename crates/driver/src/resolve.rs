@@ -93,8 +93,8 @@ pub fn resolve(host: &str, port: u16, family: Family) -> Result<Vec<SocketAddr>,
     }
 }
 
-/// Name resolution of a static program. Its C library would load what `/etc/nsswitch.conf` names as shared
-/// objects, which only fit the very version of glibc that it was built with: elsewhere they may crash it.
+/// Name resolution of a static program. Its C library would load the shared objects that `/etc/nsswitch.conf`
+/// names, which only fit the very version of glibc that it was built with: elsewhere they may crash it.
 #[cfg(all(target_env = "gnu", target_feature = "crt-static"))]
 mod built_in {
     use std::ffi::{CStr, c_char, c_int};

@@ -63,7 +63,7 @@ impl Style {
         Ok((socket.into(), address))
     }
 
-    /// A listening socket. What is set on it here is inherited by the connections that it accepts.
+    /// A listening socket. The connections that it accepts inherit its options.
     pub(crate) fn listening(self, on: &Endpoint, reuse_port: bool) -> io::Result<Listener> {
         let address = socket_address(on)?;
         let socket = self.socket(&address)?;
@@ -73,7 +73,7 @@ impl Style {
                 socket.set_reuse_port(true)?;
             }
             if tcp.is_ipv6() {
-                // So that 0.0.0.0 and [::] can be listened to at once, whatever the system's default is.
+                // Lets 0.0.0.0 and [::] be listened to at once, whatever the system's default is.
                 socket.set_only_v6(true)?;
             }
         }
@@ -116,7 +116,7 @@ struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Somebody else may have removed it; there is nobody to tell about another failure.
+        // Another process may have removed it, and a failure has no one to be reported to.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -6,13 +6,13 @@
 //! wait: one system call that wakes for `want` completions, or for one after `floor`
 //! ```
 //!
-//! Completions are made only when `wait` or `flush` enters the kernel, and are sorted at once: what a send or
-//! a cancellation answers changes the connection's state, the rest becomes `pending` events. So `want` counts
-//! events and nothing else.
+//! Completions are made only when `wait` or `flush` enters the kernel, and are sorted at once: completions of
+//! sends and cancellations change the connection's state, the others become `pending` events. So `want`
+//! counts events and nothing else.
 //!
 //! The kernel holds pointers into the outbox of a connection while a send is under way, and into the receive
-//! buffers all the time. A slot with requests in the kernel is therefore never freed, whatever its owner
-//! does: closing expires the id and makes the requests end, and the last completion frees the slot.
+//! buffers all the time. A slot with requests in the kernel is therefore never freed, regardless of its
+//! owner: closing expires the id and makes the requests end, and the last completion frees the slot.
 
 mod buffers;
 mod completion;
@@ -85,7 +85,7 @@ pub fn uring_available() -> Result<(), String> {
         .map_err(|error| format!("the receive buffers of io_uring cannot be registered: {error}"))
 }
 
-/// [`Token::kind`]s: what a completion answers.
+/// [`Token::kind`]s: the kind of request that a completion answers.
 const RECEIVE: u8 = 1;
 const SEND: u8 = 2;
 const CONNECT: u8 = 3;
@@ -113,7 +113,7 @@ const SUBMIT_ATTEMPTS: u32 = 100;
 /// Number of times, 10 ms apart, to look for the end of cancelled requests before their memory is leaked.
 const DROP_ATTEMPTS: u32 = 100;
 
-/// The backend over io_uring. See [`Backend`] for what it does. Bound to the thread that opened it.
+/// The backend over io_uring. See [`Backend`] for its behaviour. Bound to the thread that opened it.
 pub struct Uring {
     ring: ManuallyDrop<Ring>,
     buffers: ManuallyDrop<Buffers>,
@@ -460,9 +460,9 @@ impl Uring {
 impl Uring {
     /// Makes every request in the kernel end. False if some did not.
     ///
-    /// Shutting a socket down ends what is waiting on it. Cancelling everything at once would do that as
-    /// well, but the kernel then looks for each request from the beginning, which for 10,000 connections took
-    /// longer than to open them; so that is left for the few that remain.
+    /// Shutting a socket down ends the requests that wait on it. Cancelling everything at once would do that
+    /// as well, but the kernel then looks for each request from the beginning, which for 10,000 connections
+    /// took longer than to open them; so that is left for the few that remain.
     fn end_everything(&mut self) -> bool {
         for connection in self.slots.entries() {
             socket::shutdown(&connection.fd, Shutdown::Both);
@@ -483,7 +483,7 @@ impl Uring {
         false
     }
 
-    /// Waits up to 10 ms for the ends of requests. Whether there were any.
+    /// Waits up to 10 ms for the ends of requests. Returns `true` if there were any.
     fn reap(&mut self) -> bool {
         let before = self.in_kernel;
         let want = u32::try_from(before).unwrap_or(u32::MAX);

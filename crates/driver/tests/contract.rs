@@ -15,7 +15,7 @@ use plimsoll_driver::{
     SocketOptions, SystemError, Wait, clock, uring_available, usage,
 };
 
-/// Far beyond what anything here takes; reaching it is a failure.
+/// Far beyond the time of any step here; reaching it is a failure.
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
 /// An event with its bytes copied out.
@@ -250,7 +250,7 @@ fn what_is_written_while_connecting_is_sent<O: Open>(open: &O) {
         }
     }
     assert_eq!(all, b"early bird");
-    // Closed before it is even connected, and delivered all the same.
+    // The connection is closed before it is established, and its bytes are delivered all the same.
     let client = bench.connect(&bound);
     bench.write(client, b"last words");
     bench.backend.close(client, Close::AfterSend);
@@ -288,7 +288,7 @@ fn a_slow_reader_holds_up_nothing_else<O: Open>(open: &O) {
     bench.write(slow, &sent[LARGE..]);
     bench.backend.flush();
     bench.pump();
-    // More than two socket buffers hold, and nobody reads.
+    // More bytes than two socket buffers hold, and no reader.
     assert!(bench.backend.unsent(slow) > 0);
     let (client, server) = bench.pair(&loopback());
     bench.write(client, b"meanwhile");
@@ -456,7 +456,7 @@ fn closing_after_send_delivers_everything<O: Open>(open: &O) {
         let (conn, mut peer) = bench.plain_peer();
         let sent = pattern(length);
         bench.write(conn, &sent);
-        // Neither flushed, nor is what the peer says read by anybody.
+        // The bytes are not flushed, and bytes from the peer are not read.
         bench.backend.close(conn, Close::AfterSend);
         assert_eq!(bench.backend.unsent(conn), 0, "the id is stale");
         let reader = std::thread::spawn(move || {
@@ -564,7 +564,7 @@ fn events_of_a_closed_connection_are_dropped<O: Open>(open: &O) {
     bench.backend.flush();
     let until = bench.backend.now() + PATIENCE;
     bench.backend.wait(first_event(until));
-    // The bytes are there, and nobody wants them any more.
+    // The bytes are there, but the connection is closed.
     bench.backend.close(server, Close::Now);
     assert!(matches!(bench.next(), Seen::Closed(conn) | Seen::Failed(conn, _) if conn == client));
 }
@@ -645,7 +645,7 @@ fn a_source_address_is_used<O: Open>(open: &O) {
     assert!(matches!(bench.next(), Seen::Connected(_)));
     let (_peer, from) = listener.accept().expect("accepts");
     assert_eq!(from.ip().to_string(), "127.0.0.2");
-    // TEST-NET-1 belongs to nobody, least of all to us.
+    // TEST-NET-1 is not assigned to any host (RFC 5737).
     let foreign =
         SocketOptions { source: Some("192.0.2.1".parse().expect("an address")), ..Default::default() };
     let error = bench.backend.connect(&to, &foreign).expect_err("not our address");
@@ -668,7 +668,7 @@ fn a_closed_listener_refuses<O: Open>(open: &O) {
             }
             other => panic!("{other:?}"),
         }
-        // What was accepted stays.
+        // Accepted connections stay open.
         bench.write(client, b"on");
         bench.backend.flush();
         assert_eq!(bench.read(server, 2), b"on");
@@ -926,7 +926,7 @@ fn a_paced_connection_moves_so_many_bytes_per_second_each_way() {
     let took = bench.backend.now().since(begin);
     assert_eq!(pieces.concat(), [pattern(60), pattern(140)].concat());
     assert!(pieces.len() >= 2 && took >= Nanos::from_millis(150), "{took:?} in {} pieces", pieces.len());
-    // All at once: it is the reader that takes its time.
+    // All bytes at once: only the reader takes its time.
     peer.write_all(&pattern(150)).expect("writes");
     let begin = bench.backend.now();
     let mut pieces = Vec::new();

@@ -1,4 +1,4 @@
-//! The addresses of a target: where the next connection goes, and what happens when a server is lost.
+//! The addresses of a target: the choice for the next connection, and the handling of lost servers.
 
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ impl TargetAddresses {
             None => first,
             Some(pool) => {
                 let in_turn = (0..count).map(|offset| (first + offset) % count);
-                // Those that are not lost come first, for they are never tried again; then the one that was
-                // lost first.
+                // Addresses that are not lost come first, for they are never tried again; then the one that
+                // was lost first.
                 let best = in_turn.min_by_key(|&target_address| {
                     let lost = pool.lost[target_address];
                     (lost, if lost { pool.ask[target_address].0 } else { 0 }, pool.open[target_address])
@@ -108,8 +108,8 @@ impl TargetAddresses {
     }
 
     /// Notes that an open connection to the site has ended. If it was the last one, its server may be gone:
-    /// nobody would notice while the other members carry the load, and nobody would go back to it. So the
-    /// site is probed later.
+    /// that would go unnoticed while the other members carry the load, and no connection would go back to it.
+    /// So the address is probed later.
     pub(crate) fn miss(&mut self, target_address: u32, now: Nanos) {
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over && pool.fail_back) else { return };
         let target_address = target_address as usize;
@@ -255,7 +255,7 @@ mod tests {
             target_addresses.release(1);
             target_addresses.miss(1, Nanos(0));
             assert_eq!(target_addresses.next_probe(), next);
-            // It may well be there: requests that need a connection go to it.
+            // The server may well be up: requests that need a connection are sent to it.
             assert_eq!(take(&mut target_addresses, 1), [1]);
             assert_eq!(target_addresses.find(1), fail_back);
             assert_eq!(target_addresses.next_probe(), Nanos::MAX);

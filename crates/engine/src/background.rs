@@ -39,7 +39,7 @@ impl<'a> BackgroundRun<'a> {
 /// [`run_logged`] in company, which ends with it: its record, and those of its background runs in their
 /// order.
 ///
-/// A worker that is busy reads responses late and makes requests late. What that adds to the figures shows in
+/// A worker that is busy reads responses late and makes requests late. Its effect on the figures shows in
 /// comparison with a probe ([`Plan::as_probe`]), whose requests go to the same servers at the same time
 /// (Lancet's latency agents, ATC 2019; Treadmill, ISCA 2016).
 ///

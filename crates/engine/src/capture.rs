@@ -13,7 +13,7 @@ use crate::request::InFlight;
 /// The capture of a request of which nothing is kept, or nothing yet.
 pub(crate) const NO_CAPTURE: u32 = u32::MAX;
 
-/// The first status of a response whose body is quoted, though nobody needs it.
+/// The first status of a response whose body is quoted, even if no step needs it.
 pub(crate) const QUOTED_FROM: u16 = 300;
 
 /// Fields about a connection of HTTP/1.1, which HTTP/2 does not send.
@@ -120,9 +120,9 @@ pub(crate) struct Captures {
     longest: usize,
     all: Vec<Captured>,
     free: Vec<u32>,
-    /// Takes what comes for requests that were given up.
+    /// Takes the responses to requests that were given up.
     unwanted: Captured,
-    /// Takes what comes for requests of which nothing is kept.
+    /// Takes the responses to requests of which nothing is kept.
     words: Vec<u8>,
 }
 
@@ -140,8 +140,8 @@ impl Captures {
         })
     }
 
-    /// Lets `read` read a part of a response to `request`, which has no capture. It gets one if there are
-    /// words in it: those of a server that says what is wrong.
+    /// Lets `read` read a part of a response to `request`, which has no capture. It gets one if there is text
+    /// in it: the server's explanation of an error.
     #[inline]
     pub(crate) fn quoting<T>(&mut self, request: &mut InFlight, read: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let result = read(&mut self.words);
@@ -161,7 +161,7 @@ impl Captures {
         self.words.shrink_to(BODY_ROOM);
     }
 
-    /// The capture, or a place for what nobody wants.
+    /// The capture, or a place for unwanted data.
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut Captured {
         match self.all.get_mut(number as usize) {
             Some(captured) => captured,
@@ -173,7 +173,7 @@ impl Captures {
         }
     }
 
-    /// Keeps what was sent, and gives other memory for it; begins a capture if there is none.
+    /// Keeps the sent bytes, and gives other memory for them; begins a capture if there is none.
     pub(crate) fn keep_sent(&mut self, number: &mut u32, sent: &mut SentRequest) {
         if *number == NO_CAPTURE {
             *number = self.begin();
@@ -184,7 +184,7 @@ impl Captures {
     /// Keeps the bytes of a request of HTTP/1.1, of which `more` is the rest; begins a capture if there is
     /// none.
     pub(crate) fn keep_bytes(&mut self, number: &mut u32, bytes: &[u8], more: &[u8]) {
-        // Empty lines before a request are none of its own, and its secrets are looked for in its head.
+        // Empty lines before a request do not belong to it, and secrets are looked for in its head.
         let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
         let bytes = &bytes[start..];
         let end = memchr::memmem::find(bytes, b"\r\n\r\n");
@@ -240,7 +240,7 @@ impl Captures {
         self.all.get(number as usize)?.detour.as_ref()
     }
 
-    /// Forgets what was kept of an exchange that is about to start over, except the form of its request.
+    /// Forgets the capture of an exchange that is about to start over, except the form of its request.
     pub(crate) fn renew(&mut self, number: &mut u32) {
         let detour = self.detour(*number).cloned();
         self.end(*number);

@@ -20,11 +20,11 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The checksum of the load: the same for the same plan and seed, in every run.
 ///
-/// It is found before the run, from what each worker would do: the intended times of its first arrivals and
-/// the scenarios that they are dealt to, and the requests of the first of them, rendered one after the other
-/// from the worker's stream of random numbers. These are the very requests that it sends as long as nothing
-/// that a response decides comes between: variables and cookies are empty here, the time of day zero, and
-/// what scripts change is not seen. Where programs, scripts or data sources draw, too, the seed itself
+/// It is computed before the run, from the actions of each worker: the intended times of its first arrivals
+/// and the scenarios that they are dealt to, and the requests of the first of them, rendered one after the
+/// other from the worker's stream of random numbers. These are the very requests that it sends as long as no
+/// decision by a response comes between: variables and cookies are empty here, the time of day zero, and
+/// changes by scripts are not seen. Where programs, scripts or data sources draw, too, the seed itself
 /// counts.
 pub fn load_checksum(plan: &Plan) -> Fingerprint {
     let mut hash = Fingerprint::EMPTY;
@@ -36,10 +36,10 @@ pub fn load_checksum(plan: &Plan) -> Fingerprint {
         hash = hash.with(&plan.seed.to_le_bytes());
     }
     for step in &plan.steps {
-        // Bodies that all requests share are in it, and not rendered again below.
+        // The fingerprint covers bodies that all requests share; they are not rendered again below.
         hash = hash.with_field(step.request.fingerprint().to_string().as_bytes());
     }
-    // Of all shards: those of one load have the same one.
+    // All shards of one load have the same checksum.
     let workers = plan.worker_shard(0).of;
     (0..workers).fold(hash, |hash, index| of_worker(plan, Shard { index, of: workers }, hash))
 }
@@ -109,9 +109,9 @@ fn rendered(
                 variables: &variables,
                 cookies: &[],
                 authority: pools.get(step.target).map_or(&[], TargetPool::authority),
-                // The text that tells supplies apart is in the fingerprint of the step.
+                // The fingerprint of the step tells supplies apart.
                 body: None,
-                // They depend on the time.
+                // Tokens depend on the time.
                 tokens: None,
             };
             out.clear();

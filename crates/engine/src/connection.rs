@@ -63,7 +63,7 @@ pub(crate) enum InTurn {
 }
 
 impl Client {
-    /// The name of what is spoken, as it is in ALPN where it has one there.
+    /// The name of the protocol, as in ALPN if it has one there.
     pub(crate) const fn protocol(&self) -> &'static str {
         PROTOCOLS[self.protocol_number()]
     }
@@ -143,7 +143,7 @@ fn next_response(
     let memo = &mut keeping.memos[index];
     let before = *input;
     let response = match request.capture {
-        // The words of a response that is no success come unasked.
+        // The text of a response that is no success is kept unasked.
         NO_CAPTURE => {
             keeping.captures.quoting(request, |words| client.next_into(limits, memo, owed, input, words))
         }
@@ -263,7 +263,7 @@ pub(crate) struct Conn {
     pub(crate) tls: Option<Box<Tls>>,
 }
 
-/// A whole response, whatever it was spoken in.
+/// A whole response, in any protocol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -342,7 +342,7 @@ impl Keeping<'_> {
         let (is_good, index) = (self.is_good.as_mut()?, request.step as usize);
         let mut rest = *input;
         let response = client.next_known(limits, &self.memos[index], request.head_request, &mut rest)?;
-        // It stands there whole, and nothing before its head.
+        // The body is complete here, and nothing precedes its head.
         let body = &input[response.head_bytes as usize..response.wire_bytes as usize];
         is_good(index, response.status, body).then(|| {
             *input = rest;
@@ -358,7 +358,7 @@ pub(crate) struct Fault {
     pub(crate) reason: String,
     /// HTTP/2: the code of the error.
     pub(crate) code: Option<&'static str>,
-    /// TLS: what helps.
+    /// Advice for TLS errors.
     pub(crate) hint: Option<&'static str>,
 }
 
@@ -474,7 +474,7 @@ impl Conn {
     /// Decodes `input`, which arrived at `at`, into whole replies that come in turn.
     ///
     /// # Errors
-    /// The fault that ends the connection. What was completed before it is valid.
+    /// The fault that ends the connection. Responses that were completed before it are valid.
     pub(crate) fn decode_in_turn(
         &mut self,
         plan: &Plan,

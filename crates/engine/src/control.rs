@@ -26,9 +26,9 @@ const COMPANY_NAME: &str = "company-";
 pub enum Stop {
     /// Go on.
     No,
-    /// Start nothing more, wait for what is in flight, report.
+    /// Start nothing more, wait for the requests in flight, report.
     Drain,
-    /// Report at once; what is in flight is counted as such.
+    /// Report at once; requests in flight are counted as such.
     Now,
 }
 
@@ -92,8 +92,8 @@ impl Control {
         Self { watched, ..self }
     }
 
-    /// A handle for a run beside the actual one. Its workers are not counted as the load's own in what is
-    /// watched.
+    /// A handle for a run beside the actual one. Its workers do not count as those of the load in the figures
+    /// of the machine.
     pub(crate) fn for_company() -> Self {
         Self { is_company: true, ..Self::default() }
     }
@@ -137,7 +137,7 @@ impl Control {
         self.stop.fetch_max(stop as u8, Ordering::Relaxed);
     }
 
-    /// Asks to stop and to wait for what is in flight; the record says who did.
+    /// Asks to stop and to wait for requests in flight; the record names the source.
     pub fn stop_by(&self, by: SteeredBy) {
         self.steering.note_stop(by);
         self.stop(Stop::Drain);
@@ -152,8 +152,7 @@ impl Control {
         }
     }
 
-    /// Changes the rate, pauses or resumes. Returns what will happen and from when on; `None` if that is so
-    /// already.
+    /// Changes the rate, pauses or resumes. Returns the change and its instant; `None` if that is so already.
     ///
     /// # Errors
     /// Why it is not possible; then nothing has changed.
@@ -267,7 +266,7 @@ impl Control {
         self.leftovers.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
 
-    /// Keeps what the scripts of a worker leave behind.
+    /// Keeps the leftovers of a worker's scripts.
     pub(crate) fn leave(&self, leftover: Box<dyn Any + Send>) {
         // A thread that panicked with the lock has ended the run.
         if let Ok(mut all) = self.leftovers.0.lock() {
@@ -292,7 +291,7 @@ impl Control {
     }
 
     /// Notes that the load has ended at `end` since the start. Returns the changes that applied before that,
-    /// and who stopped the load.
+    /// and the source of the stop.
     pub(crate) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
         self.steering.finish(end)
     }

@@ -4,7 +4,7 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::RateUnit;
 use plimsoll_plan::{Load, Plan};
 
-/// Connections above what Little's law asks for: chance brings several arrivals at once, and a backlog is to
+/// Connections above the number of Little's law: chance brings several arrivals at once, and a backlog is to
 /// be worked off in a third of the time in which it came up.
 const MARGIN: f64 = 4.0;
 /// Connections that a worker may have without a reason, for each target.
@@ -68,7 +68,7 @@ impl Demand {
         self.silent_since = (self.silent_since + length).min(now);
     }
 
-    /// Connections above what is needed now, of `open` ones.
+    /// The number of the `open` connections that is not needed now.
     pub(crate) fn surplus(&self, open: u32, depth: u32, now: Nanos) -> u32 {
         open.saturating_sub(self.cap(depth, now).ceil() as u32)
     }

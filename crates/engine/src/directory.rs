@@ -33,8 +33,8 @@ pub(crate) enum Answer {
 ///
 /// Workers [`ask`](Self::ask) when they meet one for the first time, and again until they have an answer:
 /// that takes a lock, which no request to a known server does. Names are resolved by a thread of its own,
-/// which lives as long as the directory; a name server that does not answer keeps nobody waiting but the
-/// requests to that name.
+/// which lives as long as the directory; a name server that does not answer delays only the requests to that
+/// name.
 #[derive(Debug, Default)]
 pub struct Directory {
     dynamic_origins: Option<Arc<DynamicOrigins>>,
@@ -53,7 +53,7 @@ struct Entry {
 }
 
 impl Directory {
-    /// A directory of one run. `at_once`: names are resolved by whoever asks, which blocks it.
+    /// A directory of one run. `at_once`: names are resolved by the calling thread, which blocks.
     pub(crate) fn new(dynamic_origins: Option<Arc<DynamicOrigins>>, family: Family, at_once: bool) -> Self {
         Self { dynamic_origins, family, at_once, ..Self::default() }
     }
@@ -104,7 +104,7 @@ impl Directory {
             let (send, receive) = channel();
             let (dynamic_origins, family, entries) =
                 (Arc::clone(dynamic_origins), self.family, Arc::clone(&self.entries));
-            // It is not waited for at the end of the run: a name server may take its time.
+            // The end of the run does not wait for this thread: a name server may take its time.
             let work = move || {
                 while let Ok(number) = receive.recv() {
                     look_up(&dynamic_origins, family, &entries, number);

@@ -1,9 +1,9 @@
 //! The one hot loop per worker, and run control.
 //!
 //! A run is one [`Plan`](plimsoll_plan::Plan) carried out: [`run()`] resolves the targets, starts one thread
-//! per worker, starts all of them at one instant, gathers their per-second snapshots and merges what they
-//! measured into one [`RunRecord`](plimsoll_metrics::RunRecord). Open or closed, counted or timed, TCP, TLS
-//! or unix socket, warm-up or measurement are values that the one loop in [`worker`] reads; there is no
+//! per worker, starts all of them at one instant, gathers their per-second snapshots and merges their
+//! measurements into one [`RunRecord`](plimsoll_metrics::RunRecord). Open or closed, counted or timed, TCP,
+//! TLS or unix socket, warm-up or measurement are values that the one loop in [`worker`] reads; there is no
 //! second loop.
 //!
 //! It must not touch a socket or a clock: that is the driver's, so that the same code runs in simulated time.

@@ -13,16 +13,16 @@
 //! sleeps. The delay of *sending* is the start lag, recorded for every request and part of the response time.
 //!
 //! A worker that is faster than its target is woken for every single response, unless it waits for a share of
-//! what is in flight. The delay that this adds to *reading* a response is kept out of the measured times by
-//! the kernel's receive timestamps; where there are none, nothing is coalesced.
+//! the requests in flight. The delay that this adds to *reading* a response is kept out of the measured times
+//! by the kernel's receive timestamps; where there are none, nothing is coalesced.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Wait;
 use plimsoll_plan::Pacing;
 
 /// Longest time for which responses are gathered in the closed model. With a target of 20 µs per request and
-/// 64 connections 300 µs gather about 15 responses per wake-up; beyond that the wake-ups are no longer what
-/// costs.
+/// 64 connections 300 µs gather about 15 responses per wake-up; beyond that, wake-ups no longer dominate the
+/// cost.
 const GATHER_MAX: Nanos = Nanos::from_micros(300);
 /// Below this a timed sleep costs more than the wake-ups that it saves.
 const GATHER_MIN: Nanos = Nanos::from_micros(20);
@@ -88,7 +88,7 @@ pub(crate) struct Outlook {
 
 /// The time by which a sleep ends before an arrival, so that a late wake-up is still on time.
 ///
-/// The lateness of this machine's wake-ups, with the handling of what came meanwhile, is learned: each
+/// The lateness of this machine's wake-ups, with the handling of events that came meanwhile, is learned: each
 /// estimate moves up where a sleep ended later and down where it ended earlier, by steps whose ratio is that
 /// of the two probabilities, so that it settles at its percentile (stochastic approximation, Robbins & Monro
 /// 1951). The lead lies between the median, which costs little CPU as half of the wake-ups come later anyway,
@@ -159,7 +159,7 @@ impl Lead {
 struct Economy(u64);
 
 impl Economy {
-    /// Five times what a wake-up costs.
+    /// Five times the cost of a wake-up.
     const NAP: Nanos = Nanos::from_micros(90);
     /// Parts of the time between two begins of naps.
     const PARTS: u64 = 16;
@@ -319,7 +319,7 @@ impl Pacer {
     /// handled first.
     #[inline]
     pub(crate) fn overslept(&mut self, late: Nanos) {
-        // What a nap is late says nothing about the short sleeps between arrivals.
+        // The lateness of a nap says nothing about the short sleeps between arrivals.
         if !self.napping {
             self.lead.learn(late);
         }
@@ -402,8 +402,8 @@ impl Pacer {
             return Wait { until, want: u32::MAX, floor: until.since(now), spin };
         }
         if may_gather && in_flight >= GATHER_IN_FLIGHT && self.pacing != Pacing::Precise {
-            // Where arrivals share wake-ups, so do the requests that follow a response: late on purpose,
-            // and no later. In the closed model the target must not be left without work.
+            // Where arrivals share wake-ups, requests that follow a response share them, too, within the same
+            // budget. In the closed model the target must not be left without work.
             let cycle = Nanos(self.cycle_ns as u64);
             let share = match self.pacing {
                 Pacing::Shared if self.nap > Nanos::ZERO && !blocked => GATHER_MAX,
@@ -413,8 +413,8 @@ impl Pacer {
             };
             let floor = share.min(GATHER_MAX);
             if floor >= GATHER_MIN {
-                // Half of what is in flight, in events. Where responses trickle in one by one on few
-                // connections that is more than can be ready at once: then the time decides.
+                // Half of the requests in flight, counted in events. If responses trickle in one by one on
+                // few connections, so many are never ready at once, and the floor decides.
                 let events = in_flight as f64 / self.responses_per_event.max(1.0);
                 let want = ((events / 2.0) as u32).max(1);
                 return Wait { until, want, floor, spin };
@@ -496,7 +496,7 @@ mod tests {
         let mut pacer = observed(Pacer::new(Pacing::Adaptive, None), cycle, true, 100);
         let wait = pacer.wait(outlook());
         assert_eq!(wait.want, 32);
-        // Half of it is what a response waits for on average: at most 3 % of the cycle and the turnaround.
+        // A response waits for half of it on average: at most 3 % of the cycle and the turnaround.
         assert!(wait.floor <= Nanos::from_micros(50) && wait.floor >= Nanos::from_micros(49), "{wait:?}");
         let mut shared = observed(Pacer::new(Pacing::Shared, None), cycle, true, 100);
         assert!(shared.wait(outlook()).floor >= Nanos::from_micros(199));
@@ -517,7 +517,7 @@ mod tests {
         let mut fast = observed(Pacer::new(Pacing::Shared, Some(20_000.0)), cycle, true, 100);
         assert_eq!((fast.wait(follows).want, fast.wait(follows).floor), (32, GATHER_MAX));
         assert!(fast.wait(Outlook { blocked: true, ..follows }).floor <= Nanos::from_micros(200));
-        // With adaptive pacing they are sent at once, unless the core is too busy for that.
+        // With adaptive pacing requests are sent at once, unless the core is too busy for that.
         let mut adaptive = observed(Pacer::new(Pacing::Adaptive, Some(20_000.0)), cycle, true, 100);
         assert_eq!(adaptive.wait(follows).want, 1);
         spend(&mut adaptive, 1.0, 0.9, 20);
@@ -587,7 +587,7 @@ mod tests {
         spend(&mut pacer, 1.0, 0.8, 1);
         let nap = at(&mut pacer);
         assert_eq!((nap.until, nap.spin), (Nanos(1_000) + Economy::NAP - median, Nanos::ZERO));
-        // Its time counts once, however often it is looked at, and not before the measured part.
+        // A nap counts once, however often it is asked for, and not before the measured part.
         assert_eq!(at(&mut pacer).until, nap.until);
         assert_eq!(pacer.napped(), Economy::NAP - median);
         pacer.count_from(nap.until);
@@ -599,7 +599,7 @@ mod tests {
             let outlook = Outlook { now, next_arrival: Some(now + interval), ..outlook() };
             pacer.wait(outlook).until == now + interval
         };
-        // Three quarters of the time between two of them are spent awake.
+        // The pacer spends three quarters of the time between two arrivals awake.
         assert!(awake(&mut pacer, 92) && awake(&mut pacer, 360) && !awake(&mut pacer, 362));
         // In between nothing changes.
         spend(&mut pacer, 0.85, 0.75, 50);

@@ -89,7 +89,7 @@ impl FirstContact {
 /// A target gets the first request of its steps that is safe (RFC 9110 section 9.2.1) and that can be sent as
 /// the run will send it: without values of responses or of data, without a script, and with nothing written
 /// before it. If there is none, it is connected to, with TLS and HTTP/2 as in the run, and nothing is asked.
-/// It is the same run as any other, with one connection: what it meets, the load would meet too.
+/// It is the same run as any other, with one connection: it meets the same problems as the load.
 ///
 /// # Errors
 /// [`RunError::Preflight`] with the reason if a target cannot be connected to, breaks the protocol, closes
@@ -102,7 +102,7 @@ pub fn preflight<O: Open + Clone + 'static>(
     control: &Control,
 ) -> Result<Vec<FirstContact>, RunError> {
     let control = &control.for_preflight();
-    // One that no step asks gets no load either.
+    // A server that no step asks gets no load either.
     let is_asked = |target: &usize| plan.steps.iter().any(|step| step.target == *target);
     let asked = (0..plan.targets.len()).filter(is_asked);
     asked.map(|target| contact(plan, target, open, &addresses[target..=target], control)).collect()
@@ -169,7 +169,7 @@ fn contact<O: Open + Clone + 'static>(
 /// run, as many as are tried.
 fn candidates(plan: &Plan, target: usize) -> Vec<usize> {
     let begins = |index: usize| plan.scenarios.iter().any(|scenario| scenario.steps.start as usize == index);
-    // What a step reads may only be there once those before it have written it.
+    // A step may read data that exists only once earlier steps have written it.
     let follows_writes = |index: usize| {
         let of = |scenario: &&Scenario| scenario.steps.contains(&(index as u32));
         plan.scenarios.iter().find(of).is_some_and(|scenario| {
@@ -193,7 +193,7 @@ fn candidates(plan: &Plan, target: usize) -> Vec<usize> {
 /// A run that sends the request of one step to a target, once; without a step it only connects.
 fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Plan {
     let of_target = || plan.steps.iter().position(|step| step.target == target);
-    // Where nothing is sent, it stands for the load that is none.
+    // A target without any request is tried with a step that stands in for it.
     let sent = step.or_else(of_target).map(|index| &plan.steps[index]);
     let steps: Vec<Step> = sent
         .map(|step| Step {
@@ -240,7 +240,7 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
             depth: 1,
             streams: 1,
             rate: None,
-            // Without a request the connection is what is tried.
+            // Without a request, only the connection is tried.
             keep_alive: plan.connections.keep_alive || step.is_none(),
             ..plan.connections.clone()
         },

@@ -76,7 +76,7 @@ impl InFlight {
         self.started + plan.timeout_of(self.step).min(watchdog)
     }
 
-    /// Returns `true` once nobody waits for its response any more.
+    /// Returns `true` once its response is not wanted any more.
     #[inline]
     pub(crate) fn is_given_up(&self) -> bool {
         self.intent == Intent::GiveUp

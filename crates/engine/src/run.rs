@@ -36,7 +36,7 @@ const START_LOOK: Nanos = Nanos::from_millis(100);
 /// Name prefix of the workers' threads; the worker's number follows.
 pub(crate) const WORKER_NAME: &str = "worker-";
 
-/// Stack of a worker's thread, of which only what is used takes memory. Scripts that call themselves through
+/// Stack of a worker's thread, of which only the used part takes memory. Scripts that call themselves through
 /// functions of the library come to the end of Lua's stack, which is an error, within 8 MiB of it; the usual
 /// 2 MiB were too little, and the process aborted.
 const WORKER_STACK: usize = 16 << 20;
@@ -110,14 +110,14 @@ enum Message {
 }
 
 /// Carries out `plan` and returns its record with the verdict. `observe` is called about once per interval of
-/// the plan, and for what is left at the end.
+/// the plan, and for the rest at the end.
 ///
-/// A worker that does not come back after the end, because something does not return that it has called, is
-/// not waited for: the record is that of the others, and says so. Its thread and what it uses are left alone.
+/// A worker that does not come back after the end, because a call does not return, is not waited for: the
+/// record is that of the others, and says so. Its thread and the resources of it are left alone.
 ///
 /// # Errors
-/// If a backend cannot be opened, a worker thread ends unexpectedly, or none comes back. What goes wrong with
-/// requests is counted.
+/// If a backend cannot be opened, a worker thread ends unexpectedly, or none comes back. Errors of requests
+/// are counted.
 pub fn run<O: Open + Clone + 'static>(
     plan: &Plan,
     open: &O,
@@ -200,7 +200,7 @@ impl Team {
     /// Returns the next message of a worker; `None` if the watchdog has given up waiting.
     fn listen(&mut self) -> Result<Option<Message>, RunError> {
         loop {
-            // A thread that had ended before a silence has said all that it ever will.
+            // If all threads have ended before a silence, no message can come any more.
             let all_ended = self.members.iter().all(|member| member.thread.is_finished());
             match self.receive.recv_timeout(LOOK.into()) {
                 Ok(message) => {
@@ -223,7 +223,7 @@ impl Team {
     fn dismiss(self, plan: &Plan, reports: &[WorkerReport]) {
         for (member, worker) in self.members.into_iter().zip(0..) {
             if reports.iter().any(|report| plan.worker_of(report.shard) == worker) {
-                // It has nothing left to do; a panic has been shown.
+                // The thread has nothing left to do, and has reported its own panic.
                 let _ = member.thread.join();
             }
         }
@@ -247,8 +247,8 @@ fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The body of a worker thread. `make` makes the worker of a backend and what has to be added to its clock to
-/// get Unix time.
+/// The body of a worker thread. `make` makes the worker of a backend and the offset of its clock from Unix
+/// time.
 fn work<'p, O: Open>(
     open: &O,
     shard: Shard,
@@ -256,7 +256,7 @@ fn work<'p, O: Open>(
     send: &Sender<Message>,
     start: &Receiver<Nanos>,
 ) {
-    // A send fails only when the run control has given up: then there is no one to tell.
+    // Sending fails only after the run control has given up: then nobody listens.
     let io = match open.open_for(shard) {
         Ok(io) => io,
         Err(error) => {
@@ -283,7 +283,7 @@ fn work<'p, O: Open>(
     let _ = send.send(Message::Done(Box::new(report)));
 }
 
-/// Opens what a worker has beside its plan.
+/// Opens the resources of a worker beside its plan.
 fn resources(
     plan: &Plan,
     addresses: &[Arc<[TargetAddress]>],
@@ -310,7 +310,7 @@ fn resources(
 fn wait_for_start(at: Nanos, earliest: Nanos, control: &Control) -> Result<(Nanos, Nanos), RunError> {
     loop {
         let (now, unix) = (clock::monotonic(), clock::unix());
-        // The clock of the machine may be set meanwhile: its last word counts.
+        // The machine's clock may be set meanwhile, so the start is computed again in each turn.
         let start = now + at.since(unix);
         if unix > at || start < earliest {
             return Err(RunError::Late { by: unix.max(at).since(at) + earliest.since(start) });
@@ -352,7 +352,7 @@ fn conduct(
         return Err(RunError::Stopped);
     }
     let mut machine = watch();
-    // That look may have taken longer than the head start. Without it the workers' clock may be virtual.
+    // Opening may have taken longer than the head start. Without it the workers' clock may be virtual.
     let now = machine.opened().unwrap_or(latest);
     let earliest = latest.max(now) + HEAD_START;
     let at = match plan.start {
@@ -453,7 +453,7 @@ fn absent() -> WorkerRecord {
     WorkerRecord { absent: true, ..WorkerRecord::default() }
 }
 
-/// Adds up what the workers measured.
+/// Adds up the measurements of the workers.
 fn merge(
     plan: &Plan,
     backend: &'static str,
@@ -500,7 +500,7 @@ fn merge(
         completed_in_window += report.completed_in_window;
         pacing_budget = pacing_budget.max(report.pacing_budget);
         log.merge(report.log);
-        // Those between did not come back.
+        // Workers in between did not come back.
         workers.resize_with(plan.worker_of(report.shard) as usize, absent);
         workers.push(report.worker);
     }

@@ -1,18 +1,18 @@
 //! Instants of sending, and how certain they are.
 //!
-//! A flush sends many requests between two readings of the clock, and each request is given the begin of its
+//! A flush sends many requests between two readings of the clock, and each request is given the start of its
 //! share of that time. The shares are right as long as all sends take about as long. Where the scheduler
 //! takes the CPU away in the middle of a flush, the requests before the interruption were sent earlier than
 //! their share says, and those behind it later. The time that a flush took beyond the usual
 //! ([`DoubtfulFlush::excess`]) bounds that error, and with the response there are only two candidates: the
 //! request was sent before the interruption or after it, and never after its response.
 //!
-//! Sends are not all equally long without an interruption, and what they differ by is no error: a request is
+//! Sends are not all equally long without an interruption, and their differences are no error: a request is
 //! sent when its call begins. So a flush is in doubt where it took longer than usual by four times the mean
 //! deviation, the bound that TCP takes for round trips (Jacobson, "Congestion Avoidance and Control", 1988),
-//! or by half of the shortest exchange. Whether it was an interruption the scheduler knows
+//! or by half of the shortest exchange. The scheduler knows whether it was an interruption
 //! ([`Backend::preemptions`](plimsoll_driver::Backend::preemptions)): a send after a pause may take ten times
-//! as long as one of many in a row, and is sent at its begin all the same.
+//! as long as one of many in a row, and is sent at its start all the same.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::Flush;
 
 /// Doubtful flushes that are remembered. With 16 requests each that is more than are in flight on most runs;
-/// what was sent before the oldest of them counts as uncertain.
+/// requests that were sent before the oldest of them count as uncertain.
 const REMEMBERED: usize = 4_096;
 /// Of these, the ones that are looked through first.
 const RECENT: usize = 16;
@@ -31,10 +31,10 @@ const DEVIATIONS: f64 = 4.0;
 /// No thread that lost its CPU to another one has it back sooner: two context switches and the least that the
 /// other one does.
 const LEAST_INTERRUPTION: Nanos = Nanos::from_micros(50);
-/// No call takes longer than this of itself. What does was interrupted, by the host of a virtual machine if
-/// not by the scheduler.
+/// No call takes longer than this of itself. A longer call was interrupted, by the host of a virtual machine
+/// if not by the scheduler.
 const LONGEST_CALL: Nanos = Nanos::from_micros(500);
-/// Flushes that show what is usual. The first sends of a run meet cold caches.
+/// Flushes from which the usual duration is learned. The first sends of a run meet cold caches.
 const LEARNING: u32 = 16;
 /// Weight of one flush in the usual time per send.
 const WEIGHT: f64 = 1.0 / 64.0;
@@ -138,7 +138,7 @@ pub(crate) struct SendTimes {
     /// When that was, and the CPU time of the thread then.
     looked: (Nanos, Nanos),
     doubtful: VecDeque<DoubtfulFlush>,
-    /// End of the last doubtful flush: what was sent later is sure.
+    /// End of the last doubtful flush: requests that were sent later are certain.
     latest: Nanos,
     /// End of the last doubtful flush that is not remembered any more.
     forgotten: Nanos,
@@ -224,7 +224,8 @@ impl SendTimes {
         self.flushes >= FLUSHES_PER_LOOK
     }
 
-    /// Sets the limit by what was uncertain since the last look. `cpu` is the CPU time of this thread so far.
+    /// Sets the limit by the uncertain samples since the last look. `cpu` is the CPU time of this thread so
+    /// far.
     #[cold]
     pub(crate) fn adjust_limit(&mut self, now: Nanos, cpu: Nanos) {
         let (then, before) = std::mem::replace(&mut self.looked, (now, cpu));
@@ -282,7 +283,7 @@ impl SendTimes {
     #[cold]
     fn resolve_doubtful(&self, share: Nanos, answered: Nanos, done: Nanos) -> SendTime {
         let begins_before = |flush: &DoubtfulFlush| flush.first <= share;
-        // It is mostly one of the last.
+        // The flush is usually one of the last.
         let recent = self.doubtful.iter().rev().take(RECENT).find(|flush| begins_before(flush));
         let flush = recent.or_else(|| {
             let behind = self.doubtful.partition_point(begins_before);
@@ -299,7 +300,7 @@ impl SendTimes {
         let at = if possible { likely } else { earliest };
         let bound = match (interrupted, possible) {
             (true, true) => flush.excess(),
-            // The answer shows that it was sent before the interruption.
+            // The answer shows that the request was sent before the interruption.
             (true, false) => Nanos::ZERO,
             (false, _) => flush.drift(place),
         };
@@ -351,17 +352,17 @@ mod tests {
             let share = AT + length * place / 16;
             let resolved = times.resolve(Nanos(share), Nanos::MAX, Nanos(sent + 100 * US));
             assert!(resolved.at.0.abs_diff(sent) < US, "{place}: {resolved:?} and not {sent}");
-            // What was answered during the interruption was sent before it, for sure.
+            // A request that was answered during the interruption was certainly sent before it.
             assert_eq!(resolved.uncertain, place >= 4, "{place}");
         }
         // A slow response is sure in spite of it.
         let slow = times.resolve(Nanos(AT + length / 2), Nanos::MAX, Nanos(AT + 1_000_000 * US));
         assert!(!slow.uncertain);
-        // What was sent afterwards has nothing to do with it.
+        // The interruption does not affect requests that were sent after it.
         let after = AT + length + 10 * US;
         let sure = times.resolve(Nanos(after), Nanos::MAX, Nanos(after + 100 * US));
         assert_eq!(sure, SendTime { at: Nanos(after), uncertain: false });
-        // And what was sent long before, neither.
+        // Requests that were sent long before are certain, too.
         let before = AT - 500 * US;
         let sure = times.resolve(Nanos(before), Nanos::MAX, Nanos(AT));
         assert_eq!(sure, SendTime { at: Nanos(before), uncertain: false });
@@ -390,11 +391,11 @@ mod tests {
         times.note(&flush(AT, 80 * US, 1), 1, || 0);
         let sent = SendTime { at: Nanos(AT), uncertain: false };
         assert_eq!(times.resolve(Nanos(AT), Nanos::MAX, Nanos(AT + 150 * US)), sent);
-        // With one, it may have been sent before it or behind it.
+        // With an interruption, the request may have been sent before or after it.
         let at = AT + 1_000 * US;
         times.note(&flush(at, 80 * US, 1), 1, || 1);
         assert!(times.resolve(Nanos(at), Nanos::MAX, Nanos(at + 150 * US)).uncertain);
-        // The host of a virtual machine tells nobody what it takes.
+        // A virtual machine does not see the time that its host takes.
         let at = AT + 2_000 * US;
         times.note(&flush(at, 3_000 * US, 1), 1, || 1);
         assert!(times.resolve(Nanos(at), Nanos::MAX, Nanos(at + 3_100 * US)).uncertain);
@@ -410,7 +411,7 @@ mod tests {
             let sent = SendTime { at: share, uncertain: false };
             assert_eq!(times.resolve(share, Nanos::MAX, share + Nanos(200 * US)), sent);
         }
-        // But for an interruption.
+        // Only an interruption makes them uncertain.
         let mut times = SendTimes::new(16, 7);
         times.note(&flush(AT, 4 * 30 * US, 4), 4, || 8);
         assert!(times.resolve(Nanos(AT + 60 * US), Nanos::MAX, Nanos(AT + 200 * US)).uncertain);

@@ -78,7 +78,7 @@ mod tests {
         let watchdog = || ShutdownWatchdog::new(END, DRAIN);
         let while_ = LOOK * u64::from(LATE - 1);
         assert_eq!(gives_up(watchdog(), Stop::No, Nanos::ZERO), Some(END + DRAIN + while_));
-        // The drain that was asked for begins when that is seen.
+        // The drain begins when its request is seen.
         let asked = Nanos::from_secs(30);
         assert_eq!(gives_up(watchdog(), Stop::Drain, asked), Some(asked + LOOK + DRAIN + while_));
         assert_eq!(gives_up(watchdog(), Stop::Drain, END), Some(END + DRAIN + while_));

@@ -1,4 +1,4 @@
-//! Supplied bodies, as one worker takes them: made ahead by a thread of their own, or there from the begin.
+//! Supplied bodies, as one worker takes them: made ahead by a thread of their own, or there from the start.
 //!
 //! A body that takes longer to make than to send must not be made while a request is due. A thread makes them
 //! ahead into a bounded queue, and waits when that is full. Should the queue be empty when a request is due,
@@ -48,8 +48,8 @@ pub(crate) struct MakingCpu {
     pub(crate) signing: HelperCpu,
 }
 
-/// CPU time that threads of one kind have used. Each adds what it used after every batch, so that the batch
-/// that is being made is missing: a few bodies of a run of thousands.
+/// CPU time that threads of one kind have used. Each adds its usage after every batch, so that the batch that
+/// is being made is missing: a few bodies of a run of thousands.
 #[derive(Debug, Default)]
 struct ThreadTimes {
     threads: AtomicU32,
@@ -58,7 +58,7 @@ struct ThreadTimes {
 }
 
 impl ThreadTimes {
-    /// Adds what the calling thread has used since `known`, which becomes what it has used now.
+    /// Adds the calling thread's usage since `known`, and updates `known`.
     fn advance(&self, known: &mut Cpu) {
         let now = usage::thread_cpu();
         self.user_ns.fetch_add(now.user.since(known.user).0, Ordering::Relaxed);
@@ -309,7 +309,7 @@ fn ahead(
         };
         thread::Builder::new()
             .name(format!("bodies-{}", worker.index))
-            // Until nobody wants them.
+            // Runs until the receiver is dropped.
             .spawn(move || while send.send(make()).is_ok() {})
             .map_err(|error| RunError::Worker(error.to_string()))?;
     }

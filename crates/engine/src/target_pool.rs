@@ -26,7 +26,7 @@ struct Stream {
     arrivals: Arrivals,
     /// Workers of the run: their arrivals alternate.
     workers: u64,
-    /// Begin of the measured part: what is due earlier is not counted.
+    /// Begin of the measured part: arrivals that are due earlier are not counted.
     measured_from: Nanos,
     /// The pool's arrivals that were taken, of the measured part.
     taken: u64,
@@ -86,7 +86,7 @@ impl Name {
 pub(crate) enum ResolveState {
     /// Its sites are known.
     Known,
-    /// It is being looked for: what is to be sent to it waits.
+    /// Its address is being resolved: requests to it wait.
     Resolving,
     /// It was not found, and is not looked for again before this instant.
     Failed { until: Nanos, reason: Arc<str> },
@@ -118,7 +118,7 @@ pub(crate) struct TargetPool {
     pub(crate) unfilled: u32,
     /// Open model: whether something due finds no room.
     pub(crate) blocked: bool,
-    /// Requests that a connection takes at once: what is asked for, until a server allows less.
+    /// Requests that a connection takes at once: the wanted number, until a server allows less.
     pub(crate) depth: u32,
     /// Requests that were started and have no connection yet, each with its deadline: all connections are
     /// busy, and no more are allowed.
@@ -188,7 +188,8 @@ impl TargetPool {
                 };
                 let dealt = |scenario: &u32| {
                     let Scenario { weight, start_after, .. } = plan.scenarios[*scenario as usize];
-                    // In the open model all are dealt to, in the closed one those that begin here.
+                    // In the open model every pool gets all scenarios, in the closed one those that begin
+                    // there.
                     let mine = stream.is_some() || scenarios.contains(scenario);
                     (if mine { weight } else { 0 }, start_after)
                 };
@@ -417,8 +418,8 @@ impl TargetPool {
         }
     }
 
-    /// The scenario of an arrival of this worker; none if it is another pool's. Or nobody's: before a
-    /// scenario joins nothing is scheduled.
+    /// The scenario of an arrival of this worker; none if it is another pool's. `None` if there is none:
+    /// before a scenario joins nothing is scheduled.
     #[inline]
     fn scenario_of(&self, arrival: Arrival, workers: u64) -> Option<u32> {
         if self.only.is_some() {
@@ -485,7 +486,7 @@ impl TargetPool {
             let index = if draws { arrivals.count_before(at) } else { arrivals.expected_before(at) };
             index.clamp(next.index, self.arrivals_end.max(next.index))
         };
-        // The worker's turn that an index is, or the first behind it.
+        // The turn of this worker at an index, or the first one after it.
         let worker = next.index % stream.workers;
         let turn = |index: u64| index.saturating_add(stream.workers - 1 - worker) / stream.workers;
         let mut cuts: Vec<Nanos> = self.round_robin.joinings().collect();
@@ -566,7 +567,7 @@ fn depth_of(plan: &Plan, target: &Target) -> u32 {
 }
 
 /// The index of the first arrival that is not asked for: of a counted run of the open model, as many as its
-/// iterations after those of the warm-up, and after those that are nobody's because no scenario has joined.
+/// iterations after those of the warm-up, and after those without a scenario, because none has joined.
 fn arrivals_end(plan: &Plan) -> u64 {
     match (&plan.load, plan.end.iterations) {
         (Load::Open { profile, process, .. }, Some(iterations)) => {

@@ -59,7 +59,7 @@ impl MachineWatch {
         self.sampler.as_ref().map_or(&self.nothing, Sampler::facts)
     }
 
-    /// The machine's part of a record, with what was seen and kept.
+    /// The machine's part of a record, with the intervals that were kept.
     pub(crate) fn finish(&self, intervals: Vec<MachineInterval>) -> MachineRecord {
         MachineRecord { facts: self.facts().clone(), intervals }
     }

@@ -1,8 +1,8 @@
 //! The hot loop: one per worker thread, with its own connections, timers, recorder and random stream.
 //!
-//! A pass of the loop: handle what arrived, expire what is due, start what is due, flush, decide how to wait,
-//! wait. One `now` per pass serves all decisions, so that no two of them disagree about the time; measured
-//! instants come from the kernel's receive stamps and from the clock around each flush.
+//! A pass of the loop: handle events, expire requests, start arrivals, flush, decide how to wait, wait. One
+//! `now` per pass serves all decisions, so that no two of them disagree about the time; measured instants
+//! come from the kernel's receive stamps and from the clock around each flush.
 
 mod answering;
 mod buffers;
@@ -189,7 +189,7 @@ impl<B> std::fmt::Debug for Worker<'_, B> {
 
 impl<'p, B: Backend> Worker<'p, B> {
     /// A worker that carries out `shard` of the plan. `addresses` has one list per target; `unix_offset` is
-    /// what has to be added to the driver's clock to get Unix time, in nanoseconds.
+    /// the offset of the driver's clock from Unix time, in nanoseconds.
     pub fn new(
         io: B,
         plan: &'p Plan,
@@ -249,7 +249,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.io.unix()
     }
 
-    /// Opens the initial connections and returns when each is established or has failed. What failed is
+    /// Opens the initial connections and returns when each is established or has failed. Failures are
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
         let mut missing: Vec<u32> = self.pools.iter().map(|pool| pool.initial).collect();
@@ -259,7 +259,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                     while *left > 0 && self.dialing.connecting() < CONNECTING_AT_ONCE {
                         *left -= 1;
                         let now = self.io.now();
-                        // What failed is counted, and tried again under load.
+                        // A connection that fails is counted, and tried again under load.
                         let _ = self.open_connection(index as u32, now);
                     }
                 }
@@ -281,8 +281,8 @@ impl<'p, B: Backend> Worker<'p, B> {
         self.flush();
     }
 
-    /// Carries out the load from `start` on, and waits for what is in flight at its end. Gives a snapshot to
-    /// `send` about once per second.
+    /// Carries out the load from `start` on, and waits for the requests in flight at its end. Gives a
+    /// snapshot to `send` about once per second.
     pub fn run(mut self, start: Nanos, mut send: impl FnMut(Snapshot)) -> WorkerReport {
         self.clock.begin(start, self.plan);
         self.pacer.count_from(self.clock.measure);
@@ -296,7 +296,7 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.clock.edge_after(start, self.plan);
         let mut cpu_end = None;
-        // What was prepared may have ended long ago.
+        // Preparation may have ended long ago.
         self.clock.now = self.io.now();
         if self.users_have_connections() {
             self.start_users(start);
@@ -381,14 +381,13 @@ impl<'p, B: Backend> Worker<'p, B> {
             self.handle_events();
             self.expire(now);
             if let Some(late) = late {
-                // What came meanwhile is in the way of arrivals, too.
+                // Events that came meanwhile delay arrivals, too.
                 self.pacer.overslept(late + self.io.now().since(now));
             }
         }
         let (end, delay_end, helpers_end) = cpu_end
             .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
-        // Beside virtual time, what this thread took of a CPU and how long it had to wait for one say
-        // nothing.
+        // In virtual time, the CPU time and the run delay of this thread mean nothing.
         if self.io.name() != SIMULATED {
             self.records.worker.cpu_user = end.user - cpu.user;
             self.records.worker.cpu_system = end.system - cpu.system;

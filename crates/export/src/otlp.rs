@@ -15,7 +15,7 @@ const CUMULATIVE: u64 = 2;
 /// The media type of a request and of its reply.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
 
-/// One request with all figures of a run; `resource` says who sends it.
+/// One request with all figures of a run; `resource` names the sender.
 pub fn request(totals: &Totals, resource: &[(String, String)]) -> Vec<u8> {
     let mut scope = Message::new();
     scope.text(1, "plimsoll");
@@ -116,7 +116,7 @@ impl Stamps {
             data.varint(2, CUMULATIVE);
         }
         if field == 7 {
-            // It only grows.
+            // The counter only grows.
             data.varint(3, 1);
         }
         (field, data)
@@ -145,7 +145,7 @@ impl Stamps {
         let ends = times.exponential.first_key_value().zip(times.exponential.last_key_value());
         if let Some(((&first, _), (&last, _))) = ends {
             let mut buckets = Message::new();
-            // Here a bucket has the number of its lower limit, ours that of its upper one.
+            // OpenTelemetry numbers a bucket by its lower limit, we by its upper one.
             buckets.signed(1, i64::from(first) - 1);
             let count = |number| times.exponential.get(&number).copied().unwrap_or(0);
             buckets.packed(2, (first..=last).map(count));

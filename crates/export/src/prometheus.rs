@@ -12,7 +12,7 @@ use crate::protobuf::Message;
 use crate::times::{SCALE, Times};
 use crate::totals::Totals;
 
-/// Values up to this count as zero in a native histogram: what the official clients take.
+/// Values up to this count as zero in a native histogram: the value of the official clients.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
 /// Formats in which metrics are exposed.
@@ -96,7 +96,7 @@ fn info(totals: &Totals) -> Family<'_> {
     }
 }
 
-/// The name of a family with its unit, without what the kind of the metric adds.
+/// The name of a family with its unit, without the suffix of its kind.
 fn name(family: &Family<'_>) -> String {
     let unit = match family.unit {
         Unit::None => "",

@@ -101,7 +101,7 @@ fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The fields of a message: numbers, and what follows them; it ends where the message does or breaks off.
+/// The fields of a message: numbers and contents; it ends where the message does or breaks off.
 pub(crate) fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Field<'_>)> {
     std::iter::from_fn(move || {
         let key = take_varint(&mut message)?;

@@ -1,8 +1,8 @@
 //! Sending the figures of a run to a receiver of OTLP, every few seconds and once more at its end.
 //!
 //! A [`Pusher`] has a thread of its own, a backend of its own, and a connection for each request. What it
-//! sends is a copy of [`Totals`], so a receiver that is slow, dead or broken changes nothing
-//! of the run: what it has missed is in the next request, and what went wrong is in the [`PushReport`].
+//! sends is a copy of [`Totals`], so a receiver that is slow, dead or broken does not affect the run: missed
+//! values are in the next request, and errors are in the [`PushReport`].
 
 mod exchange;
 mod receiver;
@@ -77,7 +77,7 @@ pub struct Pusher {
 }
 
 impl Pusher {
-    /// Starts the thread, which sends every `every` from then on. `resource` says who sends: pairs such as
+    /// Starts the thread, which sends every `every` from then on. `resource` names the sender: pairs such as
     /// `service.name` and its value.
     ///
     /// # Errors
@@ -99,15 +99,15 @@ impl Pusher {
             .name("otlp".to_owned())
             .spawn(move || {
                 sender.run(&woken);
-                // Whoever does not wait any more does not want to know.
+                // The receiver may have stopped waiting.
                 let _ = ended.send(());
             })
             .map_err(PushError::Thread)?;
         Ok(Self { report, stop, wake, done })
     }
 
-    /// Sends once more, what the totals are by now, and tells what came of all requests. It waits for no more
-    /// than [`LAST_WORDS`].
+    /// Sends the totals once more, and reports the outcomes of all requests. It waits for no more than
+    /// [`LAST_WORDS`].
     pub fn finish(self) -> PushReport {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.wake.send(()).is_ok() && self.done.recv_timeout(LAST_WORDS).is_ok();
@@ -140,11 +140,11 @@ impl<O: Open> Loop<O> {
             let last = match woken.recv_timeout(Duration::from_nanos(self.every.0)) {
                 Err(RecvTimeoutError::Timeout) => false,
                 Ok(()) => true,
-                // Dropped without an end: there is nobody to report to.
+                // The push was dropped without an end: there is nobody to report to.
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let totals = lock(&self.totals).clone().with_process();
-            // Before the first interval there is nothing to tell.
+            // Before the first interval there are no figures to send.
             if totals.started_unix > Nanos::ZERO {
                 self.send(&totals, last);
             }

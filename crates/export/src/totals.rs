@@ -9,10 +9,10 @@ use plimsoll_metrics::{
 
 use crate::times::Times;
 
-/// The figures of a run so far. Counts only grow, so that whoever reads them now and then misses nothing.
+/// The figures of a run so far. Counts only grow, so that an occasional reader misses nothing.
 ///
-/// One is made before the run; [`add`](Self::add) takes every interval in its order. What belongs to the
-/// warm-up is kept apart, so that the rest adds up to the accounts of the result.
+/// One is made before the run; [`add`](Self::add) takes every interval in its order. The warm-up is kept
+/// apart, so that the rest adds up to the accounts of the result.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
     pub(crate) outline: Outline,
@@ -131,8 +131,8 @@ impl Totals {
         Self { outline, facts, warmup: steps.clone(), measured: steps, ..Self::default() }
     }
 
-    /// Adds an interval, which has its steps, and takes up what is so at its end. `started_unix` is the start
-    /// of the run in Unix time.
+    /// Adds an interval, which has its steps, and takes over the gauges at its end. `started_unix` is the
+    /// start of the run in Unix time.
     pub fn add(&mut self, started_unix: Nanos, interval: &Interval, gauges: Gauges) {
         self.started_unix = started_unix;
         self.at = interval.at;
@@ -141,7 +141,7 @@ impl Totals {
             mine.add(tally);
         }
         let length = interval.length.as_secs_f64();
-        // A drain is no time at a rate.
+        // During the drain no rate is asked for.
         let rate = (length > 0.0 && !interval.drain).then(|| interval.completed as f64 / length);
         self.gauges = Gauges {
             achieved_per_second: rate.or(self.gauges.achieved_per_second),
@@ -152,7 +152,7 @@ impl Totals {
         };
     }
 
-    /// Adds what the watched servers used in an interval.
+    /// Adds the usage of the watched servers in an interval.
     pub fn watch(&mut self, facts: &MachineFacts, seen: &MachineInterval) {
         for (number, (facts, watched)) in facts.watched.iter().zip(&seen.watched).enumerate() {
             if self.servers.len() <= number {
@@ -172,7 +172,7 @@ impl Totals {
         self.gauges = over;
     }
 
-    /// The same with what this process has used by now.
+    /// The same with the usage of this process so far.
     #[must_use]
     pub fn with_process(mut self) -> Self {
         let cpu = usage::process_cpu();

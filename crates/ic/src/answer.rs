@@ -15,7 +15,7 @@ pub enum Answer<'a> {
     },
     /// A query or a call was rejected, by one replica and without a proof.
     Rejected(Reject<'a>),
-    /// A call was carried out, or state was read: [`request_status`] says what the certificate shows.
+    /// A call was carried out, or state was read: [`request_status`] reads the status from the certificate.
     Certified {
         /// The certificate.
         certificate: &'a [u8],
@@ -114,7 +114,7 @@ pub enum RequestStatus<'a> {
     },
     /// It was rejected.
     Rejected(Reject<'a>),
-    /// It was carried out or rejected, and what came of it is not kept any more.
+    /// It was carried out or rejected, and its result is not kept any more.
     Done,
 }
 

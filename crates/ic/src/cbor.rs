@@ -42,7 +42,7 @@ pub enum Item<'a> {
     Array(Option<u64>),
     /// A map of so many pairs, or of those up to a [`Break`](Self::Break).
     Map(Option<u64>),
-    /// A tag; what it says something about follows.
+    /// A tag; the tagged item follows.
     Tag(u64),
     /// A simple value or a float, as its bits.
     Simple(u64),
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
     /// The next item. A string is taken whole, of a container its head.
     ///
     /// # Errors
-    /// The bytes end, or are no CBOR; strings of indefinite length, which nobody sends here, are refused.
+    /// The bytes end, or are no CBOR; strings of indefinite length, which do not occur here, are refused.
     #[inline]
     pub fn next_item(&mut self) -> Result<Item<'a>, Undecodable> {
         let Some(&initial) = self.bytes.get(self.at) else {
@@ -146,8 +146,8 @@ impl<'a> Reader<'a> {
     /// As [`next_item`](Self::next_item); more than 16 containers of indefinite length in each other.
     #[inline]
     pub fn skip(&mut self) -> Result<(), Undecodable> {
-        // Items that are still promised, up to the innermost open container of indefinite length. What is
-        // definite needs no stack: a container is so many more items.
+        // Items that are still promised, up to the innermost open container of indefinite length. Definite
+        // containers need no stack: they only add items.
         let mut promised: u64 = 1;
         let mut open = [0_u64; MAX_INDEFINITE];
         let mut depth = 0;
@@ -182,11 +182,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `see` with each key of the map that comes next, behind any tags, and this reader before the
-    /// value, until `see` gives something. `see` must not read past the value; what it does not read is
-    /// passed over. Keys that are no text are passed over with their values.
+    /// value, until `see` gives something. `see` must not read past the value; unread bytes are skipped. Keys
+    /// that are no text are passed over with their values.
     ///
     /// # Errors
-    /// As [`next_item`](Self::next_item); what comes is no map; what `see` fails with.
+    /// As [`next_item`](Self::next_item); the item is no map; errors of `see`.
     #[inline]
     pub fn each<T>(
         &mut self,

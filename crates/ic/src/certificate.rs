@@ -1,4 +1,4 @@
-//! Certificates, and whether they prove what they say.
+//! Certificates, and the verification of their claims.
 
 use std::fmt;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub enum CertificateError {
     },
     /// It is of a subnet that does not have the canister.
     OtherCanisters,
-    /// It is in order and does not say what was asked for.
+    /// It is in order, but lacks the requested part.
     Absent,
 }
 

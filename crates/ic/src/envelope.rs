@@ -1,4 +1,4 @@
-//! Envelopes, read: what a replica gets.
+//! Envelopes, read: the requests that a replica gets.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const MAX_FIELDS: usize = 16;
 /// A message as it came.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'a> {
-    /// Its id, whatever fields it has.
+    /// Its id, which covers all of its fields.
     pub id: RequestId,
     /// Claimed sender; [`authenticate`](Self::authenticate) verifies it.
     pub sender: Principal,
@@ -201,7 +201,7 @@ fn hash_of_item(value: &mut Reader<'_>, depth: usize) -> Result<Option<Hash>, Un
             sha256(&[hashes.as_flattened()])
         }
         Item::Simple(_) => return Ok(None),
-        // Maps within a content are for senders that canisters vouch for, whom nobody is here.
+        // Maps within a content are for delegated senders, which do not exist here.
         _ => return Err(value.error("a field of a message of a kind that is not known here")),
     }))
 }
@@ -211,7 +211,7 @@ fn hash_of_item(value: &mut Reader<'_>, depth: usize) -> Result<Option<Hash>, Un
 pub struct Paths<'a>(Reader<'a>);
 
 impl<'a> Paths<'a> {
-    /// Calls `see` with each path; of a longer one than eight labels with its begin.
+    /// Calls `see` with each path; of a longer one than eight labels with its start.
     ///
     /// # Errors
     /// They are no paths.

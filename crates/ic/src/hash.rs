@@ -1,5 +1,5 @@
 //! SHA-256, and the representation-independent hash of the interface specification, which is a message's
-//! request id: it depends on what a message says and not on how it is encoded.
+//! request id: it depends on the content of a message and not on its encoding.
 
 use sha2::{Digest as _, Sha256};
 

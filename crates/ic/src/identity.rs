@@ -67,7 +67,7 @@ impl fmt::Display for BadKey {
 impl std::error::Error for BadKey {}
 
 impl Identity {
-    /// Whoever signs nothing.
+    /// The anonymous identity, which signs nothing.
     pub const fn anonymous() -> Self {
         Self(None)
     }
@@ -129,7 +129,7 @@ impl Identity {
     /// P-256 (PKCS#8 or SEC 1).
     ///
     /// # Errors
-    /// What the file has instead, and how to make one that is taken.
+    /// The content of the file, and how to make a key that is accepted.
     pub fn from_pem(text: &str) -> Result<Self, BadKey> {
         match pem::read(text)? {
             Secret::Secp256k1(secret) => Self::secp256k1(secret),
@@ -161,7 +161,7 @@ impl Identity {
         self.0.as_ref().map(|signer| signer.public_key_der.as_slice())
     }
 
-    /// Signs a message; `None` of whoever signs nothing. For curves of ECDSA it is the SHA-256 of the
+    /// Signs a message; `None` for the anonymous identity. For curves of ECDSA it is the SHA-256 of the
     /// message that is signed, and the signature is `r` and `s`.
     #[inline]
     pub fn sign(&self, message: &[u8]) -> Option<[u8; 64]> {
@@ -177,7 +177,7 @@ impl Identity {
                 curve.sign_ecdsa(Message::from_digest(digest), secret).serialize_compact()
             }
             Key::P256(pair) => {
-                // Its number of this once comes from the system, which has one as long as it runs.
+                // The nonce comes from the system's random source, which always exists.
                 let signed = pair.sign(&SystemRandom::new(), message).ok()?;
                 let mut signature = [0; 64];
                 signature.copy_from_slice(signed.as_ref());
@@ -198,7 +198,7 @@ pub fn is_signed_by(public_key_der: &[u8], message: &[u8], signature: &[u8]) -> 
     }
     let Some(key) = der::key_of(public_key_der, der::EC_KEY, Some(der::SECP256K1)) else { return false };
     let signature = secp256k1::ecdsa::Signature::from_compact(signature).map(|mut signature| {
-        // Either of the two signatures is one.
+        // Both forms of the signature, with low and high s, are valid.
         signature.normalize_s();
         signature
     });

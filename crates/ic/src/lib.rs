@@ -1,6 +1,6 @@
 //! Messages of the Internet Computer, by its interface specification
 //! (<https://internetcomputer.org/docs/current/references/ic-interface-spec>): requests to canisters and
-//! their signatures, what comes back, and the certificates that prove it.
+//! their signatures, the answers, and the certificates that prove them.
 //!
 //! ```text
 //! Identity, Call ──► Stencil ──► envelope (CBOR) ──► a replica
@@ -8,7 +8,7 @@
 //!      Verified ◄── Verifier ◄── certificate ◄── Answer ◄┘
 //! ```
 //!
-//! What is done once for each message allocates nothing: a [`Stencil`] writes envelopes, [`Answer::read`] and
+//! Work for each message does not allocate: a [`Stencil`] writes envelopes, [`Answer::read`] and
 //! [`answer::request_status`] read answers. [`Verifier`] checks a certificate, which takes about a
 //! millisecond.
 //!

@@ -1,4 +1,4 @@
-//! Requests: what is asked of a canister, its request id and the signed envelope.
+//! Requests: the content of a call, its request id and the signed envelope.
 
 use std::fmt;
 
@@ -80,7 +80,7 @@ impl Call<'_> {
         fixed.request_id(Value::Bytes(self.arg).hash(), self.nonce, self.ingress_expiry_ns)
     }
 
-    /// Appends the envelope, signed by `identity`. Whoever writes many takes a [`Stencil`].
+    /// Appends the envelope, signed by `identity`. Use a [`Stencil`] to write many.
     pub fn write_envelope(&self, identity: &Identity, out: &mut Vec<u8>) -> RequestId {
         let stencil = Stencil::new(identity, self.kind, &self.canister, self.method, None);
         stencil.write(self.arg, self.nonce, self.ingress_expiry_ns, out)
@@ -100,7 +100,7 @@ const FIELDS: usize = 7;
 
 impl Fixed {
     fn of(kind: Kind, canister: &Principal, method: &str, sender: &Principal) -> Self {
-        // Those that differ have an empty value for now.
+        // Fields that differ between messages have an empty value for now.
         let fields = [
             ("arg", Value::Bytes(&[])),
             ("ingress_expiry", Value::Bytes(&[])),
@@ -138,7 +138,7 @@ impl Fixed {
 }
 
 /// Envelopes that differ in argument, nonce and expiry alone: everything else is encoded and hashed once.
-/// Writing one allocates nothing beyond what `out` lacks.
+/// Writing one allocates nothing beyond the growth of `out`.
 #[derive(Clone, Debug)]
 pub struct Stencil {
     identity: Identity,

@@ -25,7 +25,7 @@ pub(crate) fn read(text: &str) -> Result<Secret, BadKey> {
     let mut rest = text;
     while let Some((label, body, behind)) = next_block(rest)? {
         match label {
-            // Whoever writes a key with its parameters apart names the curve in the key, too.
+            // A file with separate parameters names the curve in the key, too.
             "EC PARAMETERS" => {}
             "PRIVATE KEY" => return pkcs8(&decoded(body)?),
             "EC PRIVATE KEY" if body.contains("ENCRYPTED") => return Err(encrypted()),
@@ -51,7 +51,7 @@ pub(crate) fn read(text: &str) -> Result<Secret, BadKey> {
     })
 }
 
-/// The label and the text of the next block, and what is behind it.
+/// The label and the text of the next block, and the rest.
 fn next_block(text: &str) -> Result<Option<(&str, &str, &str)>, BadKey> {
     let Some((_, behind)) = text.split_once("-----BEGIN ") else { return Ok(None) };
     let Some((label, behind)) = behind.split_once("-----") else { return Ok(None) };
@@ -92,7 +92,7 @@ fn pkcs8(der: &[u8]) -> Result<Secret, BadKey> {
         let oid = der::take(&mut algorithm, der::OID)?;
         let curve = der::take(&mut algorithm, der::OID);
         let key = der::take(&mut info, der::OCTET_STRING)?;
-        // Attributes, which nobody reads.
+        // Attributes, which are not used.
         der::take(&mut info, 0xa0);
         Some((oid, curve, key, der::take(&mut info, 0x81)))
     };

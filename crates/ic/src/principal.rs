@@ -1,4 +1,4 @@
-//! Principals: who sends, and which canister is called.
+//! Principals: the sender of a call, and its canister.
 
 use std::fmt;
 use std::str::FromStr;
@@ -45,14 +45,14 @@ impl Principal {
         Self { bytes: [0; MAX_BYTES], length: 0 }
     }
 
-    /// Whoever sends without a key, `2vxsx-fae`.
+    /// The sender without a key, `2vxsx-fae`.
     pub const fn anonymous() -> Self {
         let mut bytes = [0; MAX_BYTES];
         bytes[0] = ANONYMOUS;
         Self { bytes, length: 1 }
     }
 
-    /// Whoever has the private key of this public key, given as DER (SubjectPublicKeyInfo).
+    /// The owner of the private key for this public key, given as DER (SubjectPublicKeyInfo).
     pub fn self_authenticating(public_key_der: &[u8]) -> Self {
         use sha2::Digest as _;
         let hash: [u8; 28] = sha2::Sha224::digest(public_key_der).into();

@@ -1,4 +1,4 @@
-//! Answers, written: what a replica sends.
+//! Answers, written: the replies of a replica.
 
 use crate::answer::Reject;
 use crate::cbor::{write_array, write_bytes, write_map, write_number, write_self_described, write_text};
@@ -78,7 +78,7 @@ fn write_signature(result: QueryResult<'_>, signing: &NodeSigning<'_>, out: &mut
             hash_of_map(&fields)
         }
     };
-    // A node without a key signs nothing, and nobody takes that for a signature.
+    // A node without a key cannot sign; zeros never pass for a signature.
     let signature = signing.node.sign(&[RESPONSE_DOMAIN, &hash].concat()).unwrap_or([0; 64]);
     write_text(out, "signatures");
     write_array(out, 1);

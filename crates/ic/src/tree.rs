@@ -7,7 +7,7 @@ use crate::hash::{Hash, sha256};
 /// of them as many forks as its number of requests has digits in base two.
 const MAX_DEPTH: usize = 192;
 
-/// A hash tree, as a certificate contains it. Reading what is no tree gives errors; nothing is checked ahead.
+/// A hash tree, as a certificate contains it. Reading other bytes gives errors; nothing is checked ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree<'a>(Reader<'a>);
 
@@ -66,7 +66,7 @@ impl<'a> Tree<'a> {
     /// The value at this path.
     ///
     /// # Errors
-    /// What was looked at is no hash tree.
+    /// The bytes that were read are no hash tree.
     pub fn lookup(&self, path: &[&[u8]]) -> Result<Lookup<'a>, Undecodable> {
         match self.branch(path)? {
             Branch::There(Self(mut reader)) => Ok(match node(&mut reader)? {
@@ -115,11 +115,11 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// Calls `see` with each label at the top of this tree and what is below it, and with no label where a
-    /// part was cut off, from left to right, until it gives something.
+    /// Calls `see` with each label at the top of this tree and its subtree, and with no label where a part
+    /// was cut off, from left to right, until it gives something.
     ///
     /// # Errors
-    /// This is no hash tree; what `see` fails with.
+    /// This is no hash tree; errors of `see`.
     pub fn each<T>(
         &self,
         mut see: impl FnMut(Option<&'a [u8]>, Self) -> Result<Option<T>, Undecodable>,

@@ -1,4 +1,4 @@
-//! Hash trees that are made: what a replica certifies.
+//! Hash trees that are made: the contents that a replica certifies.
 
 use crate::answer::Reject;
 use crate::authority::Authority;
@@ -12,7 +12,7 @@ use crate::tree::{empty_hash, fork_hash, labelled_hash, leaf_hash, write_leb128}
 pub enum Node {
     /// Nothing.
     Empty,
-    /// Two trees; what the left one has for labels comes before those of the right one.
+    /// Two trees; the labels of the left one come before those of the right one.
     Fork(Box<[Self; 2]>),
     /// A tree below a label.
     Labelled(Vec<u8>, Box<Self>),
@@ -179,7 +179,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// The same as who reads it sees it.
+    /// The reject as its reader sees it.
     pub fn reject(&self) -> Reject<'_> {
         Reject { code: self.code, message: &self.message, error_code: self.error_code }
     }
@@ -221,7 +221,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Signs what became of these calls by `time_ns`, in nanoseconds since 1970. Of two with the same id the
+    /// Signs the outcomes of these calls by `time_ns`, in nanoseconds since 1970. Of two with the same id the
     /// last one counts.
     pub fn sign(authority: &Authority, time_ns: u64, mut calls: Vec<(RequestId, Outcome)>) -> Self {
         calls.reverse();
@@ -275,7 +275,7 @@ impl Round {
         close_certificate(&self.signature, None, out);
     }
 
-    /// Appends the forks above a call, from the top, with what lies to the left of the way.
+    /// Appends the forks above a call, from the top, with the subtrees to the left of the path.
     fn write_path(&self, place: usize, out: &mut Vec<u8>) {
         // The last level is the root.
         for (height, level) in self.levels.iter().enumerate().rev().skip(1) {
@@ -289,7 +289,7 @@ impl Round {
         }
     }
 
-    /// Appends what lies to the right of the way, from the bottom.
+    /// Appends the subtrees to the right of the path, from the bottom.
     fn close_path(&self, place: usize, out: &mut Vec<u8>) {
         for (height, level) in self.levels.iter().enumerate() {
             let at = place >> height;

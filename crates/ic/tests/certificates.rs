@@ -1,4 +1,4 @@
-//! Certificates that are made here, and whatever else may come in their place.
+//! Certificates that are made here, and other bytes in their place.
 
 use plimsoll_ic::answer::{Reject, ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::cbor::{write_bytes, write_map, write_text};

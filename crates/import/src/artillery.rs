@@ -1,7 +1,7 @@
 //! Scripts of Artillery, in YAML or JSON.
 //!
 //! Arrivals of virtual users are iterations of the open model, its phases are phases, and a scenario's `flow`
-//! becomes steps. What is JavaScript there is noted.
+//! becomes steps. JavaScript in it is noted.
 
 mod check;
 mod config;
@@ -61,7 +61,7 @@ fn is_extension(key: &str) -> bool {
     key.starts_with("x-") || key.starts_with('_')
 }
 
-/// The meaning of what stands between `{{` and `}}`.
+/// The meaning of the text between `{{` and `}}`.
 fn slot(inside: &str) -> Slot {
     let unknown = |note: &str| Slot::Unknown(note.to_owned());
     let Some(function) = inside.strip_prefix('$') else {

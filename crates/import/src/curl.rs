@@ -1,7 +1,7 @@
 //! A curl command line.
 //!
-//! Each URL becomes a step. What curl prints or saves has no meaning for a load test, and is noted; what it
-//! does on the way that is not done here (proxies, other credentials) is a problem.
+//! Each URL becomes a step. Options for printing or saving have no meaning for a load test, and are noted;
+//! those for the transfer that are not supported here (proxies, other credentials) are problems.
 
 mod body;
 mod effect;
@@ -239,7 +239,7 @@ impl Command {
                 Ok(_) => settings.follow_redirects = text(value.as_str()),
                 Err(_) => findings.hinted(at, format!("`{value}` is not a number"), "write a number from 0"),
             },
-            // What is sent is the matter of `body`.
+            // `body` reads the data that is sent.
             Use::Data | Use::DataBinary | Use::DataRaw | Use::DataUrlencode | Use::Json => {}
             Use::Form | Use::FormString | Use::AsHere => {}
         }
@@ -386,7 +386,7 @@ impl Command {
     }
 
     fn url(&self, url: &str, at: &str, findings: &mut Findings) -> Option<Url> {
-        // curl takes what has no scheme as http.
+        // curl assumes http for a URL without a scheme.
         let whole = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
         let behind_host = whole.splitn(4, '/').nth(3).unwrap_or_default();
         let globs = whole.contains(['{', '}']) || behind_host.contains(['[', ']']);

@@ -102,7 +102,7 @@ pub(crate) struct Url {
 }
 
 impl Url {
-    /// Takes a URL apart; the fragment, which is never sent, is left out. What is wrong is a line for people.
+    /// Takes a URL apart; the fragment, which is never sent, is left out. An error is one readable line.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or_else(|| "it has no scheme".to_owned())?;
         let scheme = scheme.to_ascii_lowercase();

@@ -49,7 +49,7 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Collects what is found. Equal notes are kept once.
+/// Collects findings. Equal notes are kept once.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     notes: Vec<Note>,
@@ -91,9 +91,8 @@ impl Findings {
         }
     }
 
-    /// The same for a source whose requests may be such as a plan refuses: what is wrong with them then is
-    /// what is wrong with the source. How the load is carried out is the importer's matter, and files need
-    /// not be there.
+    /// The same for a source whose requests may be such as a plan refuses: their problems are then problems
+    /// of the source. The importer decides how the load is carried out, and files need not exist.
     pub(crate) fn finish_checked(self, document: Document) -> Result<Imported, Problems> {
         let mut protocol = Settings::default();
         if let Some(run) = document.run.get() {

@@ -152,8 +152,8 @@ impl Variables {
         }
     }
 
-    /// The value of a variable that the source gives, with the values of others in it. What cannot be
-    /// replaced stays as it is.
+    /// The value of a variable that the source gives, with the values of others in it. Slots that cannot be
+    /// replaced stay as they are.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         let value = self.known.get(name)?.value.clone()?;
         Some(self.expanded(&value))
@@ -234,7 +234,7 @@ impl Variables {
                         && template.len() < LONGEST_EXPANDED
                         && self.is_part_of_url(&name) =>
                 {
-                    // What is left in it are functions, and variables without a value.
+                    // Only functions and variables without a value are left in it.
                     let value = self.expanded(whole);
                     let value = self.written(&value, writing, false, at, findings);
                     self.push(&mut template, &value);
@@ -261,8 +261,8 @@ impl Variables {
         template
     }
 
-    /// Returns `true` if the value of a variable has more than one part of a URL in it: a plan encodes what
-    /// stands in a slot.
+    /// Returns `true` if the value of a variable has more than one part of a URL in it: a plan encodes the
+    /// values of slots.
     fn is_part_of_url(&self, name: &str) -> bool {
         let value = self.known.get(name).and_then(|known| known.value.as_deref());
         value.is_some_and(|value| value.contains(['/', '?', '&', '=', '%', '{', ':']))
@@ -306,8 +306,8 @@ impl Variables {
         self.template(&expanded, Writing::Plain, at, findings)
     }
 
-    /// Origin and path of a URL. The origin has to be known before the run; `base` is what a URL without one
-    /// is relative to. `None` if that cannot be, which is reported.
+    /// Origin and path of a URL. The origin has to be known before the run; `base` is the base of relative
+    /// URLs. `None` if that cannot be, which is reported.
     pub(crate) fn address(
         &mut self,
         url: &str,

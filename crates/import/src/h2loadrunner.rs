@@ -1,9 +1,8 @@
 //! h2loadrunner's JSON configuration.
 //!
-//! What it says about servers and connections becomes a target and settings, its scenarios become scenarios.
-//! Its rate is requests per second and client, which a plan says with `rps` and `rate_of: requests`: there
-//! weights are shares of requests, as they are in the format. Without a rate they become shares of
-//! iterations.
+//! Its servers and connections become a target and settings, its scenarios become scenarios. Its rate is
+//! requests per second and client, which a plan says with `rps` and `rate_of: requests`: there weights are
+//! shares of requests, as they are in the format. Without a rate they become shares of iterations.
 
 mod data;
 mod load;

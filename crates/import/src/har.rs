@@ -87,7 +87,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     findings.finish_checked(document)
 }
 
-/// Fields of the format's extensions begin with `_`, and say nothing about what was sent.
+/// Fields of the format's extensions begin with `_`, and do not describe requests.
 fn is_comment(key: &str) -> bool {
     key.starts_with('_')
 }

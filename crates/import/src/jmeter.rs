@@ -1,7 +1,7 @@
 //! Test plans of JMeter (`.jmx`).
 //!
-//! Thread groups become scenarios, and their threads users. What holds for all requests below a place of the
-//! tree there (headers, defaults, timers, assertions and extractors) is written to each of them here.
+//! Thread groups become scenarios, and their threads users. Elements that apply to all requests below a place
+//! of the tree there (headers, defaults, timers, assertions and extractors) are written to each of them here.
 
 mod check;
 mod function;
@@ -29,8 +29,8 @@ const SYNTAX: Syntax = Syntax { open: "${", close: "}", slot: function::slot };
 
 const HINT: &str = "the file has to be a test plan of JMeter, as it saves it (.jmx)";
 
-/// Most work for what elements say of all requests around them, in settings and parts of their texts: each
-/// element of a group is written to each of its requests.
+/// The most work for elements that apply to all requests around them, in settings and parts of their texts:
+/// each element of a group is written to each of its requests.
 const MOST_WRITTEN: usize = 10_000_000;
 
 /// Reads a test plan. Files that it names are looked for in `folder`, which the plan file has to be in as
@@ -343,7 +343,7 @@ impl Importer<'_> {
     }
 }
 
-/// Returns `true` for what a test plan has beside its groups and is read elsewhere.
+/// Returns `true` for elements beside the groups of a test plan that are read elsewhere.
 fn is_known_here(node: &Node<'_>) -> bool {
     node.kind().ends_with("ThreadGroup") || scope::is_config(node.kind())
 }

@@ -1,8 +1,8 @@
 //! Collections of Postman: v2.1 and v2.0, with an environment.
 //!
 //! Each folder of the outermost level becomes a scenario, with its requests as steps; requests beside the
-//! folders make one of their own. Scripts are not carried out: what their usual forms expect and take from
-//! responses becomes `expect` and `extract`, and the rest is noted with its line.
+//! folders make one of their own. Scripts are not carried out: expectations and extractions in their usual
+//! forms become `expect` and `extract`, and the rest is noted with its line.
 
 mod auth;
 mod effect;
@@ -85,7 +85,7 @@ fn is_own(key: &str) -> bool {
     key.starts_with('_')
 }
 
-/// The meaning of what stands between `{{` and `}}`.
+/// The meaning of the text between `{{` and `}}`.
 fn slot(inside: &str) -> Slot {
     let Some(name) = inside.strip_prefix('$') else { return Slot::Variable(inside.to_owned()) };
     let template = match name {
@@ -174,7 +174,7 @@ impl Importer<'_> {
             let value = variable.value("value").map(plain).unwrap_or_default();
             variable.rest(&mut self.findings, is_own);
             let Some(name) = name.filter(|name| !name.is_empty() && enabled) else { continue };
-            // Without a value it is one that a script sets.
+            // A script sets a variable without a value.
             if !value.is_empty() {
                 self.variables.define(&name, &value, &variable.at);
             }
@@ -220,7 +220,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Takes what a folder, or the collection, has for all of its requests.
+    /// Takes over the settings of a folder, or of the collection, for all of its requests.
     fn enter(&mut self, object: &mut Object<'_>, around: &mut Inherited) {
         if let Some(auth) = self.auth(object, &around.at) {
             around.auth = auth;
@@ -230,7 +230,7 @@ impl Importer<'_> {
         around.after.extend(after);
     }
 
-    /// The name of a folder, what its requests have from it, and what is in it.
+    /// The name of a folder, the settings that its requests inherit, and its items.
     fn folder<'v>(
         &mut self,
         folder: &mut Object<'v>,
@@ -282,7 +282,7 @@ impl Importer<'_> {
         }
     }
 
-    /// One request, with what its scripts do.
+    /// One request, with the effects of its scripts.
     fn item(
         &mut self,
         item: &mut Object<'_>,
@@ -304,7 +304,7 @@ impl Importer<'_> {
         }
         let at = named(&around.at, &name);
         item.at.clone_from(&at);
-        // Steps of one name would be told apart by numbers that nobody wrote.
+        // Steps with equal names get numbers here, and not later by the plan.
         name = names.take(&name);
         let (before, after) = self.scripts(item, &at);
         item.skip(&["id", "uid", "description", "response", "variable"]);

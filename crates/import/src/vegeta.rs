@@ -72,7 +72,7 @@ fn document(targets: Vec<Target>, options: Options) -> Document {
 /// A line `METHOD URL`, then lines `Name: value`, then perhaps `@file`; blank lines and `#` between.
 fn http_targets(content: &str, findings: &mut Findings) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
-    // Whether lines belong to the target before.
+    // `true` once a target has begun, to which further lines belong.
     let mut inside = false;
     for (index, line) in content.lines().enumerate() {
         let at = format!("line {}", index + 1);

@@ -114,7 +114,7 @@ fn lines(text: &str) -> Result<Vec<usize>, Problems> {
             }
             end
         };
-        // What is cut off is the parser's error.
+        // The parser reports input that is cut off.
         let Some(length) = length else { break };
         line += rest[..length].matches('\n').count();
         rest = &rest[length..];

@@ -37,7 +37,7 @@ fn examples_of_h2loadrunner_are_plans() {
             Command { plan: Some(PlanSource::File(plan.display().to_string())), ..Command::default() };
         if let Err(refused) = command.resolve(&files) {
             let problems = refused.problems.to_string();
-            // Whether there is XPath is the build's matter.
+            // XPath depends on the features of the build.
             if !problems.contains("this build has no XPath") {
                 wrong.push_str(&format!("{name}:\n{problems}\n{}\n", files.1));
             }
@@ -78,7 +78,7 @@ fn examples_of_postman_artillery_and_jmeter_are_plans() {
             count += 1;
             if let Err(refused) = command.resolve(&files) {
                 let problems = refused.problems.to_string();
-                // Whether there is XPath is the build's matter.
+                // XPath depends on the features of the build.
                 if !problems.contains("this build has no XPath") {
                     wrong.push_str(&format!("{name}:\n{problems}\n{}\n", files.1));
                 }

@@ -5,7 +5,7 @@ use plimsoll_statistics::{FEWEST_STEADY_SLICES, Growth, Little, Steady, SteadyPo
 
 use crate::{Interval, Model, RunRecord, figure};
 
-/// The begin of a run's steady state, if it reached one.
+/// The start of a run's steady state, if it reached one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Steadiness {
     /// From this time on, since the start of the run. That of the measured part if it was steady throughout.
@@ -99,8 +99,8 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
     }
     let first = record.intervals.iter().rfind(|interval| interval.warmup);
     let mut counts = vec![first.map_or(0.0, |interval| interval.in_flight as f64)];
-    // What an interval says of arrivals can be set off against its requests only where each of them is one
-    // request, and none was given up.
+    // The arrivals of an interval can be compared with its requests only if each arrival is one request and
+    // none was given up.
     let tells_backlog = record.requests_per_arrival() <= 1.0 && record.accounting.dropped == 0;
     let mut backlog = 0.0;
     let mut scheduled = 0;
@@ -117,7 +117,7 @@ pub fn growth(record: &RunRecord) -> Option<Growth> {
 }
 
 /// Mean number of requests in flight over the measured part, by Little's law: the times that they spent
-/// between start and end, whatever their outcome, by the length of that part.
+/// between start and end, regardless of their outcome, by the length of that part.
 pub fn mean_in_flight(record: &RunRecord) -> f64 {
     let total = &record.total;
     let times = total.response_time.sum() + total.failed_response_time.sum();
@@ -126,7 +126,7 @@ pub fn mean_in_flight(record: &RunRecord) -> f64 {
 }
 
 /// Little's law on a run of the open model: see [`plimsoll_statistics::little`]. The time in the system is
-/// that from the start of a request to its end, whatever its outcome: response time without start lag.
+/// that from the start of a request to its end, regardless of its outcome: response time without start lag.
 pub fn little(record: &RunRecord) -> Option<Little> {
     if record.model != Model::Open || record.duration == Nanos::ZERO {
         return None;

@@ -9,8 +9,8 @@ use crate::{
     WorkerRecord, WorkerStatus, verdict,
 };
 
-/// The record of a run that is under way, as if it ended with the last interval: what a verdict as it stands
-/// is made from, by the same rules as the one at the end.
+/// The record of a run that is under way, as if it ended with the last interval: the basis of the current
+/// verdict, by the same rules as at the end.
 ///
 /// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)), and ask for
 /// the whole of it ([`judged`](Self::judged)) when somebody wants to see it. It lacks what only the end tells:
@@ -37,7 +37,7 @@ pub struct Basis {
     /// Open model: whether arrivals are requests, and not iterations.
     pub paces_requests: bool,
     /// Open model that ends with its iterations: the rate, in arrivals per second, that was asked for at the
-    /// begin of the measured part. All of them started and ended may take longer than their arrivals did.
+    /// start of the measured part. All of them started and ended may take longer than their arrivals did.
     pub asked_per_second: Option<f64>,
 }
 
@@ -77,7 +77,7 @@ impl GrowingRecord {
         }
     }
 
-    /// Takes the next interval, and what the machine did meanwhile.
+    /// Takes the next interval, and the state of the machine in it.
     pub fn add(&mut self, interval: &Interval, machine: Option<(&MachineInterval, &MachineFacts)>) {
         if let Some((seen, facts)) = machine {
             if self.record.machine.intervals.is_empty() {
@@ -108,7 +108,7 @@ impl GrowingRecord {
         self.settle();
     }
 
-    /// States what was changed about the rate so far.
+    /// Sets the changes of the rate so far.
     pub fn set_changes(&mut self, changes: Vec<RateChange>) {
         self.record.rate_changes = changes;
     }

@@ -1,7 +1,7 @@
 //! Histograms as HdrHistogram writes them: version 2, deflated, in Base64.
 //!
 //! Our buckets are those of HdrHistogram with 1 ns as the lowest discernible value and three significant
-//! digits ([`crate::histogram`]), so nothing is lost but what it does not keep: sum and extremes.
+//! digits ([`crate::histogram`]), so only the parts that it does not keep are lost: sum and extremes.
 
 use std::io::Write as _;
 
@@ -38,10 +38,10 @@ pub fn text(values: impl Iterator<Item = (u64, u64)>) -> String {
     encoded(values).map_or_else(String::new, |bytes| STANDARD.encode(deflated(&bytes)))
 }
 
-/// The text of these values as it is, for what is deflated as a whole; empty without any.
+/// The text of these values without compression, for files that are deflated as a whole; empty without any.
 ///
 /// A run is saved with some hundred histograms. Deflating each took 300 KiB of zeroed state every time, which
-/// was most of what saving cost (`bench -- observers`), and made the whole longer.
+/// was most of the cost of saving (`bench -- observers`), and made the whole longer.
 pub fn plain(values: impl Iterator<Item = (u64, u64)>) -> String {
     encoded(values).map_or_else(String::new, |bytes| STANDARD.encode(bytes))
 }
@@ -133,7 +133,7 @@ mod tests {
             ),
         ) {
             let values = || values.iter().map(|(&value, &count)| (value, count));
-            // Two values may share a bucket, which comes only once in what we are given.
+            // Two values may share a bucket, and the input has each bucket once.
             let merged = || {
                 let mut buckets: Vec<(u64, u64)> = Vec::new();
                 for (value, count) in values() {

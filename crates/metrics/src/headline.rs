@@ -14,11 +14,11 @@
 //! | there are thresholds | PASS | |
 //! | | DONE | |
 //!
-//! An invalid measurement proves nothing about times and rates. It does not make up errors, though: what the
-//! target itself [answered](plimsoll_core::ErrorClass::is_answer) is a fact, whatever the generator did, and
-//! so is a request without an answer that waited more than twice as long as the generator stood still in the
-//! whole run. A limit of errors that is broken by answers alone is broken; and where nothing succeeded, and
-//! most of what failed is such a fact, that is the target's doing.
+//! An invalid measurement proves nothing about times and rates. It does not make up errors, though: an
+//! [answer](plimsoll_core::ErrorClass::is_answer) of the target itself is a fact, whatever the generator did,
+//! and so is a request without an answer that waited more than twice as long as the generator stood still in
+//! the whole run. A limit of errors that is broken by answers alone is broken; and where nothing succeeded,
+//! and most failures are such facts, the target is the cause.
 //!
 //! A threshold on response times that would hold without the generator's own start lag
 //! ([`OwnLag`](crate::OwnLag)) has not been shown to fail, however valid the rest is.
@@ -197,7 +197,7 @@ impl RunFacts {
     }
 
     const fn bad(&self) -> u64 {
-        // Counts may be those of a file, where nothing holds them to what a run can have.
+        // Counts may come from a file, so they need not add up as in a run.
         self.failed.saturating_add(self.timed_out)
     }
 
@@ -290,7 +290,7 @@ impl RunFacts {
         let ThresholdFacts { text, seen, .. } = first;
         let does = if first.shown { "does not hold" } else { "is not shown to hold" };
         let all = self.thresholds.len();
-        // How many hold cannot be told by an invalid measurement.
+        // An invalid measurement cannot tell how many hold.
         if all == 1 || !self.valid {
             return format!("{text} {does}: {seen}");
         }
@@ -415,7 +415,7 @@ impl Headline {
         let (outcome, cause) = facts.outcome();
         let is_lagging = outcome == RunOutcome::NoVerdict && facts.lagging().is_some();
         let validity = if facts.valid && is_lagging {
-            // While a run goes on, its verdict does not know the thresholds.
+            // During a run the verdict does not know the thresholds.
             validity(false, &[ReasonCode::StartLag.name().to_owned()], LimitedBy::Generator)
         } else {
             validity(facts.valid, &facts.invalid_reasons, facts.limited_by)

@@ -76,7 +76,7 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        // One check serves the first value and those beyond the range: both have no bucket yet.
+        // One check covers the first value and values beyond the range: both have no bucket yet.
         let Some(bucket) = self.counts.get_mut(index_of(value)) else {
             return self.record_slowly(value);
         };
@@ -132,7 +132,7 @@ impl Histogram {
     fn reserve(&mut self) {
         if self.counts.is_empty() {
             self.counts = vec![0; BUCKETS];
-            // Of the values to come, the first is the smallest.
+            // The first value to come is the smallest.
             self.min = u64::MAX;
         }
     }
@@ -154,8 +154,8 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Adds what another histogram counted in a time. Counts are exact; the sum and the extremes are as exact
-    /// as a bucket, each value being taken as the largest of its own.
+    /// Adds the counts of another histogram in a time. Counts are exact; the sum and the extremes are as
+    /// exact as a bucket, each value being taken as the largest of its own.
     pub fn add(&mut self, delta: &Delta) {
         for &(index, count) in &delta.0 {
             self.record_many(highest_of(index as usize), count);
@@ -352,7 +352,7 @@ impl Histogram {
         }
         let index = index_of(limit);
         if index == BUCKETS - 1 {
-            // What is beyond the range lies in this bucket, too, but is known to be larger.
+            // Values beyond the range share this bucket, but are counted in `overflow` as well.
             return self.overflow;
         }
         self.counts.get(index + 1..).map_or(0, |above| above.iter().sum())
@@ -614,8 +614,8 @@ impl Delta {
     }
 }
 
-/// The counts of several deltas, to which one can be added and from which it can be taken away again: what
-/// slides along with a window.
+/// The counts of several deltas, to which one can be added and from which it can be taken away again: the
+/// histogram of a sliding window.
 ///
 /// Adding and taking away cost as much as the delta has buckets, whatever was added before. Memory is taken
 /// once, as much as a histogram's.
@@ -666,9 +666,9 @@ impl Sliding {
     }
 }
 
-/// An earlier state of one histogram, to tell what it counted since.
+/// An earlier state of one histogram, to compute its counts since then.
 ///
-/// Memory is taken once, as much as the histogram's own; an advance reads what lies between the histogram's
+/// Memory is taken once, as much as the histogram's own; an advance reads the buckets between the histogram's
 /// smallest and largest value, and skips 64 equal counts at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Cursor {
@@ -682,7 +682,7 @@ impl Cursor {
         Self { seen: Vec::new(), count: 0 }
     }
 
-    /// Adds to `delta` what `histogram` counted since the last call. Always call it with the same histogram.
+    /// Adds to `delta` the counts of `histogram` since the last call. Always call it with the same histogram.
     pub fn advance(&mut self, histogram: &Histogram, delta: &mut Delta) {
         if histogram.count == self.count {
             return;
@@ -707,7 +707,7 @@ impl Cursor {
             first += STRIDE;
         }
         if already > 0 {
-            // Another histogram came before: bring both into one ascending order.
+            // The delta has values of another histogram already: bring both into one ascending order.
             let later = Delta(delta.0.split_off(already));
             delta.merge(&later);
         }

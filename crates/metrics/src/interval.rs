@@ -85,7 +85,8 @@ struct Key {
 }
 
 impl Key {
-    /// That of what ended at `at`, in a run that is cut at these instants into intervals of a length.
+    /// The kind of an interval that ended at `at`, in a run that is cut at these instants into intervals of a
+    /// length.
     fn new(at: Nanos, warmup: bool, drain: bool, cuts: &[Nanos], length: Nanos) -> Self {
         if drain {
             return Self { segment: usize::MAX, measured: !warmup, number: u64::MAX };

@@ -1,8 +1,8 @@
-//! The log of single requests: what workers hand over, without a lock, and without ever waiting.
+//! The log of single requests: handed over by workers without a lock, and without ever waiting.
 //!
 //! A worker owns one [`LogSink`]. It asks whether an entry is [wanted](LogSink::wants), gives it, and goes
 //! on; entries leave in batches through a bounded channel to the thread that writes them. If that one cannot
-//! keep up, batches are given up and counted, and the load stays what it was.
+//! keep up, batches are given up and counted, and the load stays the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -159,7 +159,7 @@ impl Log {
     /// room.
     pub fn end(&self) {
         if let Some(shared) = &self.0 {
-            // Where nobody writes there is nothing to end.
+            // Without a writer there is nothing to end.
             let _ = shared.send.send(LogBatch::End);
         }
     }
@@ -171,7 +171,7 @@ impl Log {
         LogSink {
             share: (share * (1_u64 << 63) as f64) as u64,
             shared: self.0.clone(),
-            // Far from the streams of schedule and workers, so that no choice of the load depends on this.
+            // A stream far from those of the schedule and the workers, so that this does not affect the load.
             random: Random::new(seed, u64::from(worker) + (1 << 40)),
             entries: Vec::new(),
             writes: Vec::new(),
@@ -208,7 +208,7 @@ impl LogSink {
         self.share > 0 && self.random.bits() >> 1 < self.share
     }
 
-    /// Takes an entry, and hands over what there is when it makes a batch.
+    /// Takes an entry, and hands over the entries once they make a batch.
     #[inline]
     pub fn push(&mut self, entry: LogEntry) {
         self.entries.push(entry);
@@ -240,8 +240,8 @@ impl LogSink {
         self.shared.as_ref().is_some_and(|shared| shared.options.writes)
     }
 
-    /// Takes a request that may have changed something. Whoever is to check what became of it has to know of
-    /// all of them: it waits until there is room, which a run shows as a stall of the generator.
+    /// Takes a request that may have changed something. A check of its outcome needs all of them: it waits
+    /// until there is room, which a run shows as a stall of the generator.
     pub fn push_write(&mut self, exchange: FailedExchange) {
         self.writes.push(exchange);
         if self.writes.len() >= WRITES {
@@ -252,7 +252,7 @@ impl LogSink {
     fn flush_writes(&mut self) {
         let Some(shared) = self.shared.as_ref().filter(|_| !self.writes.is_empty()) else { return };
         let batch = std::mem::replace(&mut self.writes, Vec::with_capacity(WRITES));
-        // Where nobody reads them any more, the reader has said why.
+        // If the reader has gone, it has reported the reason.
         let _ = shared.send.send(LogBatch::Writes(batch));
     }
 
@@ -293,7 +293,7 @@ impl LogSink {
                 batch.clear();
                 self.entries = batch;
             }
-            // Nobody writes any more, and has said why.
+            // The writer has gone, and has reported the reason.
             Err(_) => self.record.dropped += count,
         }
     }

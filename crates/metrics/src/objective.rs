@@ -1,4 +1,4 @@
-//! Thresholds as objectives: what share of the requests may be bad.
+//! Thresholds as objectives: the share of requests that may be bad.
 //!
 //! `p99 < 10 ms` is the same as "fewer than 1 % of the responses take 10 ms or longer", and an error rate is
 //! a share anyway. As shares they can be counted in every interval of a run, and be judged with an interval
@@ -25,7 +25,8 @@ pub struct Objective {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bad {
-    /// Good responses that took so many nanoseconds or longer; what timed out is bad however long it took.
+    /// Good responses that took so many nanoseconds or longer; timed-out requests are bad however long they
+    /// took.
     Slow(u64),
     /// Requests that failed or timed out.
     Failed,
@@ -89,7 +90,7 @@ impl Objective {
         start_lag.percentile(100.0 * (1.0 - self.limit)).is_none_or(|lag| lag < limit / BORNE)
     }
 
-    /// Counts what ended in an interval; `steps` are its tallies, step by step.
+    /// Counts the requests that ended in an interval; `steps` are its tallies, step by step.
     pub fn portion(&self, steps: &[Tally]) -> SliceCount {
         let mut portion = SliceCount::default();
         for tally in self.steps.iter().filter_map(|&step| steps.get(step)) {
@@ -97,7 +98,7 @@ impl Objective {
                 Bad::Slow(limit) => {
                     let slow = tally.response_time.values().filter(|(value, _)| *value >= limit);
                     let slow: u64 = slow.map(|(_, count)| count).sum();
-                    // Timed-out ones are among the times, as lower bounds.
+                    // Timed-out requests are among the times, as lower bounds.
                     let bad = slow.max(tally.timed_out);
                     SliceCount { count: tally.response_time.count(), marked: bad }
                 }

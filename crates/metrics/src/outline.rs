@@ -1,4 +1,4 @@
-//! The names of a plan's scenarios, steps and phases: what figures are grouped by.
+//! The names of a plan's scenarios, steps and phases: the groups of figures.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ pub struct ScenarioOutline {
 pub struct PhaseOutline {
     /// Its name.
     pub name: String,
-    /// Its begin, since the start of the run.
+    /// Its start, since the start of the run.
     pub at: Nanos,
     /// Its length as planned, above zero.
     pub length: Nanos,

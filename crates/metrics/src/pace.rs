@@ -1,4 +1,4 @@
-//! Rates beside what was asked for: made in one place, so that both are counted in the same.
+//! Rates beside the wanted ones: made in one place, so that both have the same unit.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ impl Pace {
     }
 }
 
-/// `950/s of 1,000/s`, `150 iterations/s of 150/s`, or what came about alone.
+/// `950/s of 1,000/s`, `150 iterations/s of 150/s`, or the achieved rate alone.
 impl fmt::Display for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.achieved_text())?;

@@ -759,8 +759,8 @@ impl RunRecord {
         let mut scenarios = 0_u64;
         let mut first: Option<&StepRecord> = None;
         for step in &self.steps {
-            // A scenario without a name has one step. Where two of the same name follow each other, the
-            // second one begins with the step that the first one did.
+            // A scenario without a name has one step. If two scenarios of the same name follow each other,
+            // the second one begins with the same step as the first.
             let goes_on = first.is_some_and(|first| {
                 !step.scenario.is_empty() && step.scenario == first.scenario && step.name != first.name
             });

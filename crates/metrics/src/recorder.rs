@@ -30,7 +30,7 @@ pub struct Recorder {
 
 #[derive(Debug)]
 struct StepRecorder {
-    /// Without what the following three hold.
+    /// Everything but the next three fields.
     record: StepRecord,
     /// Requests that were started when they were intended: start lags of zero.
     punctual: u64,
@@ -130,7 +130,8 @@ impl Recorder {
             Some(count) => *count += 1,
             None => record.count_odd_status(sample.status),
         }
-        // The good ones first: they are the many, and telling three apart costs more than one comparison.
+        // Good requests first: they are the majority, and a match of three outcomes costs more than one
+        // comparison.
         if sample.is_ok() {
             step.record_ok(sample);
         } else {
@@ -139,7 +140,7 @@ impl Recorder {
     }
 
     /// Records once more, apart, a request that met a stall of its worker, as far as it has a response time:
-    /// what it measured may be the generator's doing.
+    /// its times may be due to the generator.
     ///
     /// # Panics
     /// As [`record`](Self::record).
@@ -238,7 +239,7 @@ impl StepRecorder {
         let response = sample.response_time();
         match sample.outcome {
             Outcome::Ok => {}
-            // A class of its own: what we did says nothing about the target.
+            // A class of its own: our own aborts say nothing about the target.
             Outcome::Failed(class @ ErrorClass::AbortedByUs) => record.errors[class as usize] += 1,
             Outcome::Failed(class) => {
                 record.failed += 1;
@@ -250,7 +251,7 @@ impl StepRecorder {
                 record.response_time.record(response.0);
                 record.censored_response.note(response);
                 censored.note(response);
-                // Never sent, it has no service time; a zero would flatter the percentiles.
+                // A request that was never sent has no service time; a zero would flatter the percentiles.
                 if sample.sent != Nanos::MAX {
                     let service = sample.service_time();
                     record.service_time.record(service.0);
@@ -269,7 +270,7 @@ impl StepRecorder {
         news.censored = std::mem::take(&mut self.censored);
         let mut delta = Delta::with_capacity(self.delta_capacity);
         self.seen.prompt_piece.advance(&self.prompt_piece, &mut delta);
-        // What was both times at once counts for both.
+        // Requests in both times count for both.
         let mut service = delta.clone();
         self.seen.response_time.advance(&self.record.response_time, &mut delta);
         self.seen.service_time.advance(&self.record.service_time, &mut service);
@@ -403,7 +404,7 @@ mod tests {
         let failed = Outcome::Failed(ErrorClass::Status5xx);
         recorder.record(&Sample { outcome: failed, status: 503, ..OK });
         recorder.record(&Sample { outcome: Outcome::Failed(ErrorClass::Reset), status: 0, ..OK });
-        // A status that no valid response has is counted all the same.
+        // A status outside of the valid range is counted all the same.
         recorder.record(&Sample { outcome: failed, status: 1_234, ..OK });
         let step = recorder.finish().swap_remove(0);
         assert_eq!(step.failed, 3);

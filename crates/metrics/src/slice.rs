@@ -33,7 +33,7 @@ impl Join for Slice {
         for (mine, theirs) in self.steps.iter_mut().zip(&later.steps) {
             mine.merge(theirs);
         }
-        // Many of them are kept for long, and merging leaves room for as much again.
+        // Many slices are kept for long, and merging leaves as much room again.
         std::iter::once(&mut self.total).chain(&mut self.steps).for_each(Tally::shrink);
     }
 }
@@ -44,7 +44,7 @@ pub const MOST_OF_TIMELINE: usize = 120;
 const MOST_OF_WARMUP: usize = 30;
 
 /// The whole run in slices of time, finer than those from which precision is found, and of all steps together
-/// only: for those who want to see the values over time.
+/// only: to show the values over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// The warm-up.
@@ -104,8 +104,8 @@ impl Slicer {
         Self::default()
     }
 
-    /// Takes the next interval, while it still has its steps. What came in the drain belongs to the last
-    /// slice: its requests were part of the measured load. The warm-up is left out.
+    /// Takes the next interval, while it still has its steps. The drain belongs to the last slice: its
+    /// requests were part of the measured load. The warm-up is left out.
     pub fn add(&mut self, interval: &Interval) {
         if interval.warmup {
             return;
@@ -125,8 +125,8 @@ impl Slicer {
     }
 }
 
-/// The interval of percentile `p` (0 to 100, both excluded) of what a histogram counted, from what it counted
-/// slice by slice: see [`PercentileInterval`].
+/// The interval of percentile `p` (0 to 100, both excluded) of a histogram's counts, from its counts slice by
+/// slice: see [`PercentileInterval`].
 ///
 /// # Errors
 /// If too few slices hold anything.

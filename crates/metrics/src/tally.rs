@@ -39,7 +39,7 @@ pub struct Tally {
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
-    /// Response times of what ended well or timed out in it.
+    /// Response times of requests that ended well or timed out in it.
     pub response_time: Delta,
     /// Service times of the same requests, but for those that timed out before they were sent.
     pub service_time: Delta,
@@ -110,8 +110,8 @@ impl Tally {
         };
     }
 
-    /// Takes away one that was added before, but for what is no count: the limits, and from where on values
-    /// are lower bounds.
+    /// Takes away one that was added before, except for fields that are no counts: the limits, and from where
+    /// on values are lower bounds.
     pub(crate) fn take_counts(&mut self, other: &Self) {
         self.started -= other.started;
         self.ok -= other.ok;

@@ -1,4 +1,4 @@
-//! Thresholds: what has to hold of a run, over all of it or in every window.
+//! Thresholds: conditions on a run, over all of it or in every window.
 //!
 //! A threshold that cannot be shown to hold has failed: without data, with too few values for its percentile,
 //! and where timeouts leave the figure open. Figures are those of the measured part, without the warm-up. A
@@ -25,7 +25,7 @@ pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
 use crate::{Censored, Outline, RunRecord, StepRecord};
 
-/// A threshold, what it is about, and when it is looked at.
+/// A threshold, its subject, and the time from which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThresholdSpec {
     /// The condition that has to hold.

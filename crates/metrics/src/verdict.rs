@@ -14,15 +14,15 @@ use crate::{MachineInterval, Model, RunRecord, Stall, ThresholdResult, WorkerRec
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
 const LAG_SHARE_OF_SERVICE: f64 = 0.05;
-/// Start lag up to which nobody is warned: what an idle core with a good timer keeps (`MEASUREMENT.md`, R4).
+/// Start lag without a warning: that of an idle core with a good timer (`MEASUREMENT.md`, R4).
 const LAG_FLOOR: Nanos = Nanos::from_micros(50);
 /// Lateness of arrivals that is allowed beyond the pacing budget: more than a nap of adaptive pacing and its
 /// wake-up. A p99 above it is worth a warning.
 const PACING_SLACK: Nanos = Nanos::from_micros(100);
 /// Share of the response time's median up to which the median start lag is taken as harmless: beyond it a
-/// tenth of what is told about the target is the generator's.
+/// tenth of the target's figures is due to the generator.
 const LAG_SHARE_OF_RESPONSE: f64 = 0.10;
-/// Median start lag that is harmless whatever its share is.
+/// Median start lag that is harmless at any share.
 const MEDIAN_LAG_FLOOR: Nanos = Nanos::from_micros(20);
 /// Share of the requests whose instant of sending may be uncertain.
 const UNCERTAIN_SHARE: f64 = 0.01;
@@ -94,7 +94,7 @@ pub struct Limits {
     pub stall: Nanos,
 }
 
-/// The limits of a run, which depend on what was measured so far.
+/// The limits of a run, which depend on the figures so far.
 pub fn limits(record: &RunRecord) -> Limits {
     let judge = Judge { record, machine: None, reasons: Vec::new(), warnings: Vec::new() };
     Limits { start_lag: judge.lag_limit(), cpu: CPU_SHARE, stall: STALL_LIMIT }
@@ -161,7 +161,7 @@ impl Judge<'_> {
     }
 
     /// Invalidates the run if nothing was measured. Requests that were started and failed are the target's
-    /// answer, and a measurement as good as any: the [headline](crate::headline) decides what they mean.
+    /// answer, and a measurement as good as any: the [headline](crate::headline) decides about their meaning.
     fn samples(&mut self) {
         if self.record.accounting.started > 0 || self.record.held_up() > 0 {
             return;
@@ -202,7 +202,7 @@ impl Judge<'_> {
     /// started one.
     fn rate(&mut self) -> Finding {
         let (accounting, started) = (&self.record.accounting, self.record.started_arrivals());
-        // What had no data could not be started by any generator.
+        // Arrivals without data could not be started by any generator.
         let arrivals = self.record.arrivals() - accounting.without_data;
         let share = ratio(started, arrivals).unwrap_or(1.0);
         if share >= RATE_SHARE {
@@ -217,7 +217,7 @@ impl Judge<'_> {
             figure::count(accounting.dropped),
             figure::count(accounting.never_started - accounting.without_data),
         );
-        // What helps is chosen when all causes are known: see `settle_hints`.
+        // `settle_hints` chooses the hint when all causes are known.
         self.find(Finding::Invalid, ReasonCode::RateNotMet, evidence, "");
         Finding::Invalid
     }
@@ -246,7 +246,7 @@ impl Judge<'_> {
         let late_limit = self.arrival_interval().max(paced);
         let late = ratio(lag.count_above(late_limit.0), lag.count()).unwrap_or(0.0);
         let blocked = self.blocked_at_limit();
-        // What helps is chosen when all causes are known: see `settle_hints`.
+        // `settle_hints` chooses the hint when all causes are known.
         let hint = "";
         if late > LATE_SHARE {
             if blocked <= LIMIT_SHARE {
@@ -262,7 +262,7 @@ impl Judge<'_> {
             return Finding::Invalid;
         }
         if let Some(evidence) = self.failed_by_own_lag() {
-            // What is broken without any lag is a result all the same.
+            // A threshold that is broken without any lag is a result all the same.
             let is_broken =
                 |one: &ThresholdResult| !one.passed && one.reason.is_none() && one.own_lag.is_none();
             let finding =
@@ -272,7 +272,7 @@ impl Judge<'_> {
         }
         let shared = self.lag_share();
         if let Some(evidence) = shared.filter(|_| blocked <= LIMIT_SHARE) {
-            // Who shares wake-ups on purpose has chosen the lag.
+            // Users who let requests share wake-ups have accepted the lag.
             let finding = match record.pacing_budget {
                 Nanos::ZERO => Finding::Invalid,
                 _ => Finding::Doubtful,
@@ -290,7 +290,7 @@ impl Judge<'_> {
             figure::nanos(limit),
             self.waited(),
         );
-        // Who asks for precise pacing measures what a lag would spoil.
+        // Users who ask for precise pacing measure figures that a lag would spoil.
         let finding = if record.precise { Finding::Invalid } else { Finding::Doubtful };
         self.find(finding, ReasonCode::StartLag, evidence, hint);
         finding
@@ -520,7 +520,7 @@ impl Judge<'_> {
         self.find(Finding::Doubtful, ReasonCode::BodiesLate, evidence, hint);
     }
 
-    /// The time below which an error of the generator's clockwork drowns in what is measured.
+    /// The time below which an error of the generator's clockwork drowns in the measured times.
     fn harmless(&self) -> Nanos {
         let p50 = self.record.total.service_time.percentile(50.0).unwrap_or(0);
         Nanos((p50 as f64 * LAG_SHARE_OF_SERVICE) as u64).max(LAG_FLOOR)

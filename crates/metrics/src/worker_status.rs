@@ -9,7 +9,7 @@ use crate::histogram::Delta;
 use crate::{Accounting, ConnectionRecord, ErrorExample, IterationRecord, Peer, WorkerRecord};
 
 /// Status of one worker at the end of an interval of the measured part, or at the end of the load if that
-/// comes in the warm-up. All counts but the start lags are totals since the begin of the measured part.
+/// comes in the warm-up. All counts but the start lags are totals since the start of the measured part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerStatus {
     /// Number of the worker.

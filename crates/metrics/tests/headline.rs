@@ -1,4 +1,4 @@
-//! The headline of a run: every combination of what it is made from, and every wording.
+//! The headline of a run: every combination of its inputs, and every wording.
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::record::Censored;
@@ -200,7 +200,7 @@ fn the_first_line_says_what_happened() {
     }
     let one = RunFacts { thresholds: vec![threshold(false, false)], ..facts() };
     assert_eq!(Headline::of(&one).summary, "error_rate<0.1% does not hold: 27.1 %");
-    // What a figure shows goes before what only could not be shown.
+    // A threshold that a figure shows to be broken goes before one that merely could not be shown to hold.
     let unknown = ThresholdFacts { shown: false, seen: "no data".to_owned(), ..threshold(false, false) };
     let both = RunFacts { thresholds: vec![unknown.clone(), threshold(false, false)], ..facts() };
     let expected = "error_rate<0.1% does not hold: 27.1 % (0 of 2 thresholds hold)";
@@ -226,7 +226,7 @@ fn an_invalid_measurement_is_outweighed_by_answers_only() {
         facts.valid = true;
         assert_eq!(Headline::of(&facts).outcome, RunOutcome::Fail, "{class}");
     }
-    // Where both kinds are there, most decides.
+    // If both kinds occur, the majority decides.
     for (answered, expected) in [(499, RunOutcome::NoVerdict), (501, RunOutcome::Fail)] {
         let timed_out = 1_000 - answered;
         let mut facts = RunFacts { ok: 0, failed: answered, timed_out, valid: false, ..facts() };
@@ -272,7 +272,7 @@ fn silence_is_the_targets_where_the_generator_was_ready() {
         absent.workers[0].absent = true;
         assert_eq!(outcome(&absent), RunOutcome::NoVerdict);
     }
-    // While the run goes on, what has not ended may still be answered.
+    // During the run, requests in flight may still be answered.
     let facts = RunFacts { is_over: false, ..RunFacts::of(&in_flight(hung(seconds(1), seconds(5)))) };
     let headline = Headline::of(&facts);
     assert_eq!((headline.outcome, &*headline.summary), (RunOutcome::NoVerdict, "no request had ended"));

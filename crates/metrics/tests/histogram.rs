@@ -127,7 +127,7 @@ proptest! {
         let above = histogram.count_above(limit);
         let exact = |least: u64| values.iter().filter(|value| **value > least).count() as u64;
         prop_assert!(above <= exact(limit));
-        // What it leaves out lies in the bucket of the limit, less than a thousandth wide.
+        // Values that it leaves out lie in the bucket of the limit, less than a thousandth wide.
         prop_assert!(above >= exact(limit + limit / 1000));
     }
 }

@@ -1,4 +1,4 @@
-//! The recorder against the definition of what it records, whatever it counts together on the way.
+//! The recorder against the definition of its figures, although it counts some of them together.
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_metrics::histogram::Delta;

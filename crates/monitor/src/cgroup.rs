@@ -1,4 +1,4 @@
-//! The control groups of a process: what they let it have, and how they hold it up.
+//! The control groups of a process: their limits, and the delays that these cause.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ impl Groups {
         let mounts = text(&tree.at("/proc/self/mountinfo")).unwrap_or_default();
         let membership = text(&process.join("cgroup")).unwrap_or_default();
         let mut found = Self::default();
-        // Where both are mounted a controller belongs to one of them.
+        // If both versions are mounted, each controller belongs to one of them.
         for names in [VERSION_1, VERSION_2] {
             let ways = names.controllers.map(|controller| way(tree, &mounts, &membership, controller));
             let [cpu, memory] = ways;

@@ -28,7 +28,7 @@ pub struct Host {
     pub accept_queue: Option<u64>,
 }
 
-/// Looks the machine up. Nothing of it is needed for a run, so that what cannot be read is left out.
+/// Looks the machine up. Nothing of it is needed for a run, so unreadable parts are left out.
 pub fn host() -> Host {
     host_in(&Tree::system())
 }
@@ -56,7 +56,7 @@ fn host_in(tree: &Tree) -> Host {
     }
 }
 
-/// A container by the files that its makers leave, a virtual machine by what its firmware or processor says.
+/// A container by the files that its makers leave, a virtual machine by its firmware or processor.
 fn virtualisation(tree: &Tree) -> Option<String> {
     for (mark, name) in [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")] {
         if tree.at(mark).exists() {

@@ -35,7 +35,7 @@ impl Machine {
     pub(crate) fn cores(&mut self, buffer: &mut Buffer, found: &mut Vec<CoreUse>) {
         let Some(bytes) = self.cores.as_ref().and_then(|file| file.read(buffer)) else { return };
         for (number, now) in parse::cores(bytes).enumerate() {
-            // A processor that was switched on meanwhile begins with nothing.
+            // A processor that was switched on meanwhile starts from zero.
             if number == self.last.len() {
                 self.last.push(now);
             }

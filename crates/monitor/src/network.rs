@@ -58,7 +58,7 @@ impl Network {
             found.segments_sent = parse::figure(bytes, b"Tcp:", b"OutSegs");
             found.retransmitted = parse::figure(bytes, b"Tcp:", b"RetransSegs");
             found.datagram_drops = parse::figure(bytes, b"Udp:", b"RcvbufErrors");
-            // Those sent again are not among `OutSegs` (RFC 4022, tcpOutSegs).
+            // `OutSegs` does not include retransmitted segments (RFC 4022, tcpOutSegs).
             found.segments_sent =
                 found.segments_sent.zip(found.retransmitted).map(|(sent, again)| sent + again);
         }

@@ -7,7 +7,7 @@ use plimsoll_metrics::OtherUse;
 
 use crate::server::{Entry, ProcessTable};
 
-/// Share of one processor that others have to use before it is looked who they are: a look at all processes
+/// Share of one processor that others have to use before their names are looked up: a look at all processes
 /// of a machine costs some ten microseconds for each of them, and a quiet machine has nothing to tell.
 const WORTH_A_LOOK: f64 = 0.1;
 
@@ -27,8 +27,8 @@ impl OtherProcesses {
     }
 
     /// Returns the CPU time of processes other than `excluded` in an interval of this length, the largest
-    /// first. `cpu` is what all of them together used in it. `census` takes a look at all processes; it is
-    /// called where that is worth it.
+    /// first. `cpu` is their total usage in it. `census` takes a look at all processes; it is called where
+    /// that is worth it.
     pub(crate) fn sample(
         &mut self,
         cpu: Nanos,
@@ -57,7 +57,7 @@ impl OtherProcesses {
         };
         let mut found: Vec<OtherUse> = self.seen.iter().filter_map(used).collect();
         let sum = found.iter().fold(Nanos::ZERO, |sum, other| sum + other.cpu);
-        // What was used in intervals without a look is not of this one alone.
+        // CPU time since a look that is several intervals old does not belong to this interval alone.
         if !was_fresh && sum > cpu {
             let share = cpu.0 as f64 / sum.0 as f64;
             for other in &mut found {

@@ -1,5 +1,4 @@
-//! The formats of the files, as pure functions from bytes: what is not understood is `None`, and nothing
-//! panics.
+//! The formats of the files, as pure functions from bytes: other content is `None`, and nothing panics.
 
 pub mod cgroup;
 pub mod machine;
@@ -41,7 +40,7 @@ pub fn hexadecimal(word: &[u8]) -> Option<u64> {
     is_plain.then(|| u64::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// The number behind a name at the begin of a line: `VmRSS:   1234 kB`, `nr_periods 5`.
+/// The number behind a name at the start of a line: `VmRSS:   1234 kB`, `nr_periods 5`.
 pub fn named(bytes: &[u8], name: &[u8]) -> Option<u64> {
     let behind = |line| -> Option<&[u8]> {
         let rest = <[u8]>::strip_prefix(line, name)?;

@@ -53,7 +53,7 @@ impl Thread {
         }
     }
 
-    /// Since the thread began. What can no longer be read stays as it was.
+    /// Since the thread began. Figures that can no longer be read stay as they were.
     fn read(&self, buffer: &mut Buffer) -> ThreadUse {
         let stat = self.stat.as_ref().and_then(|file| parse::stat(file.read(buffer)?));
         let schedule = self.schedule.as_ref().and_then(|file| parse::schedule(file.read(buffer)?));
@@ -213,7 +213,8 @@ impl Process {
         Some(file.read(buffer).and_then(parse::files).unwrap_or(self.last_files))
     }
 
-    /// Looks which threads there are. Those of a pool stay; who starts one per request is not followed.
+    /// Looks which threads there are. Those of a pool stay; threads that are started per request are not
+    /// followed.
     fn find_threads(&mut self, buffer: &mut Buffer) {
         self.threads.clear();
         if self.threads_watched == 0 {
@@ -240,7 +241,8 @@ pub(crate) const fn since(now: FileUse, last: FileUse) -> FileUse {
 
 /// The number of descriptors in a folder of `/proc`.
 fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
-    // Since Linux 6.2 the size of the folder is their number; before it was zero, as if there were none.
+    // Since Linux 6.2 the size of the folder is the number of its entries; before, it was zero, as if there
+    // were none.
     let entries = std::fs::metadata(folder).and_then(|metadata| match metadata.len() {
         0 => std::fs::read_dir(folder).map(Err),
         size => Ok(Ok(size)),
@@ -255,7 +257,7 @@ fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
             }
             Some(count as u64)
         }
-        // The process has ended this very moment.
+        // The process has just ended.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => {
             note(missing, format!("{}: {error}", folder.display()));
@@ -264,8 +266,8 @@ fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
     }
 }
 
-/// Several processes that are one server, as one. What is not known of one of them is not known of all: a
-/// part of a sum is no sum.
+/// Several processes that are one server, as one. A figure that is unknown for one of them is unknown for
+/// all: a part of a sum is no sum.
 pub(crate) fn together(parts: impl Iterator<Item = ProcessUse>) -> Option<ProcessUse> {
     let plus = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     parts.reduce(|mut total, part| {
@@ -283,7 +285,7 @@ pub(crate) fn together(parts: impl Iterator<Item = ProcessUse>) -> Option<Proces
             total.add(&part);
             total
         });
-        // They share a group as a rule, and its figures with it.
+        // The processes usually share a group, and its figures.
         if part.throttled_time() > total.throttled_time() {
             total.throttling = part.throttling;
         }

@@ -89,7 +89,7 @@ impl Sampler {
         Self { tree, buffer, last: now, workers, generator, servers, others, machine, network, facts }
     }
 
-    /// Returns the facts that do not change. Their list of what could not be read may grow.
+    /// Returns the facts that do not change. Their list of unreadable files may grow.
     pub fn facts(&self) -> &MachineFacts {
         &self.facts
     }
@@ -138,7 +138,7 @@ impl Sampler {
     }
 }
 
-/// The servers that are watched, and what does not change about each. The target's is the one that listens on
+/// The servers that are watched, and the constant facts about each. The target's is the one that listens on
 /// its address, or, if none was found, the first that was named.
 fn servers(
     tree: &Tree,

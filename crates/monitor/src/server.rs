@@ -13,7 +13,7 @@ use crate::target::Named;
 
 /// Processes of one server that are watched, the first.
 const PROCESSES: usize = 64;
-/// Reasons that are kept of what cannot be read.
+/// The most reasons that are kept for unreadable files.
 const REASONS: usize = 8;
 /// Bytes of a name that the system keeps beside a process: `TASK_COMM_LEN` less its end.
 const NAME_KEPT: usize = 15;
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 }
 
 impl ProcessTable {
-    /// Looks at all but this process, which is nobody's server.
+    /// Looks at all but this process, which is no server.
     pub(crate) fn take(tree: &Tree, buffer: &mut Buffer) -> Self {
         let own = std::process::id();
         let root = tree.at("/proc");
@@ -88,7 +88,7 @@ fn is_named(tree: &Tree, named: &Named, entry: &Entry) -> bool {
         Named::Name(name) => name,
         Named::Marked { entry: wanted, .. } => {
             let path = tree.at("/proc").join(entry.pid.to_string()).join("environ");
-            // Those of other users have none that could be read.
+            // The environment of other users' processes cannot be read.
             let environment = std::fs::read(path).unwrap_or_default();
             return environment.split(|byte| *byte == 0).any(|found| found == wanted.as_bytes());
         }
@@ -98,11 +98,11 @@ fn is_named(tree: &Tree, named: &Named, entry: &Entry) -> bool {
     }
     let program = std::fs::read_link(tree.at("/proc").join(entry.pid.to_string()).join("exe"));
     let Ok(program) = program else {
-        // Another user's: there is only the name, which may be cut.
+        // The process belongs to another user: only its name is readable, and may be cut off.
         return name.as_bytes().get(..NAME_KEPT) == Some(entry.name.as_bytes());
     };
     let file = program.file_name().and_then(|file| file.to_str()).unwrap_or_default();
-    // So the system writes of a program whose file was replaced while it runs.
+    // Linux appends this to the path of a program whose file was replaced while it runs.
     *name == file.strip_suffix(" (deleted)").unwrap_or(file)
 }
 
@@ -149,7 +149,7 @@ impl Server {
     }
 
     fn new(named: Option<Named>) -> Self {
-        // Before the first look nobody was born that it would have missed.
+        // No process counts as new at the first look.
         Self { named, members: Vec::new(), ended: Vec::new(), youngest: u64::MAX }
     }
 
@@ -229,7 +229,7 @@ impl Server {
         found
     }
 
-    /// Takes in who `is_new`, and the descendants of who is in; returns what is to be told of them.
+    /// Takes in processes that are `is_new`, and the descendants of those that are in; returns their events.
     fn take_in(
         &mut self,
         tree: &Tree,
@@ -254,7 +254,7 @@ impl Server {
                     note(missing, format!("only {PROCESSES} of its processes are watched"));
                     break;
                 }
-                // Whoever is older was there before, as another program or somebody else's child.
+                // An older process existed before, as another program or as a child of another process.
                 let is_born = entry.began >= self.youngest;
                 let Some(process) = self.open(tree, entry.pid, buffer, missing) else { continue };
                 if is_born {
@@ -280,7 +280,7 @@ impl Server {
         let watched: usize = self.members.iter().map(Process::threads).sum();
         let threads = THREADS_WATCHED.saturating_sub(watched);
         let mut reasons = Vec::new();
-        // Who has ended meanwhile is missed by nobody.
+        // A process that has ended meanwhile is not worth a note.
         let process = Process::open(tree, &folder(tree, pid), threads, buffer, &mut reasons)?;
         reasons.into_iter().for_each(|reason| note(missing, reason));
         self.members.push(process);
@@ -296,12 +296,13 @@ fn event(process: &Process, ended: bool) -> ProcessEvent {
     ProcessEvent { at: Nanos::ZERO, pid: process.pid, name: process.name.clone(), ended }
 }
 
-/// Takes away from parents what they inherited. When a parent hears of the end of a child, the system adds
-/// all that the child has moved to the parent's figures, and what was seen of it before would count twice.
+/// Subtracts the inherited figures from parents. When a parent hears of the end of a child, the system adds
+/// all that the child has moved to the parent's figures, and the figures that were seen before would count
+/// twice.
 fn disown(gone: &[Process], uses: &mut [(u32, ProcessUse)]) {
     for process in gone {
         let mut heir = process.last.parent;
-        // Who has ended in the same interval has handed it on.
+        // A parent that ended in the same interval has passed its own use on to its parent.
         for _ in gone {
             let between = gone.iter().find(|other| other.pid == heir);
             heir = between.map_or(heir, |between| between.last.parent);
@@ -309,7 +310,7 @@ fn disown(gone: &[Process], uses: &mut [(u32, ProcessUse)]) {
         let Some((_, used)) = uses.iter_mut().find(|(pid, _)| *pid == heir) else { continue };
         let Some(files) = &mut used.files else { continue };
         let seen = process.last_files;
-        // Whoever asked not to be told inherits nothing, and has moved less itself, as a rule.
+        // A parent that ignores SIGCHLD inherits nothing, and has usually done less itself.
         if has_at_least(*files, seen) {
             *files = process::since(*files, seen);
         }

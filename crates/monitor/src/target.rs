@@ -25,7 +25,7 @@ pub struct Watch {
 pub enum Named {
     /// The process with this number.
     Pid(u32),
-    /// All processes with this name: what `/proc/PID/comm` says, or the file name of the program.
+    /// All processes with this name: by `/proc/PID/comm`, or by the file name of the program.
     Name(String),
     /// All processes that have this entry (`NAME=VALUE`) in their environment when they begin.
     Marked {

@@ -1,4 +1,4 @@
-//! No parser panics, whatever the system says.
+//! No parser panics, for any content.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn read_all(bytes: &[u8]) {
     }
 }
 
-/// Words of these files, huge and broken numbers, and what stands between them.
+/// Words of these files, huge and broken numbers, and separators.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![

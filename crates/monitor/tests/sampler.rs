@@ -30,7 +30,7 @@ impl Captured {
     fn write(&self, path: &str, content: &str) {
         let file = self.0.join(path);
         fs::create_dir_all(file.parent().expect("it is in a folder")).expect("the folder can be made");
-        // As the system's files it stays the same file.
+        // The file keeps its identity, like those of the system.
         fs::write(file, content).expect("the file can be written");
     }
 
@@ -50,7 +50,7 @@ impl Captured {
 
 impl Drop for Captured {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning.
+        // The system cleans up files that cannot be removed.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -136,7 +136,7 @@ fn what_cannot_be_read_of_a_server_is_not_known_and_says_why() {
     files.write("proc/78/io", &io.replace("4096", "5000"));
     let interval = sampler.sample(SECOND * 2);
     let read = |number: usize| interval.watched[number].used.map(|used| used.files.map(|f| f.read_bytes));
-    // Of both together a part would be known.
+    // The sum of both would miss a part.
     assert_eq!([read(0), read(1), read(2)], [Some(None), Some(Some(904)), Some(None)]);
     assert_eq!(interval.watched[2].processes, 2);
     let reasons = |number: usize| sampler.facts().watched[number].missing.clone();
@@ -148,8 +148,8 @@ fn what_cannot_be_read_of_a_server_is_not_known_and_says_why() {
 fn a_look_at_a_quiet_machine_allocates_the_lists_of_its_interval_and_nothing_else() {
     let mut sampler = Sampler::open("", &nobody(), SECOND);
     sampler.sample(SECOND);
-    // Other tests of this binary are threads of this process: one may have begun or ended between two looks,
-    // and between looks that follow at once others use no processor.
+    // Other tests of this binary are threads of this process. One may begin or end between two looks, but in
+    // looks that follow at once none uses a processor.
     let counts = (0..10).map(|_| {
         allocation_counter::measure(|| {
             let interval = sampler.sample(SECOND);
@@ -157,7 +157,7 @@ fn a_look_at_a_quiet_machine_allocates_the_lists_of_its_interval_and_nothing_els
         })
     });
     let least = counts.map(|count| count.count_total).min();
-    // That of the processors, which grows; no thread is named only by a number.
+    // The allowance for the processors, whose list grows; no thread is named by a number only.
     let cores = 8 + u64::from(fs::read_to_string("/proc/stat").expect("it is there").lines().count() as u32);
     assert!(least.is_some_and(|least| least <= cores.ilog2().into()), "{least:?} allocations");
 }
@@ -179,7 +179,7 @@ fn a_listening_process_is_found_by_its_port_and_its_path() {
                   print(s.getsockname()[1],flush=True)\nsys.stdin.read()";
     let child =
         Command::new("python3").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    // A machine without it has the same parts tested one by one.
+    // On a machine without it, the parts are tested one by one.
     let Ok(mut child) = child else { return };
     let mut line = String::new();
     let stdout = child.stdout.take().expect("it is piped");

@@ -9,7 +9,7 @@ use plimsoll_monitor::{Named, Sampler, Watch, is_there};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// A server that does what it is told, word by word, and says when it has.
+/// A server that carries out commands, word by word, and reports each.
 const SERVER: &str = r#"
 import os, sys, tempfile
 kept, children = [], []
@@ -130,7 +130,7 @@ fn descendants_belong_to_it_and_nothing_counts_twice() {
     let born = sampler.sample(SECOND * 2);
     let born = only(&born);
     assert_eq!((born.processes, born.began, born.ended), (2, 1, 0));
-    // What it did before the first look at it is of this interval.
+    // Calls that the process made before the first look at it count in this interval.
     let calls =
         |watched: &WatchedUse| watched.used.and_then(|used| used.files).map(|files| files.write_calls);
     assert!((5_000..5_100).contains(&calls(born).unwrap_or_default()), "{born:?}");
@@ -152,7 +152,7 @@ fn a_process_that_ends_is_told_once_even_if_its_parent_does_not_ask() {
     let Some(mut server) = Server::start() else { return };
     let mut sampler = server.sampler();
     server.child.kill().expect("it runs");
-    // Nobody has asked how it ended: it stays as a zombie.
+    // The zombie has not been waited for.
     let file = format!("/proc/{}/stat", server.child.id());
     while !std::fs::read_to_string(&file).expect("its number is still taken").contains(") Z ") {
         std::thread::yield_now();
@@ -169,7 +169,7 @@ fn a_process_that_ends_is_told_once_even_if_its_parent_does_not_ask() {
 
 #[test]
 fn processes_of_a_name_are_found_when_they_begin() {
-    // A copy of the shell under a name of its own, as nothing else on this machine.
+    // A copy of the shell under a name that no other process on this machine has.
     let name = format!("plms{}", std::process::id());
     let folder = std::env::temp_dir().join(format!("plimsoll-servers-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the temporary folder can be written");

@@ -1,5 +1,5 @@
 //! Bodies of steps that crates above this one make. Their kinds are given with the flags: this crate has
-//! their keys in plan files, and knows neither how they are made nor what answers to them mean.
+//! their keys in plan files, and knows neither how they are made nor how answers to them are judged.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use plimsoll_scenario::{Body, BodySupply, Judge, JudgeSpec};
 use crate::document::{Field, RequestStep, Text};
 use crate::{Place, Problem};
 
-/// Kind of bodies: what its key in a step comes to.
+/// Kind of bodies: the meaning of its key in a step.
 pub trait BodyFactory: fmt::Debug + Sync {
     /// The key of a step that has the settings of the body.
     fn key(&self) -> &'static str;
 
-    /// Compiles the body of a step that has the key, at this place. What is wrong with it is reported to the
-    /// context, and nothing is returned then.
+    /// Compiles the body of a step that has the key, at this place. Problems are reported to the context, and
+    /// nothing is returned then.
     fn compile(
         &self,
         request: &RequestStep,
@@ -24,7 +24,7 @@ pub trait BodyFactory: fmt::Debug + Sync {
     ) -> Option<BodyContent>;
 }
 
-/// A body, and what comes with it.
+/// A body, with its headers and its judge.
 #[derive(Clone, Debug)]
 pub struct BodyContent {
     /// The body.
@@ -40,8 +40,8 @@ pub trait BodyContext {
     /// Reports a problem at a place.
     fn report(&mut self, place: Option<Place>, problem: Problem);
 
-    /// Reports what is wrong with the form of the plan, unless its form was found wrong before: then this is
-    /// said already, or follows from it.
+    /// Reports a problem with the form of the plan, unless its form was found wrong before: then this is said
+    /// already, or follows from it.
     fn report_form(&mut self, place: Option<Place>, problem: Problem);
 
     /// Returns a text that is no template, with the environment's values filled in. `None`: it is absent or
@@ -71,7 +71,7 @@ impl dyn BodyContext + '_ {
         None
     }
 
-    /// [Reports](BodyContext::report_form) what is wrong with the form of the plan, in the same manner.
+    /// [Reports](BodyContext::report_form) a problem with the form of the plan, in the same manner.
     pub fn fail_form<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
         self.report_form(place, problem);
         None

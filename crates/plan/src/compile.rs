@@ -1,4 +1,4 @@
-//! From a plan file to what is sent: targets, scenarios, programs, steps, variables and data sources.
+//! From a plan file to requests: targets, scenarios, programs, steps, variables and data sources.
 //!
 //! Names are collected first (targets, data sources and their columns, variables), so that a scenario can be
 //! compiled in one walk over its steps. The walk knows at each step which variables have been set on every
@@ -131,7 +131,7 @@ impl Resolver<'_> {
         };
         let known = compiler.resolver.problems.len();
         let work = compiler.work(patch);
-        // Which flags fit is known only if every server is.
+        // Flags can be checked only if every server is known.
         let complete = work.filter(|_| self.problems.len() == known);
         let work = Work { closes: everywhere, ..complete? };
         let targets = self.targets(patch, preference, &work.servers, routes, work.strays())?;
@@ -196,12 +196,12 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Identifies what the plan file says about scenarios besides their requests, with names in the place of
-    /// values from outside.
+    /// Identifies the scenarios of the plan file apart from their requests, with names in the place of values
+    /// from outside.
     fn logic(&self) -> Fingerprint {
         let document = &self.loaded.document;
         let mut hash = Fingerprint::EMPTY;
-        // What was read from a file can be written, too.
+        // A document that was read from a file can be serialized, too.
         for part in [
             serde_json::to_vec(&document.variables),
             serde_json::to_vec(&document.scenarios),
@@ -212,8 +212,8 @@ impl Compiler<'_, '_> {
         self.scripts.iter().fold(hash, |hash, script| hash.with_field(&script.source))
     }
 
-    /// Reports what is wrong with the form of the plan, unless its [form](crate::Document::check) was found
-    /// wrong before: then this is said already, or follows from it.
+    /// Reports a problem with the form of the plan, unless its [form](crate::Document::check) was found wrong
+    /// before: then this is said already, or follows from it.
     fn form<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
         if self.form_is_right {
             self.report(place, problem);
@@ -232,13 +232,13 @@ impl Compiler<'_, '_> {
         None
     }
 
-    /// Reports what is wrong with a template.
+    /// Reports a problem with a template.
     fn fail_template<T>(&mut self, place: Option<Place>, error: &TemplateError) -> Option<T> {
-        // A name that nobody knows may be that of a column in a file that could not be read.
+        // An unknown name may be that of a column in a file that could not be read.
         if self.columns_are_unknown() && error.message().contains("unknown template slot") {
             return None;
         }
-        // One that is there and wrong was reported.
+        // A wrong token was reported.
         if self.tokens_are_unknown() && error.message().contains("there is no token") {
             return None;
         }
@@ -266,7 +266,7 @@ fn is_on(field: &Field<bool>) -> bool {
     field.get().copied().unwrap_or(false)
 }
 
-/// `did you mean …?`, or what there is.
+/// `did you mean …?`, or the known words.
 fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     match suggest::closest(word, known.clone()) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -8,8 +8,8 @@ use crate::resolve::Resolver;
 use crate::users::Users;
 use crate::{Connections, Family, Overload, Place, PlanPatch, Problem, RawValue};
 
-/// Connections of the closed model: what wrk's and h2load's documentation use, and enough to keep a server
-/// of a few cores busy.
+/// Connections of the closed model: the number in the documentation of wrk and h2load, and enough to keep a
+/// server of a few cores busy.
 const DEFAULT_CONNECTIONS: u32 = 64;
 
 /// Connections that an open run with `grow` opens before its start: enough for most rates at most response
@@ -185,7 +185,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks the number of connections against what shares them.
+    /// Checks the number of connections against the workers and users that share them.
     fn check_share(
         &mut self,
         patch: &PlanPatch,

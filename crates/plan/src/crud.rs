@@ -80,7 +80,7 @@ impl Resolver<'_> {
         fits.then_some(Some(crud))
     }
 
-    /// Refuses what has a meaning only beside the flags of the scenario.
+    /// Refuses flags that have a meaning only beside those of the scenario.
     fn refuse_crud_company(&mut self, patch: &PlanPatch) -> Option<()> {
         let mut alone = true;
         // A plan's scenarios have requests to count, too.
@@ -191,7 +191,7 @@ impl Resolver<'_> {
         let (Some(variable), Some(given)) = (&crud.variable, &patch.crud_request_variable_name) else {
             return Some(());
         };
-        // Each variable body was made from a file in which the text occurs.
+        // Each body with the variable comes from a file in which the text occurs.
         let bodies = [Some(&crud.create), crud.update.as_ref()];
         let in_body = bodies.into_iter().flatten().any(|operation| matches!(operation.body, Body::Text(_)));
         if in_body || urls.iter().any(|url| url.target.contains(&variable.slot)) {

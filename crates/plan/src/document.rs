@@ -1,8 +1,8 @@
 //! The plan file: YAML or JSON, as it is written.
 //!
 //! These types are the format: the JSON Schema is generated from them, and the descriptions in it are their
-//! comments. Scalars are kept as they were typed ([`Text`]), each with its place in the file, so that what is
-//! wrong with a value is said where it stands.
+//! comments. Scalars are kept as they were typed ([`Text`]), each with its place in the file, so that a
+//! problem with a value is reported at its place.
 
 mod check;
 mod field;

@@ -36,7 +36,7 @@ pub(crate) struct Requests {
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's that makes them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
-    /// Identifies what a plan file says about scenarios besides their requests.
+    /// Identifies the scenarios of a plan file apart from their requests.
     pub(crate) logic: Fingerprint,
     /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Work {
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
     pub(crate) wrk: Option<Arc<WrkScript>>,
-    /// Identifies what a plan file says about scenarios besides their requests.
+    /// Identifies the scenarios of a plan file apart from their requests.
     pub(crate) logic: Fingerprint,
     /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
@@ -208,7 +208,7 @@ impl Resolver<'_> {
         for scenario in work.scenarios {
             let ScenarioDraft { name, drafts, mut ops, weight, start_after } = scenario;
             let start = requests.steps.len() as u32;
-            // A script makes its request of the response before: every step of the scenario may have that.
+            // A script reads the response before its own, which may belong to any step of the scenario.
             let of_scripts = drafts.iter().filter_map(|draft| {
                 let scripts = requests.scripts.as_deref()?;
                 draft.script.map(|script| scripts.needs(script))

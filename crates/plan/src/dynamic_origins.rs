@@ -19,10 +19,10 @@ pub struct DynamicOrigin {
 }
 
 impl DynamicOrigin {
-    /// Reads what stands between `http://` or `https://` and the path.
+    /// Reads the text between `http://` or `https://` and the path.
     ///
     /// # Errors
-    /// What is wrong with it. A user or password is: RFC 9110 section 4.2.4 asks to take that for an error
+    /// The problem with it. A user or password is: RFC 9110 section 4.2.4 asks to take that for an error
     /// where a URL is from elsewhere.
     pub fn read(https: bool, authority: &[u8]) -> Result<Self, String> {
         let Ok(authority) = std::str::from_utf8(authority) else {

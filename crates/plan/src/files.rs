@@ -29,7 +29,7 @@ pub trait Files {
         self.read_head(path, 1).is_ok().then_some(FileKind::File)
     }
 
-    /// The names of what is in a folder; none if it cannot be read.
+    /// The names of the entries of a folder; none if it cannot be read.
     fn names(&self, _folder: &Path) -> Vec<String> {
         Vec::new()
     }
@@ -105,12 +105,12 @@ impl Files for Disk {
 /// files are as large as a plan file at most.
 ///
 /// # Errors
-/// Why it cannot be read, which may be that it is no file, is too large, or is not text in UTF-8.
+/// Why it cannot be read, for example that it is no file, is too large, or is not text in UTF-8.
 pub fn named_text(path: &Path) -> io::Result<String> {
     if Disk.kind(path) == Some(FileKind::Stream) {
         return Err(io::Error::other("it is a pipe, a socket or a device"));
     }
-    // One byte more tells a file that is too large.
+    // One byte more reveals a file that is too large.
     let content = Disk.read_head(path, LARGEST_TEXT + 1)?;
     if content.len() > LARGEST_TEXT {
         return Err(io::Error::other(format!("it has more than {} MiB", LARGEST_TEXT >> 20)));
@@ -126,7 +126,7 @@ impl KeyLogFile {
     /// Opens `path` for appending.
     pub fn append(path: &Path) -> io::Result<Self> {
         use std::os::unix::fs::OpenOptionsExt as _;
-        // 0600: whoever reads this file can read the traffic.
+        // 0600: a reader of this file can decrypt the traffic.
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         Ok(Self(Mutex::new(file)))
     }
@@ -138,7 +138,7 @@ impl KeyLogSink for KeyLogFile {
         text.push('\n');
         if let Ok(mut file) = self.0.lock() {
             // One write per line, so that lines of several processes do not mix. A full disk must not end a
-            // load test: the log is an aid for debugging, and its reader sees that it is short.
+            // load test: the log is an aid for debugging, and a short one is easy to notice.
             let _ = file.write_all(text.as_bytes());
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         std::fs::write(&path, b"\xff").unwrap();
         assert_eq!(said(), Err("it is not text in UTF-8".to_owned()));
         std::fs::remove_file(&path).unwrap();
-        // Nobody is at its other end, and nobody waits for him.
+        // The pipe has no other end, so nothing may wait for it.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let pipe = said();
         std::fs::remove_file(&path).unwrap();

@@ -9,8 +9,8 @@ use plimsoll_schedule::{Population, Process};
 use crate::{Connections, Fingerprint, Load, Plan, Step, Target};
 
 impl Plan {
-    /// A stable hash over everything that was planned, except the seed, the values of secret headers, and
-    /// what only judges or tells (thresholds, statistics): two runs of the same load have the same one.
+    /// A stable hash over the whole plan, except the seed, the values of secret headers, and settings that
+    /// only judge or report (thresholds, statistics): two runs of the same load have the same one.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::EMPTY.with(self.canonical().as_bytes())
     }
@@ -33,7 +33,8 @@ impl Plan {
                 let _ = writeln!(text, "weight {} after {}", scenario.weight, scenario.start_after.0);
             }
         }
-        // What only plan files have is told only where it is there, so that other plans keep their hashes.
+        // Properties that only plan files have are written only if present, so that other plans keep their
+        // hashes.
         if self.logic != Fingerprint::EMPTY {
             let _ = writeln!(text, "logic {}", self.logic);
         }

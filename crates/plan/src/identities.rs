@@ -23,8 +23,8 @@ impl Plan {
 }
 
 impl Resolver<'_> {
-    /// Reports rows that users are to keep where there are no lasting users, or too few rows for them. How
-    /// many rows a file has is looked at when the run begins.
+    /// Reports rows that users are to keep where there are no lasting users, or too few rows for them. The
+    /// rows of a file are counted when the run begins.
     pub(crate) fn check_user_rows(&mut self, plan: &Plan) {
         let document = self.document.clone();
         for feed in plan.feeds.iter().filter(|feed| feed.per == Per::User) {

@@ -11,7 +11,7 @@ use crate::{Load, Place, Plan, PlanPatch, Problem};
 
 /// Length of an interval, unless a flag asks for a shorter one: longer ones are put together from these.
 pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Shortest interval: what a snapshot costs is small beside it, about 0.1 ms per step.
+/// Shortest interval: the cost of a snapshot is small beside it, about 0.1 ms per step.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(100);
 
 impl Resolver<'_> {
@@ -60,7 +60,7 @@ impl Resolver<'_> {
         let threshold = spec.that.get().and_then(|text| self.threshold(text.as_str(), by, spec.that.place()));
         let window = self.document_duration(&spec.window);
         let delay = self.document_duration(&spec.delay);
-        // As the names of the plan are shown.
+        // The names are shown as those of the plan are.
         let name =
             |field: &Field<Text>| field.get().map(|text| self.redaction.in_text(text.as_str()).into_owned());
         let (scenario, step, phase) = (name(&spec.scenario), name(&spec.step), name(&spec.phase));
@@ -142,7 +142,7 @@ impl Resolver<'_> {
     }
 }
 
-/// A threshold, and what it was given by.
+/// A threshold, and its origin.
 pub(crate) struct Judged {
     pub(crate) spec: ThresholdSpec,
     by: String,

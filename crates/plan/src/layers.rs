@@ -1,6 +1,6 @@
 //! Where settings come from: defaults, below the plan file, below the environment, below flags.
 //!
-//! A setting of a higher layer replaces the same setting of the layers below. What a higher layer chooses can
+//! A setting of a higher layer replaces the same setting of the layers below. A choice of a higher layer can
 //! also make other settings of a lower one pointless: `--rate` beside the plan's `stages`. Within one layer
 //! that is a contradiction and refused; between layers the lower one gives way ([`GIVES_WAY`]). Headers are
 //! replaced by name, and names of secrets add up.
@@ -16,10 +16,10 @@ use crate::{Place, PlanPatch, Problem, Problems, RawValue, Switch};
 /// If a higher layer has one of the first settings, the second ones of lower layers give way.
 const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&LOADS, &LOADS),
-    // Stages fix the length of the run. The other way round there is a contradiction: a duration does not say
-    // what becomes of the stages.
+    // Stages fix the length of the run. The reverse would be a contradiction: a duration does not say how to
+    // scale the stages.
     (&["stages", "user_stages"], &["duration"]),
-    // How arrivals come says nothing about users.
+    // Settings of arrivals do not apply to users.
     (&["users", "user_stages"], &["arrival", "overload", "rate_of"]),
     (&PROTOCOL, &PROTOCOL),
     (&["http1"], &OF_HTTP2),
@@ -152,8 +152,8 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
     patch
 }
 
-/// The settings of `upper`, and those of `lower` where that has none and does not give way. What is no
-/// setting is the upper layer's.
+/// The settings of `upper`, and those of `lower` where that has none and does not give way. Other fields are
+/// those of the upper layer.
 fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>) -> PlanPatch {
     let chosen = upper.settings().into_iter().filter_map(|(setting, values)| {
         let chosen = values.into_iter().find(|given| given.chooses(setting))?;
@@ -181,7 +181,7 @@ fn over(mut upper: PlanPatch, mut lower: PlanPatch, gave_way: &mut Vec<GaveWay>)
                 };
                 below.extract_if(.., is_named).collect()
             }
-            // What one layer hides no other shows.
+            // No layer reveals a value that another one redacts.
             (Some(_), _) if name == "redact" => Vec::new(),
             (Some(_), _) => std::mem::take(&mut below),
         };
@@ -219,7 +219,7 @@ impl Slot<'_> {
         match self {
             Self::One(one) => *one = values.pop(),
             Self::Switch(switch) => switch.0 = values.pop(),
-            // A wrong item of a list is left out: the others are still worth a look.
+            // Wrong items of a list are left out: the others are still checked.
             Self::Many(many) => *many = values.into_iter().filter(|value| !value.reported).collect(),
         }
     }

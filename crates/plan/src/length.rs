@@ -21,7 +21,7 @@ type Bounds = (u64, Option<u64>);
 
 impl Plan {
     /// Returns the number of requests in an iteration. Where arrivals are requests, every iteration counts as
-    /// one request, whatever its length.
+    /// one request, regardless of its length.
     pub fn iteration_length(&self) -> IterationLength {
         if self.paces_requests() {
             return IterationLength { least: (1, 1), most: Some((1, 1)), is_average: false };
@@ -97,7 +97,7 @@ fn bounds(ops: &[Op], start: usize, end: usize) -> Bounds {
     all
 }
 
-/// A loop that is carried out so often, or nobody knows how often.
+/// A loop with this number of turns, or an unknown one.
 fn repeated((least, most): Bounds, times: Option<u64>) -> Bounds {
     match times {
         Some(times) => (least.saturating_mul(times), most.map(|most| most.saturating_mul(times))),

@@ -3,10 +3,10 @@
 //! A [`Command`] names a plan file and has the environment and the flags; it reads the one
 //! ([`Document`]) and puts the [layers](Layered) together.
 //!
-//! Then two steps: a [`PlanPatch`] holds what was typed, as raw text with the name of the flag it came from;
-//! [`Plan::resolve`] turns it into a [`Plan`], in which nothing is left to parse and every default is filled
-//! in, or into [`Problems`]: all of them at once, each with advice. Nothing here prints, reads the
-//! environment or opens a connection; files are read through [`Files`].
+//! Then two steps: a [`PlanPatch`] holds the values as they were typed, as raw text with the name of the flag
+//! it came from; [`Plan::resolve`] turns it into a [`Plan`], in which nothing is left to parse and every
+//! default is filled in, or into [`Problems`]: all of them at once, each with advice. Nothing here prints,
+//! reads the environment or opens a connection; files are read through [`Files`].
 //!
 //! ```text
 //! flags ──► PlanPatch ──► protocol, url, request or crud, tls, connections, load ──► Plan ──► engine

@@ -76,7 +76,7 @@ pub(crate) fn requests_per_iteration(scenarios: &[Scenario]) -> Option<(u64, u64
 const FASTEST_DRAWN: f64 = 10_000_000.0;
 
 impl Resolver<'_> {
-    /// Reads the flags about the load over time. `per_connection` is what `--rps` counts in; `phased` and
+    /// Reads the flags about the load over time. `per_connection` is the unit of `--rps`; `phased` and
     /// `users` were read before. The first scenario joins at `joining`.
     pub(crate) fn schedule(
         &mut self,
@@ -220,7 +220,7 @@ impl Resolver<'_> {
         }
         let rate = rate?;
         let (Some(requests), Some(given)) = (requests?, &patch.rps) else { return Some(rate) };
-        // Without the number of connections, what is wrong with it is reported already.
+        // If the number of connections is unknown, the problem is reported already.
         match per_connection?.total(requests) {
             Some(total) => Some(Some(total)),
             None => {

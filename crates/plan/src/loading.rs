@@ -15,7 +15,7 @@ use crate::{FileKind, Files, Layered, Plan, PlanPatch, Problem, Problems};
 pub struct Command {
     /// The plan file or text.
     pub plan: Option<PlanSource>,
-    /// Variables of the environment, by name: settings, and what plan files name by `${env(NAME)}`.
+    /// Variables of the environment, by name: settings, and the values for `${env(NAME)}` in plan files.
     pub environment: Vec<(String, String)>,
     /// The flags.
     pub flags: PlanPatch,
@@ -172,7 +172,7 @@ fn like(name: &str, files: &dyn Files) -> Option<String> {
 }
 
 fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
-    // One byte more tells a file that is too large.
+    // One byte more reveals a file that is too large.
     let content = files.read_head(Path::new(name), LARGEST_TEXT + 1).map_err(|error| {
         let problem = Problem::new(format!("cannot read the plan `{name}`: {error}"));
         match (error.kind(), files.kind(Path::new(name))) {

@@ -55,7 +55,7 @@ impl fmt::Debug for RawValue {
 }
 
 impl PlanPatch {
-    /// Returns the value that says who asks, if there is one.
+    /// Returns the value with the credentials, if there is one.
     pub(crate) fn credentials(&self) -> Option<&RawValue> {
         self.basic.as_ref().or(self.bearer.as_ref()).or(self.jwt_key.as_ref())
     }

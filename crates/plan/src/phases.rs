@@ -67,7 +67,7 @@ struct Reading {
     /// Rates of the warm-up and of the measured part.
     rates: [Vec<Stage>; 2],
     users: Vec<UserStage>,
-    /// The fields that said what the load of the first phase is.
+    /// The fields that determined the kind of load in the first phase.
     model: Option<&'static str>,
 }
 
@@ -111,7 +111,7 @@ impl Resolver<'_> {
         Some(Some(Phased { phases, course, warmup: length, place }))
     }
 
-    /// Refuses settings that say what the phases say.
+    /// Refuses settings that the phases determine.
     fn refuse_beside_phases(&mut self, patch: &PlanPatch, place: Option<Place>) {
         let settings = [
             &patch.rate,

@@ -32,8 +32,8 @@ pub struct Plan {
     pub scenarios: Vec<Scenario>,
     /// The requests of all scenarios, scenario by scenario. Never empty.
     pub steps: Vec<Step>,
-    /// The names of the variables of one iteration: what its steps take from responses, and data. Every
-    /// iteration has its own values.
+    /// The names of the variables of one iteration: values that its steps take from responses, and data.
+    /// Every iteration has its own values.
     pub variables: Arc<[String]>,
     /// The data sources.
     pub feeds: Vec<FeedSpec>,
@@ -47,7 +47,7 @@ pub struct Plan {
     pub scripts: Option<Arc<dyn ScriptSource>>,
     /// The same, if it is a script of wrk's, which has a part before and after the run.
     pub wrk: Option<Arc<WrkScript>>,
-    /// Identifies what a plan file says about scenarios besides their requests: programs, checks, variables.
+    /// Identifies the scenarios of a plan file apart from their requests: programs, checks, variables.
     pub logic: Fingerprint,
     /// The servers that the steps address, each with its own pool of connections. Never empty.
     pub targets: Vec<Target>,
@@ -220,7 +220,7 @@ pub struct Scenario {
 /// One request of the plan.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Name for the report: method and URL, or what the step is for.
+    /// Name for the report: method and URL, or the purpose of the step.
     pub name: String,
     /// Index into [`Plan::targets`].
     pub target: usize,
@@ -228,7 +228,7 @@ pub struct Step {
     pub request: RequestTemplate,
     /// Processing of its response.
     pub handler: ResponseHandler,
-    /// Identifies what the reaction was compiled from.
+    /// Identifies the source of the reaction.
     pub logic: Fingerprint,
     /// Parts of the exchange that are kept for the reaction and for scripts.
     pub needs: Needs,
@@ -324,7 +324,7 @@ pub struct TlsTarget {
     pub config: ClientConfig,
     /// Name for SNI and verification.
     pub server_name: String,
-    /// Identifies what `config` was built from, except keys: it cannot be read back from it.
+    /// Identifies the settings of `config`, except keys: they cannot be read back from it.
     pub settings: Fingerprint,
 }
 
@@ -333,7 +333,7 @@ pub struct TlsTarget {
 pub struct ClientFaults {
     /// Share of the requests that are aborted, of [`WHOLE`](Self::WHOLE).
     pub abort: u64,
-    /// In the middle of what.
+    /// The part in whose middle it is aborted.
     pub abort_at: Parts,
     /// Share of the requests whose answer is given up early, of [`WHOLE`](Self::WHOLE).
     pub abandon: u64,

@@ -12,7 +12,7 @@ pub struct Place {
     pub end: u32,
 }
 
-/// One thing that is wrong, and what to do about it.
+/// One problem, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Description of the problem; one line, no full stop.
@@ -58,8 +58,8 @@ impl Problem {
 const MOST: usize = 1_000;
 
 /// Everything that is wrong with a plan, in the order in which it was found. Equal problems are listed once
-/// (a header that is wrong is wrong for every URL), and what is wrong in the same way at several places of
-/// the plan file (a target that nothing is called, of several steps) is one problem with all of them.
+/// (a header that is wrong is wrong for every URL), and the same problem at several places of the plan file
+/// (an unknown target of several steps) is one problem with all of the places.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     all: Vec<Problem>,
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(problems.len(), MOST + 1);
         let last = problems.iter().last().unwrap();
         assert_eq!(last.message, "these are the first 1000 things that are wrong, and there are more");
-        // What is known already gets its further places all the same.
+        // A known problem still gets its further places.
         problems.push(Problem::new("7").at(Some(Place { start: 9_000, end: 9_001 })));
         assert_eq!(problems.iter().nth(7).unwrap().also.len(), 1);
     }

@@ -33,7 +33,7 @@ pub(crate) enum ProtocolPreference {
     Http2,
     /// HTTP/2 everywhere, and nowhere over TLS.
     PriorKnowledge,
-    /// Over TLS what ALPN chooses among these protocols, the preferred one first; HTTP/1.1 elsewhere.
+    /// Over TLS the choice of ALPN among these protocols, the preferred one first; HTTP/1.1 elsewhere.
     Alpn(Vec<Version>),
 }
 

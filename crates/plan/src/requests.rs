@@ -40,7 +40,7 @@ impl Resolver<'_> {
             });
             several.collect()
         });
-        // Without a valid URL it is not known whether TLS is needed: nothing to say about its flags then.
+        // Without a valid URL it is unknown whether TLS is needed, so TLS flags are not checked.
         let (urls, indices) = (urls?, indices?);
         let targets = self.targets(patch, preference, &servers, routes, false);
         let (headers, authorization) = (headers?, authorization?);
@@ -85,7 +85,7 @@ impl Resolver<'_> {
     fn urls(&mut self, patch: &PlanPatch, crud: Option<&Crud>) -> Option<Vec<Url>> {
         if patch.urls.is_empty() {
             if let Some(loaded) = &patch.document {
-                // If they are there and could not be read, that is reported.
+                // Scenarios that could not be read were reported.
                 let problem = Problem::new("the plan has no scenarios, and no URL is given");
                 let hint = format!("add scenarios, or write `plimsoll run {} URL`", loaded.source.name);
                 return self.fail(problem.with_hint(hint));
@@ -125,7 +125,7 @@ impl Resolver<'_> {
 
     fn method(&mut self, patch: &PlanPatch) -> Option<String> {
         match &patch.method {
-            // As curl: a body without a method is a POST.
+            // As with curl, a body without a method means POST.
             None if patch.body.is_some() => Some("POST".to_owned()),
             None => Some("GET".to_owned()),
             Some(given) => match check_method(&given.text) {
@@ -150,7 +150,7 @@ impl Resolver<'_> {
                     headers.push((name, value));
                 }
                 Err(error) => {
-                    // By its number: the text may be a secret.
+                    // The problem names its number: the text may be a secret.
                     let place =
                         if patch.headers.len() == 1 { String::new() } else { format!(" {}", index + 1) };
                     let problem = from_template(&error.at(format!("{}{place}", given.by)));
@@ -226,10 +226,10 @@ pub(crate) fn foreign_to_http2(preference: &ProtocolPreference, name: &str, valu
     const FOREIGN: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
     let name_is = |other: &str| name.eq_ignore_ascii_case(other);
     let foreign = match preference {
-        // `Connection: close` is a wish about connections, and refused as that.
+        // `Connection: close` concerns connections, and is refused elsewhere.
         _ if name_is("connection") && value.eq_ignore_ascii_case("close") => false,
         _ if name_is("te") => preference.may_be_http2() && !value.eq_ignore_ascii_case("trailers"),
-        // With a choice, it is for the case that HTTP/1.1 is chosen.
+        // If the server chooses the protocol, the header counts for HTTP/1.1.
         _ => preference.http(true) == Protocol::Http2 && FOREIGN.iter().any(|other| name_is(other)),
     };
     if value.is_empty() || !foreign {

@@ -1,4 +1,4 @@
-//! From what was typed to a plan.
+//! From the raw values to a plan.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -126,7 +126,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks a value that could be read: what is typed is understood, so a habit from elsewhere is no hint.
+    /// Checks a value that could be read: the text is understood, so a habit from other tools is no hint.
     pub(crate) fn check<T>(
         &mut self,
         given: Option<&RawValue>,
@@ -161,7 +161,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// [`read_number`](Self::read_number) for what is counted in 32 bits.
+    /// [`read_number`](Self::read_number) for numbers of 32 bits.
     pub(crate) fn read_small(
         &mut self,
         given: Option<&RawValue>,
@@ -174,8 +174,8 @@ impl Resolver<'_> {
     fn plan(&mut self, patch: &PlanPatch) -> Option<Plan> {
         let preference = self.preference(patch);
         let crud = self.crud(patch);
-        // What a wrong flag asked for is not known: the rest is read as if it had not been there, and
-        // problems that would only follow from that are left out.
+        // The value that a wrong flag was meant to set is unknown: the rest is read as if the flag were
+        // absent, and problems that would only follow from that are left out.
         let spoken = preference.clone().unwrap_or_default();
         let scenario = crud.as_ref().and_then(Option::as_ref);
         let document = patch.document.as_deref();
@@ -191,7 +191,7 @@ impl Resolver<'_> {
         let of_flags = patch.rate.is_some() || patch.stages.is_some() || patch.rps.is_some();
         let open = match &phased {
             Some(phased) => phased.as_ref().map_or(of_flags, Phased::is_open),
-            // Either may be meant: nothing is said that is only wrong in the closed model.
+            // Either model may be meant, so problems of the closed model alone are not reported.
             None => true,
         };
         let users = match &phased {
@@ -317,7 +317,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses flags that say what is sent, beside a plan that says it.
+    /// Refuses flags for requests beside a plan that has its own.
     fn refuse_second_scenarios(&mut self, patch: &PlanPatch) {
         let flags = [patch.urls.first(), patch.first_crud_flag(), patch.method.as_ref(), patch.body.as_ref()];
         for given in flags.into_iter().flatten() {
@@ -328,7 +328,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses what is no name of a secret.
+    /// Refuses invalid names of secrets.
     fn check_redaction(&mut self, patch: &PlanPatch) {
         for given in &patch.redact {
             let name = given.text.trim();

@@ -29,7 +29,7 @@ impl Resolver<'_> {
     /// Loads the script and changes the request of the URL as it does. `None`: there is a problem.
     ///
     /// `headers` are those of the request, written as templates, as the path and the body are. The script
-    /// sees what is typed, and what it changes is taken literally.
+    /// sees the raw text, and its changes are taken literally.
     pub(crate) fn wrk_script(
         &mut self,
         patch: &PlanPatch,
@@ -92,7 +92,7 @@ impl Resolver<'_> {
         self.fail(problem.with_hint("give one with --script FILE"))
     }
 
-    /// Carries over what the script changed.
+    /// Carries over the changes of the script.
     fn take_over(
         &mut self,
         given: &RawValue,
@@ -120,7 +120,7 @@ impl Resolver<'_> {
         let is_in = |list: &[(String, String)], name: &str, value: &str| {
             list.iter().any(|(known, other)| known.eq_ignore_ascii_case(name) && other == value)
         };
-        // What stayed keeps its place and its template; a table of Lua has no order.
+        // Unchanged fields keep their place and their template; a table of Lua has no order.
         headers.retain(|(name, value)| is_in(&after.headers, name, &literal(value)));
         for (name, value) in &after.headers {
             if !is_in(&before.headers, name, value) {

@@ -30,8 +30,8 @@ pub(crate) struct TlsSettings {
 }
 
 impl Resolver<'_> {
-    /// One configuration for all targets, if any of them speaks TLS, and what it was built from, also if only
-    /// servers may speak it that come up during the run.
+    /// One configuration for all targets, if any of them speaks TLS, and the settings it was built from, also
+    /// if only servers that come up during the run may speak it.
     pub(crate) fn tls(
         &mut self,
         patch: &PlanPatch,
@@ -233,7 +233,7 @@ fn fingerprint(options: &ClientOptions) -> Fingerprint {
     }
     match &options.identity {
         None => hash,
-        // A file that holds both parts counts only for being there: the key is in it.
+        // With both parts in one file, only its presence counts: the key is in it.
         Some(identity) if identity.cert_pem == identity.key_pem => hash.with(&[1]),
         Some(identity) => hash.with(&[2]).with_field(&identity.cert_pem),
     }

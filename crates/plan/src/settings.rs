@@ -1,10 +1,10 @@
 //! The table of settings.
 //!
 //! A setting is one entry here: its name, its kind, its flag and its help. Everything else is made from the
-//! entry: the key of a plan's `run` and its schema ([`Settings`]), the field of a [`PlanPatch`], the
-//! variable of the environment, the flag of the command line, its line in `plimsoll explain` and its rows
-//! in the reference. What a value means is decided where the plan is resolved, and which settings exclude
-//! each other in `layers`.
+//! entry: the key of a plan's `run` and its schema ([`Settings`]), the field of a [`PlanPatch`], the variable
+//! of the environment, the flag of the command line, its line in `plimsoll explain` and its rows in the
+//! reference. The meaning of a value is decided where the plan is resolved, and which settings exclude each
+//! other in `layers`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

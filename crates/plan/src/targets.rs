@@ -103,7 +103,7 @@ impl Resolver<'_> {
     ) -> Option<Targets> {
         let strays = strays || self.follows_redirects(patch);
         let tls = self.tls(patch, preference, servers.any(&HTTPS), strays);
-        // Only the run will show whether there is a server to which ALPN matters.
+        // Only the run shows whether ALPN matters to any server.
         if !(strays && matches!(preference, ProtocolPreference::Alpn(_))) {
             self.check_schemes(patch, preference, servers.any(&HTTP), servers.any(&HTTPS));
         }

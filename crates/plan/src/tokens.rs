@@ -111,8 +111,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The key that `env:NAME` or the name of a file stands for. What is wrong does not show the text, in
-    /// whose place somebody may have written the key.
+    /// The key that `env:NAME` or the name of a file stands for. Messages do not show the text, which may be
+    /// the key itself by mistake.
     pub(crate) fn key_bytes(&self, text: &str, path: &Path) -> Result<Vec<u8>, Problem> {
         const HINT: &str =
             "write the name of a file that has the key, or env:NAME for a variable of the environment";
@@ -123,7 +123,7 @@ impl Resolver<'_> {
         }
         match self.files.read(path) {
             Ok(mut content) => {
-                // That of the editor, not of the key.
+                // The editor added it, it is not part of the key.
                 while content.last().is_some_and(|last| b"\r\n".contains(last)) {
                     content.pop();
                 }

@@ -8,7 +8,7 @@ use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
 use crate::load::requests_per_iteration;
 use crate::{Connections, End, Load, Overload, Pacing, Plan};
 
-/// Intervals that a trial is cut into: enough to see whether what happens in one depends on the last one.
+/// Intervals that a trial is cut into: enough to see whether one depends on the one before.
 const INTERVALS: u64 = 20;
 /// No interval of a trial is shorter: it would mostly measure its own edges.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(50);
@@ -23,7 +23,7 @@ const SLOW_SEED: u64 = 0x73_6c_6f_77;
 const PROBE_SEED: u64 = 0x70_72_6f_62_65;
 
 impl Plan {
-    /// Requests of one arrival on average, if that does not depend on what happens.
+    /// Requests of one arrival on average, if that does not depend on the course of the run.
     pub fn requests_per_arrival(&self) -> Option<f64> {
         if self.paces_requests() {
             return Some(1.0);
@@ -87,7 +87,7 @@ impl Plan {
             preflight: false,
             thresholds: Vec::new(),
             client_faults: None,
-            // Another stream of random numbers than that of the load's workers.
+            // The trial has a stream of random numbers of its own, apart from the load's workers.
             seed: self.seed ^ PROBE_SEED,
             ..self.clone()
         };
@@ -119,7 +119,7 @@ impl Plan {
             seed: self.seed ^ SLOW_SEED,
             ..self.clone()
         };
-        // Each target has one at least.
+        // Each target has at least one.
         let clients = clients.max(plan.targets.len() as u32);
         let Connections { initial, max, depth, streams, rate, lifetime, inactivity, .. } =
             &mut plan.connections;

@@ -39,7 +39,7 @@ impl Url {
         format!("{}://{}{}", self.scheme.scheme, self.authority, self.target)
     }
 
-    /// Parses `text`; what follows the host first goes through `fill`. Without a scheme it is http. A
+    /// Parses `text`; the text after the host first goes through `fill`. Without a scheme it is http. A
     /// fragment is dropped: it is for browsers and never sent.
     pub(crate) fn parse(
         text: &str,
@@ -70,7 +70,7 @@ impl Url {
 
 const EXAMPLE: &str = "write it like http://127.0.0.1:8080/path";
 
-/// The scheme, and what follows it.
+/// The scheme, and the rest.
 fn scheme(text: &str) -> Result<(&'static ProtocolRow, &str), Problem> {
     let Some((scheme, rest)) = text.split_once("://") else {
         // `http:/host` would otherwise be a host named `http` without a port.
@@ -204,7 +204,7 @@ fn slot_at_start(text: &str) -> Option<&str> {
     text.get(..end)
 }
 
-/// Percent-decodes user and password. What cannot be decoded is not shown: it may be the password.
+/// Percent-decodes user and password. Text that cannot be decoded is not shown: it may be the password.
 fn decoded(text: &str) -> Result<String, Problem> {
     let invalid = || Problem::new("the user and password in the URL are not percent-encoded correctly");
     let mut bytes = Vec::with_capacity(text.len());

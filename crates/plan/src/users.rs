@@ -42,7 +42,7 @@ impl Resolver<'_> {
             let LoadProfile::Users(stages) = &phased.course else { return Some(None) };
             let by = RawValue::new("phases", "");
             let by = RawValue { place: phased.place, ..by };
-            // Those of the warm-up alone would not be measured.
+            // Users of the warm-up alone would not be measured.
             let mut end = Nanos::ZERO;
             let is_measured = |stage: &UserStage| {
                 end += stage.duration;
@@ -126,7 +126,7 @@ impl Resolver<'_> {
 /// Parses a number of users, which may be zero.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The problem with the text.
 pub(crate) fn parse_users(text: &str) -> Result<u32, ScheduleError> {
     u32::try_from(parse_count(text)?).map_err(|_| ScheduleError::OutOfRange(text.to_owned()))
 }

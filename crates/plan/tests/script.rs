@@ -1,4 +1,4 @@
-//! `--script`: what becomes of the request of the URL, and what is refused.
+//! `--script`: the resulting request of the URL, and refusals.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The API: what each request comes to.
+//! The API: the reply to each request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ impl Api {
         })
     }
 
-    /// The port of its API; 0 as long as nobody leads.
+    /// The port of its API; 0 as long as there is no leader.
     fn port_of(&self, leader: Option<u64>) -> u16 {
         match leader {
             Some(id) if id == self.id => self.http.port(),
@@ -242,7 +242,7 @@ impl Api {
 
     // Writes.
 
-    /// Has a write made and carried out if this node leads; or says who does.
+    /// Appends and applies a write if this node leads; otherwise names the leader.
     async fn write(
         &self,
         request: &Request<'_>,
@@ -373,7 +373,7 @@ impl Api {
     }
 }
 
-/// A write that is ready for the log, and what its client is told if it creates something.
+/// A write that is ready for the log, and the reply to its client if it creates something.
 struct PreparedWrite {
     change: Vec<u8>,
     created: Option<String>,

@@ -16,7 +16,7 @@ pub(crate) fn is_model(name: &str) -> bool {
 }
 
 /// Checks a whole object, or with `partly` some fields of one. `products` have a name, a price and a
-/// category, as in Lithair's own node; others have what they like.
+/// category, as in Lithair's own node; others have any members.
 pub(crate) fn check(model: &str, object: &Fields<'_>, partly: bool) -> Result<(), Refusal> {
     if model != "products" {
         return Ok(());

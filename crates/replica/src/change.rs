@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One write, checked as far as it can be without the items. Texts of items are what is stored.
+/// One write, checked as far as it can be without the items. Items are stored as text.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Change<'a> {
     pub(crate) model: &'a str,
@@ -82,7 +82,7 @@ pub(crate) enum Reply {
     Updated(String),
     Deleted,
     NotFound,
-    /// A field of the item is missing in what is to take its place.
+    /// A field of the item is missing in its replacement.
     Incomplete,
     /// The id is missing, or another one.
     OtherId,

@@ -19,7 +19,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(path.parent().expect("a file is in a folder"))
 }
 
-/// Brings what a folder lists to the disk.
+/// Syncs the entries of a folder to the disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

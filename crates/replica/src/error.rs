@@ -17,7 +17,7 @@ pub enum ReplicaError {
     InUse(PathBuf),
     /// The folder has the data of the node with this number.
     OtherNode(PathBuf, u64),
-    /// A file is damaged at this byte, and what follows it is not.
+    /// A file is damaged at this byte, and later bytes are not.
     Corrupt {
         /// The file.
         path: PathBuf,

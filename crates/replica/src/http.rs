@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::api::{Answer, Api, Request, longest_body};
 
-/// Answers whoever connects, until it is dropped.
+/// Serves all connections, until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, api: Arc<Api>) {
     loop {
         // Without a descriptor for one more there may be one soon.
@@ -34,7 +34,7 @@ async fn converse(stream: TcpStream, api: Arc<Api>) {
         let api = api.clone();
         async move { Ok::<_, Infallible>(respond(answer(&api, request).await)) }
     });
-    // A client that breaks off, or speaks something else, is the client's affair.
+    // A client that breaks off, or speaks another protocol, is not our problem.
     drop(http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(stream), service).await);
 }
 

@@ -1,10 +1,10 @@
 //! One node of the reference cluster: a CRUD API over a log replicated by openraft, which can be told to
 //! lie.
 //!
-//! Two threads with a runtime each: what clients ask for (`api`) and the consensus (`consensus`, `machine`,
-//! `network`), so that a large answer holds up no heartbeat. A third one writes the log (`log`). This is the
-//! one place of the product with an async runtime, since openraft needs one; nothing of it is ever on the way
-//! of load, for nodes are processes of their own.
+//! Two threads with a runtime each: the requests of clients (`api`) and the consensus (`consensus`,
+//! `machine`, `network`), so that a large answer holds up no heartbeat. A third one writes the log (`log`).
+//! This is the one place of the product with an async runtime, since openraft needs one; nothing of it is
+//! ever on the way of load, for nodes are processes of their own.
 //!
 //! A write goes: `api` checks it and encodes a [`change`]; `proposer` makes one entry of all that wait;
 //! openraft brings it into the logs of a majority; `machine` applies it to the `state`, which every node

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Lies that are kept one by one; beyond them they are counted.
 const KEPT: usize = 100_000;
 
-/// A share of what a node is asked for is treated wrongly.
+/// A share of a node's requests that is answered wrongly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lie {
     /// Kind of the fault.
@@ -26,7 +26,7 @@ pub enum LieKind {
     Lose,
     /// This node alone stores another value.
     Diverge,
-    /// This node answers from what was there some time ago.
+    /// This node answers from an earlier state.
     Stale,
     /// A create stores a second item, with an id of its own.
     Duplicate,
@@ -72,7 +72,7 @@ impl Confession {
     }
 }
 
-/// Chooses what is treated wrongly, by the seed and a number alone.
+/// Chooses the requests that are answered wrongly, by the seed and a number alone.
 #[derive(Debug)]
 pub(crate) struct FaultInjector {
     lie: Option<Lie>,

@@ -1,4 +1,4 @@
-//! The log as openraft wants it: in memory for whoever reads, and written by a thread of its own.
+//! The log as openraft wants it: in memory for readers, and written by a thread of its own.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -67,7 +67,7 @@ impl Log {
         let log_writer = LogWriter { folder: folder.to_owned(), segments, fsync, unsynced: None };
         let thread = std::thread::Builder::new().name("log".to_owned());
         let thread = thread.spawn(move || log_writer.work(&orders)).map_err(ReplicaError::Thread)?;
-        // How long they are matters only for what goes to followers at once.
+        // Lengths matter only for entries that go to followers at once.
         let entries = entries.into_iter().map(|entry| (length(&entry), entry)).map(|(n, entry)| (entry, n));
         let kept = Kept { entries: entries.collect(), purged, vote, written: 0, writer };
         Ok((Self(Arc::new(Mutex::new(kept))), Writer(thread), torn))
@@ -242,7 +242,7 @@ struct LogWriter {
     folder: PathBuf,
     segments: Segments,
     fsync: Fsync,
-    /// When what was written has to be on the disk.
+    /// Time by which the written bytes have to be on the disk.
     unsynced: Option<Nanos>,
 }
 
@@ -257,7 +257,7 @@ impl LogWriter {
             };
             match order {
                 Ok(order) => self.carry_out(order),
-                // What cannot be brought to the disk was not promised to be there.
+                // Entries that cannot be synced were not promised to be durable.
                 Err(RecvTimeoutError::Timeout) => drop(self.sync()),
                 Err(RecvTimeoutError::Disconnected) => break drop(self.sync()),
             }
@@ -265,7 +265,7 @@ impl LogWriter {
     }
 
     fn carry_out(&mut self, order: Order) {
-        // Who asked may have ended meanwhile.
+        // The sender of the order may have ended meanwhile.
         match order {
             Order::Append { first, records, lengths, done } => {
                 done.log_io_completed(self.append(first, &records, &lengths));
@@ -290,7 +290,7 @@ impl LogWriter {
     }
 
     fn purge(&mut self, upto: LogId) -> io::Result<()> {
-        // First what is said to be gone: entries before it that are still there are passed over.
+        // The purge is recorded first: entries before it that still exist are skipped.
         durable::save(&purged_file(&self.folder), &upto)?;
         self.segments.purge(upto.index)
     }
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// openraft's own tests of what it relies on.
+    /// openraft's own tests of its requirements.
     #[test]
     fn the_stores_are_as_openraft_wants_them() {
         Suite::test_all(Stores).unwrap();

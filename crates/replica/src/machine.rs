@@ -11,7 +11,7 @@ use crate::snapshot::{self, Snapshots};
 use crate::state::State;
 use crate::views::Views;
 
-/// Carries out what a majority has in its logs.
+/// Applies the entries that a majority has in its logs.
 #[derive(Debug)]
 pub(crate) struct Machine {
     views: Arc<Views>,

@@ -22,8 +22,8 @@ use crate::frame::{self, Answer, Question};
 
 /// Between two attempts to reach a node that cannot be reached.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A snapshot that is not installed by then, and by what its length takes, is sent anew: openraft itself
-/// waits for ever, and a link may be dead without saying so.
+/// A snapshot that is not installed after this time, plus the time for its length, is sent anew: openraft
+/// itself waits for ever, and a link may be dead without saying so.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a snapshot that a node can be expected to install in a microsecond: a slow disk's.
 const SNAPSHOT_SPEED: u64 = 10;
@@ -44,13 +44,13 @@ impl RaftNetworkFactory<Types> for Addresses {
 #[derive(Debug)]
 pub(crate) struct Link {
     address: Option<SocketAddr>,
-    /// Gone while somebody waits for an answer, so that one who gives up takes it with him.
+    /// Absent while a caller waits for an answer, so that a caller that gives up closes it.
     stream: Option<TcpStream>,
 }
 
 /// Why there is no answer.
 enum Silence {
-    /// Nobody is there.
+    /// There is no such node.
     Absent(io::Error),
     Broken(io::Error),
 }

@@ -18,7 +18,7 @@ pub struct ReplicaOptions {
     pub raft: SocketAddr,
     /// The folder with its log and its snapshots, made if it is missing.
     pub data: PathBuf,
-    /// When what it writes is on the disk.
+    /// When writes are synced to the disk.
     pub fsync: Fsync,
     /// Between two heartbeats of the leader.
     pub heartbeat: Nanos,
@@ -26,7 +26,7 @@ pub struct ReplicaOptions {
     pub election_timeout: Nanos,
     /// A write that no majority has by then is answered 503, and may still be carried out.
     pub commit_timeout: Nanos,
-    /// Bytes of log after which a snapshot is taken, and what is before it dropped; at least as many as the
+    /// Bytes of log after which a snapshot is taken, and the log before it dropped; at least as many as the
     /// snapshot before has.
     pub snapshot_every: u64,
     /// Fault to inject on purpose.

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::consensus::{Raft, Snapshot};
 use crate::frame::{self, Answer, Question};
 
-/// Answers whoever connects, until it is dropped.
+/// Serves all connections, until it is dropped.
 pub(crate) async fn serve(listener: TcpListener, raft: Raft) {
     loop {
         // Without a descriptor for one more there may be one soon.
@@ -16,7 +16,7 @@ pub(crate) async fn serve(listener: TcpListener, raft: Raft) {
             continue;
         };
         let raft = raft.clone();
-        // Who breaks off comes again.
+        // A peer that breaks off connects again.
         tokio::spawn(async move { drop(answer_all(stream, raft).await) });
     }
 }

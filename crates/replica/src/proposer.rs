@@ -24,16 +24,16 @@ pub(crate) struct Proposal {
 /// Outcome of a write.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// A majority has it; this is what came of it, and the index of its entry.
+    /// A majority has it; the result, and the index of its entry.
     Committed(Reply, u64),
     /// It is in no log: this node does not lead.
     NotLeader,
-    /// Nobody knows: the node is ending.
+    /// The outcome is unknown: the node is ending.
     Unknown,
 }
 
-/// Proposes what comes, until nobody can send any more. An entry that no majority has after `patience` gives
-/// its place to the next one: openraft may never say what became of it.
+/// Proposes the entries that arrive, until all senders are gone. An entry that no majority has after
+/// `patience` gives its place to the next one: openraft may never report its outcome.
 pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft, patience: Duration) {
     let on_the_way = Arc::new(Semaphore::new(ON_THE_WAY));
     while let Some(first) = proposals.recv().await {
@@ -41,7 +41,7 @@ pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft,
         let (mut entry, mut waiting) = (Vec::new(), Vec::new());
         let mut next = Some(first);
         while let Some(Proposal { change, done }) = next {
-            // Nobody waits for it any more: then it is better not done at all.
+            // If the caller no longer waits, the proposal is better not made at all.
             if !done.is_closed() {
                 entry.extend_from_slice(&change);
                 waiting.push(done);
@@ -51,7 +51,7 @@ pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft,
         if waiting.is_empty() {
             continue;
         }
-        // The core takes entries in the order in which they are handed in here.
+        // The core takes entries in the order of these calls.
         let written = raft.client_write_ff(Batch(entry.into())).await;
         tokio::spawn(async move {
             let outcome = match written {
@@ -70,7 +70,7 @@ pub(crate) async fn propose(mut proposals: mpsc::Receiver<Proposal>, raft: Raft,
 type Written = Result<openraft::raft::ClientWriteResponse<crate::consensus::Types>, Option<Refusal>>;
 type Refusal = ClientWriteError<u64, openraft::EmptyNode>;
 
-/// Tells each what came of it. Who has given up is not there any more.
+/// Reports each outcome. Callers that have given up are gone.
 fn tell(waiting: Vec<oneshot::Sender<Outcome>>, written: Written) {
     match written {
         Ok(written) => {
@@ -78,7 +78,7 @@ fn tell(waiting: Vec<oneshot::Sender<Outcome>>, written: Written) {
                 drop(done.send(Outcome::Committed(reply, written.log_id.index)));
             }
         }
-        // Never appended, or taken back for what another leader has.
+        // The entry was never appended, or was replaced by another leader's.
         Err(Some(ClientWriteError::ForwardToLeader(_))) => {
             waiting.into_iter().for_each(|done| drop(done.send(Outcome::NotLeader)));
         }

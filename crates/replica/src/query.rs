@@ -17,12 +17,12 @@ pub(crate) struct Query {
     skip: usize,
     /// A field, and whether the greatest is first.
     sort: Option<(String, bool)>,
-    /// Fields and what they must be.
+    /// Fields and their wanted values.
     wanted: Vec<(String, String)>,
 }
 
 impl Query {
-    /// Reads what stands behind the question mark.
+    /// Parses the part behind the question mark.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let mut query = Self::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
@@ -53,7 +53,7 @@ impl Query {
         }
     }
 
-    /// The reply: a page of what was found.
+    /// The reply: a page of the items.
     pub(crate) fn page(&self, found: QueryResult) -> String {
         let QueryResult { mut items, total } = found;
         let total = total.unwrap_or_else(|| {
@@ -104,8 +104,8 @@ fn parsed(item: &str) -> Option<Value> {
     serde_json::from_str(item).ok()
 }
 
-/// Returns `true` if a value equals the text in the query: the text of a string, or what JSON writes for
-/// anything else.
+/// Returns `true` if a value equals the text in the query: the text of a string, or the JSON of any other
+/// value.
 fn is(value: Option<&Value>, wanted: &str) -> bool {
     match value {
         None => false,
@@ -134,7 +134,7 @@ fn compare(one: Option<&Value>, other: Option<&Value>) -> Ordering {
     }
 }
 
-/// `%41` and `+` as what they stand for.
+/// Decodes `%41` and `+`.
 fn decoded(text: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -78,7 +78,7 @@ struct Folder {
     views: Arc<Views>,
 }
 
-/// A thread to be: a runtime, and what it listens on.
+/// A thread to be: a runtime, and its listener.
 #[derive(Debug)]
 struct Stage {
     runtime: Runtime,
@@ -87,7 +87,7 @@ struct Stage {
 }
 
 impl Bound {
-    /// Reads what is in the folder and takes the ports. Then [`Bound::start`].
+    /// Reads the folder and takes the ports. Then [`Bound::start`].
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Stage {
         Ok(Self { runtime, listener, address })
     }
 
-    /// Runs until what `begin` gives has ended, and ends with it all that it has started.
+    /// Runs until the future of `begin` has ended, and ends all of its tasks with it.
     fn run<T: Send + 'static, F: Future<Output = T>>(
         self,
         name: &str,
@@ -236,7 +236,7 @@ impl Stage {
 }
 
 async fn stopped(mut stop: watch::Receiver<bool>) {
-    // Whoever could stop it is gone: then it has been.
+    // An error means that the sender is gone, which counts as a stop.
     drop(stop.wait_for(|stop| *stop).await);
 }
 
@@ -279,7 +279,7 @@ impl Node {
             ended = watched => ended,
             () = stopped(stop) => Ok(()),
         };
-        // A core that has panicked has said so.
+        // The core has reported its own panic.
         drop(raft.shutdown().await);
         ended
     }
@@ -307,7 +307,7 @@ fn config(options: &ReplicaOptions, members: &BTreeSet<u64>) -> Result<Config, R
 async fn begin(raft: Raft, members: BTreeSet<u64>, id: u64, patience: Duration) {
     let rank = members.range(..id).count() as u32;
     tokio::time::sleep(patience * 4 * rank).await;
-    // Who has heard of a leader, or was asked for its vote, refuses: then there is a cluster already.
+    // A node that has heard of a leader, or was asked for its vote, refuses: then there is a cluster already.
     drop(raft.initialize(members).await);
 }
 
@@ -333,7 +333,7 @@ async fn watch(
         if before != node_status.leader {
             heard(&node_status);
         }
-        // One that is longer than the log since then would cost more than it saves.
+        // A snapshot that is longer than the log since the last one would cost more than it saves.
         if log.written() - snapshot_from >= snapshot_every.max(snapshots.length()) {
             snapshot_from = log.written();
             raft.trigger().snapshot().await.map_err(|error| ReplicaError::Stopped(error.to_string()))?;

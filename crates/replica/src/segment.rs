@@ -1,9 +1,10 @@
-//! The log on the disk: files of records with sums, the oldest of which go when a snapshot has what they say.
+//! The log on the disk: files of records with sums, the oldest of which are deleted when a snapshot covers
+//! them.
 //!
-//! A record is a head of 24 bytes (a mark, the index of its entry, the length and the sum of what follows,
-//! the sum of the head; little-endian) and the entry. A record at the end that is not whole was never
-//! acknowledged: it is what was written when the process ended, and is cut off. One that is damaged and has
-//! whole ones behind it was acknowledged, and nothing can be said for what is left: the node does not start.
+//! A record is a head of 24 bytes (a mark, the index of its entry, the length and the sum of the entry, the
+//! sum of the head; little-endian) and the entry. A record at the end that is not whole was never
+//! acknowledged: the process ended while it was written, and it is cut off. One that is damaged and has whole
+//! ones behind it was acknowledged, and the rest cannot be trusted: the node does not start.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -64,7 +65,7 @@ pub(crate) fn push_record(records: &mut Vec<u8>, entry: &Entry) -> io::Result<u6
 }
 
 impl Segments {
-    /// Reads all entries after `purged`, and cuts off what is torn.
+    /// Reads all entries after `purged`, and cuts off a torn record.
     pub(crate) fn open(folder: &Path, purged: Option<u64>) -> Result<Recovered, ReplicaError> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(folder).map_err(ReplicaError::file(folder))? {
@@ -107,7 +108,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Brings what was written to the disk.
+    /// Syncs the written bytes to the disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), File::sync_data)
     }
@@ -143,7 +144,7 @@ impl Segments {
     }
 
     fn begin(&mut self, first: u64) -> io::Result<()> {
-        // What the file before has is to be there if this one is.
+        // The records of the file before must be durable once this one exists.
         self.sync()?;
         let path = self.folder.join(format!("{first:020}.log"));
         self.file = Some(OpenOptions::new().create_new(true).append(true).open(&path)?);
@@ -297,7 +298,7 @@ mod tests {
             write(&mut segments, 2..3);
             assert_eq!(fs::read(&path).unwrap(), whole);
         }
-        // What the system had made room for, and not written.
+        // Space that the system had reserved, but not written.
         fs::write(&path, [&whole[..second + 9], &[0; 100]].concat()).unwrap();
         assert_eq!(open(&folder, None).unwrap().2, 109);
     }

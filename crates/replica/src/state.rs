@@ -24,8 +24,8 @@ impl State {
         self.models.get(model)?.get(id)
     }
 
-    /// Carries out the entry with this index, and says what came of each of its changes. `injector` says
-    /// which values this node alone changes.
+    /// Carries out the entry with this index, and returns the outcomes of its changes. `injector` says which
+    /// values this node alone changes.
     pub(crate) fn apply(
         &mut self,
         index: u64,
@@ -163,8 +163,8 @@ fn merged(item: &str, sent: &str, at: &str) -> Result<String, Reply> {
     changed(&stored, &sent, kept.chain(added), at, false)
 }
 
-/// An item with these fields, and its own id and instant of creation, which must be what was sent: if
-/// anything was, or in any case.
+/// An item with these fields, and its own id and instant of creation, which must equal the sent ones: if any
+/// were sent, or in any case.
 fn changed<'a>(
     stored: &Fields<'_>,
     sent: &Fields<'_>,
@@ -188,11 +188,11 @@ fn changed<'a>(
 }
 
 fn parse(object: &str) -> Fields<'_> {
-    // What is no object was refused before it came into the log.
+    // Bytes that are no object were refused before they came into the log.
     Fields::parse(object.as_bytes()).unwrap_or_default()
 }
 
-/// An item with one value that nobody has sent.
+/// An item with one value that was never sent.
 fn diverged(item: &str) -> String {
     let stored = parse(item);
     let changed = stored.others().find_map(|(name, value)| {

@@ -64,7 +64,8 @@ impl Views {
         look(&self.fresh.read().expect("nobody panics with it"))
     }
 
-    /// Answers a read, now and then from what was. If that makes a difference it is a lie, which `lie` names.
+    /// Answers a read, now and then from an earlier state. If that makes a difference it is a lie, which
+    /// `lie` names.
     pub(crate) fn read<T: PartialEq>(
         &self,
         now: Nanos,
@@ -98,7 +99,7 @@ impl Stale {
     fn advance(&mut self, now: Nanos) {
         let honest = FaultInjector::new(None, 0);
         while let Some((_, index, entry)) = self.waiting.pop_front_if(|(at, ..)| *at + self.by <= now) {
-            // What the fresh state could not carry out has ended the node.
+            // An entry that the fresh state could not apply has ended the node.
             drop(self.state.apply(index, &entry, &honest));
         }
     }

@@ -1,13 +1,12 @@
 //! One run result in, every format out.
 //!
-//! [`RunResult`] is the versioned result contract: plain data, made once from the record of a run and what
-//! the caller knows about it ([`RunContext`]). Every format is derived from it by [`render()`], so no format
-//! can tell another story than the others. Nothing here reads a clock, the environment or a terminal: what a
-//! terminal can show is an argument ([`Style`]).
+//! [`RunResult`] is the versioned result contract: plain data, made once from the record of a run and the
+//! caller's knowledge about it ([`RunContext`]). Every format is derived from it by [`render()`], so no
+//! format can tell another story than the others. Nothing here reads a clock, the environment or a terminal:
+//! the abilities of a terminal are an argument ([`Style`]).
 //!
 //! `contract` has the types of results with their schemas, `build` makes a result from a record, `saved`
-//! reads and writes what outlives a run, `compare` holds runs against each other, and `render` writes all of
-//! them.
+//! reads and writes saved runs, `compare` compares runs, and `render` writes all of them.
 #![forbid(unsafe_code)]
 
 mod build;

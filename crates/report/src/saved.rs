@@ -27,7 +27,7 @@ pub type SavedStep = StepRecord;
 
 /// A run that is over, with everything that reports and merges need.
 ///
-/// The result is what everybody has seen. The histograms are those that its figures were made of, so that
+/// The result is the one that was reported. The histograms are those that its figures were made of, so that
 /// merging several runs is exact, and the slices are the run over time. The size does not depend on the
 /// length of the run, but for one line per interval in the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct SavedRun {
     pub slices: Vec<SavedSlice>,
 }
 
-/// A time of a run, with what became of the requests of all steps in it.
+/// A time of a run, with the outcomes of the requests of all steps in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedSlice {
     /// Its end, since the start of the run, warm-up included.
@@ -129,7 +129,7 @@ impl SavedRun {
         encoding::run_to_bytes(self)
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote, of this or an earlier version.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes), of this or an earlier version.
     ///
     /// # Errors
     /// If it is something else, of a later version, or damaged.

@@ -7,7 +7,7 @@ use plimsoll_wire::cache::{FrameHead, LONGEST_FRAME, Operation};
 
 use crate::{Context, Template, TemplateError};
 
-/// One frame, compiled: what comes before the key is always the same.
+/// One frame, compiled: the bytes before the key are always the same.
 #[derive(Clone)]
 pub(crate) struct Frame {
     head: FrameHead,
@@ -26,7 +26,7 @@ pub(crate) enum Value {
 }
 
 impl Frame {
-    /// Checks what is known before the run.
+    /// Checks the constant parts before the run.
     pub(crate) fn compile(
         operation: Operation,
         cache: &str,
@@ -54,8 +54,8 @@ impl Frame {
         self.head.operation()
     }
 
-    /// Appends the frame, but for a shared value. What variables make longer than a frame may be is written
-    /// all the same: it is for the server to refuse.
+    /// Appends the frame, but for a shared value. A frame that variables make too long is written all the
+    /// same: the server has to refuse it.
     pub(crate) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         let mut frame = self.head.begin(out);
         let mut behind = 0;

@@ -20,12 +20,12 @@ use crate::{Scope, Session, Slot, Surroundings, Template, TemplateError};
 /// ```
 ///
 /// A TEXT is a template. It is one word, or anything between two `"` or two `'`, where nothing is escaped. A
-/// word ends at a space, a parenthesis, a quote or one of `=!<>`; a slot `${…}` is a part of it, whatever is
-/// between its braces. What `not` is in front of is the next comparison only.
+/// word ends at a space, a parenthesis, a quote or one of `=!<>`; a slot `${…}` is a part of it, with
+/// everything between its braces. `not` applies to the next comparison only.
 ///
 /// * `==`, `!=`, `<`, `<=`, `>` and `>=` compare numbers if both sides are numbers, else bytes. A number is
-///   what JSON calls so, perhaps with leading zeros or a `+`: `007 == 7` holds. Two whole numbers of any size
-///   are compared exactly; if one of them has a fraction or an exponent, both as 64-bit floats (IEEE 754).
+///   one of JSON, perhaps with leading zeros or a `+`: `007 == 7` holds. Two whole numbers of any size are
+///   compared exactly; if one of them has a fraction or an exponent, both as 64-bit floats (IEEE 754).
 /// * `=~` and `!~`: whether the regular expression on the right (of the `regex` crate; without slots) matches
 ///   anywhere on the left.
 /// * `contains`, `starts_with` and `ends_with` compare bytes.
@@ -83,7 +83,7 @@ impl Condition {
     /// Parses one; its templates and names may be those of `scope`.
     ///
     /// # Errors
-    /// What is wrong with it, and at which character, from 1.
+    /// The problem with it, and its character, from 1.
     pub fn parse(text: &str, scope: &Scope<'_>) -> Result<Self, TemplateError> {
         Ok(Self { node: parse::parse(text, scope)? })
     }

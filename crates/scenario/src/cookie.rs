@@ -139,8 +139,8 @@ impl CookieJar {
         }
     }
 
-    /// The value of the cookie of this name, whatever it is for. Of several, it is the one that would be sent
-    /// first: with the longest path, and of those the first that was made.
+    /// The value of the cookie of this name, for any host and path. Of several, it is the one that would be
+    /// sent first: with the longest path, and of those the first that was made.
     pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
         let cookie = self.cookies.iter().find(|cookie| self.bytes[cookie.name.clone()] == *name)?;
         Some(&self.bytes[cookie.value.clone()])
@@ -193,7 +193,7 @@ impl CookieJar {
         self.cookies.retain(|cookie| cookie.expires > now_unix_s);
     }
 
-    /// Removes what is too much after one cookie was added: of its domain, then of all.
+    /// Removes surplus cookies after one was added: of its domain, then of all.
     fn keep_bounds(&mut self) {
         let Some(newest) = self.cookies.iter().max_by_key(|cookie| cookie.made) else { return };
         let domain = newest.domain.clone();

@@ -31,7 +31,7 @@ pub struct DynamicRequest {
 }
 
 impl SentRequest {
-    /// Becomes the request that a script made, without its `raw` bytes, over whatever it was.
+    /// Becomes the request that a script made, without its `raw` bytes, replacing its content.
     pub fn copy_from(&mut self, dynamic: &DynamicRequest) {
         self.method.clone_from(&dynamic.method);
         self.path.clone_from(&dynamic.path);
@@ -58,7 +58,7 @@ impl DynamicRequest {
         self.raw_count = 0;
     }
 
-    /// Becomes the request that was sent, over whatever it was.
+    /// Becomes the request that was sent, replacing its content.
     pub fn copy_from(&mut self, sent: &SentRequest) {
         self.clear();
         self.method.extend_from_slice(&sent.method);
@@ -88,8 +88,8 @@ impl DynamicRequest {
     /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2. Allocates.
     ///
     /// # Errors
-    /// What [`count_http1`](Self::count_http1) refuses; more than one request; a body in chunks; what does
-    /// not [pass](Self::check).
+    /// Bytes that [`count_http1`](Self::count_http1) refuses; more than one request; a body in chunks; a
+    /// request that does not [pass](Self::check).
     pub fn parse_http1(raw: &[u8]) -> Result<Self, String> {
         parse::parse(raw)
     }
@@ -110,7 +110,7 @@ impl DynamicRequest {
         Some(https)
     }
 
-    /// Returns `true` if the method is HEAD, so that the response has no body whatever its head says. It is
+    /// Returns `true` if the method is HEAD, so that the response has no body regardless of its head. It is
     /// not known here whether the last request of raw bytes is a HEAD.
     pub fn is_head(&self) -> bool {
         self.method == b"HEAD"
@@ -153,7 +153,7 @@ impl DynamicRequest {
             if name.is_empty() || !name.iter().copied().all(is_token) {
                 return Err(format!("`{}` is not the name of a header", shown(name)));
             }
-            // Not the value: it may be a secret.
+            // The value is not shown: it may be a secret.
             if !is_value(value) {
                 return Err(format!("the value of the header `{}` has a control character", shown(name)));
             }
@@ -277,7 +277,7 @@ fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-/// The begin of some bytes, for a message.
+/// The start of some bytes, for a message.
 fn shown(bytes: &[u8]) -> String {
     let text = bytes[..bytes.len().min(60)].escape_ascii().to_string();
     if bytes.len() > 60 { text + "…" } else { text }

@@ -20,21 +20,21 @@ pub enum Conversion {
     /// The value as it is, without white space around it.
     Value,
     /// A reference to a resource, such as a Location (RFC 9110 section 10.2.2), becomes the path and query by
-    /// which it is asked for. Of an absolute one the authority is dropped: who is asked is the step's matter.
+    /// which it is asked for. Of an absolute one the authority is dropped: the step decides about the server.
     Path,
-    /// The same as a whole URL: who is asked is that of the reference, or who was asked before.
+    /// The same as a whole URL: the server is that of the reference, or the one that was asked before.
     Url,
 }
 
 impl Extract {
-    /// Makes of `value`, as it was found in the response to a request for `request`, what the variable
-    /// is to hold, and puts it into `into`, whose content is overwritten. It does not matter where the value
-    /// came from. Allocates only when `into` has to grow.
+    /// Converts `value`, as it was found in the response to a request for `request`, and puts the result into
+    /// `into`, whose content is overwritten. It does not matter where the value came from. Allocates only
+    /// when `into` has to grow.
     ///
-    /// This is where variables are kept from splitting the requests that use them: what is stored never
+    /// This is where variables are kept from splitting the requests that use them: a stored value never
     /// contains CR, LF, NUL or another control character but the tab, and a [path](Conversion::Path) consists
     /// of visible ASCII characters, the first of them `/`; so does a [URL](Conversion::Url) behind its
-    /// authority. (What is not, in a value that a target uses, is percent-encoded there.)
+    /// authority. (Other characters, in a value that a target uses, are percent-encoded there.)
     ///
     /// Returns false, and leaves `into` empty, if nothing can be made of it: a value that is empty or has
     /// control characters; a reference that does not lead to a path of http or https.

@@ -160,8 +160,8 @@ impl Rows {
 }
 
 impl FeedSpec {
-    /// Finds what is wrong with it before the run: what does not fit together, and a file that cannot be
-    /// read, has no rows or is malformed in its first one. The message does not name the source.
+    /// Finds problems before the run: settings that do not fit together, and a file that cannot be read, has
+    /// no rows or is malformed in its first one. The message does not name the source.
     pub fn check(&self) -> Result<(), String> {
         self.check_shape()?;
         if let Some(format) = Format::of(&self.rows) {
@@ -272,13 +272,13 @@ impl Feeds {
     /// Opens the sources for one worker. `seed` is the plan's: with it, all workers shuffle alike.
     ///
     /// # Errors
-    /// The first source that cannot be opened, is malformed at its begin, or has no row for this worker
+    /// The first source that cannot be opened, is malformed at its start, or has no row for this worker
     /// although it is to give out rows for ever.
     pub fn open(specs: &[FeedSpec], worker: Shard, seed: u64) -> Result<Self, FeedError> {
         Self::open_with(specs, &index_all(specs)?, worker, seed)
     }
 
-    /// Opens the sources for all workers, in their order. What they can share is in memory once, and found
+    /// Opens the sources for all workers, in their order. Shared parts are in memory once, and are found
     /// once.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ impl Feeds {
         Self { pools, ..self }
     }
 
-    /// An iteration is over: what it has picked of pools may be taken by others.
+    /// An iteration is over: its rows of pools may be taken by others.
     pub fn release(&mut self, session: &mut Session) {
         for number in session.picked.drain(..) {
             self.pool(pool_of(number)).release(number);
@@ -423,7 +423,7 @@ impl Feed {
                 (Source::Stream(stream), has_rows)
             }
         };
-        // For ever, or in any order, of no rows: that is neither an end nor a failure of a later moment.
+        // Endless or random order over no rows is neither an end nor an error that may show later.
         if !has_rows && (spec.at_end == AtEnd::Wrap || spec.order == Order::Random) {
             return Err(format!(
                 "fewer rows than the {} workers that each need some of their own; let each have the whole \

@@ -109,9 +109,9 @@ impl<'a> Head<'a> {
     /// The fields, with those that HTTP/2 has for the first line (RFC 9113 section 8.3.1). Host becomes
     /// `:authority`.
     ///
-    /// What can have slots comes in the order of HTTP/1.1, so that random numbers are drawn in one order
-    /// whatever is spoken: the path, the host, fields, those about the connection. What comes after the path
-    /// must not matter to [`render_path`](crate::RequestTemplate::render_path).
+    /// Parts with slots come in the order of HTTP/1.1, so that random numbers are drawn in the same order in
+    /// every protocol: the path, the host, fields, those about the connection. Parts after the path must not
+    /// matter to [`render_path`](crate::RequestTemplate::render_path).
     pub(crate) fn fields(&self) -> Vec<HeadField> {
         let field = |name: &str, value: FieldText| HeadField {
             name: name.to_ascii_lowercase(),
@@ -149,7 +149,7 @@ impl<'a> Head<'a> {
             Length::Known(len) => fields.push(literal("content-length", &len.to_string())),
             Length::Measured => fields.push(field("content-length", FieldText::Length)),
         }
-        // The last one: a block without it has the same variable values before it.
+        // The cookie field goes last, so that a block without it has the same variable values in front.
         if self.spec.cookies && !self.given("cookie") {
             let mut value = Template::default();
             value.push_slot(Slot::Cookies(CookieForm::Value));
@@ -284,7 +284,7 @@ fn length(
     let has_body = spec.body != Body::None;
     let removed = first.is_some_and(|header| header.value.is_empty()) && !has_body;
     if let Some(header) = first.filter(|header| !header.value.is_empty()) {
-        // A true one is harmless (people paste it from a capture); a false one makes the server wait.
+        // A correct one is harmless (people paste it from a capture); a wrong one makes the server wait.
         let expected = body_len.map(|len| len.to_string());
         let is_true = header.value.is_static()
             && expected.as_deref().is_some_and(|len| len.as_bytes() == header.value.literals());

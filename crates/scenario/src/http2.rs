@@ -61,10 +61,10 @@ impl FieldText {
 }
 
 impl RequestTemplate {
-    /// Appends the header block for HTTP/2. `book` is the one that the template was
-    /// [compiled](Self::compile) with, sealed, and `indexing` is the connection's; `body_len` is the length
-    /// of what [`render_body`](Self::render_body) gave for this request: call that first, with the same
-    /// random numbers, which are used up by this call. Allocates only when `out` has to grow.
+    /// Appends the header block for HTTP/2. `book` is the one that the template was [compiled](Self::compile)
+    /// with, sealed, and `indexing` is the connection's; `body_len` is the length of the output of
+    /// [`render_body`](Self::render_body) for this request: call that first, with the same random numbers,
+    /// which are used up by this call. Allocates only when `out` has to grow.
     ///
     /// One that was compiled without a book, such as what follows a [redirect](Self::redirected), takes that
     /// of the connection's other requests, and is encoded anew, which allocates.

@@ -5,8 +5,8 @@
 //! [`Context`], random numbers from the caller's seeded stream, so that the same seed renders the same bytes.
 //!
 //! [`Template`] is any text with slots; [`RequestTemplate`] is one whole request for HTTP/1.1 and HTTP/2,
-//! validated, with its `content-length` kept true; [`RequestSpec`] is what it is compiled from. An
-//! [`Extract`] takes a value out of a response, for a variable that later requests name.
+//! validated, with its `content-length` kept true; [`RequestSpec`] is its source. An [`Extract`] takes a
+//! value out of a response, for a variable that later requests name.
 #![forbid(unsafe_code)]
 
 mod cache;

@@ -21,7 +21,7 @@ impl FieldList {
         self.push_with(name, |out| out.extend_from_slice(value));
     }
 
-    /// The same for a value that `write` appends to what it is given; it may do nothing else to it.
+    /// The same for a value that `write` appends to its argument; it must not change the argument otherwise.
     pub(crate) fn push_with(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len() as u32;
         self.bytes.extend(name.iter().map(u8::to_ascii_lowercase));
@@ -64,7 +64,7 @@ impl FieldList {
     }
 }
 
-/// A whole response. Of its fields and its body there is what the step [needs](Needs).
+/// A whole response. It has the fields and the body that the step [needs](Needs).
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
     /// The status code; 0 if there was no response.
@@ -81,8 +81,7 @@ pub struct Received<'a> {
     pub secure: bool,
     /// Wall-clock time in seconds since 1970, for the age of cookies.
     pub unix_s: u64,
-    /// By what answers to the last supplied body are known: the id of the session's
-    /// [follow-up](crate::FollowUp).
+    /// Identifies answers to the last supplied body: the id of the session's [follow-up](crate::FollowUp).
     pub id: Option<[u8; 32]>,
 }
 

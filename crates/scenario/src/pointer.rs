@@ -9,7 +9,7 @@ use crate::TemplateError;
 
 /// A JSON Pointer, compiled: `/orders/0/id`.
 ///
-/// [`find`](Self::find) reads the text once, from its begin to the value, and looks at nothing behind it:
+/// [`find`](Self::find) reads the text once, from its start to the value, and looks at nothing behind it:
 /// text that is not JSON is noticed only where it is in the way. Of members with the same name the first
 /// counts. It allocates nothing, and does not recurse.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl<'a> JsonText<'a> {
     }
 
     /// The inside of a string without its escapes, or another value as it stands there. `None` for a string
-    /// with illegal escapes. Writes into `scratch`, over what it has, only if there are escapes.
+    /// with illegal escapes. Overwrites `scratch`, but only if there are escapes.
     pub fn text<'s>(self, scratch: &'s mut Vec<u8>) -> Option<&'s [u8]>
     where
         'a: 's,
@@ -248,7 +248,7 @@ impl<'a> Scanner<'a> {
         (self.next()? == b',').then_some(())
     }
 
-    /// A string: what is between its quotes.
+    /// A string: the text between its quotes.
     fn string(&mut self) -> Option<&'a [u8]> {
         if self.next()? != b'"' {
             return None;
@@ -260,7 +260,7 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 return Some(&self.text[start..self.at - 1]);
             }
-            // Whatever is escaped, it is not the end.
+            // The escaped character never ends the string.
             self.at += 2;
             if self.at > self.text.len() {
                 return None;

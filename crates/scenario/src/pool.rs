@@ -1,5 +1,5 @@
-//! Rows of values that iterations keep for others: what a server has created, for whoever reads, changes or
-//! deletes it.
+//! Rows of values that iterations keep for others: resources that a server has created, for iterations that
+//! read, change or delete them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl PoolSpec {
     pub const MOST: usize = 100_000;
 }
 
-/// A pool as one worker has it: what its iterations keep is for its iterations. It allocates nothing once it
+/// A pool as one worker has it: rows of its iterations are for its iterations. It allocates nothing once it
 /// has been as full as it gets.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -120,7 +120,7 @@ impl Pool {
         row.set(self.columns.iter().map(|&variable| &variables[usize::from(variable)][..]));
     }
 
-    /// A row for [`keep_staged`](Self::keep_staged), with whatever values: they are to be overwritten.
+    /// A row for [`keep_staged`](Self::keep_staged), with stale values that have to be overwritten.
     pub(crate) fn stage(&mut self) -> &mut [Vec<u8>] {
         &mut self.staged
     }
@@ -134,9 +134,9 @@ impl Pool {
     /// Gives a row, each with the same probability; its number, if it stays: it is in use until that is
     /// [released](Self::release). Without any row the variables are not set.
     ///
-    /// Where it `leaves`, no one else gets it, nor has it: what is deleted is not being changed by another
-    /// one. Where nearly all rows are in use there is none. Rows that the iteration has `picked` itself are
-    /// not in its own way.
+    /// Where it `leaves`, no other iteration gets it or has it: a resource that is deleted must not be
+    /// changed by another one. Where nearly all rows are in use there is none. Rows that the iteration has
+    /// `picked` itself are not in its own way.
     ///
     /// # Panics
     /// If a variable of its columns is not there.
@@ -267,7 +267,7 @@ mod tests {
         let taken: Vec<_> = (0..5).map(|_| give(&mut pool, true, &[])).collect();
         assert!(taken.iter().all(|(number, value)| number.is_none() && !used.contains(value)), "{taken:?}");
         assert_eq!(pool.rows.len(), 3);
-        // Its own row, of which another one is done, is not in the way of who has picked it.
+        // A user that picked a row may use it, although another user of that row has ended.
         pool.release(first);
         assert!(pool.is_used_by_others(first, &[]) && !pool.is_used_by_others(first, &[first]));
         assert_eq!((give(&mut pool, true, &[]), pool.rows.len()), ((None, None), 3), "all are in use");
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(pool.rows.len(), most);
         let number = |row: &Packed| row.values(2).last().expect("two columns")[1..].len();
         let late = pool.rows.iter().filter(|row| number(row) >= 6).count();
-        // Of the last 50,000 some have given way to each other: 1 - exp(-1/2) of 100,000 were replaced.
+        // Some of the last 50,000 were replaced by later ones: 1 - exp(-1/2) of 100,000 were replaced.
         assert!((38_000..41_000).contains(&late), "{late}");
     }
 }

@@ -1,4 +1,4 @@
-//! Scenarios as programs: what a session does next.
+//! Scenarios as programs: the next actions of a session.
 
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ impl Op {
     }
 
     /// The variable that it sets itself. Those of a [`Draw`](Self::Draw) or a [`Pick`](Self::Pick) are the
-    /// columns of its source or pool, and those that a response sets are known to its step.
+    /// columns of its source or pool, and those of a response are set by its step.
     pub fn writes(&self) -> Option<u16> {
         match self {
             Self::Set { variable, .. } => Some(*variable),
@@ -217,7 +217,7 @@ impl Program {
     }
 }
 
-/// Carries out one instruction; what the session does next if it is not done at once.
+/// Carries out one instruction; returns the next action of the session unless it is done at once.
 fn carry_out(op: &Op, session: &mut Session, surroundings: &mut Surroundings<'_>) -> Option<Next> {
     match op {
         Op::Send(step) => return Some(Next::Send(*step)),
@@ -326,7 +326,7 @@ fn whole_number(text: &[u8]) -> Option<u64> {
     if is_number { std::str::from_utf8(digits).ok()?.parse().ok() } else { None }
 }
 
-/// The begin of a value, for a message: it may be anything that a server sent, and as long.
+/// The start of a value, for a message: it may be anything that a server sent, and as long.
 fn excerpt(value: &[u8]) -> String {
     const LONGEST: usize = 20;
     match value.get(..LONGEST) {

@@ -42,7 +42,7 @@ fn page(text: &str) -> Option<String> {
 /// Returns the text between tags, in one line.
 fn without_tags(html: &str) -> String {
     let mut parts = html.split('<');
-    // What stands before the first tag, and then behind the end of each.
+    // Text before the first tag, and then behind the end of each.
     let before = parts.next().unwrap_or_default();
     let behind = parts.map(|part| part.split_once('>').map_or("", |(_, shown)| shown));
     let text = std::iter::once(before).chain(behind).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Secrets by the names that they go under, and what stands in their place.
+//! Secrets by their names, and their replacement.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -87,7 +87,7 @@ impl Redaction {
         is_secret(name) || self.hides(name)
     }
 
-    /// A header `Name: value` without its secret: the whole value, or what is one in a URL.
+    /// A header `Name: value` without its secret: the whole value, or the secret part of a URL.
     pub fn in_header<'t>(&self, line: &'t str) -> Cow<'t, str> {
         // The name of a field of HTTP/2 may begin with a colon.
         match line.char_indices().skip(1).find(|(_, c)| *c == ':') {
@@ -167,7 +167,7 @@ impl Redaction {
     /// Values of members of JSON, wherever there are some.
     fn find_members(&self, text: &[u8], found: &mut Vec<Secret>) {
         let mut at = 0;
-        // Any quote may begin a name: what is cut or no JSON has quotes that do not pair.
+        // Any quote may begin a name: in truncated text, or text that is no JSON, quotes do not pair.
         while let Some(quote) = text[at..].iter().position(|&byte| byte == b'"') {
             let name = at + quote + 1;
             at = name;
@@ -185,7 +185,7 @@ impl Redaction {
                     found.extend(Secret::of(text, from + 1..end));
                     at = (end + 1).min(text.len());
                 }
-                // There is none, or a template gives it.
+                // The header is missing, or a template gives it.
                 None | Some(b'$' | b'n') => {}
                 Some(_) => {
                     at = end_of_value(text, from);
@@ -226,7 +226,7 @@ struct Secret {
 }
 
 impl Secret {
-    /// The secret at a place, unless there is none, what stands for one, or only a slot of a template.
+    /// The secret at a place, unless it is empty, already replaced, or only a slot of a template.
     fn of(text: &[u8], place: Range<usize>) -> Option<Self> {
         let value = &text[place.clone()];
         let is_slot =
@@ -236,7 +236,7 @@ impl Secret {
     }
 }
 
-/// In the order of their places; what lies within another one is left out.
+/// In the order of their places; one within another is left out.
 fn sorted(mut found: Vec<Secret>) -> Vec<Secret> {
     found.sort_by_key(|secret| (secret.place.start, std::cmp::Reverse(secret.place.end)));
     let mut end = 0;

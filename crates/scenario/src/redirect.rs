@@ -18,9 +18,8 @@ impl RequestTemplate {
     }
 
     /// The same for a location at another authority or scheme: the authority is that of the
-    /// [`Context`](crate::Context), and what was meant for the first one stays there: the fields
-    /// Authorization, Cookie and Host. (RFC 9110 section 15.4; cookies of the context are chosen for each
-    /// host.)
+    /// [`Context`](crate::Context), and fields for the first one are dropped: Authorization, Cookie and Host.
+    /// (RFC 9110 section 15.4; cookies of the context are chosen for each host.)
     ///
     /// # Errors
     /// If `path` is no valid request target.

@@ -8,7 +8,7 @@
 /// are dropped, and so is a fragment.
 ///
 /// Returns false if the result would be no legal request target (origin form, RFC 9112 section 3.2.1): bytes
-/// other than visible ASCII characters, another scheme, a URL without a host. What was appended then means
+/// other than visible ASCII characters, another scheme, a URL without a host. The appended bytes then mean
 /// nothing.
 pub fn resolve(reference: &[u8], base: &[u8], into: &mut Vec<u8>) -> bool {
     let start = into.len();
@@ -48,7 +48,7 @@ pub fn resolve(reference: &[u8], base: &[u8], into: &mut Vec<u8>) -> bool {
     is_origin_form(&into[start..])
 }
 
-/// Scheme and authority: who is asked.
+/// Scheme and authority, which identify a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'a> {
     /// `true` if the scheme is https, `false` if it is http.
@@ -74,8 +74,8 @@ pub struct Resource<'a> {
     pub path: &'a [u8],
 }
 
-/// The origin of a URL of http or https, and what follows it: empty, or from its `/`, `?` or `#` on. `None`
-/// if the text is no such URL, for example a path.
+/// The origin of a URL of http or https, and the rest: empty, or from its `/`, `?` or `#` on. `None` if the
+/// text is no such URL, for example a path.
 pub fn origin(url: &[u8]) -> Option<(Origin<'_>, &[u8])> {
     let (scheme, rest) = scheme(url)?;
     let rest = rest.strip_prefix(b"//").filter(|_| is_http(scheme))?;
@@ -116,7 +116,7 @@ fn cut(text: &[u8], is_end: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
     text.split_at(text.iter().position(|&byte| is_end(byte)).unwrap_or(text.len()))
 }
 
-/// RFC 3986 section 3.1: the scheme and what is behind its colon, if there is one.
+/// RFC 3986 section 3.1: the scheme and the part behind its colon, if there is one.
 fn scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
     let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     let (scheme, rest) = cut(reference, |byte| !in_scheme(byte));

@@ -25,7 +25,7 @@ use crate::{
 /// [`render_block`](Self::render_block).
 ///
 /// All ways to render a request draw the same random numbers in the same order, and as many: two renderings
-/// with copies of one stream and the same context are the same request, whatever they are written for.
+/// with copies of one stream and the same context are the same request, in every protocol.
 ///
 /// A request whose length is the same for all renderings carries it as a literal; otherwise the body is
 /// rendered first and its length written into the head.
@@ -60,7 +60,7 @@ pub(crate) struct Source {
     pub(crate) variables: Vec<String>,
     pub(crate) constants: Option<Constants>,
     pub(crate) tokens: Vec<Arc<Signer>>,
-    /// All fields, for whoever wants them one by one.
+    /// All fields, one by one.
     pub(crate) fields: Vec<HeadField>,
 }
 
@@ -251,7 +251,7 @@ impl RequestTemplate {
         }
     }
 
-    /// A large static body, to be sent after what [`render`](Self::render) wrote.
+    /// A large static body, to be sent after the output of [`render`](Self::render).
     pub fn shared_body(&self) -> Option<&Arc<[u8]>> {
         match &self.content {
             Content::Shared(bytes) => Some(bytes),
@@ -282,7 +282,7 @@ impl RequestTemplate {
     /// The body, for HTTP/2: a static one as it is, another one rendered into `scratch`, whose content is
     /// overwritten. [`Payload::None`] if it is empty. Allocates only when `scratch` has to grow.
     ///
-    /// `random` is what [`render_block`](Self::render_block) gets after it: nothing of it is used up here.
+    /// Pass the same `random` to [`render_block`](Self::render_block) afterwards: it is not advanced here.
     pub fn render_body<'a>(
         &'a self,
         context: &Context<'a>,
@@ -312,8 +312,8 @@ impl RequestTemplate {
         self.path.render(context, random, out);
     }
 
-    /// Writes the whole request as fields, over whatever `into` has. With a copy of `random` as it was before
-    /// the request was rendered, and the same context, they are those of that request. Fields about a
+    /// Writes the whole request as fields, replacing the content of `into`. With a copy of `random` as it was
+    /// before the request was rendered, and the same context, they are those of that request. Fields about a
     /// connection of HTTP/1.1 are among them, and the content-length is the last. Allocates only when a
     /// buffer has to grow.
     pub fn render_request(&self, context: &Context<'_>, random: &mut Random, into: &mut SentRequest) {
@@ -359,7 +359,7 @@ impl RequestTemplate {
         }
     }
 
-    /// Returns `true` if the method is HEAD: the response has no body, whatever its headers say.
+    /// Returns `true` if the method is HEAD: the response has no body, regardless of its headers.
     pub fn head_request(&self) -> bool {
         self.head_request
     }
@@ -408,7 +408,7 @@ impl RequestTemplate {
     }
 
     /// The variable that the request target begins with, if it does: if its value is a URL of http or https,
-    /// the request asks for the path of that. Whoever it goes to then is the caller's matter.
+    /// the request asks for the path of that. The caller then decides about its server.
     pub fn leading_variable(&self) -> Option<u16> {
         self.path.leading_variable()
     }
@@ -429,7 +429,7 @@ impl RequestTemplate {
         self.front.longest() + measured
     }
 
-    /// Identifies what is sent, without the values of secret headers: a new token is not a new plan.
+    /// Identifies the sent bytes, without the values of secret headers: a new token is not a new plan.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -499,7 +499,7 @@ impl Content {
     }
 }
 
-/// Without the bytes: they may contain a secret. Then its length is nobody's business either.
+/// Without the bytes: they may contain a secret. Then its length is not shown either.
 impl fmt::Debug for RequestTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let len_hint = (!self.has_secret()).then(|| self.len_hint());

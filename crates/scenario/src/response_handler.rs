@@ -66,8 +66,8 @@ pub enum Source {
     Cookie(String),
     /// The whole body of the response.
     Body,
-    /// A JSON Pointer (RFC 6901) into the body of the response. What it points at is a string without quotes
-    /// and escapes, or other JSON as it stands there.
+    /// A JSON Pointer (RFC 6901) into the body of the response. The target is a string without quotes and
+    /// escapes, or other JSON as it stands there.
     JsonPointer(String),
     /// A JSONPath (RFC 9535): the first match. A string without quotes and escapes, or other JSON without
     /// white space.
@@ -99,7 +99,7 @@ pub struct ExtractSpec {
     pub variable: u16,
     /// Where it is.
     pub source: Source,
-    /// Expression for the part of the text that is taken: its first group, or all of what it matches.
+    /// Expression for the part of the text that is taken: its first group, or its whole match.
     pub regex: Option<String>,
     /// Conversion of the value.
     pub form: Conversion,
@@ -141,7 +141,7 @@ pub struct ReactionSpec {
 }
 
 impl fmt::Debug for ReactionSpec {
-    /// Plans are told apart by this text: what a part is not used for does not change it.
+    /// Plans are told apart by this text: unused parts do not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { statuses, checks, extract, collect, judge, poll, stream, cookies } = self;
         let mut text = f.debug_struct("ReactionSpec");
@@ -162,7 +162,7 @@ impl fmt::Debug for ReactionSpec {
     }
 }
 
-/// Why a response is not what its step expects.
+/// Why a response does not meet the expectations of its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The class that it is counted in.
@@ -294,9 +294,9 @@ impl ResponseHandler {
     /// XPath.
     ///
     /// # Errors
-    /// What does not hold, or cannot be taken, first: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`]
-    /// for a status that is not accepted, [`ErrorClass::Check`] for one below 400 and for a check,
-    /// [`ErrorClass::Extraction`] for a value, and what a [judge](Judge) says.
+    /// The first failure: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`] for a status that is not
+    /// accepted, [`ErrorClass::Check`] for one below 400 and for a check, [`ErrorClass::Extraction`] for a
+    /// value, and the verdict of a [judge](Judge).
     pub fn apply(&self, received: &Received<'_>, session: &mut Session) -> Result<Verdict, Failure> {
         if self.cookies {
             let Session { cookies, sent, .. } = &mut *session;
@@ -334,7 +334,7 @@ impl ResponseHandler {
 
     /// Takes all values that are there of an exchange that has ended badly, whose iteration goes on all the
     /// same: those of the request, and those of the response, if there is [one](Received::is_missing).
-    /// Whether no value is missing.
+    /// Returns `true` if no value is missing.
     pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
         let mut parsed = Parsed::default();
@@ -358,8 +358,8 @@ impl ResponseHandler {
         !self.takes.is_empty()
     }
 
-    /// Puts what is to be collected into the pools: of a response that [passed](Self::apply). Allocates
-    /// nothing once the pools have been as full as they get, but for strings with escapes.
+    /// Puts the collected values of a response that [passed](Self::apply) into the pools. Allocates nothing
+    /// once the pools have been as full as they get, except for strings with escapes.
     ///
     /// # Errors
     /// [`ErrorClass::Extraction`] if there is no such array, or an element lacks a value. Rows of elements in

@@ -87,7 +87,7 @@ fn places(weights: &[u64]) -> Vec<u64> {
     if total <= WeightedRoundRobin::LONGEST {
         return weights.iter().map(|weight| weight / divisor).collect();
     }
-    // Largest remainders (Hamilton's method), and at least one place for whoever has a weight. The products
+    // Largest remainders (Hamilton's method), with at least one place for each positive weight. The products
     // are below 2^32 · 10^4.
     let exact = |weight: u64| {
         (

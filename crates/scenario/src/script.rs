@@ -1,4 +1,4 @@
-//! The seam to scripts: what the engine asks of them.
+//! The interface to scripts: the calls of the engine.
 
 use std::fmt;
 
@@ -52,9 +52,9 @@ pub trait ScriptSource: fmt::Debug + Send + Sync {
 
 /// The scripts of one worker.
 pub trait Scripts {
-    /// Makes or changes the request of a step. `request` is what the step's template renders; the session
-    /// has the last response. It is [nothing](DynamicRequest::is_nothing) afterwards if the script has
-    /// [asked for the end](Self::wants_to_stop) in place of a request.
+    /// Makes or changes the request of a step. `request` is the rendering of the step's template; the session
+    /// has the last response. It is [nothing](DynamicRequest::is_nothing) afterwards if the script has [asked
+    /// for the end](Self::wants_to_stop) in place of a request.
     ///
     /// # Errors
     /// An error of the script: the request is not sent.
@@ -81,7 +81,7 @@ pub trait Scripts {
     /// `thread:stop()` does, or an error was one that [ends the run](ScriptError::ends_run).
     fn wants_to_stop(&self) -> bool;
 
-    /// At the end: what the scripts leave behind, for wrk's `thread:get` in `done`; the type is that of the
+    /// At the end: the leftovers of the scripts, for wrk's `thread:get` in `done`; the type is that of the
     /// source.
     fn finish(self: Box<Self>) -> Box<dyn std::any::Any + Send>;
 }

@@ -5,7 +5,7 @@ use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
 
 /// State of one iteration of a scenario, kept from step to step. Its memory is used again by the next
-/// iteration: call [`reset`](Self::reset) at its begin. In the closed model that is the next iteration of the
+/// iteration: call [`reset`](Self::reset) at its start. In the closed model that is the next iteration of the
 /// same user: there are as many sessions as users, and a row of data that a user keeps is kept here.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
@@ -35,7 +35,7 @@ pub struct Session {
     pub(crate) picked: Vec<u64>,
     /// Remaining runs of each loop.
     pub(crate) counters: Vec<u64>,
-    /// Room for texts that are rendered to be looked at. Whoever uses it finds it as it was left: clear it
+    /// Room for texts that are rendered to be looked at. It keeps the content of the last use: clear it
     /// first.
     pub(crate) scratch: Vec<u8>,
     /// Room for the value of a response that is compared with such a text.
@@ -64,7 +64,7 @@ impl KeptRow {
 }
 
 impl Session {
-    /// A session with so many variables, at the begin of its program.
+    /// A session with so many variables, at the start of its program.
     pub fn new(variables: usize) -> Self {
         Self { variables: vec![Vec::new(); variables], known: vec![false; variables], ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Slots: what changes from request to request.
+//! Slots: the parts that change from request to request.
 
 mod function;
 mod parse;
@@ -101,8 +101,8 @@ pub enum Writing {
     Encoded,
     /// The same at the start of a request target: with a `/` in front, unless the value has one.
     Path,
-    /// The same for a value that may be a whole URL of http or https: its path and query. Who is asked is a
-    /// matter of the request.
+    /// The same for a value that may be a whole URL of http or https: its path and query. The request decides
+    /// about the server.
     Resource,
     /// The same in front of a `/`: that of a URL at its end is left out.
     Base,

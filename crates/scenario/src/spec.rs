@@ -137,7 +137,8 @@ fn shown<'a>(name: &str, value: &'a str) -> &'a str {
     if is_secret(name) && !value.is_empty() { "<secret>" } else { value }
 }
 
-/// Of what is sent, without the values of secret headers. The scheme is left out: it is the target's.
+/// The fingerprint of the sent bytes, without the values of secret headers. The scheme is left out: it is the
+/// target's.
 pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
     let mut hash = Fingerprint::EMPTY
         .with_field(spec.method.as_bytes())

@@ -1,7 +1,7 @@
 //! "Did you mean": the candidate nearest to a mistyped word.
 
-/// Words of more characters are compared with none: nobody mistypes them, and the work is that of both
-/// lengths multiplied.
+/// Longer words are not compared: they are hardly typed by hand, and the work grows with the product of both
+/// lengths.
 const LONGEST_WORD: usize = 64;
 
 /// The candidate that `word` was probably meant to be: the one with the smallest edit distance, if that is at

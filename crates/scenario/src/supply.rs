@@ -24,14 +24,14 @@ pub enum Bodies {
     Ready(Arc<[SuppliedBody]>),
 }
 
-/// A body, with what belongs to it.
+/// A body, with its metadata.
 #[derive(Clone, Debug)]
 pub struct SuppliedBody {
     /// The body.
     pub body: Arc<[u8]>,
     /// Inquiry after its outcome, to be sent later; `None` if the outcome is not asked for.
     pub follow_up: Option<FollowUp>,
-    /// When it may be sent, in nanoseconds since 1970: what is signed expires.
+    /// When it may be sent, in nanoseconds since 1970: signatures expire.
     pub window: RangeInclusive<u64>,
 }
 
@@ -51,7 +51,7 @@ impl SuppliedBody {
     }
 }
 
-/// The window of what never expires.
+/// The window of bodies that never expire.
 pub const ALWAYS: RangeInclusive<u64> = 0..=u64::MAX;
 
 /// Source of bodies.
@@ -74,7 +74,7 @@ pub trait BodySource: fmt::Debug + Send + Sync {
         1
     }
 
-    /// Reports whether the bodies are signed: if too few are made ahead, signing is what limits a run.
+    /// Reports whether the bodies are signed: if too few are made ahead, signing limits a run.
     fn is_signed(&self) -> bool {
         false
     }
@@ -87,12 +87,12 @@ pub trait BodySource: fmt::Debug + Send + Sync {
 
 /// Makes bodies.
 pub trait BodyMaker: Send {
-    /// Replaces what `out` has by body `number`, whose times begin at `unix_ns` (nanoseconds since 1970). No
-    /// two bodies of one source that are sent have the same number; they are made in any order.
+    /// Replaces the content of `out` by body `number`, whose times begin at `unix_ns` (nanoseconds since
+    /// 1970). No two bodies of one source that are sent have the same number; they are made in any order.
     fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>);
 
-    /// Replaces what `out` has by the inquiry after the body that was made last, if there is one to make:
-    /// the id by which answers to both are known.
+    /// Replaces the content of `out` by the inquiry after the body that was made last, if there is one to
+    /// make: the id by which answers to both are known.
     fn inquire(&mut self, _out: &mut Vec<u8>) -> Option<[u8; 32]> {
         None
     }
@@ -104,7 +104,7 @@ pub trait BodyMaker: Send {
 }
 
 impl dyn BodyMaker {
-    /// Makes body `number`, with what belongs to it; `scratch` is room to make it in.
+    /// Makes body `number`, with its metadata; `scratch` is room to make it in.
     pub fn made(&mut self, number: u64, unix_ns: u64, scratch: &mut Vec<u8>) -> SuppliedBody {
         self.make(number, unix_ns, scratch);
         let (body, window) = (Arc::from(&scratch[..]), self.window());

@@ -34,13 +34,13 @@ impl Template {
         Self::parse_in(text, &Scope::default())
     }
 
-    /// Compiles `text`, which may name what is in `scope`.
+    /// Compiles `text`, which may use the names in `scope`.
     pub fn parse_in(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
         Self::parse_inside(text, Parser::new(scope))
     }
 
-    /// The same for a request target: what is not known when it is written down is rendered
-    /// [so that it fits](Writing::Encoded).
+    /// The same for a request target: values that are unknown when it is compiled are rendered [so that they
+    /// fit](Writing::Encoded).
     pub(crate) fn parse_target(text: &[u8], scope: &Scope<'_>) -> Result<Self, TemplateError> {
         let encode = |template: &mut Self, mut parsed: Parsed| {
             let writing = if template.pieces.is_empty() { Writing::Path } else { Writing::Encoded };
@@ -118,7 +118,7 @@ impl Template {
         self.pieces.push(Piece::Slot(slot));
     }
 
-    /// A template that is `bytes`, whatever they look like.
+    /// A template that is `bytes`, even if they look like slots.
     pub fn literal(bytes: &[u8]) -> Self {
         let mut template = Self::default();
         template.push_literal(bytes);
@@ -159,7 +159,7 @@ impl Template {
         self.has_secret |= other.has_secret;
     }
 
-    /// Returns `true` if every rendering is empty, whatever the variables are.
+    /// Returns `true` if every rendering is empty, for all variables.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

@@ -1,7 +1,7 @@
 //! JSON Web Tokens (RFC 7519) that are signed here, and signed again before they expire.
 //!
 //! A [`Signer`] has the key and the claims and is the same for all workers; [`Tokens`] are those of one
-//! worker. Time is an argument: whoever has the tokens asks [`Tokens::due`] and renews what has come due.
+//! worker. Time is an argument: the owner of the tokens calls [`Tokens::due`] and renews the one that is due.
 
 use std::fmt;
 use std::ops::Range;
@@ -135,7 +135,7 @@ pub struct TokenError {
     pub hint: String,
 }
 
-/// A part of what a token is made from.
+/// A part of the source of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenPart {
     /// The key.
@@ -172,7 +172,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// Two signers are the same that are made from the same, but for the key, which nobody compares.
+/// Signers are equal if their sources are, except for the key, which is not compared.
 impl PartialEq for Signer {
     fn eq(&self, other: &Self) -> bool {
         let parts = |signer: &Self| {
@@ -187,8 +187,8 @@ impl PartialEq for Signer {
 impl Eq for Signer {}
 
 impl Signer {
-    /// A signer with this key: bytes for HMAC, else PEM. The texts of the claims may name what is in `scope`,
-    /// but no variables.
+    /// A signer with this key: bytes for HMAC, else PEM. The texts of the claims may use the names in
+    /// `scope`, but no variables.
     ///
     /// # Errors
     /// The key is none for the algorithm, the claims are no object, or the times do not go together.
@@ -219,7 +219,7 @@ impl Signer {
         header.push(b'.');
         let has_subject = names.iter().any(|name| name == "sub");
         let signer = Self { key, header, claims, is_empty: names.is_empty(), has_subject, spec };
-        // What cannot sign is found out now.
+        // A trial signature finds keys that cannot sign.
         let mut trial = Vec::new();
         signer.write(None, 0, &mut Random::new(0, 0), &mut trial);
         match trial.is_empty() {
@@ -282,7 +282,7 @@ impl Signer {
     }
 
     /// Appends a whole token, at a time in nanoseconds since 1970, with the escaped `sub` that stands in
-    /// `out`. Without it, it allocates nothing but what `out` has to grow by.
+    /// `out`. Without it, it allocates only for the growth of `out`.
     pub(crate) fn write(
         &self,
         subject: Option<Range<usize>>,
@@ -337,7 +337,7 @@ impl Signer {
         expires_s
     }
 
-    /// Signs what stands from `start` on; nothing stays of it if that fails.
+    /// Signs the text from `start` on, and removes it if that fails.
     fn write_signature(&self, start: usize, out: &mut Vec<u8>) {
         let end = out.len();
         out.push(b'.');
@@ -381,7 +381,7 @@ impl Key {
         let wrong = || wrong_key(algorithm);
         let hmac_key = |kind| match key {
             [] => Err(wrong()),
-            // A public key is known to all: who takes it for HMAC has signed nothing.
+            // A public key is known to all, so as a secret for HMAC it would sign nothing.
             _ if key.starts_with(b"-----BEGIN ") => Err(wrong()),
             _ => Ok(Self::Hmac(Box::new(hmac::Key::new(kind, key)))),
         };
@@ -500,13 +500,13 @@ impl Tokens {
         self.all.iter().map(|token| token.due_ns).min().unwrap_or(u64::MAX)
     }
 
-    /// One that is to be signed again by then, and who does it.
+    /// A token that is due by then, and its signer.
     pub fn due(&self, unix_ns: u64) -> Option<(usize, &Arc<Signer>)> {
         let number = self.all.iter().position(|token| token.due_ns <= unix_ns)?;
         Some((number, &self.all[number].signer))
     }
 
-    /// Nobody has to look at this one until then: somebody else signs it.
+    /// This token is not due until then: another thread signs it.
     pub fn defer(&mut self, number: usize, unix_ns: u64) {
         self.all[number].due_ns = unix_ns;
     }

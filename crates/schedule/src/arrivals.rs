@@ -59,11 +59,12 @@ impl Arrivals {
         Self { curve, stride, next: Some(first), source, upcoming }
     }
 
-    /// Goes on by `profile`, which must be the old one up to some instant ([`Profile::changed`]). What was
-    /// taken stays taken; what was due before that instant keeps its time, and the indices go on.
+    /// Goes on by `profile`, which must be the old one up to some instant ([`Profile::changed`]). Arrivals
+    /// that were taken stay taken; those that were due before that instant keep their times, and the indices
+    /// go on.
     ///
     /// Immediate for the uniform process. The Poisson process goes on with the sum of its gaps; if the rate
-    /// was raised, it draws what it has not drawn yet.
+    /// was raised, it draws the missing ones.
     pub fn change(&mut self, profile: &Profile) {
         self.curve = profile.curve().clone();
         let next = self.next;
@@ -210,7 +211,7 @@ impl Uniform {
         self.segment = number;
         let mut at = segment.last_at(level);
         if let Some(late) = curve.not_before(index).filter(|late| *late > at) {
-            // The next one does not count from here.
+            // The next arrival is not computed from this one.
             (at, self.stop) = (late, 0);
         }
         Some(Arrival { index, at: Nanos(at) })

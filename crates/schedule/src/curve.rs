@@ -6,11 +6,11 @@
 //! duration / 2.
 //!
 //! A curve can be put together from parts of others ([`Curve::spliced`]), each a part of a stage that keeps
-//! the stage's shape. What a ramp has at a cut is a whole number of units only by chance. There it is rounded
-//! up, by less than a unit. That changes nothing before the cut, where arrivals are due at whole units, and
-//! it is what "the number of arrivals before" does anyway. Each part keeps counting in the units that it was
-//! made with ([`Segment::grain`]), so that a later change with a finer unit moves nothing that lies before
-//! it.
+//! the stage's shape. The area of a ramp up to a cut is a whole number of units only by chance. There it is
+//! rounded up, by less than a unit. That changes nothing before the cut, where arrivals are due at whole
+//! units, and "the number of arrivals before" does so anyway. Each part keeps counting in the units that it
+//! was made with ([`Segment::grain`]), so that a later change with a finer unit moves nothing that lies
+//! before it.
 //!
 //! Bounds, which [`Curve::new`] establishes and [`Curve::spliced`] keeps: rates and `unit` are below 2^64,
 //! times below 2^64, and so whole areas are below 2^128. With a ramp `from` and `to` are even, their halves
@@ -26,7 +26,7 @@ pub(crate) struct Segment {
     /// Begin and length of the whole stage in ns: its shape.
     begin: u64,
     length: u64,
-    /// Units per ns at the begin and at the end of the whole stage.
+    /// Units per ns at the start and at the end of the whole stage.
     from: u64,
     to: u64,
     /// The part that is in force, in ns since `begin`: `since..until`, never empty but in a curve of no
@@ -49,7 +49,7 @@ pub(crate) struct Curve {
     segments: Vec<Segment>,
     total: u64,
     /// Arrivals of the uniform process that became whole by a change, with the instant of that change, before
-    /// which nobody can have known of them. Empty but for changes in the last gap of a profile.
+    /// which they were not known. Empty but for changes in the last gap of a profile.
     late: Vec<(u64, u64)>,
 }
 
@@ -113,7 +113,7 @@ impl Curve {
             segments.push(part);
         }
         let total = u64::try_from(first / u128::from(unit)).map_err(|_| ProfileError::TooMany)?;
-        // What was due before stays due, though nothing may come any more that makes a whole of it.
+        // Arrivals that were due before stay due, even if no later units complete the last one.
         let due = self.units_before(Nanos(at)).div_ceil(u128::from(self.unit));
         let mut late = self.late.clone();
         if due > u128::from(self.total) {
@@ -167,7 +167,7 @@ impl Curve {
         self.segments.partition_point(|segment| segment.begin + segment.until <= at)
     }
 
-    /// Arrivals per second of a segment at the time `t` since its begin.
+    /// Arrivals per second of a segment at the time `t` since its start.
     fn rate_of(&self, segment: &Segment, t: u64) -> f64 {
         let per_second = |units: u64| units as f64 * 1e9 / self.unit as f64;
         let (from, to) = (per_second(segment.from), per_second(segment.to));
@@ -209,8 +209,8 @@ impl Curve {
 }
 
 impl Segment {
-    /// The part of this one that lies in `from..to` of the run, if there is any. What depends on the parts
-    /// before it is left to the caller.
+    /// The part of this one that lies in `from..to` of the run, if there is any. The fields that depend on
+    /// earlier parts are left to the caller.
     fn within(&self, from: u64, to: u64) -> Option<Self> {
         let since = self.since.max(from.saturating_sub(self.begin));
         let until = self.until.min(to.saturating_sub(self.begin));
@@ -229,7 +229,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Units before the begin.
+    /// Units before the start.
     pub(crate) fn first(&self) -> u128 {
         self.first
     }
@@ -269,7 +269,7 @@ impl Segment {
         a * (2 * u128::from(self.length) - u128::from(t)) + b * u128::from(t)
     }
 
-    /// Units of the whole stage between its begin and `t` after it, rounded up.
+    /// Units of the whole stage between its start and `t` after it, rounded up.
     fn shape_before(&self, t: u64) -> u128 {
         if let Some(rate) = self.constant() {
             return u128::from(rate) * u128::from(t);

@@ -8,7 +8,7 @@
 //! Pure: no clock, no socket, no thread. A schedule depends on the profile, the [`Process`] and the seed
 //! alone, never on how fast a target answers or on how many workers share it: the union over all shards is
 //! the schedule of the whole run, arrival by arrival. The types to know first are [`Profile`], [`Arrivals`]
-//! and [`Process`]; and [`Population`], what a profile is to the closed model: the users over time.
+//! and [`Process`]; and [`Population`], the equivalent of a profile in the closed model: the users over time.
 //!
 //! # Which arrivals, and when
 //!
@@ -33,14 +33,14 @@
 //!
 //! # Changes
 //!
-//! A profile can be changed while its arrivals are taken ([`Profile::changed`], [`Arrivals::change`]):
-//! from an instant on, the rate is another one. Then Λ is that of the new profile, and it **goes on where
-//! it was**: what was due before the instant stays as it was, the indices go on, and the first arrival of
-//! the new rate is due when Λ reaches the next whole number, not at the instant and not a whole period
-//! after it. With 9 s of a rate of 1/10s behind it, a rate of 1/s brings its first arrival after 0.1 s.
-//! So the rate is exact over any window, whatever the number of changes in it, and a pause only shifts
-//! what follows. What was due before a change stays due, even if Λ(end) now ends below its next whole
-//! number. All shards that take the same changes are one schedule, as without them. (At a change in the
+//! A profile can be changed while its arrivals are taken ([`Profile::changed`], [`Arrivals::change`]): from
+//! an instant on, the rate is another one. Then Λ is that of the new profile, and it **goes on where it
+//! was**: arrivals that were due before the instant stay as they were, the indices go on, and the first
+//! arrival of the new rate is due when Λ reaches the next whole number, not at the instant and not a whole
+//! period after it. With 9 s of a rate of 1/10s behind it, a rate of 1/s brings its first arrival after 0.1
+//! s. So the rate is exact over any window, whatever the number of changes in it, and a pause only shifts
+//! later arrivals. Arrivals that were due before a change stay due, even if Λ(end) now ends below its next
+//! whole number. All shards that take the same changes are one schedule, as without them. (At a change in the
 //! middle of a ramp Λ is rounded up to the common denominator: between 1,000/s and 5,000/s by less than a
 //! two-millionth of an arrival.)
 #![forbid(unsafe_code)]

@@ -10,7 +10,7 @@ use plimsoll_core::Nanos;
 pub struct UserStage {
     /// Length of the stage.
     pub duration: Nanos,
-    /// Users at its begin.
+    /// Users at its start.
     pub from: u32,
     /// Users that there are at its end.
     pub to: u32,
@@ -18,11 +18,10 @@ pub struct UserStage {
 
 /// Stages one after another, each in `[begin, end)`, the first from 0; and their last number from the end on.
 ///
-/// A stage from a to b in the time d has `a ± floor(|b − a| · t / d)` users at t after its begin, computed in
+/// A stage from a to b in the time d has `a ± floor(|b − a| · t / d)` users at t after its start, computed in
 /// whole numbers: the first user of a ramp comes when the line reaches it, the last one at the end of the
-/// ramp; and on a falling ramp each goes when the line is at the number without it. Whoever carries it out
-/// takes the users whose number leaves a certain remainder: all shares together are this number at every
-/// instant.
+/// ramp; and on a falling ramp each goes when the line is at the number without it. A worker takes the users
+/// whose number leaves a certain remainder: all shares together are this number at every instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Population {
     stages: Vec<UserStage>,
@@ -80,7 +79,7 @@ impl Population {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
-    /// The stage in force at an instant, and its begin; `None` from the end on.
+    /// The stage in force at an instant, and its start; `None` from the end on.
     fn stage_at(&self, at: Nanos) -> Option<(&UserStage, Nanos)> {
         let mut begin = Nanos::ZERO;
         for stage in &self.stages {
@@ -95,7 +94,7 @@ impl Population {
 }
 
 impl UserStage {
-    /// The number of users at the time `t` since its begin, which is below its length.
+    /// The number of users at the time `t` since its start, which is below its length.
     fn users_after(&self, t: Nanos) -> u32 {
         let moved = u128::from(self.from.abs_diff(self.to)) * u128::from(t.0) / u128::from(self.duration.0);
         // At most the difference of the two.
@@ -103,7 +102,7 @@ impl UserStage {
         if self.from <= self.to { self.from + moved } else { self.from - moved }
     }
 
-    /// The first time after `t` since its begin at which the number is another one, if that is in the stage.
+    /// The first time after `t` since its start at which the number is another one, if that is in the stage.
     fn step_after(&self, t: Nanos) -> Option<Nanos> {
         let difference = u128::from(self.from.abs_diff(self.to));
         let moved = difference * u128::from(t.0) / u128::from(self.duration.0);

@@ -12,7 +12,7 @@ use crate::curve::Curve;
 pub struct Stage {
     /// Length of the stage.
     pub duration: Nanos,
-    /// Rate at its begin.
+    /// Rate at its start.
     pub from: Rate,
     /// Rate that it has reached at its end.
     pub to: Rate,
@@ -50,7 +50,7 @@ impl Profile {
 
     /// This profile up to `at`, and one rate from there to its end; zero pauses.
     ///
-    /// See the crate documentation for what becomes of the arrivals.
+    /// The crate documentation describes the arrivals.
     ///
     /// # Errors
     /// If the numbers do not fit: see [`ProfileError`].
@@ -82,8 +82,8 @@ impl Profile {
         &self.stages
     }
 
-    /// The integral of the rate, rounded down: the exact number of arrivals of the uniform process, and what
-    /// a Poisson process has on average. May be 0 for a short or slow profile. (A constant profile of more
+    /// The integral of the rate, rounded down: the exact number of arrivals of the uniform process, and the
+    /// mean number of a Poisson process. May be 0 for a short or slow profile. (A constant profile of more
     /// than 2^64 arrivals, which only rates beyond 1e9/s can have, ends after that many.)
     pub fn total(&self) -> u64 {
         self.curve.total()

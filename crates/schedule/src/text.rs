@@ -23,7 +23,7 @@ const UNITS: &[(&str, u64)] = &[
     ("ns", 1),
 ];
 
-/// A text that is no rate, stage, count or duration. Its `Display` says what to write instead.
+/// A text that is no rate, stage, count or duration. Its `Display` suggests a correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleError {
     /// A rate of zero, where load was asked for.
@@ -80,7 +80,7 @@ impl fmt::Display for ScheduleError {
 
 impl std::error::Error for ScheduleError {}
 
-/// The highest rate that may be asked for, in arrivals per second: some hundred times what a core sends.
+/// The highest rate that may be asked for, in arrivals per second: some hundred times the rate of a core.
 /// Above it a figure is a slip of the pen, such as `m` for one per minute.
 pub const FASTEST_PER_SECOND: u64 = 100_000_000;
 
@@ -89,7 +89,7 @@ pub const FASTEST_PER_SECOND: u64 = 100_000_000;
 /// The value is exact: `0.1` is one in ten seconds.
 ///
 /// # Errors
-/// [`ScheduleError::ZeroRate`] for zero, [`ScheduleError::Negative`] below it, else what is wrong with the
+/// [`ScheduleError::ZeroRate`] for zero, [`ScheduleError::Negative`] below it, else the problem with the
 /// text.
 pub fn parse_rate(text: &str) -> Result<Rate, ScheduleError> {
     match parse_rate_or_zero(text)? {
@@ -109,7 +109,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, ScheduleError> {
 /// from nothing write a short stage of rate 0 before the ramp: `1ms@0,30s@1000`.
 ///
 /// # Errors
-/// What is wrong with the first item that cannot be read.
+/// The problem with the first item that cannot be read.
 pub fn parse_stages(text: &str) -> Result<Vec<Stage>, ScheduleError> {
     parse_stages_after(None, text)
 }
@@ -127,13 +127,13 @@ pub fn parse_stages_after(before: Option<Rate>, text: &str) -> Result<Vec<Stage>
 /// place of rates. The first one goes linearly from `before`, if there is one.
 ///
 /// # Errors
-/// What is wrong with the first item that cannot be read.
+/// The problem with the first item that cannot be read.
 pub fn parse_user_stages_after(before: Option<u32>, text: &str) -> Result<Vec<UserStage>, ScheduleError> {
     let stages = levels(before, text, parse_users)?;
     Ok(stages.into_iter().map(|(duration, from, to)| UserStage { duration, from, to }).collect())
 }
 
-/// Stages of whatever `parse_level` reads: their lengths, and the levels at their begins and ends.
+/// Stages of levels that `parse_level` reads: their lengths, and the levels at their starts and ends.
 fn levels<L: Copy>(
     mut before: Option<L>,
     text: &str,
@@ -168,7 +168,7 @@ fn parse_users(text: &str) -> Result<u32, ScheduleError> {
 /// Parses a whole number: `500`, `10k`, `1.5m` (millions), `2g`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The problem with the text.
 pub fn parse_count(text: &str) -> Result<u64, ScheduleError> {
     let text = text.trim();
     refuse_negative(text)?;
@@ -186,7 +186,7 @@ pub fn parse_count(text: &str) -> Result<u64, ScheduleError> {
 /// min, s, ms, us or µs, ns, the larger before the smaller.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The problem with the text.
 pub fn parse_duration(text: &str) -> Result<Nanos, ScheduleError> {
     let text = text.trim();
     refuse_negative(text)?;
@@ -293,7 +293,7 @@ struct Decimal {
 struct TooLong;
 
 impl Decimal {
-    /// The number that `text` begins with, and what follows it; `None` if it begins with none.
+    /// The number that `text` begins with, and the rest; `None` if it begins with none.
     fn leading(text: &str) -> Option<(Result<Self, TooLong>, &str)> {
         let digits_of = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (whole, rest) = text.split_at(digits_of(text));

@@ -1,7 +1,7 @@
 //! Reaches into calls that take long: a signal to their thread sets the hook that stops them.
 //!
-//! A hook that is always set would cost every call, and LuaJIT's compiled code would run none of it. So none
-//! is set as a rule. A thread of its own looks at the calls of all states every [`TICK`]; to the thread of
+//! A hook that is always set would cost every call, and LuaJIT's compiled code would run none of it. So
+//! usually none is set. A thread of its own looks at the calls of all states every [`TICK`]; to the thread of
 //! one that it has seen before it sends a signal, again at each look, until the call ends. The handler sets
 //! the hook. Compiled code looks at the start of every trace and in every turn of a loop whether one is set
 //! (`LUAJIT_ENABLE_CHECKHOOK`), and goes back to the interpreter, which runs it.
@@ -27,7 +27,7 @@ use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value, ffi};
 /// Time between two looks at the calls. One is reached after at most two.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Ignored by those who do not handle it, so that one that comes late does no harm.
+/// The default action is to ignore it, so that a late one does no harm.
 const SIGNAL: libc::c_int = libc::SIGURG;
 
 /// Set while this thread is in a call that may be interrupted.
@@ -192,7 +192,7 @@ unsafe fn main_state(state: *mut ffi::lua_State) -> *mut ffi::lua_State {
 }
 
 extern "C" fn handle(_signal: libc::c_int) {
-    // SAFETY: not null only between `begin` and `end` of an alarm, which keeps what is behind it.
+    // SAFETY: not null only between `begin` and `end` of an alarm, which keeps its target alive.
     if let Some(armed) = unsafe { CURRENT.get().as_ref() } {
         armed.hear();
     }
@@ -277,8 +277,8 @@ mod tests {
         assert!(reaches_compiled_code(), "built without .cargo/config.toml: cargo clean -p mlua-sys");
     }
 
-    /// Signals at any instant: while LuaJIT records, compiles, runs what it has compiled, and between calls.
-    /// The tests' LuaJIT checks its own state.
+    /// Signals at any instant: while LuaJIT records, compiles, runs compiled code, and between calls. The
+    /// tests' LuaJIT checks its own state.
     #[test]
     fn signals_at_any_instant_change_nothing_but_that_the_hook_runs() {
         let lua = Lua::new();

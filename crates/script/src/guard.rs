@@ -49,7 +49,7 @@ impl Guard {
             verdict: RefCell::new(None),
             alarm: OnceCell::new(),
         });
-        // The hook is that of all coroutines: LuaJIT has one for the whole state.
+        // All coroutines share the hook: LuaJIT has one for the whole state.
         let looking = Rc::clone(&guard);
         lua.set_global_hook(
             HookTriggers::new().every_nth_instruction(INTERVAL.unsigned_abs()),
@@ -87,7 +87,7 @@ impl Guard {
         let is_first = self.since.get().is_none();
         self.count(INTERVAL.unsigned_abs()).or_else(|()| self.stop(place(debug)))?;
         if let Some(alarm) = self.alarm.get().filter(|_| is_first) {
-            // It came at once; the next one may take its time.
+            // The first look came at once; the next one may take its time.
             alarm.ring();
         }
         Ok(VmState::Continue)
@@ -95,7 +95,7 @@ impl Guard {
 
     /// A function of ours has taken so many steps, each like an instruction.
     pub(crate) fn spend(&self, lua: &Lua, steps: u32) -> mlua::Result<()> {
-        // The caller of that function is at level 1, but that may be `pcall`.
+        // The caller of that function is at level 1, but may be `pcall`.
         let known = |level| lua.inspect_stack(level, place).filter(|place| !place.is_empty());
         let place = |()| (1..8).find_map(known).unwrap_or_default();
         self.count(steps).map_err(place).or_else(|place| self.stop(place))
@@ -141,7 +141,7 @@ impl Guard {
 /// `script.lua:12: `, if it is known.
 fn place(debug: &Debug<'_>) -> String {
     match (debug.source().short_src, debug.current_line()) {
-        // In our own Lua no place is the script's: the caller knows it.
+        // A place in our own Lua code is not the script's: its caller knows the place.
         (Some(name), Some(line)) if name != OWN_CHUNK[1..] => format!("{name}:{line}: "),
         _ => String::new(),
     }

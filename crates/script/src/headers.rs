@@ -40,8 +40,8 @@ pub(crate) struct Headers {
 }
 
 /// Which table stands for the message now is known in Lua, so that a call that makes a table and reads
-/// nothing of it never comes to Rust. Tables of earlier calls are errors to read: what they stood for is
-/// gone, and another message's fields would be wrong.
+/// nothing of it never comes to Rust. Tables of earlier calls are errors to read: their message is gone, and
+/// another message's fields would be wrong.
 const TABLES: &str = r#"
 local get, set, copy = ...
 local setmetatable, error = setmetatable, error
@@ -109,7 +109,7 @@ impl Headers {
     /// A call did not come to its end: makes the table void.
     #[cold]
     pub(crate) fn close(&self) {
-        // Without memory for it, there is none for reading the table either.
+        // If there is no memory for the call, there is none for reading the table either.
         let _ = self.close.call::<()>(());
     }
 
@@ -158,7 +158,7 @@ impl Message {
                 }
                 name => joined(lua, &request.fields, name),
             },
-            // There is none before the first response.
+            // There is no response before the first one.
             Self::Response { status: 1.., titles: false, .. } if &*name == b":status" => {
                 text(self.status().as_bytes())
             }

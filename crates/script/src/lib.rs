@@ -1,7 +1,7 @@
 //! Lua scripts: those of steps, as h2loadrunner calls them, and wrk's.
 //!
 //! A script is loaded once while the plan is made ([`StepScripts::load`], [`WrkScript::load`]), which finds
-//! its errors and what it reads; that gives a [`ScriptSource`](plimsoll_scenario::ScriptSource). Every worker
+//! its errors and its inputs; that gives a [`ScriptSource`](plimsoll_scenario::ScriptSource). Every worker
 //! then opens a Lua state of its own from it, in its own thread: no lock is shared, but for `store_value`.
 //!
 //! # Order of calls
@@ -28,7 +28,7 @@
 //! # Limits
 //!
 //! A call has a time limit and a worker's state a memory limit, see [`ScriptOptions`]. LuaJIT's compiler is
-//! on if its code can be stopped, which is how the workspace builds it. What calls cost is in
+//! on if its code can be stopped, which is how the workspace builds it. The cost of calls is in
 //! `tests/cost.rs`.
 #![deny(unsafe_code)]
 

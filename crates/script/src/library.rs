@@ -1,4 +1,5 @@
-//! The library as scripts see it: what could reach the system is taken out, or says how to allow it.
+//! The library as scripts see it: functions that could reach the system are removed, or say how to allow
+//! them.
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
@@ -26,7 +27,7 @@ pub(crate) fn refusal(name: &str) -> mlua::Error {
     ))
 }
 
-/// Restricts the library. The compiler is on afterwards if what it makes can be stopped.
+/// Restricts the library. The compiler is on afterwards if compiled code can be stopped.
 pub(crate) fn restrict(lua: &Lua, options: &ScriptOptions) -> mlua::Result<()> {
     let globals = lua.globals();
     if !options.allow_system {

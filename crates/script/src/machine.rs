@@ -103,7 +103,7 @@ impl Machine {
             (_, Some(verdict)) => (mlua::Error::RuntimeError(verdict), true),
             (Err(error), None) => (error, false),
         };
-        // What failed behind a tail call has no line of its own.
+        // An error behind a tail call has no line of its own.
         let line = if doing.line == 0 { Self::line_of(function) } else { doing.line };
         let error = script_error(&error, &Doing { line, ..*doing }, self.memory_limit);
         // The next call would take as long, and may find anything half done.

@@ -99,7 +99,7 @@ impl Modules {
                 Err(error) => tried.push_str(&format!("\n\t'{}': {error}", candidate.display())),
             }
         }
-        // What a script brings along under that name goes first.
+        // Files of the script with that name have precedence.
         if let Some(loader) = json::loader(lua, name) {
             return loader;
         }

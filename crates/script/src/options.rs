@@ -19,7 +19,7 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// Nanoseconds since 1970.
     fn unix_ns(&self) -> u64;
 
-    /// Shows what a script printed: whole lines, but for the last one of a script. `worker` is `None` for
+    /// Shows the output of a script: whole lines, but for the last one of a script. `worker` is `None` for
     /// wrk's `setup`.
     fn print(&self, worker: Option<u32>, text: &[u8]);
 

@@ -11,7 +11,7 @@ use crate::Host;
 /// Bytes of one line that are held back at most.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Where what is printed goes.
+/// Destination of printed output.
 #[derive(Debug)]
 pub(crate) enum Sink {
     /// Nowhere: a script that is only looked at.
@@ -61,7 +61,7 @@ impl Output {
         }
     }
 
-    /// From now on, what is printed is kept.
+    /// Keeps printed output from now on.
     pub(crate) fn keep(&self) {
         self.flush();
         self.sink.replace(Sink::Kept);

@@ -47,7 +47,7 @@ impl<'a> Matcher<'a> {
         Self { source, pattern, captures: Vec::new(), depth: 0, steps: 0, spend }
     }
 
-    /// The first match that begins at or behind `from`: its begin and its end.
+    /// The first match that begins at or behind `from`: its start and its end.
     pub(crate) fn find(&mut self, from: usize, anchored: bool) -> Result<Option<(usize, usize)>, Failure> {
         for start in from..=self.source.len() {
             if let Some(end) = self.match_at(start)? {

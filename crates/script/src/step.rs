@@ -3,8 +3,8 @@
 //! - `make_request(response_headers, response_body, request_headers, request_body)` returns the headers and
 //!   the body of the request. The first two are those of the user's last response; header tables have
 //!   `:method`, `:path`, `:authority`, `:scheme` and `:status`, and names in lower case, on every version of
-//!   HTTP. Nil, or no return value, stands for what was given, with what was assigned to it. Pseudo-headers
-//!   that a new table lacks stay as they are; content-length is always that of the body.
+//!   HTTP. Nil, or no return value, stands for the argument, with the changes made to it. Pseudo-headers that
+//!   a new table lacks stay as they are; content-length is always that of the body.
 //! - `validate_response(response_headers, response_body)` returns whether the response is good.
 //!
 //! A parameter that a function does not read is not built: it is nil.
@@ -34,7 +34,7 @@ pub struct StepScript {
     pub step: String,
     /// The source.
     pub text: ScriptText,
-    /// The scheme of the step's URL: what `:scheme` is.
+    /// The scheme of the step's URL: the value of `:scheme`.
     pub scheme: Scheme,
 }
 
@@ -55,7 +55,7 @@ struct Definitions {
 }
 
 impl StepScripts {
-    /// Loads all scripts and runs each once, to see what is in them. What they print then is not shown.
+    /// Loads all scripts and runs each once, to find their functions. Their output in this run is not shown.
     ///
     /// # Errors
     /// All scripts that do not load, or define neither function.
@@ -70,7 +70,7 @@ impl StepScripts {
                 Err(error) => errors.push(error),
             }
         }
-        // What the scripts stored while they were looked at is not a part of the run.
+        // Values that the scripts stored during this check are not a part of the run.
         let shared = Arc::new(Shared::default());
         if errors.is_empty() { Ok(Arc::new(Self { scripts, found, options, shared })) } else { Err(errors) }
     }
@@ -256,7 +256,7 @@ struct StepWorker {
 }
 
 impl StepWorker {
-    /// Takes what a function reads of a response; the argument that stands for its body.
+    /// Takes the parts of a response that a function reads; returns the argument for its body.
     fn response(
         &self,
         uses: Uses,

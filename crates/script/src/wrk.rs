@@ -5,7 +5,7 @@
 //!
 //! - addresses are strings (`ip:port`), not userdata;
 //! - names in the table of response headers are found in any case, and `pairs` gives them as most servers
-//!   write them (`Content-Type`), whatever the server wrote;
+//!   write them (`Content-Type`), regardless of the server's spelling;
 //! - `wrk.lookup` and `wrk.connect` are for `setup` and `init`: a worker cannot wait.
 
 mod raw;
@@ -88,8 +88,8 @@ pub(crate) struct ThreadSetup {
 }
 
 impl WrkScript {
-    /// Runs the script once, to see what is in it. What it prints then is not shown. `arguments` are those of
-    /// `init`: the URL first, as wrk has it in `args[0]`.
+    /// Runs the script once, to find its functions. Its output in this run is not shown. `arguments` are
+    /// those of `init`: the URL first, as wrk has it in `args[0]`.
     ///
     /// # Errors
     /// It does not load, or does nothing that has an effect.
@@ -117,7 +117,7 @@ impl WrkScript {
         Ok(Arc::new(script))
     }
 
-    /// Finds out what the script defines.
+    /// Finds the definitions of the script.
     fn look(&mut self, state: &State) -> Result<(), ScriptError> {
         let doing = Doing { script: &self.text.name, line: 0, what: "" };
         let of_lua = |error: mlua::Error| state.machine.error(&error, &doing);
@@ -129,7 +129,7 @@ impl WrkScript {
             }
         }
         let defines = |name: &str| state.function(name).is_some();
-        // `init` runs in each worker: what it defines and changes is not known before.
+        // `init` runs in each worker: its definitions and changes are not known before.
         let has_init = defines("init") || state.replaces_init();
         let request = state.read_request().map_err(of_lua)?;
         let response = match state.function("response") {
@@ -138,7 +138,7 @@ impl WrkScript {
                 let fields = if fields { FieldNeeds::All } else { FieldNeeds::Nothing };
                 Some(Needs { fields, body, ..Needs::default() })
             }
-            // It may be replaced later, by one that reads more.
+            // The function may be replaced later, by one that reads more.
             Some(_) => Some(Needs { fields: FieldNeeds::All, body: true, ..Needs::default() }),
             None if has_init && self.mentions("response", 1) => {
                 Some(Needs { fields: FieldNeeds::All, body: true, ..Needs::default() })
@@ -167,8 +167,8 @@ impl WrkScript {
             >= times
     }
 
-    /// The request of the URL as the script left it: what the step sends if the script does not
-    /// [make requests](ScriptSource::makes_requests).
+    /// The request of the URL as the script left it: the step sends it if the script does not [make
+    /// requests](ScriptSource::makes_requests).
     pub fn request(&self) -> &WrkRequest {
         &self.request
     }
@@ -263,7 +263,7 @@ impl State {
         };
         let (globals, wrk, init, library) = made().map_err(|error| machine.error(&error, &doing))?;
         machine.run(&script.text, None, "")?;
-        // A script may have put another table in its place.
+        // A script may have replaced the table.
         let wrk = match globals.raw_get("wrk").map_err(|error| machine.error(&error, &doing))? {
             Value::Table(table) => table,
             _ => wrk,

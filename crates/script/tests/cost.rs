@@ -89,7 +89,7 @@ fn costs() {
     }
 }
 
-/// Why no hook is set before a call takes long: what one costs, and what the compiler saves.
+/// Why no hook is set before a call takes long: the cost of one, and the gain of the compiler.
 #[test]
 #[ignore = "measures; run it on a quiet machine"]
 fn costs_of_guards() {

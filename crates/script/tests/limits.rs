@@ -15,7 +15,7 @@ fn make(scripts: &mut Box<dyn Scripts>) -> Result<(), String> {
 
 #[test]
 fn coroutines_are_as_deep_as_they_may_be_any_number_of_times() {
-    // What fails on the way gives its place back.
+    // Coroutines that fail on the way give their places back.
     let source = "
         local function deep(n) return n == 0 and 'end' or coroutine.wrap(deep)(n - 1) end
         local function fails(n) if n == 0 then error('x') end return coroutine.wrap(fails)(n - 1) end
@@ -66,7 +66,7 @@ fn endless_loops_are_stopped() {
         "local x = 0 repeat x = x + 1 until x < 0",
         "for i = 1, math.huge do end",
         "local function f() return f() end f()",
-        // What catches the error must not go on for ever.
+        // Code that catches the error must not go on for ever.
         "while true do pcall(function() while true do end end) end",
         "while true do xpcall(function() while true do end end, function() while true do end end) end",
         "while true do pcall(pcall, pcall, function() while true do end end) end",

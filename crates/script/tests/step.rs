@@ -1,4 +1,4 @@
-//! Scripts of steps: what they are given, what they return, what they read.
+//! Scripts of steps: their arguments, their results, their inputs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod world;

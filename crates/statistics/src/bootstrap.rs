@@ -1,4 +1,4 @@
-//! Comparing few runs: the block bootstrap of the ratio of quantiles, and what the runs themselves add to it.
+//! Comparing few runs: the block bootstrap of the ratio of quantiles, and the variance between runs.
 
 use plimsoll_core::Random;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -13,9 +13,9 @@ pub type Slice = Vec<(u64, u64)>;
 /// Slices below which a run says too little about its own variation.
 pub const SLICES_MIN: usize = 10;
 
-/// Neighbouring slices that are drawn together, so that what depends on each other across their border stays
-/// together. With single slices 7 % of comparisons of like runs were false alarms (M/M/1, ρ = 0.8, 20,000
-/// requests, 30 slices of nine relaxation times), with pairs 4 %.
+/// Neighbouring slices that are drawn together, so that dependence across their border is kept. With single
+/// slices 7 % of comparisons of like runs were false alarms (M/M/1, ρ = 0.8, 20,000 requests, 30 slices of
+/// nine relaxation times), with pairs 4 %.
 const BLOCK: usize = 2;
 
 /// A change with the probability that as large a one is seen where there is none.
@@ -51,7 +51,7 @@ pub struct Bootstrap {
 ///
 /// Resamples of one run know nothing of how runs differ. Of two runs and more on a side the variation between
 /// their quantiles is therefore taken instead where it is larger, with its own few degrees of freedom. With
-/// one run, whoever shows the interval has to say that this part is unknown (R12).
+/// one run, a report of the interval has to say that this part is unknown (R12).
 pub fn quantile_ratio(a: &[&[Slice]], b: &[&[Slice]], q: f64, how: Bootstrap) -> Option<Change> {
     let first = Side::of(a, q, how.resamples, &mut Random::new(how.seed, 0))?;
     let second = Side::of(b, q, how.resamples, &mut Random::new(how.seed, 1))?;
@@ -110,7 +110,7 @@ impl Side {
                     drawn.extend((start..start + BLOCK).map(|slice| offset + slice % count));
                 }
             }
-            // A resample of nothing but empty slices says nothing.
+            // A resample of empty slices only says nothing.
             logarithms.extend(pooled.logarithm(&drawn, q));
         }
         let blocks = grids.iter().map(|grid| grid.slices() / BLOCK).sum::<usize>() as f64;

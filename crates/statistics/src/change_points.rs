@@ -82,8 +82,8 @@ fn split(series: &[f64], start: usize, end: usize, p_max: f64, found: &mut Vec<u
     split(series, at, end, p_max, found);
 }
 
-/// The index at which the energy distance between what is before it and what follows, up to any later end, is
-/// largest; `None` if there is no difference at all or too few values.
+/// The index at which the energy distance between the values before it and the values after it, up to any
+/// later end, is largest; `None` if there is no difference at all or too few values.
 fn candidate(values: &[f64]) -> Option<usize> {
     let count = values.len();
     let (mut best, mut best_at) = (0.0, None);

@@ -1,12 +1,12 @@
 //! The rate at which a share of bad samples crosses its limit, estimated from several rates around it.
 //!
-//! One rate alone takes long to be shown to hold or to break what is asked, and its neighbours as long again.
+//! It takes long to show that one rate holds or breaks the condition, and as long again for its neighbours.
 //! Together they say more: the share grows with the rate, so that the log-odds of a bad sample are taken as
 //! linear in the logarithm of the rate over a range of some percent (logistic regression). The interval of
 //! the rate where that line meets the limit is all rates for which a line through the limit there fits nearly
 //! as well as the best one: the profile of the likelihood ratio, whose deviance is divided by the dispersion
-//! of batches in time (quasi-likelihood, McCullagh and Nelder, *Generalized Linear Models*, 4.5 and 9.2).
-//! The formulas and what was simulated are in `docs/statistics.md`.
+//! of batches in time (quasi-likelihood, McCullagh and Nelder, *Generalized Linear Models*, 4.5 and 9.2). The
+//! formulas and the simulations are in `docs/statistics.md`.
 
 use crate::spread::join;
 use crate::{SliceCount, student_quantile};

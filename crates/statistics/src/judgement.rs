@@ -20,7 +20,7 @@ pub enum Judgement {
     Worse,
     /// If there is a change, it is too small to matter.
     Same,
-    /// Both no change and one that matters agree with what was measured.
+    /// Both no change and one that matters agree with the measurement.
     Undecided,
 }
 
@@ -57,17 +57,17 @@ mod tests {
         let infinite = f64::INFINITY;
         for (low, high, p, orientation, expected) in [
             (-0.01, 0.02, 0.5, Lower, Same),
-            // Certain, and of no matter.
+            // Certain, and irrelevant.
             (0.01, 0.02, 0.001, Lower, Same),
             (0.02, 0.08, 0.001, Lower, Worse),
             (0.02, 0.08, 0.001, Higher, Better),
             (-0.30, -0.20, 0.001, Lower, Better),
             (-0.30, -0.20, 0.001, Higher, Worse),
-            // Not certain beside other tests.
+            // Not certain in view of the other tests.
             (0.02, 0.08, 0.06, Lower, Undecided),
             (-0.02, 0.08, 0.2, Lower, Undecided),
             (-infinite, infinite, 0.1, Lower, Undecided),
-            // At the limit is not within it.
+            // A change that reaches the limit is not within it.
             (-0.05, 0.01, 0.2, Lower, Undecided),
         ] {
             let change = Shift { estimate: f64::midpoint(low, high), low, high };

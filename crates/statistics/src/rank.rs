@@ -27,8 +27,8 @@ pub struct RankTest {
 /// the other". Up to 60 values the probability is that of all assignments of the pooled midranks to groups,
 /// which is exact with ties, too (a permutation test); beyond, the normal approximation with corrections for
 /// ties and continuity. The test of `statrs` 0.19 is not used: it cannot count where there are ties, and
-/// where it counts, what it returns for a smaller first group is no two-sided probability (0.5 against 1.5
-/// and 4.5 gives 1, not 2/3).
+/// where it counts, its result for a smaller first group is no two-sided probability (0.5 against 1.5 and 4.5
+/// gives 1, not 2/3).
 pub fn rank_test(a: &[f64], b: &[f64]) -> Option<RankTest> {
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| value.is_nan()) {
         return None;

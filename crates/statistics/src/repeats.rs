@@ -29,9 +29,9 @@ pub struct BetweenRuns {
     /// The `spread` to expect from the runs' own samples: the root of the mean of the squared standard
     /// errors.
     pub within: f64,
-    /// The part of `spread` that `within` does not explain: the standard deviation of what a start of the
-    /// target decides and no longer run averages out. Zero if the runs differ no more than their samples let
-    /// expect.
+    /// The part of `spread` that `within` does not explain: the standard deviation of an effect that each
+    /// start of the target decides anew, and that longer runs do not average out. Zero if the runs differ no
+    /// more than their samples let expect.
     pub between: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ impl BetweenRuns {
     ///
     /// The variance of the values is that between the runs plus that within them (one-way random effects),
     /// hence `between² = max(0, spread² − within²)`. The interval is `mean ± t · spread / √runs`: it needs no
-    /// assumption on what happens within a run.
+    /// assumption about the samples within a run.
     pub fn of(runs: &[RunEstimate]) -> Option<Self> {
         if runs.is_empty() {
             return None;

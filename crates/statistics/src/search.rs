@@ -1,8 +1,8 @@
-//! The search for a server's capacity: which rates to try, for how long, and what follows from it.
+//! The search for a server's capacity: the rates to try, the lengths of trials, and the conclusions.
 //!
-//! A [`Search`] knows no server and no clock. It says which trial comes next, is told what the trial counted,
-//! and ends with an interval of rates that holds the capacity, the rate from which on a condition breaks.
-//! The caller carries the trials out.
+//! A [`Search`] knows no server and no clock. It says which trial comes next, is told the counts of the
+//! trial, and ends with an interval of rates that holds the capacity, the rate from which on a condition
+//! breaks. The caller carries the trials out.
 //!
 //! 1. *Ramp*: rates grow fourfold in short trials until one breaks.
 //! 2. *Bisection* in short trials, until the capacity is known to a few percent.
@@ -13,15 +13,14 @@
 //! 5. *From above*: the same rate is tried right after an overload. A server that recovers slowly, or not
 //!    at all, holds less than one that never was overloaded (hysteresis).
 //!
-//! What was asked for is a set of conditions, each "fewer bad samples than this share" (see
-//! [`share`](crate::share)).
+//! The goal is a set of conditions, each "fewer bad samples than this share" (see [`share`](crate::share)).
 
 use crate::SliceCount;
 use crate::crossing::{Crossing, RatedBatches, crossing, log_odds};
 use crate::share::share_interval;
 use crate::spread::join;
 
-/// Parameters of a search. Rates are per second, in whatever unit the caller counts.
+/// Parameters of a search. Rates are per second, in the caller's unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Rate of the first trial; above 0.
@@ -67,7 +66,8 @@ const BLOCK: u32 = 5;
 const BLOCK_ABOVE: u32 = 3;
 /// Samples of a trial of the shortest length that may be bad by the strictest limit.
 const BAD_SAMPLES: f64 = 15.0;
-/// A trial of the shortest length takes no more units than this: nobody waits for more samples.
+/// A trial of the shortest length takes no more units than this: waiting for more samples would take too
+/// long.
 const LARGEST_SCALE: u32 = 1_000;
 /// The estimation takes as long at least. An interval that is looked at after every trial is narrow by
 /// chance sooner or later: the dispersion of few bursts of bad samples is underestimated more often than not.
@@ -93,8 +93,8 @@ const FAR: f64 = 1.2;
 const CONFIRMATION: u32 = 3;
 /// Confirmations that break, after which the lower end is not confirmed.
 const REFUSALS: u32 = 2;
-/// The rate before a trial from above, by the upper end: one that is too much, not one that only breaks what
-/// was asked for.
+/// The rate before a trial from above, by the upper end: a real overload, not a rate that only breaks a
+/// condition.
 const OVERLOAD: f64 = 1.5;
 /// Rates below the confirmed one that are tried from above, each lower by the precision.
 const DESCENTS: u32 = 3;
@@ -164,7 +164,7 @@ pub enum Outcome {
     /// The generator kept its schedule: for each condition the slices of the trial, in the order of
     /// [`Settings::limits`].
     Measured(Vec<Vec<SliceCount>>),
-    /// The server cannot keep up with this rate at all: what is in flight grows without end.
+    /// The server cannot keep up with this rate at all: the requests in flight grow without end.
     Overloaded,
     /// The generator could not put this rate on the server: nothing follows for the server.
     NotApplied,
@@ -193,8 +193,8 @@ pub struct Level {
     /// Length of these trials together, as far as they were carried out, in units of the shortest.
     pub length: f64,
     portions: Vec<Vec<SliceCount>>,
-    /// For each condition what the trials of the estimation counted, in batches of a trial of the shortest
-    /// length that has enough samples.
+    /// The counts of the estimation's trials for each condition, in batches of a trial of the shortest length
+    /// that has enough samples.
     batches: Vec<Vec<SliceCount>>,
     overloaded: bool,
 }
@@ -258,7 +258,7 @@ struct Around {
     above: Option<f64>,
 }
 
-/// A search that is under way. Take [`next`](Self::next), carry it out, [`note`](Self::note) what came of it,
+/// A search that is under way. Take [`next`](Self::next), carry it out, [`note`](Self::note) its outcome,
 /// until there is no next trial; then ask for the [`answer`](Self::answer).
 #[derive(Clone, Debug)]
 pub struct Search {
@@ -367,8 +367,8 @@ impl Search {
         }
     }
 
-    /// Ends the estimation with what is known, since there is no time for more: what follows is the
-    /// confirmation. Its ends are those of a stricter interval, because the dispersion of few bursts of bad
+    /// Ends the estimation with the present knowledge, since there is no time for more: the confirmation
+    /// follows. Its ends are those of a stricter interval, because the dispersion of few bursts of bad
     /// samples is mostly underestimated.
     pub fn conclude(&mut self) {
         if self.decided.is_none() {
@@ -377,7 +377,7 @@ impl Search {
         }
     }
 
-    /// Ends the search, whatever has not been confirmed.
+    /// Ends the search, even if something has not been confirmed.
     pub fn end(&mut self) {
         self.conclude();
         if let (Aim::Try(_), Some(decided)) = (self.aim, self.decided) {
@@ -393,9 +393,9 @@ impl Search {
         (2 * CONFIRMATION + 1) * self.settings.scale(rate)
     }
 
-    /// Takes what a trial has shown, of whose length the share `carried_out`, 1 at most, has passed when it
-    /// ended: one that was ended early weighs no more than what there was of it. Tells what is known now of
-    /// its rate; for a trial from above, of its rate after an overload.
+    /// Takes the outcome of a trial, of whose length the share `carried_out`, 1 at most, has passed when it
+    /// ended: a trial that was ended early weighs less. Returns the present finding for its rate; for a trial
+    /// from above, for its rate after an overload.
     pub fn note(&mut self, trial: &Trial, carried_out: f64, outcome: Outcome) -> Finding {
         let length = f64::from(trial.length) * carried_out.clamp(0.0, 1.0);
         let finding = self.take(trial, length, outcome);
@@ -430,7 +430,7 @@ impl Search {
                 }
                 return own;
             }
-            // What other trials said of the lower end has led to it: its own must not contradict them.
+            // Trials at other rates have led to this lower end: its own trial must not contradict them.
             Purpose::Confirmation if own == Finding::Breaks => {
                 self.refusals += 1;
                 if self.refusals < REFUSALS {
@@ -482,7 +482,7 @@ impl Search {
                 let distance = self.settings.distance();
                 let gap = above - below;
                 if gap <= NEAR * distance {
-                    // Once may be an accident.
+                    // A single time may be an accident.
                     if let Some((rate, 1)) = self.out_of_reach
                         && rate.ln() <= above
                     {
@@ -491,7 +491,7 @@ impl Search {
                     self.centre = Some(guess);
                     return self.estimate(guess);
                 }
-                // Not next to either end, however sure the guess: the shares there may be chance.
+                // Not next to either end, however sure the guess: shares there may be due to chance.
                 let margin = 0.25 * gap.min(8.0 * distance);
                 let rate = rounded(guess.clamp(below + margin, above - margin), below, above);
                 self.attempt(rate, 1, Purpose::Bisection)
@@ -500,7 +500,7 @@ impl Search {
         }
     }
 
-    /// The next trial of the estimation, or what follows it; all that is known together makes `guess` of the
+    /// The next trial of the estimation, or the one after it; `guess` is the present estimate of the
     /// capacity's logarithm.
     fn estimate(&mut self, guess: f64) -> Aim {
         let distance = self.settings.distance();
@@ -508,7 +508,8 @@ impl Search {
         let measured: f64 = self.levels.iter().map(Level::estimated).sum();
         if let Some((low, high)) = self.hard_ends() {
             let gap = high.ln() - low.ln();
-            // What the generator cannot reach says nothing about the capacity: no trial narrows that end.
+            // A rate that the generator cannot reach says nothing about the capacity: no trial narrows that
+            // end.
             if self.reach() == Some(high) && gap <= NEAR * distance {
                 return self.decide(Some(low), None, End::Generator);
             }
@@ -602,7 +603,7 @@ impl Search {
     }
 
     fn attempt(&self, rate: f64, length: u32, purpose: Purpose) -> Aim {
-        // On the ramp only what is plain counts.
+        // On the ramp only clear findings count.
         let rate = rate.min(self.settings.to);
         let scale = if purpose == Purpose::Ramp { 1 } else { self.settings.scale(rate) };
         Aim::Try(Trial { rate, length: length.saturating_mul(scale), scale, after: None, purpose })
@@ -679,8 +680,8 @@ impl Search {
         let (low, high) = crossing.map_or((None, None), |crossing| (crossing.low, crossing.high));
         let estimate = crossing.map(|crossing| crossing.estimate);
         let breaking = |level: &&Level| level.finding == Finding::Breaks;
-        // By its own trials a rate is no end on the wrong side of what all trials say, nor above another one
-        // that breaks.
+        // A rate is not taken as an end by its own trials if all trials together put it on the wrong side, or
+        // if a lower rate breaks.
         let least = estimate.or(low).unwrap_or(0.0);
         let most = estimate.or(high).unwrap_or(f64::INFINITY);
         let most = self.levels.iter().find(breaking).map_or(most, |level| level.rate.min(most));
@@ -691,13 +692,14 @@ impl Search {
             let holds = |level: &&Level| {
                 level.rate < most
                     && level.finding == Finding::Holds
-                    // Short trials begin on an idle server, and hold more than it does.
+                    // Short trials begin on an idle server, and hold more than its capacity.
                     && (!cut_short || self.finding_at(&level.portions, PLAIN) == Finding::Holds)
             };
             let far = |level: &&Level| level.finding == Finding::Holds && level.rate * FAR < most;
             let held = self.levels.iter().rev().find(holds);
             let held = held.or_else(|| self.levels.iter().rev().find(far)).map(|level| level.rate);
-            // The next rate that holds may be half of the capacity: the line says more if it ends above.
+            // The next rate that holds may be half of the capacity: the line is more precise if it ends
+            // above.
             let line = within(FARTHEST_REACH).filter(|_| cut_short).and_then(|crossing| crossing.low);
             held.into_iter().chain(line).reduce(f64::max)
         });
@@ -822,7 +824,7 @@ impl Group {
         *self = Self { time, bad: mean(self.bad, other.bad), x: mean(self.x, other.x) };
     }
 
-    /// Returns the distance of the log-odds above a level, limited to what one rate is to be believed.
+    /// Returns the distance of the log-odds above a level, limited, so that no single rate counts too much.
     fn log_odds_beyond(&self, level: f64) -> f64 {
         (log_odds(self.bad) - level).clamp(-HEARSAY, HEARSAY)
     }

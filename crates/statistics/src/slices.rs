@@ -7,16 +7,16 @@ pub const MOST_SLICES: usize = 30;
 
 /// Something of which two neighbours in time can become one.
 pub trait Join {
-    /// Adds what came right after this.
+    /// Adds the part that follows immediately.
     fn join(&mut self, later: Self);
 }
 
-/// Keeps at most [`MOST_SLICES`] slices, or as many as it is [told](Self::keeping), of what is added part by
-/// part, each made of equally many parts but the last.
+/// Keeps at most [`MOST_SLICES`] slices, or as many as it is [told](Self::keeping), of the parts that are
+/// added, each made of equally many parts but the last.
 ///
 /// Parts come in the order of time and are equally long, the last one and the first one may be shorter. When
-/// there is no room for another slice, neighbours are joined, two by two. So the memory is bounded, whatever
-/// the length of the run, and nothing is lost but where parts began.
+/// there is no room for another slice, neighbours are joined, two by two. So the memory is bounded, however
+/// long the run is, and only the beginnings of parts are lost.
 #[derive(Clone, Debug)]
 pub struct SliceKeeper<T> {
     slices: Vec<T>,
@@ -61,8 +61,8 @@ impl<T: Join> SliceKeeper<T> {
         self.parts_of_last = 1;
     }
 
-    /// Adds something to the last slice that is no part of its own: what came in after the end. Nothing to
-    /// add it to makes it the first slice.
+    /// Adds something to the last slice that is no part of its own: the values after the end. Nothing to add
+    /// it to makes it the first slice.
     pub fn extend_last(&mut self, rest: T) {
         match self.slices.last_mut() {
             Some(last) => last.join(rest),

@@ -1,4 +1,4 @@
-//! Detection of a run's steady state, and of its begin.
+//! Detection of a run's steady state, and of its start.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -7,7 +7,7 @@ use crate::student_quantile;
 /// Slices from which a judgement is possible: half of them may be the beginning, and fewer than five say
 /// nothing about a trend.
 pub const FEWEST_STEADY_SLICES: usize = 10;
-/// Differences below this share are none: what R11 calls settled ("within 2 %").
+/// Differences below this share are none: the limit for "settled" in R11 ("within 2 %").
 const TOLERANCE: f64 = 0.02;
 /// Confidence at which a beginning has to differ from the rest: that of four standard errors of a normal
 /// distribution. Beginnings of every length are looked at, in three series, so that this is more than for one
@@ -75,7 +75,7 @@ pub enum Unsteady {
     Drifts(Series, f64),
 }
 
-/// The steady state of a run: its begin, or the reason for its absence.
+/// The steady state of a run: its start, or the reason for its absence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steady {
     /// From this time on, in seconds since the start of the measured part.
@@ -91,7 +91,7 @@ pub enum Steady {
 /// A beginning is found with the marginal standard error rule (MSER, White 1997) on the logarithms of each
 /// series, and is one if it differs from the rest by more than 2 % and by more than chance. The rest is then
 /// tested for a trend (Mann–Kendall, with the variance of Hamed and Rao 1998 for autocorrelated series). See
-/// `docs/statistics.md`; what it says of known runs is asserted in `tests/simulation`.
+/// `docs/statistics.md`; its results for known runs are asserted in `tests/simulation`.
 pub fn steady(points: &[SteadyPoint]) -> Steady {
     let points: Vec<SteadyPoint> =
         points.iter().copied().filter(|point| Series::ALL.iter().all(|s| s.of(point) > 0.0)).collect();
@@ -144,14 +144,14 @@ fn beginning(values: &[f64]) -> usize {
     let (mean, variance) = moments(rest);
     let lag = lag_one(rest).clamp(0.0, 0.9);
     let inflated = variance * (1.0 + lag) / (1.0 - lag);
-    // Few values know little of their own variance.
+    // A few values are a poor estimate of their own variance.
     let errors = student_quantile(BEGINNING_CONFIDENCE, rest.len() as f64 - 1.0);
     let differs = |part: &[f64]| {
         let error = (inflated * (1.0 / part.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
         (moments(part).0 - mean).abs() > TOLERANCE.max(errors * error)
     };
-    // The minimum is flat: by chance it lies later than it has to. What does not differ from the rest, taken
-    // together up to the cut, belongs to the rest.
+    // The minimum is flat: by chance it lies later than it has to. Values that do not differ from the rest,
+    // taken together up to the cut, belong to the rest.
     (0..head.len()).find(|&from| !differs(&head[from..])).unwrap_or(head.len())
 }
 
@@ -174,8 +174,8 @@ fn trend(values: &[f64]) -> Option<f64> {
     (is_trend && change.abs() > TREND_CHANGE).then_some(change)
 }
 
-/// By what the variance of Mann and Kendall's statistic is larger than for independent values (Hamed and Rao
-/// 1998): from the autocorrelations of the ranks, the trend taken away, where they are more than chance.
+/// Factor by which the variance of Mann and Kendall's statistic exceeds that of independent values (Hamed and
+/// Rao 1998): from the autocorrelations of the ranks, the trend taken away, where they are more than chance.
 fn inflation(values: &[f64], slope: f64) -> f64 {
     let detrended: Vec<f64> = (0..).zip(values).map(|(i, value)| value - slope * f64::from(i)).collect();
     let ranks: Vec<f64> = detrended
@@ -257,7 +257,7 @@ mod tests {
         let step = |at: usize| points((0..60).map(|i| if i < at { 8.0 } else { 5.0 }));
         assert_eq!(steady(&step(7)), Steady::From(7.0));
         assert_eq!(steady(&step(45)), Steady::Never(Unsteady::Settles(Series::P50, 44.0)));
-        // A step by 1 % is none.
+        // A step of 1 % does not count.
         let small = points((0..60).map(|i| if i < 7 { 5.05 } else { 5.0 }));
         assert_eq!(steady(&small), Steady::From(0.0));
     }

@@ -11,7 +11,7 @@ pub const LEVELS_MIN: usize = 6;
 const STEPS_MAX: usize = 200;
 /// A step that betters the sum of squares by less than this share is the last.
 const CONVERGED: f64 = 1e-12;
-/// Slowdown that is taken for rounding: a millionth of what any measurement could show.
+/// Slowdown that is taken for rounding: a millionth of the resolution of any measurement.
 const ROUNDING: f64 = 1e-9;
 /// Resamples of the bootstrap: the far ends of the interval of a fit to six levels are the 7th in 10,000.
 const RESAMPLES: usize = 4_000;
@@ -103,7 +103,7 @@ impl Usl {
         if self.beta <= 0.0 || !square.is_finite() {
             return None;
         }
-        // With α ≥ 1 every one more is one too many.
+        // With α ≥ 1 every further user lowers the throughput.
         let concurrency = square.max(1.0).sqrt();
         Some(Peak { concurrency, throughput: self.throughput(concurrency) })
     }
@@ -169,7 +169,7 @@ fn squares(levels: &[Level], law: Usl) -> f64 {
 /// at zero that do.
 fn best(levels: &[Level]) -> Usl {
     let Usl { lambda, alpha, beta } = bounded(levels);
-    // What slows down the highest level by less than rounding is nothing, and must not make a peak.
+    // A slowdown of the highest level by less than rounding counts as none, and must not make a peak.
     let highest = levels.iter().map(|level| level.concurrency).fold(1.0, f64::max);
     let unless_nothing = |value: f64, pairs: f64| if value * pairs < ROUNDING { 0.0 } else { value };
     Usl {

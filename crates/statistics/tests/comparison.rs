@@ -1,4 +1,4 @@
-//! R13: comparisons of runs tell what differs from what does not, in simulation.
+//! R13: comparisons of runs tell real differences from chance, in simulation.
 //!
 //! The runs are those of a server with one queue (M/M/1, by the recursion of Lindley, 1952), whose response
 //! times depend on each other as those of real servers do.
@@ -102,8 +102,8 @@ fn groups_that_do_not_differ_raise_an_alarm_in_at_most_five_percent() {
     assert!(found <= 10, "{found} of 200 with 3 runs a side");
 }
 
-/// Single runs, by their slices: the dependence among requests is what a naive test is deceived by (R13: in
-/// 77 % of such comparisons).
+/// Single runs, by their slices: the dependence among requests deceives a naive test (R13: in 77 % of such
+/// comparisons).
 #[test]
 fn two_runs_that_do_not_differ_raise_an_alarm_in_at_most_five_percent() {
     let mut alarms = 0;

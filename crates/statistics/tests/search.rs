@@ -14,7 +14,7 @@ const EARLY: f64 = 0.999;
 const LONGEST_QUEUE: f64 = 8.0;
 
 /// One server, one first-come-first-served queue, exponential service times, by Lindley's recursion: a
-/// request waits for what its predecessor left.
+/// request waits for the rest of its predecessor.
 #[derive(Clone, Copy)]
 struct Server {
     /// Mean service rate per second.
@@ -60,7 +60,7 @@ impl Queue {
         Self { server, random: Random::new(seed, 1), now: 0.0, free: 0.0 }
     }
 
-    /// Load at a rate for a time; tells after each slice what was counted so far, until that is enough.
+    /// Load at a rate for a time; reports the counts so far after each slice, until they are enough.
     fn load(
         &mut self,
         rate: f64,
@@ -98,8 +98,8 @@ impl Queue {
         }
     }
 
-    /// A trial on an idle server; the time that passes is that of the trial. What was carried out of it, and
-    /// what it counted.
+    /// A trial on an idle server; the time that passes is that of the trial. Returns the share that was
+    /// carried out, and its counts.
     fn carry_out(&mut self, search: &Search, trial: &Trial) -> (f64, Vec<Vec<SliceCount>>) {
         self.free = 0.0;
         let scale = f64::from(trial.scale);
@@ -263,7 +263,7 @@ fn a_server_that_does_not_recover_is_seen_from_above() {
     let mut search = Search::new(settings(100.0));
     let mut seeds = 0..;
     while let Some(trial) = search.next() {
-        // A fresh server for each trial: an overload long before is not what this is about.
+        // A fresh server for each trial: the test is not about an overload long before.
         let mut queue = Queue::new(server, seeds.next().unwrap());
         let (carried_out, portions) = queue.carry_out(&search, &trial);
         search.note(&trial, carried_out, Outcome::Measured(portions));

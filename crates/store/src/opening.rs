@@ -1,4 +1,4 @@
-//! Opening a store, and what to do with one that is damaged.
+//! Opening a store, and the handling of a damaged one.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
@@ -17,15 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAGIC: &[u8] = b"SQLite format 3\0";
 /// A store up to this size is read through when it is opened, which takes some ten milliseconds.
 const LOOKED_THROUGH: u64 = 64 << 20;
-/// The files that SQLite keeps beside a database, by what their names end in.
+/// The files that SQLite keeps beside a database, by the ends of their names.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
 /// Origin of the name of a store's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody: it is the usual one, and nothing else can be there.
+    /// By default: it is the usual path, and no other file can be there.
     Usual,
-    /// Somebody, who may have meant another file.
+    /// By the user, who may have meant another file.
     Named,
 }
 
@@ -75,8 +75,8 @@ impl Store {
     }
 }
 
-/// Refuses what is there and no regular file. To open a pipe would wait for somebody at its other end, and no
-/// signal ends that.
+/// Refuses an existing path that is no regular file. To open a pipe would wait for somebody at its other end,
+/// and no signal ends that.
 fn check_kind(path: &Path) -> Result<(), StoreError> {
     let Ok(kind) = fs::metadata(path).map(|found| found.file_type()) else { return Ok(()) };
     let kind = match kind {
@@ -94,10 +94,10 @@ fn check_kind(path: &Path) -> Result<(), StoreError> {
 fn make(path: &Path) -> Result<(), StoreError> {
     let unusable =
         |error: io::Error| StoreError::Unusable { path: path.to_owned(), reason: error.to_string() };
-    // Plans are in it, so that it is nobody else's business.
+    // The file has plans, so only its owner may read it.
     let open = |path: &Path| OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     if fs::metadata(path).is_ok() {
-        // What is there has to be writable.
+        // An existing file has to be writable.
         return open(path).map(|_| ()).map_err(unusable);
     }
     let new = with_end(path, &format!(".new-{}", std::process::id()));
@@ -146,14 +146,15 @@ fn connect(path: &Path, origin: Origin) -> Result<Connection, StoreError> {
     if version > VERSION {
         return Err(StoreError::TooNew { path: path.to_owned(), found: version, known: VERSION });
     }
-    // What has tables and is not ours is somebody else's. One that has none is about to be made.
+    // A database with tables that are not ours belongs to another program. One without tables is about to
+    // become a store.
     if tables > 0 && application != APPLICATION_ID {
         return Err(StoreError::NotAStore { path: path.to_owned() });
     }
     if (1..=LOOKED_THROUGH).contains(&size) {
         look_through(&db, path)?;
     }
-    // The log is written by whoever commits, and a process that is killed has lost nothing of it.
+    // The committing process writes the log, and a process that is killed has lost nothing of it.
     let journal: String = db.pragma_query_value(None, "journal_mode", |row| row.get(0)).map_err(failed)?;
     if journal != "wal" {
         db.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;

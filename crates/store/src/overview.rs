@@ -1,4 +1,4 @@
-//! Lists for somebody who looks at them all the time: a page of them, and a glance at the latest.
+//! Lists that are refreshed all the time: a page of them, and a glance at the latest.
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, params, params_from_iter};

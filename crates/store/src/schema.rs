@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// In the header of the file, so that it is known for what it is: "PLIM".
+/// In the header of the file, so that the file can be identified: "PLIM".
 pub const APPLICATION_ID: u32 = 0x504c_494d;
 
 /// The steps from each version to the next, the first from an empty file to version 1. Released ones are

@@ -27,7 +27,7 @@ impl Store {
             settled += 1;
             let written = match self.unfinished(number, &beginning, Cut::Killed)? {
                 Some(run) => self.end(number, &run, State::Killed),
-                // Of a version that said something else at the start: only that it was killed is known.
+                // A version with another form of the beginning: only that it was killed is known.
                 None => self.give_up(number).map_err(|error| self.failed(error)),
             };
             match written {
@@ -107,7 +107,7 @@ impl Store {
         let mut statement = self.db.prepare("SELECT line FROM intervals WHERE run = ?1 ORDER BY number")?;
         let lines = statement.query_map([run], |row| row.get::<_, String>(0))?;
         let lines = lines.collect::<rusqlite::Result<Vec<_>>>()?;
-        // A line that cannot be read is of another version: the parts have the figures.
+        // A line that cannot be read comes from another version: the parts have the figures.
         let intervals = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut parts = Vec::new();
         for kind in [PartKind::Warmup, PartKind::Measured, PartKind::Drain] {
@@ -173,7 +173,7 @@ mod tests {
 
     impl Drop for File {
         fn drop(&mut self) {
-            // What cannot be removed is left to the system's cleaning.
+            // The system cleans up files that cannot be removed.
             let _ = std::fs::remove_dir_all(self.0.parent().unwrap());
         }
     }
@@ -223,7 +223,7 @@ mod tests {
         let mut store = file.open();
         assert_eq!(count(&store, "intervals"), last as usize);
         assert!(count(&store, "parts") <= MOST_PARTS + 2);
-        // Its process lives: it goes on.
+        // The process of this run lives, so the run goes on.
         let asked = |process: &str, heard: Nanos| process == "maker" && heard == Nanos(last);
         assert_eq!(store.settle(asked).unwrap(), 0);
         assert_eq!(store.list(&Filter::default()).unwrap()[0].state, State::Running);
@@ -369,7 +369,7 @@ mod tests {
         );
         assert_eq!((found("x"), found("b%"), found("__")), (vec![], vec![], vec![]));
         file.begin("c1").abandon().unwrap();
-        // None of them has told anything, and one not even how it began.
+        // None of them has written an interval, and one not even its beginning.
         store.db.execute("UPDATE runs SET beginning = '{}' WHERE id = 'ab'", []).unwrap();
         assert_eq!(file.open().settle(|_, _| false).unwrap(), 3);
         let runs = store.list(&Filter::default()).unwrap();
@@ -390,7 +390,7 @@ mod tests {
         let error = Store::open(&file.0, Origin::Usual, 7).unwrap_err();
         assert!(matches!(error, StoreError::TooNew { found: 99, .. }), "{error}");
         assert!(!error.is_of_place() && error.hint().contains("a later one"));
-        // Nor is the database of somebody else.
+        // Nor is another program's database changed.
         let other = File::new("other");
         std::fs::create_dir_all(other.0.parent().unwrap()).unwrap();
         let db = rusqlite::Connection::open(&other.0).unwrap();

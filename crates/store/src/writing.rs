@@ -20,7 +20,7 @@ pub struct Labels {
     pub tags: Vec<Tag>,
 }
 
-/// A run under way, in the store. What is dropped without an end is there as it was told last.
+/// A run under way, in the store. A run that is dropped without an end keeps its last state.
 #[derive(Debug)]
 pub struct Ongoing {
     store: Store,
@@ -47,8 +47,8 @@ struct Parts {
 }
 
 impl Store {
-    /// Writes that a run begins, of which `keeper` keeps the intervals. `process` says who makes it, in words
-    /// that [`settle`](Self::settle) will ask about.
+    /// Writes that a run begins, of which `keeper` keeps the intervals. `process` identifies its process, in
+    /// words that [`settle`](Self::settle) will ask about.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -101,7 +101,7 @@ impl Ongoing {
         &self.id
     }
 
-    /// Writes what an interval has brought, in one transaction. `interval` still has its steps.
+    /// Writes an interval, in one transaction. `interval` still has its steps.
     ///
     /// # Errors
     /// If it cannot be written; then nothing of it is.
@@ -116,7 +116,7 @@ impl Ongoing {
         let Self { store, number, keeper, intervals, written, parts, .. } = self;
         let before = intervals.len();
         keeper.add(intervals, &mut Vec::new(), interval.clone(), None);
-        // The last one may have been joined with the news; if there are fewer now, all were joined.
+        // The last interval may have been joined with the new one; if there are fewer now, all were joined.
         let changed = if intervals.len() < before { 0 } else { before.saturating_sub(1) };
         *written = changed.min(*written);
         let step = store
@@ -140,10 +140,10 @@ impl Ongoing {
         self.store.end(self.number, run, State::Finished)
     }
 
-    /// Writes what is known of a run that did not come to its end, as of a killed one.
+    /// Writes the known part of a run that did not reach its end, as that of a killed one.
     ///
     /// # Errors
-    /// If it cannot be written; then it is there as it was told last.
+    /// If it cannot be written; then it keeps its last state.
     pub fn cut(mut self, run: &SavedRun) -> Result<(), StoreError> {
         self.store.end(self.number, run, State::Killed)
     }
@@ -185,7 +185,7 @@ fn begin(
             ":model": model(beginning.model),
             ":target": target.map_or("", String::as_str),
             ":plan": plan,
-            // Without it the run could not be told if its process is killed.
+            // Without it the run could not be reconstructed if its process is killed.
             ":beginning": serde_json::to_string(beginning).unwrap_or_default(),
         },
     )?;
@@ -231,8 +231,8 @@ fn note(
     Ok(())
 }
 
-/// Adds a part, as [`plimsoll_statistics::SliceKeeper`] does in memory. What is kept then holds once the
-/// transaction has.
+/// Adds a part, as [`plimsoll_statistics::SliceKeeper`] does in memory. The kept state is valid once the
+/// transaction is committed.
 fn add(
     step: &Transaction<'_>,
     run: i64,
@@ -325,7 +325,7 @@ fn end(
          WHERE number = :number AND state IN ('running', :replaced)",
         named_params! {
             ":number": number,
-            // A run that was taken for a killed one, and comes to its end after all.
+            // A run that was taken for killed, and reaches its end after all.
             ":replaced": if state == State::Finished { "killed" } else { "" },
             ":state": state.name(),
             ":started_at": circumstances.started_at,

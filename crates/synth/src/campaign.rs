@@ -1,4 +1,4 @@
-//! The story of a marketing campaign, in data of all four kinds: ninety minutes around its begin.
+//! The story of a marketing campaign, in data of all four kinds: ninety minutes around its start.
 //!
 //! Half an hour of quiet; half an hour of campaign, in which processors are busy, a tenth of the lines are
 //! errors and requests take several times as long; half an hour in which all of it goes back. 4 events, 1,800
@@ -212,7 +212,8 @@ fn traces(begin: u64, random: &mut Random, seed: u64) -> Table {
         let is_error = part(at) == 1 && random.below(100) < 5;
         for (span, lengths) in LENGTHS.into_iter().enumerate() {
             let row = trace * 3 + span;
-            // A millisecond after its parent, and it ends before that: even the longest is shorter by two.
+            // A span begins a millisecond after its parent and ends before it: even the longest is shorter by
+            // two.
             table.times[row] = begin + at + span as u64;
             traces.trace_ids_mut()[row] = [ids[0].id(trace as u64), ids[1].id(trace as u64)];
             spans.ids_mut()[row] = ids[2].id(row as u64);
@@ -228,7 +229,7 @@ fn traces(begin: u64, random: &mut Random, seed: u64) -> Table {
                 _ => 0,
             };
             errors.flags_mut()[row] = is_error;
-            // The gateway alone is asked over HTTP.
+            // Only the gateway is called over HTTP.
             methods.words_mut()[row] = u32::from(span > 0);
         }
     }
@@ -269,7 +270,7 @@ fn events(begin: u64) -> Table {
     }
     let minutes = [0, 5, 10, 30];
     table.times.iter_mut().zip(minutes).for_each(|(time, minute)| *time = begin + PART + minute * MINUTE);
-    // How long the campaign takes, so that what happened within it can be asked for.
+    // The duration of the campaign lets queries ask for events within it.
     table.columns[8].counts_mut().copy_from_slice(&[PART, 2 * MINUTE, 20 * MINUTE, 0]);
     table.columns[9].millis_mut()[3] = 1_247_500_000;
     table.columns[10].flags_mut().copy_from_slice(&[true, true, false, true]);

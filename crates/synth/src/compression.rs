@@ -29,7 +29,7 @@ impl Compressor {
         }
     }
 
-    /// Replaces what `out` has by what `raw` becomes.
+    /// Replaces the content of `out` by the compressed `raw`.
     pub(crate) fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::None => {

@@ -2,7 +2,7 @@
 
 use crate::pen::varint_length;
 
-/// A word with what is around it.
+/// A word with the text around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Wrapping {
     before: Vec<u8>,

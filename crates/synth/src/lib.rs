@@ -1,10 +1,9 @@
-//! Observability data that nobody measured: metrics, logs, traces and events, in the formats of those who
-//! take such data.
+//! Synthetic observability data: metrics, logs, traces and events, in the formats of stores for such data.
 //!
-//! A [`Spec`] says what the data look like; [`Spec::validate`] says what is wrong with it. A [`Synthesizer`]
-//! of a valid one makes batches, each a pure function of the spec, a seed, its index and an instant:
-//! whichever thread makes batch 7, it has the same bytes. There is no clock, no socket and no thread in here,
-//! and after the first batches nothing is allocated.
+//! A [`Spec`] describes the data; [`Spec::validate`] finds its problems. A [`Synthesizer`] of a valid one
+//! makes batches, each a pure function of the spec, a seed, its index and an instant: batch 7 has the same
+//! bytes on every thread. There is no clock, no socket and no thread in here, and after the first batches
+//! nothing is allocated.
 //!
 //! Inside, a kind ([`kind`]) draws a table of columns, cell by cell as small numbers; a format
 //! ([`mod@format`]) has made its words ready before, so that writing a cell is copying a piece of fixed size.

@@ -36,8 +36,8 @@ impl Spec {
         if whole > 0 && spec.keeps_points_apart(u32::MAX) { whole } else { step }
     }
 
-    /// The time that the records of a batch take, in nanoseconds: those of the next begin then, or later.
-    /// What was lost because steps are whole nanoseconds is given back if that makes whole units.
+    /// The time that the records of a batch take, in nanoseconds: those of the next begin then, or later. The
+    /// rounding of steps to whole nanoseconds is undone if that makes whole units.
     pub fn span(&self) -> u64 {
         let (unit, size) = (self.time_unit.nanos(), u64::from(self.batch_size));
         let span = size.saturating_mul(self.step()).max(1);
@@ -65,8 +65,8 @@ impl Spec {
         }
         let is_whole = self.span().is_multiple_of(unit);
         let is_long = gap.saturating_mul(step) >= unit;
-        // The batches of one thread are in the order of their records; those of several are where they do not
-        // share any unit.
+        // The batches of one thread follow the order of their records; those of several threads do so if they
+        // do not share any unit.
         (is_long && (threads == 1 || is_whole)) || (is_whole && u64::from(self.batch_size) <= gap)
     }
 
@@ -93,13 +93,13 @@ impl Spec {
         let (unit, size) = (self.time_unit.nanos(), u64::from(self.batch_size.max(1)));
         let gap = u64::from(self.gap().max(1));
         let units = size.div_ceil(gap);
-        // Steps are rounded down, for which a unit more makes up.
+        // Steps are rounded down, which one more unit makes up for.
         let steps = [units, units + 1].map(|units| units * unit / size);
         steps.into_iter().find(|step| size <= gap || gap * step >= unit).unwrap_or(steps[1])
     }
 
-    /// Records of a batch after which a series comes again, at the soonest. What is no metric has the tags of
-    /// any other.
+    /// Records of a batch after which a series comes again, at the soonest. Neighbouring records of other
+    /// kinds may have the same tags.
     fn gap(&self) -> u32 {
         match (self.kind, self.shape) {
             (Kind::Metrics, Shape::Host) => self.series_count() / HOST_METRICS,

@@ -35,7 +35,7 @@ impl Pen {
         }
     }
 
-    /// The room that was made, and not used yet; what is used of it is said to [`Pen::advance`].
+    /// The room that was made and is not used yet; report the used part to [`Pen::advance`].
     pub(crate) fn room(&mut self) -> &mut [u8] {
         &mut self.bytes[self.at..]
     }
@@ -76,7 +76,7 @@ impl Pen {
         NestedMessage { length_at, reserved }
     }
 
-    /// Ends a message: its length is written, and what follows is moved if it takes another number of bytes.
+    /// Ends a message: its length is written, and the content is moved if it takes another number of bytes.
     pub(crate) fn close(&mut self, nest: &NestedMessage) {
         let begin = nest.length_at + nest.reserved;
         let mut length = self.at - begin;

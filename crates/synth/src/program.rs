@@ -1,4 +1,4 @@
-//! Records written one after another: what a format does for each of them, put together once.
+//! Records written one after another: the work of a format for each of them, compiled once.
 
 use crate::digits::{DECIMAL_MAX, decimal, hexadecimal};
 use crate::encoding::{Style, Wrapping, attribute, pack_text};
@@ -55,7 +55,7 @@ pub(crate) enum Piece {
     Id(u8, usize),
     /// The identifier of a trace in 16 bytes, in a field of protobuf with this key.
     TraceId(u8, usize),
-    /// OpenTelemetry's attribute with a whole number: what comes before its length, and behind it.
+    /// OpenTelemetry's attribute with a whole number: the bytes before its length, and behind it.
     CountAttribute(u8, Vec<u8>, usize),
     /// A sample of Prometheus in field 2: a number with three decimals, and the time.
     Sample(usize),
@@ -280,7 +280,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `"name":value` of JSON, `quote` being what stands for a quotation mark.
+    /// `"name":value` of JSON, `quote` being the form of a quotation mark.
     pub(crate) fn json(&mut self, column: usize, quote: &str) {
         let description = &self.table.columns[column];
         self.text(format!("{quote}{}{quote}:", description.name));

@@ -87,8 +87,7 @@ impl Replacement {
 
     /// Returns the number of replacements since the epoch; `now` is in nanoseconds since then.
     fn count(&self, now: u64) -> u64 {
-        // Of what stands in `count` the host that is replaced first is number 0: it changes with each whole
-        // round.
+        // Within `count`, host number 0 is replaced first: it changes with each whole round.
         (u128::from(now) * u128::from(self.per_second_e9) * u128::from(self.hosts)
             / 1_000_000_000_000_000_000) as u64
     }

@@ -259,7 +259,7 @@ impl Spec {
         }
         let unit = self.time_unit.precision_at(path);
         let (message, hint) = match precision_in(path) {
-            // What it will be is not known yet.
+            // The value of a variable is not known yet.
             Some(name) if name.contains("${") => return Ok(()),
             Some("us") if is_of_influxdb_1(path) => {
                 let message = "InfluxDB 1 does not know `precision=us`, and reads such times in ns";
@@ -485,7 +485,7 @@ impl Spec {
     }
 }
 
-/// The begin of the year 2200: from there on 64 bits of nanoseconds are not far from their end.
+/// The start of the year 2200: from there on 64 bits of nanoseconds are not far from their end.
 const MAX_START_MS: u64 = 7_258_118_400_000;
 /// A day.
 const MAX_SPAN_NS: u64 = 86_400_000_000_000;

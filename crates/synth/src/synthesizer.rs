@@ -28,11 +28,11 @@ pub struct Batch {
 }
 
 impl Synthesizer {
-    /// A synthesizer of the spec's data. What it draws depends on the spec and `seed`.
+    /// A synthesizer of the spec's data. Its draws depend on the spec and `seed`.
     ///
     /// # Errors
     ///
-    /// What [`Spec::validate`] says.
+    /// The problems of [`Spec::validate`].
     pub fn new(spec: &Spec, seed: u64) -> Result<Self, Vec<Problem>> {
         spec.validate()?;
         let (source, table) = Source::new(spec, seed);
@@ -41,7 +41,7 @@ impl Synthesizer {
         Ok(Self { source, table, writer, compressor, pen: Pen::default() })
     }
 
-    /// Replaces what `out` has by the batch number `index`, whose first record is of the time `now`, in
+    /// Replaces the content of `out` by the batch number `index`, whose first record is of the time `now`, in
     /// nanoseconds since the epoch (at most 2^63, in the year 2262). Batches may be made in any order.
     pub fn batch(&mut self, index: u64, now: u64, out: &mut Vec<u8>) -> Batch {
         let Self { source, table, writer, compressor, pen } = self;

@@ -1,4 +1,4 @@
-//! Memory that all connections of a server share for what is not whole yet.
+//! Memory that all connections of a server share for incomplete messages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,7 +43,7 @@ impl Budget {
         true
     }
 
-    /// Gives back what a connection had.
+    /// Returns the memory of a connection.
     pub(crate) fn release(&self, part: &mut Part) {
         self.note(part, 0);
     }
@@ -61,7 +61,7 @@ mod tests {
         assert!(budget.note(&mut other, FREE_BYTES), "little is not counted");
         assert!(budget.note(&mut other, 40_000));
         assert!(!budget.note(&mut other, 40_001));
-        // Whoever does not grow may stay, whatever others have.
+        // A connection that does not grow may stay, whatever others use.
         assert!(budget.note(&mut one, 60_000));
         budget.release(&mut other);
         assert!(budget.note(&mut one, 100_000));

@@ -77,13 +77,13 @@ impl CacheServer {
         self.setup.stopper.clone()
     }
 
-    /// Stops it and says what it did.
+    /// Stops it and returns its report.
     pub fn stop(self) -> CacheReport {
         self.setup.stopper.stop();
         self.wait()
     }
 
-    /// Waits until it stops and says what it did.
+    /// Waits until it stops and returns its report.
     pub fn wait(mut self) -> CacheReport {
         let mut report = CacheReport::default();
         for of_thread in self.threads.wait() {

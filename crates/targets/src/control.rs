@@ -2,8 +2,8 @@
 //! on a connection, everything bounded.
 //!
 //! It must never get in the way of the load: it has a thread and a backend of its own, sleeps until something
-//! comes, and holds at most [`CONNECTIONS`] connections with [`HEAD_BYTES`] and [`BODY_BYTES`] each. Who may
-//! use it is decided here (see [`Access`]); what a request means is its user's matter.
+//! comes, and holds at most [`CONNECTIONS`] connections with [`HEAD_BYTES`] and [`BODY_BYTES`] each. This
+//! module decides who may use it (see [`Access`]); its user decides what a request means.
 
 mod message;
 mod reading;
@@ -28,8 +28,8 @@ const CONNECTIONS: usize = 8;
 const HEAD_BYTES: usize = 8 * 1024;
 /// The most bytes of a request's body: a rate has some twenty.
 const BODY_BYTES: usize = 4 * 1024;
-/// A client that leaves more than this many bytes unread is cut off, lest it fill the memory: many times what
-/// the metrics of a large run take.
+/// A client that leaves more than this many bytes unread is cut off, lest it fill the memory: many times the
+/// size of a large run's metrics.
 const UNREAD_BYTES: usize = 16 << 20;
 /// A connection that has brought no whole request for so long is closed, so that the few places are not held
 /// for ever.
@@ -119,7 +119,7 @@ impl Drop for ControlServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A thread that has panicked has said so.
+            // The thread has reported its own panic.
             let _ = thread.join();
         }
     }
@@ -141,7 +141,7 @@ fn serve<O: Open>(
     });
     match opened {
         Ok((io, listener, endpoint)) => {
-            // The other side cannot be gone: it waits for this.
+            // The receiver waits for this, so it cannot be gone.
             let _ = ready.send(Ok(endpoint));
             let (memo, access) = (RequestMemo::new(), options.access);
             RequestHandler { io, listener, memo, access, answer, callers: Vec::new() }.run(stop);
@@ -211,12 +211,12 @@ impl<B: Backend> RequestHandler<B> {
                 self.callers.retain(|caller| caller.id != conn);
                 self.io.close(conn, Close::AfterSend);
             }
-            // It connects nowhere.
+            // The control port connects nowhere.
             Event::Connected { .. } | Event::ConnectFailed { .. } => {}
         }
     }
 
-    /// Answers what a caller has asked for, if its request is whole.
+    /// Answers a request, if it is whole.
     fn go_on(&mut self, number: usize, reading: Reading) {
         let id = self.callers[number].id;
         let (reply, head_request, stays) = match reading {

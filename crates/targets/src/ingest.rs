@@ -3,13 +3,13 @@
 //! ```text
 //!   HTTP/1.1 ──► Api ──┬► payload (gzip, zstd) ──► batch, line_protocol ──► columns ──┐
 //!                      │        Law: delayed, refused, reset          Liar: lost, twice ▼
-//!                      └► queries ► query: SQL ◄── views over a snapshot ◄── what is visible ◄─ Store
+//!                      └► queries ► query: SQL ◄── views over a snapshot ◄── visible rows ◄── Store
 //! ```
 //!
-//! It behaves as the real server (Arc) was seen to: its status codes and error texts, what it takes for a
-//! time, what it makes of mixed columns, when rows are seen. Rows stay columns: they are decoded once into
-//! memory of their type and looked at when a query asks for them, on a thread beside those that serve. What
-//! was acknowledged is counted exactly, also beyond the rows whose values are kept.
+//! It behaves as the real server (Arc) was seen to: its status codes and error texts, its reading of times,
+//! its handling of mixed columns, the delay until rows are visible. Rows stay columns: they are decoded once
+//! into memory of their type and looked at when a query asks for them, on a thread beside those that serve.
+//! Acknowledged rows are counted exactly, also beyond the rows whose values are kept.
 
 mod api;
 mod batch;
@@ -84,13 +84,13 @@ impl IngestServer {
         self.setup.stopper.clone()
     }
 
-    /// Stops it and says what it did.
+    /// Stops it and returns its report.
     pub fn stop(self) -> IngestReport {
         self.setup.stopper.stop();
         self.wait()
     }
 
-    /// Waits until it stops and says what it did.
+    /// Waits until it stops and returns its report.
     pub fn wait(mut self) -> IngestReport {
         let mut counts = IngestCounts::default();
         for of_thread in self.threads.wait() {

@@ -1,14 +1,15 @@
 //! The built-in servers.
 //!
-//! [`sink`] is the load sink: it accepts any request, over HTTP/1.1 and HTTP/2 on the same port, and answers
-//! what the Internet Computer's load sink answers, or whatever else it is told to, after a delay of a known
-//! law, through a queue of a known law, with faults of known shares, and keeps a log of the truth. It is what
-//! the measuring of Plimsoll is tested against (the targets T1 to T5), and it must not be the bottleneck of a
-//! run.
+//! [`sink`] is the load sink: it accepts any request, over HTTP/1.1 and HTTP/2 on the same port, and gives
+//! the answers of the Internet Computer's load sink, or others as configured, after a delay of a known law,
+//! through a queue of a known law, with faults of known shares, and keeps a log of the truth. The
+//! measurements of Plimsoll are tested against it (the targets T1 to T5), and it must not be the bottleneck
+//! of a run.
 //!
-//! What it answers is a [`Service`]: always the same; or [`Crud`], a service of resources that are created,
-//! changed and deleted, for scenarios whose later steps depend on the earlier ones; or that of another
-//! protocol on top of HTTP. Everything else, from laws and faults to the log, is the same for every service.
+//! Its answers come from a [`Service`]: always the same; or [`Crud`], a service of resources that are
+//! created, changed and deleted, for scenarios whose later steps depend on the earlier ones; or that of
+//! another protocol on top of HTTP. Everything else, from laws and faults to the log, is the same for every
+//! service.
 //!
 //! ```text
 //! SinkOptions ──► Sink::start ──► one thread each: Received ──► requests ──► numbered by the counter
@@ -17,8 +18,8 @@
 //! ```
 //!
 //! [`cache`] is a server of a cache's binary protocol and of its HTTP API, which tells lies if it is told to.
-//! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts what it
-//! acknowledges and loses some of it if it is told to.
+//! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts the rows
+//! that it acknowledges, and loses some of them on request.
 //!
 //! [`control`] is no target but the small server of a run's control port and of its metrics, which is made of
 //! the same parts.

@@ -74,7 +74,7 @@ impl<D: ThreadTask> Ready<D> {
     pub(crate) fn begin(self) -> ServerThreads<D::Ended> {
         let started = clock::monotonic();
         for start in self.starts {
-            // A thread that is gone by now has panicked: joining it will tell.
+            // A thread that is gone by now has panicked: joining it shows the panic.
             let _ = start.send(started);
         }
         ServerThreads { started, threads: self.threads }
@@ -89,7 +89,7 @@ fn one<D: ThreadTask>(
     ready: &Sender<Result<D::Place, D::Error>>,
     start: &Receiver<Nanos>,
 ) -> D::Ended {
-    // The other side cannot be gone: it waits for this.
+    // The receiver waits for this, so it cannot be gone.
     let listening = match duty.listen(index, place) {
         Ok((listening, place)) => {
             let _ = ready.send(Ok(place));
@@ -120,7 +120,7 @@ impl<T> ServerThreads<T> {
         self.started
     }
 
-    /// Waits until all have ended; what each of them gave back. Only the first call gives anything.
+    /// Waits until all have ended; returns their results. Only the first call gives anything.
     pub(crate) fn wait(&mut self) -> Vec<T> {
         let ended = std::mem::take(&mut self.threads).into_iter().map(|thread| match thread.join() {
             Ok(ended) => ended,

@@ -61,7 +61,7 @@ pub struct SinkReport {
     pub http1_connections: u64,
     /// Connections that spoke HTTP/2. The rest of the connections said too little to tell.
     pub http2_connections: u64,
-    /// Requests answered by the [`Service`], whatever its status.
+    /// Requests answered by the [`Service`], with any status.
     pub replied: u64,
     /// Calls that the [`Service`] has rejected.
     pub rejections: u64,
@@ -77,9 +77,10 @@ pub struct SinkReport {
     pub refusals: u64,
     /// Requests that could not be answered any more: see [`Action::Abandoned`].
     pub abandoned: u64,
-    /// HTTP/2 streams that clients reset, whatever had become of their requests.
+    /// HTTP/2 streams that clients reset, regardless of the state of their requests.
     pub cancelled: u64,
-    /// Connections that were ended for what the client sent (no valid HTTP, no valid TLS) or did not read.
+    /// Connections that were ended because of bytes that the client sent (no valid HTTP, no valid TLS) or did
+    /// not read.
     pub refused: u64,
     /// Resources that a [`Crud`] service holds at the end.
     pub resources: u64,
@@ -130,13 +131,13 @@ impl Sink {
         self.setup.stopper.clone()
     }
 
-    /// Stops it and says what it did. Requests that are still being served are abandoned.
+    /// Stops it and returns its report. Requests that are still being served are abandoned.
     pub fn stop(self) -> SinkReport {
         self.setup.stopper.stop();
         self.wait()
     }
 
-    /// Waits until it stops and says what it did.
+    /// Waits until it stops and returns its report.
     pub fn wait(mut self) -> SinkReport {
         let ended = self.threads.wait();
         report(&self.setup, ended)

@@ -1,4 +1,4 @@
-//! A table of what is known about the connections of one thread.
+//! The state of the connections of one thread.
 
 use plimsoll_driver::ConnId;
 

@@ -108,12 +108,12 @@ impl Answer {
         Reply { status: self.status, interim: 0, fields, body: body.to_vec(), frame_bytes: usize::MAX }
     }
 
-    /// A response whose content-length says twice what is sent, and at least one byte more.
+    /// A response whose content-length is twice the sent length, and at least one byte more.
     pub(crate) fn render_truncated(&self) -> Vec<u8> {
         self.render_lying(self.body.len() * 2 + 1, &self.body)
     }
 
-    /// A response whose content-length says half of what is sent, which is at least one byte.
+    /// A response whose content-length is half of the sent length, which is at least one byte.
     pub(crate) fn render_excess(&self) -> Vec<u8> {
         let body = self.excess_body();
         self.render_lying(body.len() / 2, body)

@@ -1,8 +1,8 @@
 //! The simulated backend: a world of its own, with virtual time.
 //!
-//! Time moves only in [`Backend::wait`], to the next event or to `until`. What happens between two waits
-//! takes no time, as if the generator's CPU were infinitely fast; a wake-up may overshoot, and the generator
-//! may stand still for a while ([`SimOptions::overshoot`], [`SimOptions::stalls`]).
+//! Time moves only in [`Backend::wait`], to the next event or to `until`. Work between two waits takes no
+//! time, as if the generator's CPU were infinitely fast; a wake-up may overshoot, and the generator may stand
+//! still for a while ([`SimOptions::overshoot`], [`SimOptions::stalls`]).
 
 mod streams;
 
@@ -50,11 +50,11 @@ enum Happening {
     ToConn { conn: ConnId, message: Message },
     /// Something arrives at a server's machine.
     ToServer { link: usize, message: Message },
-    /// A server carries out what it decided.
+    /// A server carries out its decision.
     Act { link: usize, decision: Decision, head_request: bool, entry: usize },
     /// The same for a stream.
     ActOnStream { link: usize, stream: u32, decision: Decision, head_request: bool, entry: usize },
-    /// A server that stood still says what it has to say on an HTTP/2 connection.
+    /// A server that stood still sends its output on an HTTP/2 connection.
     Say { link: usize },
     /// A server sends more of its endless head, in HTTP/2 on this stream.
     MoreHead { link: usize, stream: u32 },
@@ -230,7 +230,7 @@ impl SimBackend {
 
     // ---- sending -----------------------------------------------------------------------------------------
 
-    /// Gives the network what is queued on a connection, or a part of it. True if it took anything.
+    /// Gives the network the queued bytes of a connection, or a part of them. True if it took anything.
     fn transmit(&mut self, at: Nanos, conn: ConnId) -> bool {
         let probability = self.options.partial_write;
         let Some(socket) = self.sockets.get_mut(conn) else { return false };
@@ -330,7 +330,7 @@ impl SimBackend {
     fn on_server_arrival(&mut self, at: Nanos, index: usize, message: Message) {
         let link = &mut self.links[index];
         if at < link.reads_from {
-            // Not accepted yet: it waits in the kernel's buffer, in order.
+            // Not accepted yet: the data wait in the kernel's buffer, in order.
             self.timeline.push(link.reads_from, Happening::ToServer { link: index, message });
             return;
         }
@@ -392,7 +392,7 @@ impl SimBackend {
         }
     }
 
-    /// A server carries out what it decided, unless the connection has ended meanwhile.
+    /// A server carries out its decision, unless the connection has ended meanwhile.
     fn act(&mut self, at: Nanos, index: usize, decision: Decision, head_request: bool, entry: usize) {
         let link = &mut self.links[index];
         if matches!(link.state, LinkState::Gone | LinkState::Closed) {

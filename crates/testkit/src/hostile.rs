@@ -1,5 +1,5 @@
-//! Hostile servers as values: a table of what a server does on each connection, and of what has to become of
-//! the requests that it gets.
+//! Hostile servers as values: a table of a server's actions on each connection, and of the expected outcomes
+//! of its requests.
 //!
 //! [`suites`] are the tables, one for each protocol or kind of answers. [`Server`] carries a [`Case`] out on
 //! real sockets of the loopback interface; [`attempt()`] runs the program against it and compares. Together
@@ -7,7 +7,7 @@
 //! `cargo run --release -p bench -- attack` with many.
 //!
 //! Unlike the simulation this touches sockets and the clock: the program as a whole, with its two backends
-//! and the kernel below them, is what is attacked here.
+//! and the kernel below them, is attacked here.
 
 mod attempt;
 mod barrage;
@@ -44,8 +44,7 @@ pub struct Suite {
     pub name: &'static str,
     /// Way in which the server finds the end of a request.
     pub speaks: Speaks,
-    /// The command line that is run against it, but for the name of the program and for what every command
-    /// takes.
+    /// The command line that is run against it, without the name of the program and the common flags.
     pub command: fn(Load<'_>) -> String,
     /// Connections that are served by [`good`](Self::good) before hostility begins, for commands that ask
     /// the server something before the load.
@@ -69,7 +68,7 @@ pub enum Speaks {
     Records,
 }
 
-/// What the command of a suite is to send, and where.
+/// The requests that the command of a suite has to send, and their target.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
     /// Host and port of the server.
@@ -85,7 +84,7 @@ pub struct Load<'a> {
 /// One hostile server.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// A few words that say what it does.
+    /// A few words that describe it.
     pub name: String,
     /// Its acts on each connection, in order; the connection is closed after them.
     pub acts: Vec<Act>,
@@ -268,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Who adds a server adds it to the page, too.
+    /// A new server has to be added to the page, too.
     #[test]
     fn the_page_of_assurance_counts_the_servers_of_each_table() {
         let page = include_str!("../../../docs/assurance.md");

@@ -2,7 +2,7 @@
 //!
 //! Like [`mod@crate::request`] deliberately not the code of the product, and written for shortness: a table
 //! of code lengths from which the canonical Huffman code follows, and a decoder that goes bit by bit. Replies
-//! never use the dynamic table, so what a client does with its own can be seen in isolation.
+//! never use the dynamic table, so a client's use of its own table can be seen in isolation.
 
 use std::collections::VecDeque;
 
@@ -189,7 +189,8 @@ impl BlockReader {
                 (first, place) = (first + count, place + count);
             }
         }
-        // What is left has to be the begin of the end of string, shorter than a byte (RFC 7541 section 5.2).
+        // The remaining bits must be the beginning of the end-of-string code, less than a byte (RFC 7541
+        // section 5.2).
         if length < 8 && code == (1 << length) - 1 { Ok(out) } else { Err(NotABlock) }
     }
 }

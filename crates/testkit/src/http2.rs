@@ -1,8 +1,8 @@
 //! A simulated server's side of one HTTP/2 connection (RFC 9113): frames in, requests out, replies in, frames
 //! out.
 //!
-//! Like [`mod@crate::request`] not the code of the product. It reads what is needed to know that a request is
-//! whole, keeps every window exactly, and holds a client to the rules whose breach a test should see.
+//! Like [`mod@crate::request`] not the code of the product. It reads enough to know that a request is whole,
+//! keeps every window exactly, and holds a client to the rules whose breach a test should see.
 
 pub(crate) mod frame;
 
@@ -83,8 +83,8 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-/// One connection. Feed it with [`hear`](Self::hear); take what it has to say from
-/// [`take_out`](Self::take_out) after every call.
+/// One connection. Feed it with [`hear`](Self::hear); take its output from [`take_out`](Self::take_out) after
+/// every call.
 #[derive(Debug)]
 pub(crate) struct Http2 {
     inbox: Vec<u8>,
@@ -108,7 +108,7 @@ pub(crate) struct Http2 {
 }
 
 impl Http2 {
-    /// A connection whose preface was read. `max_streams` is what the server's SETTINGS say; beyond it
+    /// A connection whose preface was read. `max_streams` is the limit in the server's SETTINGS; further
     /// streams are refused.
     pub(crate) fn new(max_streams: Option<u32>) -> Self {
         let mut out = Vec::new();
@@ -137,7 +137,7 @@ impl Http2 {
         std::mem::take(&mut self.out)
     }
 
-    /// Entries of replies whose last byte is in what [`take_out`](Self::take_out) gives.
+    /// Entries of replies whose last byte is in the output of [`take_out`](Self::take_out).
     pub(crate) fn take_sent(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.sent)
     }
@@ -183,8 +183,8 @@ impl Http2 {
 
     // ---- saying ------------------------------------------------------------------------------------------
 
-    /// Begins to answer; what the windows hold back follows later. `entry` is the request's number in the
-    /// truth log. `false` if the stream is gone.
+    /// Begins to answer; bytes that the windows hold back follow later. `entry` is the request's number in
+    /// the truth log. `false` if the stream is gone.
     pub(crate) fn reply(&mut self, stream: u32, reply: Reply, entry: usize) -> bool {
         let Some(open) = self.streams.get_mut(&stream) else { return false };
         for _ in 0..reply.interim {
@@ -232,7 +232,7 @@ impl Http2 {
         out
     }
 
-    /// Sends what the windows allow: one frame of each stream in turn.
+    /// Sends as much as the windows allow: one frame of each stream in turn.
     fn pump(&mut self) {
         let mut moved = !self.over;
         while moved {
@@ -344,12 +344,12 @@ impl Http2 {
         if stream > self.highest {
             return Err(Breach(PROTOCOL_ERROR));
         }
-        // What was read is forgotten at once, so the window opens again at once.
+        // Received data are not kept, so the window opens again at once.
         self.room += length;
         if length > 0 {
             put_frame(&mut self.out, WINDOW_UPDATE, 0, 0, &(length as u32).to_be_bytes());
         }
-        // Late frames of a stream that was reset are nobody's fault.
+        // Late frames of a stream that was reset are no fault.
         let Some(open) = self.streams.get_mut(&stream) else { return Ok(()) };
         let Some(request) = &mut open.request else { return Err(Breach(STREAM_CLOSED)) };
         if length > open.room {

@@ -1,4 +1,4 @@
-//! The world as a value, and what opens it.
+//! The world as a value, and its opener.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,8 +41,8 @@ pub struct SimOptions {
     pub interruption: (f64, Nanos),
     /// When the generator stands still: a wait that would return in one of these returns at its end.
     pub stalls: Vec<Pause>,
-    /// Probability that the kernel takes only a part of what a connection sends. The rest follows a round
-    /// trip later, in parts with the same probability.
+    /// Probability that the kernel takes only a part of a send. The rest follows a round trip later, in parts
+    /// with the same probability.
     pub partial_write: f64,
     /// Probability that a connect call finds no descriptor.
     pub no_descriptor: f64,
@@ -117,7 +117,7 @@ impl SimOpen {
         Self { options: Arc::new(options), truth: TruthLog::default(), opened: Arc::default() }
     }
 
-    /// The log of what the servers of all worlds did; stays readable after the backends are gone.
+    /// The log of the servers of all worlds; stays readable after the backends are gone.
     pub fn truth(&self) -> TruthLog {
         self.truth.clone()
     }

@@ -27,7 +27,7 @@ pub(crate) enum LinkState {
     Open,
     /// Takes requests and ignores them: a reply was dropped (HTTP/1.1), or the last reply is decided.
     Silent,
-    /// Closed by the server: what comes is answered with a reset.
+    /// Closed by the server: further bytes are answered with a reset.
     Closed,
     /// Closed by the client.
     Gone,

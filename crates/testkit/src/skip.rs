@@ -9,17 +9,18 @@ const VARIABLE: &str = "PLIMSOLL_NO_SKIP";
 /// Says that a test shows nothing because a program is not installed.
 ///
 /// # Panics
-/// If the environment variable `PLIMSOLL_NO_SKIP` is set: whoever sets it installs all programs.
+/// If the environment variable `PLIMSOLL_NO_SKIP` is set: it promises that all programs are installed.
 pub fn without_program(program: &str) {
     let message = format!("{program} is not installed, so nothing is tested with it");
     assert!(!fails(env::var_os(VARIABLE).as_deref()), "{message} ({VARIABLE} is set)");
     on_this_machine(&message);
 }
 
-/// Says that a test shows nothing for a reason that no installation removes, such as what the kernel lacks.
+/// Says that a test shows nothing for a reason that no installation removes, such as a missing feature of the
+/// kernel.
 pub fn on_this_machine(reason: &str) {
-    // Past the test harness, which hides the output of tests that pass. Without a stderr there is no one to
-    // tell.
+    // Bypasses the test harness, which hides the output of tests that pass. Without a stderr there is no one
+    // to tell.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
 }
 

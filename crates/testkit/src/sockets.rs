@@ -16,7 +16,7 @@ pub(crate) enum State {
     Open,
     /// The peer closed or reset it, or the connect failed; the owner has not closed yet.
     Ended,
-    /// Closed by the owner; what was queued is still being sent.
+    /// Closed by the owner; queued bytes are still being sent.
     Lingering,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum What {
     Failed(SystemError),
 }
 
-/// All connections, and what is ready to be reported about them.
+/// All connections, and their events that are ready to be reported.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
     sockets: Vec<Socket>,
@@ -104,7 +104,7 @@ impl Sockets {
         ConnId::new(slot, generation)
     }
 
-    /// Empties the slot and forgets what was ready. The id is stale from here on.
+    /// Empties the slot and drops its ready events. The id is stale from here on.
     pub(crate) fn release(&mut self, conn: ConnId) {
         self.forget_ready(conn);
         self.sockets[conn.slot()].state = State::Free;

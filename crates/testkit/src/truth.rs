@@ -97,7 +97,7 @@ impl TruthLog {
         }
     }
 
-    /// A panic of one worker must not hide what the others saw.
+    /// A panic of one worker must not hide the entries of the others.
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Vec<Truth>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

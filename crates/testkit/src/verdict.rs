@@ -12,11 +12,11 @@ const VARIABLE: &str = "PLIMSOLL_VERDICTS";
 ///
 /// Tests of counts and contents take both, because other tests run beside them. A defect that made every run
 /// invalid would pass all of them: so each code is noted in the file that `PLIMSOLL_VERDICTS` names, and
-/// whoever runs the tests looks at the share of 3.
+/// `.ci/run` looks at the share of 3.
 pub fn ran(code: Option<i32>) -> bool {
     let Some(code @ (0 | 3)) = code else { return false };
     if let Some(path) = env::var_os(VARIABLE) {
-        // One write of one line: those of other tests are not mixed into it.
+        // One write per line, so that lines of other tests do not mix with it.
         let file = OpenOptions::new().append(true).create(true).open(&path);
         let noted = file.and_then(|mut file| file.write_all(format!("{code}\n").as_bytes()));
         noted.unwrap_or_else(|error| panic!("{VARIABLE} names {}: {error}", path.display()));

@@ -1,5 +1,5 @@
-//! The simulated backend keeps the contract of the driver's interface, and its servers do what their
-//! behaviour says. Times are exact: the clock is virtual.
+//! The simulated backend keeps the contract of the driver's interface, and its servers follow their
+//! behaviour. Times are exact: the clock is virtual.
 
 use core::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn send(sim: &mut SimBackend, conn: ConnId, bytes: &[u8]) {
     assert_eq!(sim.flush().sends, 1);
 }
 
-/// Bytes received, and what else came, after one request on a new connection and a second of waiting.
+/// Bytes received, and other events, after one request on a new connection and a second of waiting.
 fn exchange(behaviour: Behaviour) -> (Vec<u8>, Vec<Seen>, TruthLog) {
     let (mut sim, truth) = open(world(behaviour));
     let conn = connect(&mut sim);

@@ -121,7 +121,7 @@ impl Talk {
         self.sim.flush();
     }
 
-    /// Lets time pass and takes in what comes.
+    /// Lets time pass and takes in the received bytes.
     fn wait(&mut self, time: Nanos) {
         let until = self.now() + time;
         while self.now() < until {

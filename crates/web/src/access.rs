@@ -2,9 +2,9 @@
 //!
 //! The browser of the user opens pages of others, too, and other users have accounts on the machine. So a
 //! request has to come for one of our own names ([`Names`]), from our own page (`Origin`, `Sec-Fetch-Site`,
-//! and for a POST a field that no page of another site can send), and from somebody who was given the token
-//! that the program printed. The token is exchanged for a cookie once, so that it stands in no address that a
-//! browser keeps or passes on.
+//! and for a POST a field that no page of another site can send), and from a client with the token that the
+//! program printed. The token is exchanged for a cookie once, so that it stands in no address that a browser
+//! keeps or passes on.
 
 use std::collections::VecDeque;
 use std::io;
@@ -38,7 +38,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Lets in who has the token.
+    /// Lets in clients with the token.
     pub(crate) fn new(names: Names, token: String, port: Option<u16>, is_tls: bool) -> Self {
         let cookie = port.map_or("plimsoll-ui".to_owned(), |port| format!("plimsoll-ui-{port}"));
         Self { names, token, cookie, is_tls, sessions: Mutex::default() }
@@ -47,7 +47,7 @@ impl Access {
     /// Decides if a request may be carried out.
     ///
     /// # Errors
-    /// It may not: why, and what to do.
+    /// The reason why it may not, and advice.
     pub(crate) fn admit(&self, head: &Parts) -> Result<(), Refusal> {
         let host = self.host(head)?;
         self.check_site(head)?;
@@ -84,7 +84,7 @@ impl Access {
         }
     }
 
-    /// Refuses what a browser says is from another site. What is typed in the address bar is `none`.
+    /// Refuses requests that a browser attributes to another site. An address that is typed is `none`.
     fn check_site(&self, head: &Parts) -> Result<(), Refusal> {
         let site = only(&head.headers, &HeaderName::from_static("sec-fetch-site"))?;
         match site {
@@ -115,7 +115,7 @@ impl Access {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut known = false;
         for word in given.take(MOST_SESSIONS) {
-            // All of them, so that the time tells nothing.
+            // Compares all of them, so that the time reveals nothing.
             known |= sessions.iter().fold(false, |known, session| known | is_same(session, word));
         }
         known

@@ -11,7 +11,7 @@ pub(crate) struct Names {
     scheme: &'static str,
     /// With their ports, in small letters.
     known: Vec<String>,
-    /// `None` for a unix socket: whoever forwards a port to it chooses the port.
+    /// `None` for a unix socket: a port that is forwarded to it may be any.
     port: Option<u16>,
     /// `true` if the server listens on all addresses of the machine: then any address may be asked for, but
     /// no other name.

@@ -1,4 +1,4 @@
-//! JSON: what is answered, and what is posted.
+//! JSON: the bodies of answers and posts.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
 pub(crate) fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(text) => written(status, text),
-        // Only a map whose keys are no text fails, and there is none.
+        // Only a map with keys that are no text fails, and there is none.
         Err(error) => written(StatusCode::INTERNAL_SERVER_ERROR, error.to_string().into_bytes()),
     }
 }

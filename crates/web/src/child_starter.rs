@@ -21,7 +21,7 @@ pub(crate) struct ChildStarter(Sender<Order>);
 /// The side of the thread that starts the processes.
 pub(crate) struct ChildStarts(Receiver<Order>);
 
-/// A starter and what its thread waits for.
+/// A starter and the receiver of its thread.
 pub(crate) fn child_starter() -> (ChildStarter, ChildStarts) {
     let (send, receive) = channel();
     (ChildStarter(send), ChildStarts(receive))
@@ -45,7 +45,7 @@ impl ChildStarts {
     pub(crate) fn carry_out(self, runtime: &Handle) {
         let _within = runtime.enter();
         for mut order in self.0 {
-            // Who asked may have gone, and then the process is not wanted.
+            // If the caller has gone, the process is not wanted any more.
             if !order.started.is_closed() {
                 let _ = order.started.send(order.command.spawn());
             }

@@ -17,7 +17,7 @@ use crate::live::SIGN_OF_LIFE;
 use crate::refusal::Refusal;
 use crate::router::{Ui, blocking};
 
-/// Interval between two looks at the history: other processes tell nobody of their runs.
+/// Interval between two looks at the history: other processes do not announce their runs.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// State of the lists that the page shows.
@@ -64,7 +64,7 @@ async fn look_for_news(ui: Arc<Ui>) {
                 return;
             }
         }
-        // What cannot be read now is read in a second.
+        // A history that cannot be read now is read again in a second.
         if let Ok(news) = look(&ui).await {
             ui.events.news.send_if_modified(|present| {
                 let is_new = *present != news;
@@ -91,7 +91,7 @@ pub(crate) async fn events(State(ui): State<Arc<Ui>>) -> Sse<impl Stream<Item = 
         let news = ui.events.news.subscribe();
         if !*is_looking {
             *is_looking = true;
-            // What was found when somebody listened last may be long ago.
+            // The last state may be from long ago, when somebody listened last.
             ui.events.news.send_if_modified(|news| {
                 *news = News::default();
                 false
@@ -119,7 +119,7 @@ pub(crate) async fn events(State(ui): State<Arc<Ui>>) -> Sse<impl Stream<Item = 
     Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE))
 }
 
-/// The events that lead from what was told to what is.
+/// The events that lead from the reported state to the present one.
 fn changes(told: &News, present: &News) -> Vec<Event> {
     let runs = (told.runs != present.runs).then(|| Event::default().event("runs").data("{}"));
     let live = present.live.as_ref().filter(|_| told.live != present.live);

@@ -25,7 +25,7 @@ const LARGEST: u64 = 4 << 20;
 const LONGEST_PATH: usize = 1_024;
 /// Ends of the names of files that are shown.
 const ENDS: [&str; 6] = ["yaml", "yml", "json", "lua", "csv", "har"];
-/// Folders that hold what others have made.
+/// Folders with files of other programs.
 const LEFT_OUT: [&str; 2] = ["node_modules", "target"];
 
 /// A file of the folder.
@@ -180,14 +180,14 @@ impl Folder {
         }
         let failed = |error: io::Error| unwritable(path, &error);
         let parent = target.parent().unwrap_or(&self.root);
-        // The nearest folder that is there decides if the new ones are inside.
+        // The nearest existing folder decides whether the new ones are inside.
         let there = parent.ancestors().find(|folder| folder.exists()).unwrap_or(&self.root);
         if !there.canonicalize().map_err(failed)?.starts_with(&self.root) {
             return Err(elsewhere(path));
         }
         fs::create_dir_all(parent).map_err(failed)?;
         let temporary = self.beside(&target, text).map_err(failed)?;
-        // A link is not made where something is, and a file would be replaced.
+        // Unlike a rename, a link fails if the target exists.
         let made = fs::hard_link(&temporary, &target);
         let _ = fs::remove_file(&temporary);
         match made {
@@ -272,7 +272,7 @@ fn content(real: &Path, path: &str) -> Result<Vec<u8>, Refusal> {
     let unreadable = |error: io::Error| {
         Refusal::failed(format!("cannot read {}: {error}", path.escape_debug()), "see who may read it")
     };
-    // To open a pipe would wait for somebody at its other end.
+    // Opening a pipe would wait for its other end.
     if !fs::metadata(real).map_err(unreadable)?.is_file() {
         let error = format!("{} is no regular file", path.escape_debug());
         return Err(Refusal::forbidden(error, "name a file"));
@@ -448,7 +448,7 @@ mod tests {
             folder.read("a.yaml").unwrap(),
             Text { text: "two".to_owned(), etag: etag.clone(), ..read }
         );
-        // By another page, or another program.
+        // Another page, or another program, writes the file.
         place.write("opened/a.yaml", "three");
         let refusal = folder.write("a.yaml", "four", Some(&etag)).unwrap_err();
         assert_eq!(refusal.status, StatusCode::CONFLICT);

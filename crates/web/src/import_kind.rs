@@ -34,7 +34,7 @@ impl ImportKind {
         }
     }
 
-    /// Recognises a text, by what is in it and by the name of its file; `None` if it could be anything.
+    /// Recognises a text, by its content and by the name of its file; `None` if it could be anything.
     pub(crate) fn of(name: &str, text: &str) -> Option<Self> {
         let text = text.trim_start();
         if text.starts_with("curl ") || text.starts_with("$ curl ") {

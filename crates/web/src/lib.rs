@@ -1,9 +1,8 @@
-//! The server behind `plimsoll ui`: one page for a browser, and what it asks for.
+//! The server behind `plimsoll ui`: one page for a browser, and its requests.
 //!
-//! Nearly all that it does it has done by processes of the same program: plans are checked, explained, tried
-//! and run by `plimsoll check`, `explain`, `try` and `run`. So the page says what the command line says, and
-//! a crash here ends no run. What it does by itself is to list and read the history, and the plans of a
-//! folder.
+//! Processes of the same program do nearly all of the work: plans are checked, explained, tried and run by
+//! `plimsoll check`, `explain`, `try` and `run`. So the page agrees with the command line, and a crash here
+//! ends no run. The server itself only lists and reads the history, and the plans of a folder.
 //!
 //! ```text
 //! browser ──► server ──► access ──► router ──► plans, runs, comparison ──► Program: short processes
@@ -15,8 +14,8 @@
 //! on the same machine comes first. Processes that generate or take load are started by another thread, whose
 //! priority is the usual one, because children inherit it.
 //!
-//! Everything that is asked for passes `access`: who may ask is decided there, once. Nothing here prints, or
-//! reads the environment: that is the command's.
+//! Everything that is asked for passes `access`: access is decided there, once. Nothing here prints, or reads
+//! the environment: that is the command's.
 #![forbid(unsafe_code)]
 
 mod access;

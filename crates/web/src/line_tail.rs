@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// Bytes that are read at once. What comes faster than that is left out: nobody reads it.
+/// Bytes that are read at once. Faster output is left out: it could not be read anyway.
 const MOST_AT_ONCE: u64 = 256 << 10;
 /// Longest line that is passed on, in bytes.
 const LONGEST_LINE: usize = 4 << 10;
-/// From this size on the file is emptied when it was read. Who writes to it appends.
+/// From this size on the file is emptied when it was read. Writers append to it.
 const LARGEST_FILE: u64 = 16 << 20;
 
 /// The end of a file that grows.
@@ -17,12 +17,12 @@ pub(crate) struct LineTail {
     file: File,
     /// Bytes that were read.
     read: u64,
-    /// The begin of a line.
+    /// The start of a line.
     begun: Vec<u8>,
 }
 
 impl LineTail {
-    /// The lines of a file from its begin on. It has to be open for writing, too.
+    /// The lines of a file from its start on. It has to be open for writing, too.
     pub(crate) fn new(file: File) -> Self {
         Self { file, read: 0, begun: Vec::new() }
     }

@@ -1,8 +1,8 @@
 //! Runs under way: those that the page has started, and those of terminals that are saved.
 //!
 //! A run of the page is a process of its own in a process group of its own, with its messages and its result
-//! in files and not in pipes: whatever becomes of the server, the run goes on, and is saved. It is steered by
-//! its control port, whose token is in a file that only its user can read.
+//! in files and not in pipes: if the server ends, the run goes on, and is saved. It is steered by its control
+//! port, whose token is in a file that only its user can read.
 
 mod messages;
 mod run;
@@ -88,7 +88,7 @@ impl Files {
 
     fn remove(&self) {
         for path in [&self.messages, &self.output, &self.input, &self.token] {
-            // Some are not there, and what cannot be removed is left to the system's cleaning.
+            // Some do not exist, and the system cleans up those that cannot be removed.
             let _ = fs::remove_file(path);
         }
     }
@@ -101,13 +101,13 @@ fn remove_abandoned(temporary: &Path) {
         .filter_map(Result::ok)
         .filter(|entry| entry.file_name().as_encoded_bytes().starts_with(FOLDER.as_bytes()));
     for folder in ours.map(|entry| entry.path()) {
-        // One that was just made may not be locked yet. Those of other users cannot be opened.
+        // A new folder may not be locked yet. Folders of other users cannot be opened.
         let made = fs::symlink_metadata(&folder).and_then(|found| found.modified()).ok();
         let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
         let is_new = clock::unix().as_secs_f64() - made.as_secs_f64() < NEW.as_secs_f64();
         let lock = OpenOptions::new().read(true).append(true).open(folder.join(LOCK));
         if !is_new && lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
-            // What cannot be removed is left to the system's cleaning.
+            // The system cleans up files that cannot be removed.
             let _ = fs::remove_dir_all(&folder);
         }
     }
@@ -152,7 +152,7 @@ impl Live {
     pub(crate) fn summaries(&self, latest: &[Outline]) -> Value {
         let own = self.lock().clone();
         let known: Vec<String> = own.iter().filter_map(|run| run.saved()).collect();
-        // One that has just begun may be in the history before it is known that it is the same.
+        // A new run may be in the history before it is known to be the same.
         let unknown_since = own
             .iter()
             .filter(|run| !run.has_ended() && run.command == "run" && run.saved().is_none())
@@ -198,7 +198,7 @@ impl Live {
 
     /// Removes the folder of the files. Runs that go on have opened theirs.
     pub(crate) fn close(&self) {
-        // What cannot be removed is left to the system's cleaning.
+        // The system cleans up files that cannot be removed.
         let _ = fs::remove_dir_all(&self.folder);
     }
 
@@ -333,7 +333,7 @@ async fn begin(
     Ok(run)
 }
 
-/// Takes up what a run says until it ends, and how it ended.
+/// Collects the messages of a run until it ends, and its exit.
 async fn listen_to(
     ui: Arc<Ui>,
     run: Arc<LiveRun>,
@@ -348,7 +348,7 @@ async fn listen_to(
             status = child.wait() => Some(status),
             _ = tick.tick() => None,
         };
-        // A message that cannot be read is in the result, too, if it matters.
+        // If a message that cannot be read matters, it is in the result, too.
         let lines = tail.lines(ended.is_some()).unwrap_or_default();
         if !lines.is_empty() {
             run.say(&lines, &token);
@@ -379,7 +379,7 @@ async fn refused(
         error.unwrap_or_else(|| "the run did not begin".to_owned()),
         hint.unwrap_or_else(|| "try it on the command line".to_owned()),
     );
-    // Those of a search say nothing to `check`.
+    // `check` does not take the flags of a search.
     let flags = if command == Command::Run { flags } else { Vec::new() };
     let problems = ui.problems(folder, text, flags).await.unwrap_or_default();
     refusal.with("problems", problems)
@@ -469,7 +469,7 @@ pub(crate) async fn stop(
     if run.control().is_some() {
         return steer(&ui, &id, "/stop", "").await;
     }
-    // A search, or a run whose port does not listen yet, is told by a signal, as `^C` would.
+    // A search, or a run whose port does not listen yet, gets a signal, like `^C`.
     let process = run.process.and_then(|process| Pid::from_raw(process.cast_signed()));
     match process.filter(|_| !run.has_ended()).map(|process| kill_process(process, Signal::INT)) {
         Some(Ok(())) => Ok(Json(json!({"told": "stopping: what is in flight is waited for"}))),
@@ -482,7 +482,7 @@ fn over() -> Refusal {
     Refusal::conflict("the run has ended", "start it again")
 }
 
-/// Tells a run something by its control port, and the page what it answered.
+/// Forwards a command to the control port of a run, and returns its answer to the page.
 async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>, Refusal> {
     let run = ui.live.find(id)?;
     if run.has_ended() {
@@ -507,7 +507,7 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
     };
     if reply.status != 200 {
         let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::BAD_GATEWAY);
-        // A token that is not taken would be our mistake, and a session is not what is missing.
+        // A rejected token would be our mistake, and logging in again would not help.
         let status = if status == StatusCode::UNAUTHORIZED { StatusCode::BAD_GATEWAY } else { status };
         let error = reply.body.trim().trim_start_matches("error: ").to_owned();
         let hint = if path == "/rate" {
@@ -542,7 +542,7 @@ mod tests {
             let folder = File::open(live.folder()).unwrap();
             folder.set_modified(UNIX_EPOCH + Duration::from_secs(1)).unwrap();
         }
-        // The lock of a process goes with it.
+        // Dropping it releases its lock, as the end of a process does.
         drop(killed);
         let next = start();
         assert_eq!(folders.each_ref().map(|folder| folder.exists()), [false, true, true]);

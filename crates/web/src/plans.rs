@@ -66,7 +66,7 @@ fn object(finished: &Finished) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// The problems among what a command has written, with places in the text that it was given only.
+/// The problems in the output of a command; places only in the text that it was given.
 fn problems_of(object: &Map<String, Value>) -> Vec<Value> {
     let problems = object.get("problems").and_then(Value::as_array);
     problems.into_iter().flatten().cloned().map(in_text).collect()

@@ -93,7 +93,7 @@ pub(crate) fn said(messages: &str) -> (Option<String>, Option<String>) {
             hint = Some(text.to_owned());
             break;
         }
-        // Where the place in a plan is drawn, which is shown in another way.
+        // Lines that draw the place in a plan, which the page shows in another way.
         let margin = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
         if margin.starts_with("-->") || margin.starts_with('|') {
             continue;
@@ -128,7 +128,7 @@ impl Program {
         command
     }
 
-    /// Carries out a command. It is killed if nobody waits for it any more.
+    /// Carries out a command. It is killed if the caller no longer waits.
     ///
     /// # Errors
     /// It cannot be started, or takes too long or says too much. A failure of its own is none.
@@ -155,7 +155,7 @@ impl Program {
                 "start `plimsoll ui` again",
             )
         };
-        // Nobody closes it.
+        // The semaphore is never closed.
         let _turn = self.turns.acquire().await.map_err(std::io::Error::other).map_err(failed)?;
         let mut command = self.command(&call.args, &call.folder);
         command.stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() });
@@ -165,7 +165,7 @@ impl Program {
         let (input, output, messages) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             if let (Some(mut input), Some(text)) = (input, call.input) {
-                // A command that knows enough does not read to the end.
+                // A command that ends early does not read to the end.
                 let _ = input.write_all(text.as_bytes()).await;
             }
         };
@@ -221,7 +221,7 @@ mod tests {
             (finished.code, &*finished.output, &*finished.messages),
             (Some(2), &b"in /\n"[..], "error: x\n")
         );
-        // One that reads nothing is not waited for.
+        // A command that reads nothing does not block the call.
         let text = "x".repeat(1 << 20);
         assert_eq!(block_on(shell().call(call("exit 0").with_input(text))).unwrap().code, Some(0));
         let refusal = block_on(shell().call(call("yes"))).unwrap_err();
@@ -231,7 +231,7 @@ mod tests {
         assert!(block_on(shell().call(call("a\0b"))).is_err());
     }
 
-    /// A process that nobody waits for any more would go on beside the next one.
+    /// A process whose caller has gone would go on beside the next one.
     #[test]
     fn a_process_ends_with_the_request_that_asked_for_it() {
         let folder = std::env::temp_dir().join(format!("plimsoll-web-call-{}", std::process::id()));
@@ -254,7 +254,7 @@ mod tests {
         });
         std::fs::remove_dir_all(&folder).unwrap();
         let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        // It is killed at once, and its number goes when it was waited for.
+        // The process is killed at once, and its pid is free once it was waited for.
         while let Ok(stat) = stat() {
             if stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim().starts_with('Z')) {
                 break;

@@ -21,7 +21,7 @@ impl Refusal {
         Self { status, error: error.into(), hint: hint.into(), more: Box::default() }
     }
 
-    /// A request that nobody but a mistaken or hostile client makes.
+    /// A request that only a mistaken or hostile client makes.
     pub(crate) fn forbidden(error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, error, hint)
     }

@@ -1,4 +1,4 @@
-//! Addresses and what answers them.
+//! Addresses and their handlers.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Respo
         Ok(()) => next.run(Request::from_parts(head, body)).await,
         Err(refusal) => refusal.into_response(),
     };
-    // What is left of a body that was not wanted is not read.
+    // The rest of an unwanted body is not read, so the connection must not be kept.
     if response.status().is_client_error() {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -170,7 +170,7 @@ async fn about(State(ui): State<Arc<Ui>>) -> Json<Value> {
     }))
 }
 
-/// Does what reads or writes files on a thread that may wait.
+/// Runs code that reads or writes files on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {

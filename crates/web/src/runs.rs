@@ -122,7 +122,7 @@ pub(crate) async fn export(
         return Err(Refusal::unprocessable(error, format!("formats are {names}")));
     };
     let history = ui.history.clone();
-    // The id of a run that is there is no word that the command line takes for anything else.
+    // The id of an existing run cannot be mistaken for anything else on the command line.
     let id = blocking(move || history.outline(&id)).await?.id;
     let args = match format {
         "html" => vec!["report", &id, "--file", "-", "--quiet"],

@@ -1,4 +1,4 @@
-//! Random words that nobody can guess.
+//! Random words that cannot be guessed.
 
 use std::fs::File;
 use std::io::{self, Read as _};

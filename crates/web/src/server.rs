@@ -101,7 +101,7 @@ pub fn serve(options: Options, say: impl Fn(&str) + Send + Sync) -> Result<(), S
             // Of this thread, and of those that it starts.
             let _ = process::setpriority_process(None, NICE);
             let served = runtime.block_on(carry_out(options, starter, say));
-            // What waits for a file or a process is not waited for.
+            // Requests that wait for a file or a process do not hold up the end.
             runtime.shutdown_timeout(END);
             served
         });
@@ -120,7 +120,7 @@ fn runtime() -> Result<Runtime, ServeError> {
     built.map_err(|error| ServeError::new(format!("cannot start: {error}"), "see the limits of this process"))
 }
 
-/// Refuses what would be unsafe.
+/// Refuses unsafe options.
 fn admit(options: &Options) -> Result<(), ServeError> {
     if let Listen::Tcp(address) = options.listen
         && !address.ip().is_loopback()
@@ -186,7 +186,7 @@ impl Listener {
     }
 }
 
-/// Removes a socket that nobody listens on any more.
+/// Removes a socket without a listener.
 async fn remove_abandoned(path: &Path) -> io::Result<()> {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
     match UnixStream::connect(path).await {
@@ -267,7 +267,7 @@ async fn carry_out(
     ui.live.going_on().iter().for_each(|line| say(line));
     ui.live.close();
     if let (Listener::Unix(_), Listen::Unix(path)) = (&listener, &ui.options.listen) {
-        // Where it cannot be removed, the next one does it.
+        // If the socket cannot be removed, the next server does it.
         let _ = std::fs::remove_file(path);
     }
     Ok(())
@@ -295,7 +295,7 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     format!("{scheme}://{address}")
 }
 
-/// Serves whoever connects, until it is told to end and all connections have ended.
+/// Serves all connections, until it is told to end and all connections have ended.
 async fn accept(
     listener: &Listener,
     acceptor: Option<TlsAcceptor>,
@@ -303,7 +303,7 @@ async fn accept(
     mut ends: watch::Receiver<bool>,
 ) {
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    // They are cut off with this.
+    // Dropping the set cuts the connections off.
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -345,7 +345,7 @@ async fn converse(
         .max_buf_size(LONGEST_HEAD)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    // A client that breaks off, or speaks something else, is the client's affair.
+    // A client that breaks off, or speaks another protocol, is not our problem.
     tokio::select! {
         _ = connection.as_mut() => return,
         _ = ends.wait_for(|ends| *ends) => {}

@@ -82,7 +82,7 @@ impl ExampleSink {
         };
         let url = timeout(START, announced).await.ok().flatten();
         let url = url.ok_or_else(|| failed("it does not say where it listens".to_owned()))?;
-        // A pipe that nobody reads would stop it.
+        // The sink would block on a pipe that is not read.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         *self.url.lock().unwrap_or_else(PoisonError::into_inner) = Some(url.clone());
         *process = Some(child);

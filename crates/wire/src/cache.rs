@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The real server never sends NOT_FOUND: it answers a GET of a missing key with the error text
-//! [`MISSING_TEXT`]. Both are [`Answer::Missing`] to the client. What it does with wrong requests, and the
+//! [`MISSING_TEXT`]. Both are [`Answer::Missing`] to the client. Its handling of wrong requests, and the
 //! texts of its errors, are those of [`Refusal`]; the connection stays usable after each. Only a frame beyond
 //! the limit ends a connection.
 
@@ -31,7 +31,7 @@ pub use refusal::Refusal;
 pub use reply::{Answer, LONGEST_ERROR_TEXT, PendingRequest, Reply, ReplyClient};
 pub use server::{FrameTooLong, Request, RequestServer};
 
-/// The most bytes of a frame, without the four of its length: 8 MiB, what the real server takes.
+/// The most bytes of a frame, without the four of its length: 8 MiB, the limit of the real server.
 pub const LONGEST_FRAME: usize = 8 << 20;
 
 /// The error text with which the real server answers a GET of a missing key.

@@ -33,7 +33,7 @@ pub use memo::{HeadMemo, RequestMemo};
 pub use request::{Request, RequestServer};
 pub use response::{Capture, PendingRequest, Response, ResponseClient};
 
-/// Limits of what a peer may make a connection hold or wait for.
+/// Limits for the memory and the waits that a peer can cause on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes of one head, from the first byte of its start line to its empty line. It also bounds
@@ -46,8 +46,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 64 KiB and 256 fields: several times what servers of today send, small enough for a million
-    /// connections not to be a danger. 32 interim responses: room for a server that reports progress.
+    /// 64 KiB and 256 fields: several times the usual size today, small enough for a million connections not
+    /// to be a danger. 32 interim responses: room for a server that reports progress.
     fn default() -> Self {
         Self { head_bytes: 64 * 1024, headers: 256, interim: 32 }
     }

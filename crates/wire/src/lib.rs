@@ -14,8 +14,8 @@
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
-//! what it remembers of a peer is bounded by [`http1::Limits`], and by [`http2::FieldLimits`] and the options
-//! of either side. The types to know first are [`http1::ResponseClient`], [`http1::RequestServer`],
+//! its memory for a peer is bounded by [`http1::Limits`], and by [`http2::FieldLimits`] and the options of
+//! either side. The types to know first are [`http1::ResponseClient`], [`http1::RequestServer`],
 //! [`http2::Client`], [`http2::Server`], [`http2::HeaderBlockCache`], [`cache::ReplyClient`] and
 //! [`tls::Session`].
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@ use crate::WorkloadError;
 
 /// Keys where a pattern needs a number of them and none is given.
 const KEYS: u64 = 10_000;
-/// Bytes of the longest key that the patterns make: what is filled up to a length must not lose any of them.
+/// Bytes of the longest key that the patterns make: filling up to a length must not lose any of them.
 const SHORTEST_FILLED_KEY: u32 = 32;
 /// Bytes of a payload of the protocol at most: a longer frame ends the connection.
 const LONGEST_PAYLOAD: u64 = 8 << 20;
@@ -114,9 +114,9 @@ pub enum Targets {
     /// Nothing.
     #[default]
     None,
-    /// The table of targets in Carbon's description of its load test. That of the throughput is one of what
-    /// the server carries: it is left out where the load has a rate. That of the average is one of wall time
-    /// by operations, which a throughput on target implies; it is one of response times where there is a
+    /// The table of targets in Carbon's description of its load test. The target for the throughput is about
+    /// the server's capacity: it is left out where the load has a rate. That of the average is one of wall
+    /// time by operations, which a throughput on target implies; it is one of response times where there is a
     /// rate.
     Carbon,
 }
@@ -262,8 +262,8 @@ impl KeyPattern {
         matches!(self, Self::Random(_) | Self::Zipf(..))
     }
 
-    /// Returns `true` if two iterations in flight may have the same key, so that one reads what the other has
-    /// put.
+    /// Returns `true` if two iterations in flight may have the same key, so that one reads the value of the
+    /// other.
     fn is_shared(self, at_once: u64) -> bool {
         match self {
             Self::Sequential(keys) => keys.is_some_and(|keys| keys <= at_once),
@@ -296,7 +296,7 @@ impl CacheLoad {
     /// The plan, as the content of a plan file.
     ///
     /// # Errors
-    /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
+    /// If settings do not go together. Problems of the plan itself show when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let Size { iterations, connections, rate } = self.size;
         self.check_sizes()?;
@@ -336,7 +336,7 @@ impl CacheLoad {
                     let name = operation.name();
                     let step = match operation {
                         Operation::Put => self.put(&key, &self.value("${sequence}")),
-                        // Nobody need have put what is asked for: what is not there is an answer.
+                        // The key need not exist: a miss is an answer.
                         Operation::Get => self.get(&key, &Wanted::Anything),
                         Operation::Delete => self.delete(&key),
                     };
@@ -350,12 +350,12 @@ impl CacheLoad {
         }
     }
 
-    /// A PUT and a GET, and before them what both need.
+    /// A PUT and a GET, and before them the steps that both need.
     fn put_and_get(&self) -> Result<Vec<Value>, WorkloadError> {
         let mut set = Map::new();
         let template = self.filled(&self.keys.template())?;
         let is_shared = self.keys.is_shared(self.at_once);
-        // What is drawn is another one each time, and what a reply is compared with can name only variables.
+        // A drawn key differs at each use, and the expectation for a reply can name only variables.
         let is_set = self.keys.is_drawn() || (self.verify && is_shared && self.keys != KeyPattern::Fixed);
         let key = match is_set {
             true => {
@@ -370,7 +370,7 @@ impl CacheLoad {
         let made = self.value(&value);
         let (put, get) = match (self.verify, is_shared) {
             (false, _) => (self.put(&key, &made), self.get(&key, &Wanted::Found)),
-            // What another iteration has put is as good, as long as it belongs to the key.
+            // A value that another iteration has put is as good, as long as it belongs to the key.
             (true, true) => {
                 self.check_marks()?;
                 (self.put(&key, &made), self.get(&key, &Wanted::Begins(mark)))
@@ -392,7 +392,7 @@ impl CacheLoad {
         }
     }
 
-    /// A GET, and what its answer has to be.
+    /// A GET, and the expectation for its answer.
     fn get(&self, key: &str, wanted: &Wanted) -> Value {
         let mut step = match self.resource(key) {
             None => json!({ "name": "get", "cache": { "get": key } }),
@@ -540,7 +540,7 @@ mod tests {
         let drawn = KeyPattern::parse("zipf:1.5", Some(20)).unwrap();
         let first = steps(&CacheLoad { keys: drawn, ..CacheLoad::default() })[0].clone();
         assert_eq!(first, json!({ "set": { "key": "key-${zipf(20,1.500)}" } }));
-        // More keys than iterations that can be under way: each is one's own.
+        // With more keys than iterations under way, each iteration has a key of its own.
         let own = KeyPattern::parse("sequential", Some(101)).unwrap();
         let steps = steps(&CacheLoad { keys: own, ..CacheLoad::default() });
         assert_eq!(steps[2]["expect"]["body"]["equals"], "${value}");

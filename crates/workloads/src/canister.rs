@@ -13,7 +13,7 @@ pub use messages::MessageFactory;
 pub const QUERY: &str = "query";
 /// The step that calls an update.
 pub const SUBMIT: &str = "submit";
-/// The step that asks what became of it, until that is known.
+/// The step that asks for its outcome, until that is known.
 pub const WAIT: &str = "wait";
 
 /// The variable that is set while the outcome of a call is still to come.
@@ -67,7 +67,7 @@ pub struct CanisterLoad {
     pub argument: Argument,
     /// `true` if each message has a nonce. `None`: only updates have one.
     pub nonce: Option<bool>,
-    /// The file with the key that signs; `None`: nobody signs.
+    /// The file with the key that signs; `None` for unsigned messages.
     pub pem_file: Option<String>,
     /// Validity of a message, if it is not the usual one.
     pub expiry: Option<String>,
@@ -89,8 +89,8 @@ impl CanisterLoad {
     /// The plan, as the content of a plan file.
     ///
     /// # Errors
-    /// There is no URL, or they differ by more than host and port. Whether the plan itself is right shows
-    /// when it is resolved.
+    /// There is no URL, or they differ by more than host and port. Problems of the plan itself show when it
+    /// is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let Some((first, others)) = self.urls.split_first() else {
             return Err(WorkloadError::new("it is not said which replica is asked", "name its URL"));
@@ -106,7 +106,7 @@ impl CanisterLoad {
                 json!({ "url": first, "share": others })
             }
         };
-        // A request before the load would be in the canister's counter, and in no count.
+        // A request before the load would be in the canister's counter, but in no count of ours.
         let mut run = json!({ "no_preflight": true });
         if let Some(duration) = &self.duration {
             run["duration"] = json!(duration);

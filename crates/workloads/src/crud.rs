@@ -1,5 +1,5 @@
 //! Load on a REST resource: items are created, read, changed and deleted, at the leader of a cluster and at
-//! whoever answers reads.
+//! the servers for reads.
 
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,7 @@ pub struct Size {
     pub timeout: Option<String>,
 }
 
-/// A REST resource: where it is, and what its items are.
+/// A REST resource: its path, and the form of its items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     /// Path of the collection, without a slash at its end: `/api/products`.
@@ -96,7 +96,7 @@ pub struct Shares {
 /// Requests that change an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Update {
-    /// PUT with the whole item, as the server had it, and what changes.
+    /// PUT with the whole item, as the server had it, with the changes.
     #[default]
     Put,
     /// GET of the item, and then that.
@@ -161,10 +161,10 @@ impl Shares {
 }
 
 impl Model {
-    /// The resource of this name under `/api/`. Its items are products unless something else is said.
+    /// The resource of this name under `/api/`. By default its items are products.
     ///
     /// # Errors
-    /// If it is not known what an item is.
+    /// If the form of its items is unknown.
     pub fn new(name: &str, payload: Option<&str>, changes: Option<&str>) -> Result<Self, WorkloadError> {
         let (own, own_changes) = match name {
             "products" => (Some(PRODUCT), Some(PRODUCT_CHANGES)),
@@ -176,7 +176,7 @@ impl Model {
                 "write --payload with a JSON object, in which ${random_int(1,9)} and other templates may stand",
             ));
         };
-        // Of a payload of one's own everything may change.
+        // With a custom payload, all of it may change.
         let changes = changes.or(payload).or(own_changes).unwrap_or(of_item);
         Ok(Self {
             path: format!("/api/{name}"),
@@ -206,7 +206,7 @@ impl CrudLoad {
     /// The plan, as the content of a plan file.
     ///
     /// # Errors
-    /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
+    /// If settings do not go together. Problems of the plan itself show when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let iterations = self.iterations();
         let mut run = Map::new();
@@ -214,13 +214,13 @@ impl CrudLoad {
         let most = iterations.unwrap_or(u64::MAX).max(1);
         let concurrency = u64::from(self.size.concurrency).min(most);
         if self.reads_elsewhere() {
-            // So many requests in flight, whichever of them goes where.
+            // The number of requests in flight, wherever each of them goes.
             run.insert("users".to_owned(), concurrency.into());
             run.insert("connections".to_owned(), (2 * concurrency).into());
         } else {
             run.insert("connections".to_owned(), concurrency.into());
         }
-        // The first request of a plan may create something, and would be one too many.
+        // The first request of a plan may create an item, which would be one too many.
         run.insert("no_preflight".to_owned(), true.into());
         run.extend(iterations.map(|iterations| ("iterations".to_owned(), iterations.into())));
         run.extend(self.size.timeout.as_ref().map(|timeout| ("timeout".to_owned(), timeout.as_str().into())));
@@ -230,7 +230,7 @@ impl CrudLoad {
         if self.reads_elsewhere() {
             let (first, more) = self.read_targets.split_first().unwrap_or((&self.leader, &[]));
             let share: Vec<String> = more.iter().map(|url| authority(url)).collect();
-            // A server that comes back is read from again.
+            // Reads return to a server that comes back.
             let pool = match share.is_empty() {
                 true => json!({ "url": first }),
                 false => json!({ "url": first, "share": share, "fail_back": true }),
@@ -240,8 +240,8 @@ impl CrudLoad {
         Ok(json!({ "name": "crud", "targets": targets, "run": run, "scenarios": scenarios }))
     }
 
-    /// The load that creates what is to be there before: `None` if that is nothing. It has the same items,
-    /// and as many in one request.
+    /// The load that creates the initial items: `None` if that is nothing. It has the same items, and as many
+    /// in one request.
     pub fn before(&self) -> Option<Self> {
         let mode = match self.mode.bulk_size() {
             1 => Mode::Single,
@@ -380,7 +380,7 @@ impl CrudLoad {
         if items == 1 && !matches!(self.mode, Mode::Bulk(_)) {
             return self.write("CREATE", "post", path, payload);
         }
-        // Each of a bulk says which it is.
+        // Each item of a bulk says which it is.
         let item = |number| payload.replace("${sequence}", &format!("${{sequence}}-{number}"));
         let all: Vec<String> = (0..items).map(item).collect();
         self.write("CREATE", "post", &format!("{path}/_bulk"), &format!("[{}]", all.join(",")))
@@ -428,7 +428,7 @@ impl CrudLoad {
             return vec![read("READ")];
         }
         let mut any = read("READ of a random id");
-        // Whoever reads it may be behind whoever has named it.
+        // The server that is read may be behind the one that named the item.
         any["expect"] = json!({ "status": ["2xx", 404] });
         vec![json!({ "pick": ITEMS }), self.with_id(Operation::Read, vec![read("READ")], vec![any])]
     }
@@ -441,12 +441,12 @@ impl CrudLoad {
         let (known, any) = match self.update {
             Update::Patch => {
                 let patch = |name| self.write(name, "patch", &item, "${changes}");
-                // Somebody else may have deleted it meanwhile.
+                // Another worker may have deleted it meanwhile.
                 (vec![patch("UPDATE")], vec![forgiving(patch("UPDATE of a random id"))])
             }
             Update::Put | Update::ReadModifyWrite => {
                 let put = |name| self.write(name, "put", &item, merged);
-                // An item that is gone is not changed: what says so has no id.
+                // An item that is gone is not changed: the response without it has no id.
                 let mut look = forgiving(first("READ-FIRST of a random id"));
                 look["extract"][ID] = json!({ "json": self.model.id, "default": NO_ID });
                 let change = forgiving(put("UPDATE of a random id"));
@@ -470,7 +470,7 @@ impl CrudLoad {
 
     fn deletes(&self) -> Vec<Value> {
         let delete = |name: &str| json!({ "name": name, "delete": self.item_path() });
-        // In a mix that creates it would mostly be an item of this run, which others have or get: their
+        // In a mix that creates items, it would mostly hit an item of this run that others hold or get: their
         // requests would fail.
         let creates = matches!(self.mode, Mode::Random(shares, _) if shares.create > 0);
         let any = (!creates).then(|| forgiving(delete("DELETE of a random id")));
@@ -483,7 +483,7 @@ impl CrudLoad {
         let ask = json!({
             "name": format!("{} for {}", Operation::RandomId.name(), operation.name()),
             "get": format!("{}/random-id", self.model.path),
-            // It may have none, either.
+            // The list may also be empty.
             "expect": { "status": ["2xx", 404] },
             "extract": { ID: { "json": "/id", "default": NO_ID } },
         });
@@ -496,8 +496,8 @@ impl CrudLoad {
         json!({ "if": there, "then": known, "else": otherwise })
     }
 
-    /// Steps with an id that was found. A plan in which nobody keeps anything has no pool to take from, also
-    /// not what was there before: then this one goes by the pool.
+    /// Steps with an id that was found. Without a step that keeps items there is no pool to pick from, not
+    /// even initial items: then this one goes by the pool.
     fn by_pool(&self, steps: Vec<Value>) -> Vec<Value> {
         match self.mode {
             Mode::Random(Shares { create: 0, update: 0, .. }, _) => vec![

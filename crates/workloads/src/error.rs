@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Settings that do not go together, and what to do about it.
+/// Settings that exclude each other, with advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadError {
     message: String,

@@ -22,7 +22,7 @@ pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 /// A workload on a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IngestLoad {
-    /// URL of the store: scheme, host and port; with a path, that is where batches go, whatever their format.
+    /// URL of the store: scheme, host and port; with a path, batches go there, in any format.
     pub url: String,
     /// Streams of data to send, each with its own rate. Either all of them have a rate, or none has.
     pub streams: Vec<Stream>,
@@ -121,7 +121,7 @@ impl IngestLoad {
     /// The plan, as the content of a plan file.
     ///
     /// # Errors
-    /// If settings do not go together. Whether the plan itself is right shows when it is resolved.
+    /// If settings do not go together. Problems of the plan itself show when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let rate = self.batches_per_second()?;
         let mut run = Map::new();
@@ -204,7 +204,7 @@ impl IngestLoad {
     pub fn notes(&self, threads: u32, connections: u32) -> Vec<String> {
         let mut notes: Vec<String> = Vec::new();
         for note in self.streams.iter().filter_map(|stream| stream.alike(threads)) {
-            // Of streams that differ in their databases alone.
+            // Streams that differ only in their databases have the same note.
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -261,7 +261,7 @@ impl Stream {
         let finer = (spec.format.has_unit() && spec.time_unit != TimeUnit::Ns).then(finer);
         let is_finer_enough =
             finer.is_some_and(|spec| Self { spec, ..self.clone() }.paced().keeps_points_apart(threads));
-        // Without a rate as many as it takes at the speed for which the steps are made.
+        // Without a rate, as many as the step implies.
         let rate = self.records_per_second.unwrap_or(1e9 / spec.step() as f64);
         let cardinality = spec.cardinality_apart(rate, threads).map(|count| format!("--cardinality {count}"));
         let ways = [cardinality, is_finer_enough.then(|| "--time-unit ns".to_owned())];

@@ -1,9 +1,9 @@
 //! Ready-made workloads: a few settings become a plan, which is carried out like any other. There is no code
-//! of a workload in the engine, and what it does can be printed and changed.
+//! of a workload in the engine, and its actions can be printed and changed.
 //!
 //! A workload is a struct with its settings and their defaults; its `document` makes the content of a plan
-//! file. Some bodies of such plans are made here, too, and so are the judges of what is answered to them:
-//! [`BODIES`] are handed to whoever resolves plans.
+//! file. Some bodies of such plans are made here, too, and so are the judges of the answers to them: pass
+//! [`BODIES`] to the resolution of plans.
 #![forbid(unsafe_code)]
 
 pub mod cache;

@@ -1,9 +1,9 @@
-//! Bodies of steps that the workloads make, and what is wrong with them.
+//! Bodies of steps that the workloads make, and their problems.
 
 use plimsoll_plan::{Command, Disk, Plan, PlanPatch, PlanSource, Source};
 use plimsoll_workloads::BODIES;
 
-/// A plan of one scenario with this step, or the messages of what is wrong with it.
+/// A plan of one scenario with this step, or the messages of its problems.
 fn resolve(step: &str, flags: PlanPatch) -> Result<Plan, Vec<String>> {
     let text = format!("targets: {{a: http://a.test}}\nscenarios:\n  - steps:\n      - {step}\n");
     let plan = PlanSource::Text(Source { name: "plan.yaml".to_owned(), text });

@@ -35,7 +35,7 @@ export interface Example {
   text: string;
 }
 
-/** A command of the program, with what can be said in a form for it. */
+/** A command of the program, with the arguments of its form. */
 export interface FormCommand {
   name: string;
   summary: string;
@@ -181,7 +181,7 @@ export type ExportFormat =
 
 export type SchemaName = "plan" | "result" | "comparison" | "capacity" | (string & {});
 
-/** An answer of the program that is not the one asked for. */
+/** An answer of the program that is an error. */
 export class ApiError extends Error {
   /** Status of HTTP; 0: there was no answer. */
   readonly status: number;
@@ -208,7 +208,7 @@ export function errorOf(thrown: unknown): ApiError {
   return new ApiError(0, { error: message });
 }
 
-/** The error in a response that is none of success. */
+/** The error in an unsuccessful response. */
 export function errorOfResponse(status: number, text: string): ApiError {
   try {
     const body: unknown = JSON.parse(text);
@@ -216,7 +216,7 @@ export function errorOfResponse(status: number, text: string): ApiError {
       return new ApiError(status, body as Record<string, unknown>);
     }
   } catch {
-    // Not of the API: said as it is.
+    // The response is not of the API: it is shown as it is.
   }
   const line = text.trim().split("\n")[0] ?? "";
   return new ApiError(status, line === "" || line.startsWith("<") ? {} : { error: line.slice(0, 300) });

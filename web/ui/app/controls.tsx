@@ -15,7 +15,7 @@ export interface ButtonProps {
   busy?: boolean;
   /** The key that does the same, shown beside it. */
   shortcut?: string;
-  /** For buttons whose text alone does not say what they do. */
+  /** For buttons whose text alone does not describe their action. */
   label?: string;
   pressed?: boolean;
   submit?: boolean;
@@ -93,7 +93,7 @@ export function Badge({
   );
 }
 
-/** The words for an outcome, and how it looks. */
+/** The words for an outcome, and its look. */
 export const OUTCOMES: Record<Outcome, { word: string; kind: BadgeKind }> = {
   pass: { word: "PASS", kind: "good" },
   fail: { word: "FAIL", kind: "bad" },
@@ -113,7 +113,7 @@ export interface FieldProps {
   /** Below the control. */
   hint?: ComponentChildren;
   error?: ComponentChildren;
-  /** Given what ties it to its label and its hint. */
+  /** Called with the attributes that tie the control to its label and its hint. */
   children: (control: {
     id: string;
     "aria-describedby": string | undefined;
@@ -122,7 +122,7 @@ export interface FieldProps {
   class?: string;
 }
 
-/** A control with its label, a hint, and what is wrong with its value. */
+/** A control with its label, a hint, and the problem with its value. */
 export function Field({ label, hint, error, children, class: name = "" }: FieldProps) {
   const id = useId();
   const said = [error != null && `${id}-error`, hint != null && `${id}-hint`].filter(Boolean).join(" ");
@@ -285,7 +285,7 @@ export function Table<T>(props: {
   );
 }
 
-/** Lets the keyboard reach what can be scrolled, and nothing that cannot. */
+/** Lets the keyboard reach elements that scroll, and no others. */
 export function useScrollable(): Ref<HTMLDivElement> {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -482,7 +482,7 @@ export function Problems({ problems }: { problems: Problem[] }) {
   );
 }
 
-/** Said while something is fetched. */
+/** The text while something is fetched. */
 export function Loading({ what }: { what: string }) {
   return (
     <p class="loading" role="status">
@@ -491,7 +491,7 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-/** Headings of a page, with what can be done there. */
+/** Headings of a page, with its actions. */
 export function PageHead(props: {
   title: ComponentChildren;
   children?: ComponentChildren;

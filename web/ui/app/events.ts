@@ -6,15 +6,15 @@ import { ApiError, about } from "./api.ts";
 const AGAIN_MS = 2_000;
 
 export interface Heard {
-  /** By the name of an event: what is done with its data. */
+  /** By the name of an event: the handler of its data. */
   on: Record<string, (data: unknown) => void>;
   /** Told as the connection comes and goes. */
   connected?: (is: boolean) => void;
 }
 
 /**
- * Listens to events until what it returns is called. A page in the background does not listen: browsers
- * allow few connections to one server, and everything is told again to whoever comes back.
+ * Listens to events until the returned function is called. A page in the background does not listen: browsers
+ * allow few connections to one server, and a page that returns gets everything again.
  */
 export function listen(path: string, { on, connected }: Heard): () => void {
   let source: EventSource | null = null;

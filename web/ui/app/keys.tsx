@@ -36,7 +36,7 @@ export function useShortcuts(shortcuts: Shortcut[]): void {
   });
 }
 
-/** True if single letters do something: a voice, or a hand that slips, may want them not to. */
+/** True if single letters do something: users who speak, or whose hand slips, may turn them off. */
 const KEY = "plimsoll-keys";
 const lettersOn = signal(remembered());
 
@@ -53,7 +53,7 @@ function setLetters(are: boolean): void {
   try {
     localStorage.setItem(KEY, are ? "on" : "off");
   } catch {
-    // It is asked for again the next time.
+    // Then the choice is not remembered.
   }
 }
 

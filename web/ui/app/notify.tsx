@@ -12,7 +12,7 @@ interface Notice {
   kind: "done" | "bad";
 }
 
-/** Time for which a message stays that tells of nothing wrong. */
+/** Time for which a message without an error stays. */
 const STAYS_MS = 6_000;
 /** More would cover the page. */
 const MOST = 4;
@@ -20,12 +20,12 @@ const MOST = 4;
 const notices = signal<Notice[]>([]);
 let last = 0;
 
-/** Says that something is done. */
+/** Shows that something is done. */
 export function notify(text: string): void {
   add(text, null, "done");
 }
 
-/** Says that something went wrong, and what to do. */
+/** Shows an error, with advice. */
 export function notifyError(thrown: unknown): void {
   const error = errorOf(thrown);
   // Without a session the whole page says so.

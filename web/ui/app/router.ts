@@ -55,7 +55,7 @@ export const route = signal<Route>(parseRoute(globalThis.location?.hash ?? ""));
 export type Guard = () => boolean | Promise<boolean>;
 let guard: Guard | null = null;
 
-/** Sets what is asked before the page leaves this place, for instance because of text that was not saved. */
+/** Sets the question before the page leaves this place, for instance because of text that was not saved. */
 export function guardLeaving(asked: Guard | null): void {
   guard = asked;
 }

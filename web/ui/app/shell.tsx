@@ -1,4 +1,4 @@
-/** The frame of the page: where to go, what runs now, and the part that is seen. */
+/** The frame of the page: navigation, runs under way, and the visible part. */
 
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
@@ -16,7 +16,7 @@ import { Notices, Questions } from "./notify.tsx";
 import { link, route, type Route, type RouteName } from "./router.ts";
 import { about, connected, liveRuns, openSession, session } from "./state.ts";
 
-/** A part of the page, which is given where it is. */
+/** A part of the page, which gets its place. */
 export type PagePart = ComponentType<{ route: Route }>;
 
 /** The parts that the editor has, once they are loaded. */

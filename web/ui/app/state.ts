@@ -19,7 +19,7 @@ export const session = signal<Session>("unknown");
 /** The program, as it describes itself. */
 export const about = signal<About | null>(null);
 export const liveRuns = signal<LiveRun[]>([]);
-/** Counts the changes of the list of saved runs, so that whoever shows it can follow. */
+/** Counts the changes of the list of saved runs, so that its views can follow. */
 export const savedVersion = signal(0);
 /** True as long as the program tells the page of events. */
 export const connected = signal(true);
@@ -36,7 +36,7 @@ export async function openSession(): Promise<void> {
   const token = tokenOf(location.hash);
   try {
     if (token !== null) {
-      // Not in the history, and not in what is copied from the address bar.
+      // The token must not stay in the history or in the address bar.
       go(link("runs"), { replace: true });
       await exchange(token);
     }
@@ -57,7 +57,7 @@ export async function openSession(): Promise<void> {
   });
 }
 
-/** Fetches anew what the program says of itself, for instance once its server for examples runs. */
+/** Fetches the program's description of itself anew, for instance once its server for examples runs. */
 export async function refreshAbout(): Promise<void> {
   try {
     about.value = await fetchAbout();

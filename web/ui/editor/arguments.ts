@@ -11,7 +11,7 @@ export interface ArgumentGroup {
   isFolded: boolean;
 }
 
-/** Headings that nobody needs in a form: what is written where, and help. */
+/** Headings that a form does not need: outputs, and help. */
 const LEFT_OUT = /^(help|version|print_plan|print-plan|color|quiet|verbose|output|save)$/;
 /** Arguments of `run` that parts of a plan other than its settings stand for. */
 const OF_A_PLAN = new Set(["urls", "method", "body", "thresholds", "abort_on_fail"]);
@@ -62,7 +62,7 @@ export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[]
     const heading = argument.heading ?? "";
     groups.set(heading, [...(groups.get(heading) ?? []), argument]);
   }
-  // What comes first in the help of a special load is what that load is about.
+  // The first arguments in the help of a special load are its most important ones.
   const isOpen = (index: number) => index === 0 && name !== "run" && name !== "find";
   return [
     { heading: "", arguments: first, isFolded: false },
@@ -74,7 +74,7 @@ export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[]
   ];
 }
 
-/** The arguments of a form: without those that nothing in a plan stands for. */
+/** The arguments of a form: without those that have no place in a plan. */
 export function argumentsOf(
   { name, arguments: all }: FormCommand,
   settings: ReadonlySet<string>,
@@ -84,7 +84,7 @@ export function argumentsOf(
   return all.filter(({ id }) => settings.has(id) || OF_A_PLAN.has(id));
 }
 
-/** Values as the API takes them: without what was left empty. */
+/** Values as the API takes them: without empty ones. */
 export function filled(values: Values): Values {
   const found: Values = {};
   for (const [id, value] of Object.entries(values)) {

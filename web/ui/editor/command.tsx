@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { openAsNew } from "./drafts.ts";
 
-/** A form for a command, that makes a plan of what is filled in. */
+/** A form for a command, that makes a plan of its values. */
 export function CommandForm(props: { command: api.FormCommand; title: string; settings: readonly string[] }) {
   const { command, title, settings } = props;
   const values = useSignal<Values>({});

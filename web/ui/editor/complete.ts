@@ -49,7 +49,7 @@ function keysFor(place: Place, schema: SchemaTree): Option[] {
   });
 }
 
-/** The text behind a key: its colon, and the begin of what can only be a map or a list. */
+/** The text behind a key: its colon, and the start of a value that can only be a map or a list. */
 function afterKey(key: Key, place: Place): { insert: string; goesOn: boolean } {
   const kinds = new Set(key.shapes.map(({ kind }) => kind));
   const known = valuesOf(key.def, key.name, key.shapes).length > 0 || kinds.has("boolean");
@@ -58,7 +58,7 @@ function afterKey(key: Key, place: Place): { insert: string; goesOn: boolean } {
     return { insert: ": ", goesOn: known };
   }
   const inner = " ".repeat(place.indent + 2);
-  // A step, a scenario or a phase alone may stand without a list, but nearly nobody writes it so.
+  // A step, a scenario or a phase alone may stand without a list, but that form is rare.
   if (kinds.has("list") && kinds.has("map")) return { insert: `:\n${inner}- `, goesOn: true };
   if (kinds.size === 1 && kinds.has("map")) return { insert: `:\n${inner}`, goesOn: true };
   return { insert: ": ", goesOn: known };
@@ -114,7 +114,7 @@ export function holderOf(path: Path, schema: SchemaTree): [string | null, string
   return [holder?.def ?? null, key];
 }
 
-/** The words for what is at a path, and for the kind of step that it is in. */
+/** The words for the value at a path, and for the kind of step that it is in. */
 export function hoverText(
   path: Path,
   schema: SchemaTree,

@@ -9,7 +9,7 @@ export interface Draft {
 }
 
 const drafts = new Map<string, Draft>();
-/** The begin of the keys below which a browser keeps them, so that they outlive a reload of the page. */
+/** The start of the keys below which a browser keeps them, so that they outlive a reload of the page. */
 const KEY = "plimsoll-draft:";
 
 export function draftOf(path: string): Draft | null {
@@ -41,7 +41,7 @@ export function dropDraft(path: string): void {
   }
 }
 
-/** Opens a text in the editor as a file that is not there yet. */
+/** Opens a text in the editor as a file that does not exist yet. */
 export async function openAsNew(name: string, text: string): Promise<void> {
   const { files } = await api.files();
   const path = freeName(name, new Set(files.map(({ path }) => path)));
@@ -49,7 +49,7 @@ export async function openAsNew(name: string, text: string): Promise<void> {
   go(link("plan", path));
 }
 
-/** A name like this one that nothing has. */
+/** A free name like this one. */
 export function freeName(name: string, taken: ReadonlySet<string>): string {
   if (!taken.has(name)) return name;
   const dot = name.lastIndexOf(".");

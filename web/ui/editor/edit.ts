@@ -18,7 +18,7 @@ import { keyText, nodeAt, pairAt, type Tree, treeOf } from "./tree.ts";
 export type Edit =
   /** A value for a path, whether or not there is one; maps on the way are made. A source keeps its comments. */
   | { kind: "set"; path: Path; value: unknown; order?: readonly string[]; source?: string }
-  /** Without what is at a path, and without the maps and lists that would be empty then. */
+  /** Without the value at a path, and without the maps and lists that would be empty then. */
   | { kind: "remove"; path: Path }
   /** A new item of the list at a path, which is made if there is none. */
   | { kind: "insert"; path: Path; index: number; value: unknown }
@@ -27,7 +27,7 @@ export type Edit =
   /** Another key for a pair. */
   | { kind: "rename"; path: Path; key: string };
 
-/** A part of a text and what comes in its place. */
+/** A part of a text and its replacement. */
 export interface Change {
   from: number;
   to: number;
@@ -40,16 +40,16 @@ export class EditError extends Error {
 }
 
 /**
- * The changes to a plan's text that carry out an edit. They touch what the edit is about and nothing else:
- * comments, quotes and blank lines stay as they are. The tree says where in the text that is; if what comes
- * out does not read as it should, the tree itself is edited and written anew, with its comments.
+ * The changes to a plan's text that carry out an edit. They touch nothing outside of the edited part:
+ * comments, quotes and blank lines stay as they are. The tree gives the places in the text; if the result
+ * does not read as it should, the tree itself is edited and written anew, with its comments.
  */
 export function changesFor(text: string, edit: Edit): Change[] {
   try {
     return found(text, edit);
   } catch (error) {
     if (error instanceof EditError) throw error;
-    // Such as an alias of something that is not there any more.
+    // Such as an alias of an anchor that is gone.
     throw new EditError(error instanceof Error ? error.message : String(error));
   }
 }
@@ -85,7 +85,7 @@ export function applied(text: string, changes: readonly Change[]): string {
   return result + text.slice(at);
 }
 
-/** The difference of two texts in whole lines: everything from the first to the last that is another. */
+/** The difference of two texts in whole lines: everything from the first to the last line that differs. */
 export function lineDiff(before: string, after: string): Change[] {
   if (before === after) return [];
   let from = 0;
@@ -102,7 +102,7 @@ export function lineDiff(before: string, after: string): Change[] {
   return [{ from, to, insert: after.slice(from, after.length - (before.length - to)) }];
 }
 
-/** The smallest changes with the same outcome: what is at their begin and end anyway is left out. */
+/** The smallest changes with the same result, without common text at their start and end. */
 function tidy(text: string, changes: Change[] | null): Change[] | null {
   return (
     changes
@@ -244,7 +244,7 @@ function rankOf(map: YAMLMap, key: string, order?: readonly string[]): number {
   return after === -1 ? map.items.length : after;
 }
 
-/** The outermost place that would be empty without what is at a path: it goes with it. */
+/** The outermost place that would be empty without the value at a path: it is removed, too. */
 function outermost(tree: Tree, path: Path): Path {
   let place = path;
   while (place.length > 1) {
@@ -560,13 +560,13 @@ class Source {
     return this.text.lastIndexOf("\n", offset - 1) + 1;
   }
 
-  /** The end of the line that an offset is on; an offset at its begin belongs to the line before. */
+  /** The end of the line that an offset is on; an offset at its start belongs to the line before. */
   private lineEnd(offset: number): number {
     const end = this.text.indexOf("\n", offset);
     return end === -1 ? this.text.length : end;
   }
 
-  /** The end of what a pair or an item says, without the comment behind it. */
+  /** The end of a pair or an item, without the comment behind it. */
   private endOf(item: unknown): number | null {
     if (isPair(item)) {
       const { key, value } = item as Pair;
@@ -586,7 +586,7 @@ class Source {
       if (last !== null) return last;
     }
     let end = node.range?.[1] ?? 0;
-    // A text of several lines goes to the begin of the line behind it.
+    // A text of several lines goes to the start of the line behind it.
     while (end > 0 && this.text.charAt(end - 1) === "\n") end -= 1;
     return end;
   }
@@ -600,7 +600,7 @@ class Source {
     return dash === null ? null : Math.max(0, before.length - 400) + dash.index;
   }
 
-  /** The begin of the comments that stand directly above a line, at the same column. */
+  /** The start of the comments that stand directly above a line, at the same column. */
   private commentsAbove(line: number, column: number, keepHead: boolean): number {
     let start = line;
     while (start > 0) {
@@ -611,7 +611,7 @@ class Source {
       if (!isComment) return start;
       start = before;
     }
-    // What the file begins with is about all of it.
+    // A comment at the start of the file is about all of it.
     return keepHead ? line : start;
   }
 }

@@ -68,7 +68,7 @@ export interface FieldOf extends Of {
 
 type Widget = "boolean" | "text" | "texts" | "pairs" | "named" | "map" | "text or map" | "items" | "raw";
 
-/** Which field a value gets. */
+/** The kind of field for a value. */
 export function widgetFor(shapes: Shape[]): Widget {
   const kinds = new Set(shapes.map(({ kind }) => kind));
   const map = shapes.find(({ kind }) => kind === "map");
@@ -91,7 +91,7 @@ export function widgetFor(shapes: Shape[]): Widget {
   return kinds.has("boolean") && !kinds.has("scalar") ? "boolean" : "text";
 }
 
-/** The frame of a field: its label, its words, findings about it, and the way to its place in the text. */
+/** The frame of a field: its label, its description, findings, and a link to its place in the text. */
 export function Row(
   props: FieldOf & {
     children: (control: {
@@ -135,7 +135,7 @@ export function Row(
   );
 }
 
-/** A button that shows where in the text a value is. */
+/** A button that shows the place of a value in the text. */
 export function PlaceLink({ model, path, label }: { model: PlanModel; path: Path; label: string }) {
   const range = rangeOf(model.tree.value, path);
   if (range === null || path.length === 0) return null;
@@ -636,7 +636,7 @@ function ItemsField(props: FieldOf) {
   );
 }
 
-/** An item with what can be done with it as a whole. */
+/** An item with its actions. */
 export function ItemFrame(
   props: Of & {
     own: Path;

@@ -1,4 +1,4 @@
-/** A flag that can be set for one run, above what the plan says. */
+/** A flag that can be set for one run, over the plan. */
 export interface Override {
   flag: string;
   label: string;
@@ -17,7 +17,7 @@ export const OVERRIDES: readonly Override[] = [
   { flag: "--seed", label: "Seed", hint: "Of every random choice", placeholder: "random" },
 ];
 
-/** The flags for what was filled in, and then those that were typed as on a command line. */
+/** The flags for the fields, and then those that were typed as on a command line. */
 export function flagsOf(values: Record<string, string>, more: string): string[] {
   const set = OVERRIDES.flatMap(({ flag }) => {
     const value = values[flag]?.trim() ?? "";

@@ -14,7 +14,7 @@ interface Frame {
 export class FlowScan {
   private frames: Frame[] = [];
   private quote = "";
-  /** The begin of the word that is being read; -1: between words. */
+  /** The start of the word that is being read; -1: between words. */
   private start = -1;
   private word = "";
   private inComment = false;
@@ -45,7 +45,7 @@ export class FlowScan {
     }
   }
 
-  /** The place at the end of what was read. */
+  /** The place at the end of the text so far. */
   place(text: string, offset: number, base: Path): Place | null {
     const top = this.frames[this.frames.length - 1];
     if (top === undefined || this.inComment || this.quote !== "" || this.wasQuoted) return null;

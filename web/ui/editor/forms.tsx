@@ -16,7 +16,7 @@ export function OutlineAndForms({ model, schema }: { model: PlanModel; schema: S
   const here = entryAt(outline, model.cursorPath.value);
   const cursor = model.cursor.value;
   useEffect(() => {
-    // The forms follow the cursor while somebody is in the text.
+    // The forms follow the cursor while the text has the focus.
     if (model.view?.hasFocus === true && here !== null) model.chosen.value = here.path;
   }, [model, cursor, here?.path.join()]);
   const chosen = model.chosen.value;

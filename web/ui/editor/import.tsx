@@ -17,7 +17,7 @@ const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "jmeter", label: "JMeter test plan" },
 ];
 
-/** Plans out of what other tools have. */
+/** Plans from files of other tools. */
 export function ImportPage() {
   const kind = useSignal<api.ImportKind | "auto">("auto");
   const pasted = useSignal("");

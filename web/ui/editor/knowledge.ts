@@ -1,8 +1,8 @@
 import { enumOf, type Path, type Shape } from "./schema.ts";
 
 /**
- * Facts that the schema leaves to its words: which values a text may have, which keys exclude each other, and
- * in which unit a text is written. `web/tests/editor-schema.test.ts` holds all of it to these words.
+ * Facts that are only in the descriptions of the schema: the values of texts, keys that exclude each other,
+ * and the units of texts. `web/tests/editor-schema.test.ts` compares all of them with these descriptions.
  */
 
 /** Values of texts, by definition and key. Each stands in the description of its key. */
@@ -75,7 +75,7 @@ export const REQUEST_KEYS: readonly string[] = [...METHODS, "request", "cache", 
 /** Keys that only steps other than requests have. */
 const OTHER_KEYS = new Set([...Object.keys(STEP_KINDS), ...Object.values(STEP_KINDS).flat()]);
 
-/** The key that says what kind of step it is, or null if nothing does yet. */
+/** The key that determines the kind of a step, or null without one. */
 export function stepKind(keys: Iterable<string>): string | null {
   const there = new Set(keys);
   const kind = [...REQUEST_KEYS, ...Object.keys(STEP_KINDS)].find((key) => there.has(key));
@@ -115,7 +115,7 @@ function stepTakes(key: string, there: ReadonlySet<string>): boolean {
   return kind === "script" || !REQUEST_KEYS.includes(key);
 }
 
-/** In what a text is written, for the hint beside its field. */
+/** The unit or form of a text, for the hint beside its field. */
 export type Unit =
   | "duration"
   | "rate"

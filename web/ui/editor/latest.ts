@@ -10,7 +10,7 @@ export class Latest<In, Out> {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** Asks once nothing else was asked for a while. What is under way is of no interest any more. */
+  /** Asks once nothing else was asked for a while. Requests under way are dropped. */
   later(what: In): void {
     this.end();
     this.timer = setTimeout(() => void this.now(what), this.pause_ms);

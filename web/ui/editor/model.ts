@@ -18,7 +18,7 @@ const EXPLAIN_MS = 350;
 const LONG = 60_000;
 const READ_MS = 250;
 
-/** A plan that is open: its text, and what is known of it. */
+/** A plan that is open: its text, and the facts about it. */
 export class PlanModel {
   readonly text = signal("");
   /** The text of the file, or null if there is none yet. */
@@ -27,7 +27,7 @@ export class PlanModel {
   readonly cursor = signal(0);
   readonly findings = signal<Finding[]>([]);
   readonly checking = signal(false);
-  /** Why nothing could be checked. */
+  /** The reason why the check failed. */
   readonly unchecked = signal<api.ApiError | null>(null);
   readonly explanation = signal<api.Explanation | null>(null);
   /** The faults of the text because of which the explanation is of an earlier one. */
@@ -43,7 +43,7 @@ export class PlanModel {
   readonly names = computed(() => namesIn(this.tree.value, this.read.value));
   readonly outline = computed(() => outlineOf(this.tree.value));
   readonly isChanged = computed(() => this.text.value !== this.saved.value);
-  /** The path of what the cursor is on. */
+  /** The path of the value at the cursor. */
   readonly cursorPath = computed(() => pathAt(this.tree.value, this.cursor.value).path);
 
   view: EditorView | null = null;
@@ -107,7 +107,7 @@ export class PlanModel {
     if (this.wantsExplanation) this.explains.later(text);
   }
 
-  /** Explains the plan as long as somebody looks at that. */
+  /** Explains the plan as long as the explanation is visible. */
   explain(wanted: boolean): void {
     this.wantsExplanation = wanted && this.isPlan;
     if (this.wantsExplanation) void this.explains.now(this.text.peek());

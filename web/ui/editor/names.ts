@@ -1,7 +1,7 @@
 import type { Path } from "./schema.ts";
 import { type Tree, valueOf } from "./tree.ts";
 
-/** Names of the parts of a plan, for what refers to them. */
+/** Names of the parts of a plan, for references to them. */
 export interface Names {
   targets: string[];
   data: string[];
@@ -9,7 +9,7 @@ export interface Names {
   scenarios: string[];
   steps: string[];
   phases: string[];
-  /** Pools, by what is kept in them. */
+  /** Pools, by the values in them. */
   pools: string[];
   variables: string[];
   secrets: string[];

@@ -27,7 +27,7 @@ const PARTS: [key: string, label: string][] = [
   ["scripts", "Scripts"],
 ];
 
-/** The parts of a plan, with what is in them. */
+/** The parts of a plan, with their contents. */
 export function outlineOf(tree: Tree): Entry[] {
   const parts = PARTS.map(([key, label]): Entry => {
     const path = [key];
@@ -123,7 +123,7 @@ function sourceOf(tree: Tree, path: Path): string {
   return ["list", "range"].find((key) => nodeAt(tree, [...path, key]) !== null) ?? "";
 }
 
-/** The paths of what is in a list, or the path itself if one item stands in the place of a list. */
+/** The paths of the items of a list, or the path itself if one item stands in the place of a list. */
 export function items(tree: Tree, path: Path): Path[] {
   const node = nodeAt(tree, path);
   if (isSeq(node)) return node.items.map((_, index) => [...path, index]);
@@ -143,7 +143,7 @@ function stepsOf(tree: Tree, path: Path): Entry[] {
   });
 }
 
-/** The name of a step: as in reports, or by what it does. */
+/** The name of a step: as in reports, or by its kind. */
 export function stepLabel(tree: Tree, path: Path): { label: string; detail: string } {
   const keys = keysIn(tree, path);
   const kind = stepKind(keys);

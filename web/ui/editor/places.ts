@@ -26,7 +26,7 @@ export function lineOf(text: string, offset: number): number {
   return line;
 }
 
-/** Findings with where they are in the text that was checked. */
+/** Findings with their places in the text that was checked. */
 export function located(text: string, problems: readonly Problem[]): Finding[] {
   return problems.map((problem) => {
     const mend = mendOf(problem.hint);

@@ -82,7 +82,7 @@ export function PlanPage({ route }: { route: Route }) {
       return isSure;
     });
     leaves.current = () => {
-      // The text is there again when somebody comes back from the run.
+      // The text is there again after a return from the run.
       if (model.isChanged.peek()) keepDraft(path, { text: model.text.peek(), etag: model.etag.peek() });
       isLeaving = true;
     };

@@ -10,7 +10,7 @@ import { EMPTY_PLAN, isPlanName, keepDraft, nameProblem } from "./drafts.ts";
 /** Files that are listed at once; a search finds the others. */
 const MOST = 200;
 
-/** Plans and what belongs to them, below the folder that is open. */
+/** Plans and their files, below the folder that is open. */
 export function PlansPage() {
   const files = useSignal<api.FileEntry[] | null>(null);
   const failed = useSignal<api.ApiError | null>(null);

@@ -1,7 +1,7 @@
 import { FlowScan, unquoted } from "./flow.ts";
 import { type Path } from "./schema.ts";
 
-/** A place in a text that is being typed, and what may stand there. */
+/** A place in a text that is being typed, and the kind of text there. */
 export interface Place {
   /** `key`: a key of the map at `path`. `value`: the value at `path`. `item`: an item of either kind. */
   at: "key" | "value" | "item";
@@ -30,7 +30,7 @@ interface Frame {
   inline: boolean;
 }
 
-/** A key and its colon at the begin of a text: the key as it stands, and what follows. */
+/** A key and its colon at the start of a text: the key as it is written, and the rest. */
 const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s'"#[\]{},&*!|>%@`-][^]*?|-[^\s][^]*?)\s*:(?=\s|$)/;
 
 /**
@@ -53,7 +53,7 @@ class BlockScan {
   private frames: Frame[] = [];
   /** The flow collection that is open at the end of the last line. */
   private flow: FlowScan | null = null;
-  /** The indentation of what a text of several lines belongs to. */
+  /** The indentation of the owner of a text of several lines. */
   private literal: number | null = null;
 
   /** Takes a whole line. */
@@ -90,7 +90,7 @@ class BlockScan {
     if (this.literal !== null) {
       if (indent > this.literal || (line.trim() === "" && rest.trim() !== "" && line.length > this.literal))
         return null;
-      // On an empty line the text of several lines may go on or not: only left of it something else begins.
+      // On an empty line the text of several lines may go on: another value begins only to the left of it.
       if (line.trim() === "" && line.length > this.literal) return null;
       this.literal = null;
     }
@@ -98,7 +98,7 @@ class BlockScan {
     return this.typed(line.slice(indent), indent, text, start + indent, offset, rest);
   }
 
-  /** The path to what the frames are about. */
+  /** The path of the innermost frame. */
   private path(frames: Frame[] = this.frames): (string | number)[] {
     return frames.map((frame) => (frame.kind === "map" ? frame.key : frame.index));
   }
@@ -158,7 +158,7 @@ class BlockScan {
     return flow.isDone ? null : flow.place(text, offset, this.path());
   }
 
-  /** A word at the begin of a line, or of an item: a key whose colon is not there yet. */
+  /** A word at the start of a line, or of an item: a key whose colon is not there yet. */
   private word(
     word: string,
     column: number,
@@ -170,7 +170,7 @@ class BlockScan {
     const isItem = this.settle(column);
     const top = this.frames[this.frames.length - 1];
     const isKnown = top !== undefined && top.kind === "map" && top.indent === column;
-    // What is indented below a value that stands on its own line goes on with that value.
+    // Lines that are indented below a value on its own line continue that value.
     if (!isKnown && top !== undefined && top.kind === "map" && top.inline) return null;
     const path = isKnown ? this.path(this.frames.slice(0, -1)) : this.path();
     const before = isKnown ? top.keys : [];
@@ -191,7 +191,7 @@ class BlockScan {
     };
   }
 
-  /** Leaves what a column is not within. True if it is the place of a whole item of a list. */
+  /** Leaves the frames that a column is not within. True if it is the place of a whole item of a list. */
   private settle(column: number): boolean {
     for (;;) {
       const top = this.frames[this.frames.length - 1];

@@ -5,7 +5,7 @@ import { go, link } from "../app/router.ts";
 import { flagsOf, OVERRIDES } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
 
-/** Starts a run of the plan as it is in the editor, with flags above what it says. */
+/** Starts a run of the plan as it is in the editor, with flags over its settings. */
 export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }) {
   const values = useSignal<Record<string, string>>({});
   const more = useSignal("");

@@ -6,7 +6,7 @@ export interface Style {
   json: boolean;
 }
 
-/** A text as somebody typed it: `5000`, `200/s` and `true` alike, without quotes of its own. */
+/** A text as it was typed: `5000`, `200/s` and `true` alike, without quotes of its own. */
 export class Typed {
   constructor(readonly text: string) {}
 }
@@ -57,7 +57,7 @@ function jsonScalar(text: string): string {
   return /^(true|false|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?)$/.test(text) ? text : JSON.stringify(text);
 }
 
-/** The plain value of what an edit puts in: typed texts as YAML would read them. */
+/** The plain value of an edit: typed texts as YAML would read them. */
 export function plainValue(value: unknown, json: boolean): unknown {
   if (value instanceof Typed) {
     if (json) return JSON.parse(jsonScalar(value.text));
@@ -126,7 +126,7 @@ export function keyOf(key: string, style: Style): string {
   return isAsTyped && key !== "" ? key : JSON.stringify(key);
 }
 
-/** A text that has to stay a text, whatever it looks like. */
+/** A text that has to stay a text, even if it looks like a number. */
 function stringText(text: string, style: Style): string {
   if (style.json) return JSON.stringify(text);
   if (isPlain(text, style.flow) && typeof parseDocument(text).toJS() === "string") return text;

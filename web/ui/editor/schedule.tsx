@@ -158,7 +158,7 @@ function drawPhases(plot: uPlot, phases: Schedule["phases"]): void {
   });
 }
 
-/** The explanation of a plan: each setting and where it is from. */
+/** The explanation of a plan: each setting and its origin. */
 export function ExplainTab({ model }: { model: PlanModel }) {
   const explanation = model.explanation.value;
   return (

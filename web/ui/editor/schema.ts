@@ -77,7 +77,7 @@ export class SchemaTree {
     return shapes;
   }
 
-  /** The shapes of what is at a key of a map, or at an index of a list. */
+  /** The shapes of the value at a key of a map, or at an index of a list. */
   below(shape: Shape, key: string | number): Shape[] {
     const { schema, kind } = shape;
     if (kind === "list") {

@@ -8,7 +8,7 @@ import { Typed } from "./scalar.ts";
 import type { Path } from "./schema.ts";
 import { keysIn, nodeAt, typedAt } from "./tree.ts";
 
-/** Kinds of steps, with what a new one begins with. */
+/** Kinds of steps, with the initial text of a new one. */
 const KINDS: { value: string; label: string; begin: () => unknown }[] = [
   ...METHODS.map((method) => ({
     value: method as string,
@@ -187,7 +187,7 @@ function Fold({ model, schema, path, open, name }: Of & { open: boolean; name: s
   );
 }
 
-/** The form of a scenario: what it is, and its steps. */
+/** The form of a scenario: its settings, and its steps. */
 export function ScenarioForm({ model, schema, path }: Of) {
   const index = path[path.length - 1];
   const list = path.slice(0, -1);

@@ -29,7 +29,7 @@ import type { PlanModel } from "./model.ts";
 import type { SchemaTree } from "./schema.ts";
 import { pathAt } from "./tree.ts";
 
-/** The text of a plan, with what is wrong at its places, words for its keys, and what can be typed. */
+/** The text of a plan, with findings at their places, descriptions of its keys, and completion. */
 export function PlanText({
   model,
   schema,
@@ -133,7 +133,7 @@ function common(model: PlanModel): Extension[] {
 }
 
 /**
- * Typing over a selection. Left to the browser, it would put the style of what was there into the page, which
+ * Typing over a selection. Left to the browser, it would put the style of the old text into the page, which
  * the policy of the page refuses each time.
  */
 const typedOver = EditorView.domEventHandlers({

@@ -128,7 +128,7 @@ function inner(node: unknown, offset: number): Inner | null {
       if (!range || range[0] > offset) break;
       const onKey = offset <= range[1] ? { from: range[0], to: range[1] } : null;
       const end = isNode(pair.value) ? pair.value.range?.[2] : undefined;
-      // Behind the end of a value within brackets nothing of it is meant.
+      // An offset behind the end of a value within brackets does not belong to it.
       const isPast = node.flow === true && end !== undefined && offset > end;
       found = isPast ? null : { key: keyText(pair as Pair), node: pair.value, onKey };
     }

@@ -1,4 +1,4 @@
-/** A search for the highest rate at which a server holds what is asked of it. */
+/** A search for the highest rate at which a server holds the conditions. */
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../app/api.ts";

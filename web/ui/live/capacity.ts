@@ -100,7 +100,7 @@ export function levelsOf(trials: Trial[]): Level[] {
   for (const { rate_per_s, p50, p99, finding } of trials) {
     const before = levels.get(rate_per_s);
     const trials = (before?.trials ?? 0) + 1;
-    // What the generator could not apply says nothing about the server.
+    // A rate that the generator could not apply says nothing about the server.
     const known =
       finding === "not_applied" && before !== undefined ? before : { rate_per_s, p50, p99, finding };
     levels.set(rate_per_s, { ...known, trials });

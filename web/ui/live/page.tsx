@@ -1,4 +1,4 @@
-/** A run that goes on: the same page as that of a saved run, growing, with what steers it on top. */
+/** A run that goes on: the same page as that of a saved run, growing, with its controls on top. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { perSecond, seconds } from "../../src/figure.ts";

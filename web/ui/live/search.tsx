@@ -1,4 +1,4 @@
-/** A search as it goes on: the load line, drawn while it is looked for. */
+/** A search as it goes on: the load line, drawn while it is searched for. */
 
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
@@ -95,7 +95,7 @@ export function SearchParts({ heard }: { heard: Heard }) {
   );
 }
 
-/** Load against response time, with the line between what holds and what breaks. */
+/** Load against response time, with the line between rates that hold and rates that break. */
 function LoadLine({ levels, low, high }: { levels: Level[]; low: number | null; high: number | null }) {
   const x = useMemo(() => levels.map(({ rate_per_s }) => rate_per_s), [levels]);
   const lines = useMemo((): Line[] => {

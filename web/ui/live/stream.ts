@@ -58,7 +58,7 @@ export function heardAfter(heard: Heard, name: string, data: unknown): Heard {
   }
 }
 
-/** Listens to a run for as long as the part of the page is there that asks. */
+/** Listens to a run for as long as the calling part of the page exists. */
 export function useStream(id: string): Heard {
   const [heard, setHeard] = useState<Heard>(NOTHING_HEARD);
   useEffect(() => {
@@ -87,7 +87,7 @@ export function useStream(id: string): Heard {
         const error = { error: "this page knows no such run", hint: "it may be in the list of saved runs" };
         setHeard((before) => ({ ...before, error: new api.ApiError(404, error) }));
       } catch {
-        // It is tried again.
+        // The request is tried again.
       }
     };
     return () => {

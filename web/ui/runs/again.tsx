@@ -1,4 +1,4 @@
-/** The same load once more, where the page knows what it was. */
+/** The same load once more, if the page knows its command. */
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../app/api.ts";
@@ -8,7 +8,7 @@ import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
 import { openAsNew } from "../editor/drafts.ts";
 
-/** Flags that say where results go rather than what the load is, with the number of values that follow. */
+/** Flags for results rather than for the load, with the number of their values. */
 const OUTPUTS: Record<string, number> = {
   // The plan, from the page.
   "-": 0,
@@ -31,7 +31,7 @@ const OUTPUTS: Record<string, number> = {
   "--color": 1,
 };
 
-/** The flags of a command line that say what the load is: those to give once more. */
+/** The flags of a command line that determine the load: those to repeat. */
 export function loadFlags(args: string[], plan: string | null): string[] {
   const flags: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
@@ -73,7 +73,7 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
       const found = planPath(args, files) ?? (await fileOf(name, plan, files));
       if (!over) setPath(found);
     };
-    // Without the list there is no plan to open: nothing that would have to be said.
+    // Without the list there is no plan to open, which needs no message.
     look().catch(() => {});
     return () => void (over = true);
   }, [args, name, plan]);

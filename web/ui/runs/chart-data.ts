@@ -1,9 +1,9 @@
 /**
  * The data of the charts, made of a result.
  *
- * A report of HTML carries the same, made by `crates/report/src/render/html/chart.rs` from what a saved run
- * keeps beside its result: with the heat map and every point of the spectrum. Of a run that goes on there is
- * only its result; `tests/ui-charts.test.ts` holds both to each other.
+ * A report of HTML carries the same data, made by `crates/report/src/render/html/chart.rs` from those that a
+ * saved run keeps beside its result: with the heat map and every point of the spectrum. A run under way has
+ * only its result; `tests/ui-charts.test.ts` compares both.
  */
 
 import type { ChartData, Course, Histogram, Mark, RunData, Span, Spectrum, TimeKey } from "../../src/data.ts";
@@ -240,7 +240,7 @@ function marksOf(result: Result): Mark[] {
     const text = `a threshold did not hold in the window that ended at ${seconds(at_s)}`;
     others.push({ at_s, length_s: 0, kind: "threshold", text });
   }
-  // The longest are what is to be seen.
+  // The longest ones are kept.
   others.sort((a, b) => b.length_s - a.length_s);
   return [...others.slice(0, MOST_MARKS), ...changes.slice(0, MOST_MARKS)].sort((a, b) => a.at_s - b.at_s);
 }

@@ -89,7 +89,7 @@ export function RunsPage({ route }: { route: Route }) {
   const going = liveRuns.value.filter(({ state }) => state === "running");
   const total = list?.total ?? 0;
   const several = chosen.value.size >= 2;
-  // Those that go on are above.
+  // Runs under way are listed above.
   const saved = (list?.runs ?? []).filter(({ id }) => !going.some(({ run }) => run === id));
   return (
     <>
@@ -292,7 +292,7 @@ export function Tags({ tags }: { tags: RunRow["tags"] | null }) {
   );
 }
 
-/** Deletes a run, once that was answered for. */
+/** Deletes a run after a confirmation. */
 export async function remove(row: Pick<RunRow, "id" | "name">): Promise<boolean> {
   const name = row.name ?? row.id;
   const sure = await ask({
@@ -311,7 +311,7 @@ export async function remove(row: Pick<RunRow, "id" | "name">): Promise<boolean>
   const next = new Map(chosen.peek());
   if (next.delete(row.id)) chosen.value = next;
   savedVersion.value += 1;
-  // What had the focus is gone.
+  // The element with the focus is gone.
   document.querySelector("main")?.focus({ preventScroll: true });
   notify(`“${name}” is deleted.`);
   return true;

@@ -1,4 +1,4 @@
-/** The page of a saved run: the outcome first, then everything that it rests on. */
+/** The page of a saved run: the outcome first, then its evidence. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { CourseCharts, MachineCharts } from "../../src/course.tsx";
@@ -51,7 +51,7 @@ export interface Loaded {
   plan: string | null;
 }
 
-/** A saved run: its result, then what its report knows beside that. */
+/** A saved run: its result, then the further data of its report. */
 export function useRun(id: string): { loaded: Loaded | null; error: api.ApiError | null } {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [error, setError] = useState<api.ApiError | null>(null);

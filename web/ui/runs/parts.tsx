@@ -41,7 +41,7 @@ export function Part(props: { id: string; title: string; children: ComponentChil
 
 const LOOKS: Partial<Record<BadgeKind, string>> = { good: "✓", bad: "✗", done: "•" };
 
-/** The outcome with what it rests on: validity, what limited the run, figures, thresholds, warnings. */
+/** The outcome with its evidence: validity, the limit of the run, figures, thresholds, warnings. */
 export function VerdictPart({ result, soFar = false }: { result: Result; soFar?: boolean }) {
   const { verdict } = result;
   const { word, kind } = OUTCOMES[verdict.outcome] ?? {
@@ -105,7 +105,7 @@ function Findings({ title, kind, findings }: { title: string; kind: BadgeKind; f
 
 function LimitedBy({ result }: { result: Result }) {
   const { limited_by, evidence, warnings } = result.verdict;
-  // What a finding says in full is only named here.
+  // Evidence that a finding gives in full is not repeated.
   const findings = [...evidence, ...warnings];
   const isSaid = findings.some((finding) => finding.evidence === limited_by.evidence);
   const isHinted = findings.some((finding) => finding.hint === limited_by.hint);
@@ -501,7 +501,7 @@ export function ErrorsTable({ result, ended }: { result: Result; ended: number }
   );
 }
 
-/** Steps, each with its time, what it was answered, and the first failure of each class. */
+/** Steps, each with its time, its statuses, and the first failure of each class. */
 export function Steps({ result }: { result: Result }) {
   const open = result.model.kind === "open";
   const time = (step: Step) => (open ? step.response_time : step.service_time);
@@ -516,7 +516,7 @@ export function Steps({ result }: { result: Result }) {
     Object.entries(error_examples)
       .map(([name, example]) => `${name}: ${exampleSaid(example)}`)
       .join(", ");
-  // Without anything in it, a column only takes room.
+  // An empty column only takes room.
   const texts: TableColumn<Step>[] = [
     { key: "statuses", title: "statuses", cell: ({ statuses }) => listed(statuses), text: true },
     { key: "errors", title: "errors", cell: ({ errors }) => listed(errors), text: true },

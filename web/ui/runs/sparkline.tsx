@@ -15,7 +15,7 @@ export function sparkPoints(values: number[]): string {
     .join(" ");
 }
 
-/** Decoration beside figures: they say what it shows. */
+/** Decoration beside figures, which say the same. */
 export function Sparkline({ values }: { values: number[] }) {
   if (values.length < 2) return null;
   return (

@@ -15,7 +15,7 @@ const LIMITS: Record<string, string> = {
 /** Codes are words joined by underscores. */
 export const spaced = (code: string) => code.replaceAll("_", " ");
 
-/** The line below the outcome: the validity of the measurement, and what limited the run. */
+/** The line below the outcome: the validity of the measurement, and the limit of the run. */
 export function validityLine({ valid, invalid_reasons, limited_by }: Verdict): string {
   const limit = LIMITS[limited_by.what] ?? "what limited it is not known";
   if (valid) return `measurement valid · ${limit}`;
@@ -36,7 +36,7 @@ export function endedEarly({ run }: Result): string | null {
   return by === null ? null : `${by}: the figures are of the part before it.`;
 }
 
-/** From when on a run was steady. */
+/** The instant from which a run was steady. */
 export function steadyText({ steady, warmup_s }: Result): string {
   if (steady.from_s === null) return steady.reason ?? "not known";
   return steady.from_s > warmup_s ? `from ${seconds(steady.from_s)} on` : "from the beginning";
@@ -104,7 +104,7 @@ export function thresholdHeading({ text, step, scenario, phase, window_s }: Thre
   return parts.filter((part) => part !== false).join(" ");
 }
 
-/** The figure that was seen of a threshold, and the reason why it is not enough. */
+/** The figure of a threshold, and the reason why it is not enough. */
 export function thresholdSeen({ observed, reason, windows }: ThresholdOutcome): string {
   let said = [observed?.text, reason].filter((part) => part != null).join(", ");
   if (windows !== null && windows.judged > 0) {
@@ -157,7 +157,7 @@ export function whenText(unix_s: number, now: Date = new Date()): string {
   return at.getFullYear() === now.getFullYear() ? `${day} ${clock}` : `${at.getFullYear()}-${day}`;
 }
 
-/** The same in full, for whoever points at it. */
+/** The same in full, as a tooltip. */
 export function whenFull(unix_s: number): string {
   return new Date(unix_s * 1000)
     .toISOString()

@@ -1,4 +1,4 @@
-//! The first word of the command line: a command, or what stands for `run`.
+//! The first word of the command line: a command, or a URL, for which `run` is implied.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;

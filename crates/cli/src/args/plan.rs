@@ -110,7 +110,7 @@ impl PlanArgs {
             lua_path: surroundings.lua_path,
             script_host: Some(ScriptHost(Arc::new(Terminal { quiet: surroundings.quiet }))),
             bodies: BODIES,
-            // What the flags of outputs and of control give is read where they are.
+            // The flags of outputs and of control are read by those modules.
             ..self.settings.patch.clone()
         }
     }

@@ -1,4 +1,4 @@
-//! Flags of the ready-made workloads, and the table of these: what each adds to the command line.
+//! Flags of the ready-made workloads, and the table of these: the additions of each to the command line.
 
 pub(crate) mod cache;
 pub(crate) mod canister;

@@ -11,7 +11,7 @@ const WIDEST: usize = 100;
 const BEFORE: usize = 30;
 /// Further places of one problem that are named.
 const MOST_OTHERS: usize = 8;
-/// Columns of a tab in what is shown. In line and column numbers it is one character.
+/// Columns of a tab in source excerpts. In line and column numbers it is one character.
 const TAB: usize = 4;
 
 /// Shows places of one plan file.
@@ -89,7 +89,7 @@ impl<'s> Excerpts<'s> {
             shown.push('…');
         }
         let carets = carets.trim_end();
-        // At the end of the file, or of a line, there is nothing to stand below.
+        // At the end of the file, or of a line, the caret stands alone.
         let carets = if carets.is_empty() {
             format!("{}^", " ".repeat(shown.chars().count()))
         } else {

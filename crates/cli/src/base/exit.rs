@@ -97,8 +97,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The exit of two runs together. What one of them has shown is not undone by another that shows nothing: a
-/// failure goes before an invalid measurement.
+/// The exit of two runs together. A finding of one is not undone by another without one: a failure goes
+/// before an invalid measurement.
 pub(crate) fn worse(one: Exit, other: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
         Exit::Interrupted(_) => 8,

@@ -1,7 +1,7 @@
 //! Results in files, beside the one on stdout.
 //!
 //! A file is tried before the load begins, as far as that leaves no trace: an hour of load is not to end with
-//! a folder that does not exist. What still goes wrong is told after the result was written to stdout.
+//! a folder that does not exist. Later errors are reported after the result was written to stdout.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -45,7 +45,7 @@ impl EndFile {
 
     /// Writes it in one go.
     pub(crate) fn write(&self, content: &[u8]) -> Result<(), Problem> {
-        // Errors of a disk that is full may come with the last part only.
+        // A full disk may report its error only with the last part.
         open(&self.path, self.append)
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular()))
             .map_err(|error| {
@@ -66,10 +66,10 @@ impl SyncIfRegular for File {
     }
 }
 
-/// Opens a file to be written, from its beginning or behind what is in it.
+/// Opens a file to be written, from its beginning or behind its content.
 ///
 /// # Errors
-/// It cannot be opened, or is a pipe that nobody reads: that would be waited for, and no signal ends it.
+/// It cannot be opened, or is a pipe without a reader: opening it would block, and no signal ends that.
 fn open(path: &Path, append: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(append).write(!append).truncate(!append).create(true);
@@ -78,7 +78,7 @@ fn open(path: &Path, append: bool) -> io::Result<File> {
     }
     match options.truncate(false).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path) {
         Ok(pipe) => {
-            // Whoever reads it may be slow.
+            // Writes may block, since the reader may be slow.
             fcntl_setfl(&pipe, fcntl_getfl(&pipe)? - OFlags::NONBLOCK)?;
             Ok(pipe)
         }
@@ -106,7 +106,7 @@ fn attempt(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes what has a table: to stdout, and as JSON to a file if one was named.
+/// Writes a result that has a table: to stdout, and as JSON to a file if one was named.
 ///
 /// # Errors
 /// Everything that could not be written.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// Characters of a message that are shown at most: a key of a file may have megabytes.
 const LONGEST: usize = 2_000;
 
-/// Text for a terminal: what could move the cursor, change colours or turn the direction of what follows is
-/// replaced by U+FFFD, lines stay.
+/// Text for a terminal: characters that could move the cursor, change colours or turn the direction of later
+/// text are replaced by U+FFFD, lines stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if text.chars().any(is_active) {
         text.chars().map(|c| if is_active(c) { '\u{fffd}' } else { c }).collect::<String>().into()
@@ -32,8 +32,8 @@ pub(crate) fn csv_cell(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// Control characters other than the ends of lines and tabs, and those that turn the direction of what
-/// follows, so that text would look other than it is (UTS 55).
+/// Control characters other than the ends of lines and tabs, and those that turn the direction of later text,
+/// so that it would look other than it is (UTS 55).
 pub(crate) fn is_active(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t'))
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -43,7 +43,7 @@ pub(crate) fn keep(text: &str) -> bool {
     screen.is_some_and(|screen| screen.take(text.trim_end()))
 }
 
-/// Says something on stderr, unless nobody wants to hear it: see [`tell`].
+/// Says something on stderr, unless it should be quiet: see [`tell`].
 pub(crate) fn say(quiet: bool) -> Notify {
     Arc::new(move |text| {
         if !quiet {

@@ -53,7 +53,7 @@ pub(crate) fn to_stdout_as_json(failure: &Failure) -> Result<(), Failure> {
 fn located(problem: &Problem, failure: &Failure) -> Value {
     let place = failure.source.as_deref().zip(problem.place).map(|(source, place)| {
         let Position { line, column, text, start } = Position::of(source, place.start);
-        // Of what goes beyond the end of the line, the part on it is marked.
+        // Only the part on this line is marked.
         let end = (place.end as usize).min(start + text.len());
         let marked = source.text.get(place.start as usize..end).unwrap_or_default();
         (line, column, marked.chars().count().max(1))
@@ -129,7 +129,7 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool)
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Problem::new("no command is given").with_hint(format!("{EXAMPLE}, or `plimsoll --help`"))
         }
-        // Commands themselves are looked at before the parser sees them: this is what stands below one.
+        // Commands themselves are checked before the parser runs: this is an argument of one.
         ErrorKind::InvalidSubcommand => {
             let name = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             let noun = if is_import(error) { "format" } else { "target" };

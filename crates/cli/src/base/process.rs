@@ -21,7 +21,7 @@ pub(crate) fn lives(process: &str, heard: Nanos) -> bool {
     let Some((pid, since)) = same_world.and_then(|rest| rest.split_once(' ')) else {
         return clock::unix() - heard < SILENCE;
     };
-    // A number is given to another process later on, which began at another time.
+    // A pid may be reused later, by a process that began at another time.
     pid.parse().ok().and_then(begun).is_some_and(|begun| begun == since)
 }
 
@@ -57,7 +57,7 @@ mod tests {
         let of_child = of_child("1");
         child.wait().unwrap();
         assert!(!lives(&of_child, clock::unix()));
-        // Elsewhere, time tells.
+        // Without a start time, the last write decides.
         assert!(
             lives("elsewhere pid:[1] 7 8", clock::unix()) && !lives("elsewhere pid:[1] 7 8", Nanos::ZERO)
         );

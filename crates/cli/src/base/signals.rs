@@ -1,6 +1,6 @@
 //! `^C` once stops and drains, twice reports at once, and ends the process in any case. A terminal that goes
-//! away stops and drains, too, but for a process that was started not to mind (`nohup`). It is one signal,
-//! whoever tells of it; a `SIGHUP` that comes later counts as any other.
+//! away stops and drains, too, but for a process that was started not to mind (`nohup`). It counts as one
+//! signal, whichever sender comes first; a `SIGHUP` that comes later counts as any other.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,8 +16,8 @@ use signal_hook::low_level;
 
 use crate::base::terminal;
 
-/// From the second signal to the end of the process, whatever it is busy with: the run control gives its
-/// workers 5 s, and then there is a report to be written.
+/// From the second signal to the end of the process, whatever it is doing: the run control gives its workers
+/// 5 s, and then there is a report to be written.
 const GRACE: Nanos = Nanos::from_secs(15);
 
 /// The kernel and the shell both tell of one terminal that has gone, the one right after the other: a
@@ -25,7 +25,7 @@ const GRACE: Nanos = Nanos::from_secs(15);
 const SAME_HANGUP: Nanos = Nanos::from_secs(1);
 
 /// Turns signals into wishes of the run's control, as long as it lives. From then on a signal ends the
-/// process as if nobody had watched.
+/// process as if there were no watch.
 pub(crate) struct SignalWatch {
     handle: Handle,
     first: Arc<AtomicI32>,
@@ -35,17 +35,17 @@ pub(crate) struct SignalWatch {
 
 impl SignalWatch {
     /// Watches for `SIGINT`, `SIGTERM` and `SIGHUP`, which are for the run whose control is asked for then.
-    /// `say` gets what the user should know.
+    /// `say` gets messages for the user.
     pub(crate) fn start(
         control: impl Fn() -> Control + Send + 'static,
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        // A handler does what was registered first before it wakes the thread below: that may set the flag
-        // while the handler of the same signal is still at work.
+        // Handlers run in the order of registration, and this one first: it may set the flag while the
+        // handler of the same signal is still at work.
         let ends = flag_of_the_end()?;
         let hangs_up = (!ignores_hangup()).then_some(SIGHUP);
         let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangs_up))?;
-        // Only now: a signal that came before would be heard by nobody.
+        // Reset only now: until the handlers are registered, signals are handled by default.
         ends.store(false, Ordering::Relaxed);
         let handle = signals.handle();
         let first = Arc::new(AtomicI32::new(0));
@@ -58,13 +58,14 @@ impl SignalWatch {
                 last = now;
                 if seen.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                     control().stop(Stop::Drain);
-                    // Who reads it may have stopped to, and the next signal must be heard all the same.
+                    // The message goes out on a thread of its own: a reader of stderr that has stopped
+                    // reading would block it, and the next signal must still be handled.
                     let say = say.clone();
                     thread::spawn(move || {
                         say("stopping: waiting for what is in flight; once more to report at once");
                     });
                 } else if signal == SIGHUP && now.since(before) < SAME_HANGUP {
-                    // The next is compared with the first that told of it.
+                    // The next hangup is compared with the first one of this burst.
                     last = before;
                 } else {
                     control().stop(Stop::Now);
@@ -75,7 +76,8 @@ impl SignalWatch {
                     thread::spawn(move || {
                         clock::sleep_until(clock::monotonic() + GRACE);
                         terminal::give_back();
-                        // Without the ordinary end, which may wait for what holds the process up.
+                        // Exits without the ordinary end, which may wait for the very thing that holds the
+                        // process up.
                         low_level::exit(128 + signal);
                     });
                 }
@@ -98,7 +100,7 @@ impl Drop for SignalWatch {
 }
 
 /// Returns the flag by which `SIGINT` and `SIGTERM` end the process at once. All watches share it, because
-/// what is done in a signal's handler cannot be taken back.
+/// the action of a signal's handler cannot be removed.
 fn flag_of_the_end() -> io::Result<Arc<AtomicBool>> {
     static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(flag) = ENDS.get() {

@@ -1,6 +1,6 @@
 //! Stdout and stderr. Everything that is written to them passes through here, and nothing that could act on a
-//! terminal or turn the direction of a text does: what a server, a file or a URL has smuggled in is shown as
-//! a sign, wherever it was forgotten to be made harmless before.
+//! terminal or turn the direction of a text does: characters that a server, a file or a URL has smuggled in
+//! are shown as a sign, even if earlier code forgot to make them harmless.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +20,8 @@ const LONGEST_COLOR: usize = 24;
 /// Kind of content that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
-    /// Text: what acts on a terminal becomes U+FFFD. In what begins as JSON does it becomes an escape, which
-    /// says the same.
+    /// Text: characters that act on a terminal become U+FFFD. In text that begins like JSON they become
+    /// escapes, which mean the same.
     Text,
     /// Bytes that are no text, or no terminal's.
     Bytes,
@@ -68,7 +68,7 @@ pub(crate) fn try_stderr(text: &[u8]) -> io::Result<()> {
 /// Writes over the last line of the terminal that stderr is.
 pub(crate) fn renew_line(text: &str) {
     let mut line = b"\r\x1b[2K".to_vec();
-    // To memory that cannot fail.
+    // A write to memory cannot fail.
     line.extend(filtered_for_stderr(text.as_bytes()).unwrap_or_default());
     let _ = io::stderr().write_all(&line);
 }
@@ -79,7 +79,7 @@ fn filtered_for_stderr(text: &[u8]) -> io::Result<Vec<u8>> {
 
 /// Filters a text for a file, because somebody will look at it on a terminal.
 pub(crate) fn for_file(text: &[u8]) -> Vec<u8> {
-    // To memory that cannot fail.
+    // A write to memory cannot fail.
     filtered(text, false).unwrap_or_default()
 }
 
@@ -91,14 +91,14 @@ fn filtered(text: &[u8], colored: bool) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Passes text on without what acts on a terminal, but for colours where there are some. [`end`](Self::end)
-/// it: the begin of a character may be waiting for its rest.
+/// Passes text on without characters that act on a terminal, except for colours if there are any.
+/// [`end`](Self::end) it: the start of a character may be waiting for its rest.
 struct Shown<'o> {
     out: &'o mut dyn Write,
     colored: bool,
     /// `true` if the text is JSON; `None` until that is known.
     is_json: Option<bool>,
-    /// The begin of a character or of a colour.
+    /// The start of a character or of a colour.
     held: Vec<u8>,
 }
 
@@ -107,7 +107,7 @@ impl<'o> Shown<'o> {
         Self { out, colored, is_json: None, held: Vec::new() }
     }
 
-    /// Passes on what was held.
+    /// Passes on the text that was held.
     fn end(mut self) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         self.pass(&String::from_utf8_lossy(&held), true).map(|_| ())

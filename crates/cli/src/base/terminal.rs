@@ -1,8 +1,8 @@
 //! The terminal of this process, of which there is one: its modes, and whether the screen is on it.
 //!
 //! While it is taken it gives keys one by one and without showing them, but keeps its signals (`^C`, `^Z`)
-//! and its line ends. It gets back what it had on every way out: at the end, on a signal that ends or stops
-//! the process, and in a panic. A process in the background leaves it alone.
+//! and its line ends. Its modes are restored on every way out: at the end, on a signal that ends or stops the
+//! process, and in a panic. A process in the background leaves it alone.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -35,7 +35,7 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Screen {
-    /// Nobody wants it.
+    /// The screen is not wanted.
     Off,
     /// It is wanted, and left for now: the process is stopped, or in the background.
     Left,
@@ -69,7 +69,7 @@ pub(crate) fn take() -> bool {
     if termios::tcsetattr(stdio::stdin(), OptionalActions::Now, &changed).is_err() {
         return false;
     }
-    // After a stop without our doing it has our own modes still: then what it had is known already.
+    // After a stop by another process, the terminal still has our modes; the original ones are known then.
     state.before.get_or_insert(present);
     if state.screen == Screen::Left {
         state.enter();
@@ -77,10 +77,10 @@ pub(crate) fn take() -> bool {
     true
 }
 
-/// Gives the terminal back what it had, and leaves the screen. Who is in the background has no right to
+/// Gives the terminal back what it had, and leaves the screen. A process in the background has no right to
 /// change modes, and no need: the shell did.
 pub(crate) fn give_back() {
-    // Whoever paints has the lock for a moment. In a panic this very thread may have it, for ever.
+    // A drawing thread holds the lock for a moment. In a panic this very thread may hold it for ever.
     for _ in 0..MOMENTS {
         match STATE.try_lock() {
             Ok(mut state) => return state.give_back(),
@@ -119,7 +119,7 @@ pub(crate) fn screen_turn() -> Option<u64> {
 /// # Errors
 /// The terminal takes nothing any more, and never will.
 pub(crate) fn paint(output: &mut Output, bytes: &mut Vec<u8>) -> io::Result<()> {
-    // So that nothing is painted after the screen was left.
+    // Holding the lock keeps a frame from being painted after the screen was left.
     let state = state();
     if state.screen != Screen::On || !is_ours() {
         bytes.clear();
@@ -164,7 +164,7 @@ impl State {
 /// A way to the terminal of stderr that never makes its user wait.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Opened anew, so that not waiting is no matter of those who share stderr with us.
+    /// Opened anew, so that its non-blocking mode does not affect other processes that share stderr.
     own: Option<File>,
 }
 
@@ -180,7 +180,7 @@ impl Output {
             let rest = &bytes[written..];
             let result = match &mut self.own {
                 Some(own) => own.write(rest),
-                // Somebody else's terminal: then a little at a time, whenever it says that there is room.
+                // The terminal belongs to another process: write a little at a time, whenever there is room.
                 None if has_room() => io::stderr().write(&rest[..rest.len().min(256)]),
                 None => break,
             };

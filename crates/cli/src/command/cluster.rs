@@ -94,7 +94,7 @@ pub(crate) fn up(args: &ClusterUpArgs) -> Result<Exit, Failure> {
     }
     let guarded = OwnedCluster::start(&spec, &args.start.clean, &values, true, args.quiet)?;
     let state = guarded.cluster.state();
-    // From here on they are meant to stay.
+    // From here on the nodes are meant to stay.
     guarded.guard.dismiss();
     show(&state)?;
     Ok(Exit::Success)

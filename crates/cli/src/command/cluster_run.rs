@@ -61,7 +61,8 @@ pub(crate) fn command(args: &ClusterRunArgs, look: Theme, style: &Style) -> Resu
             course.check(&values)?;
             let guarded = course.up(&values, &args.start.clean)?;
             let ended = course.single(&guarded, look, style);
-            // What it came to is the news; that it cannot be ended is told besides.
+            // The result of the run is the primary outcome; a failure to stop the cluster is reported in
+            // addition.
             match (ended, guarded.end()) {
                 (Ok(exit), Ok(())) => Ok(exit),
                 (Ok(exit), Err(failure)) => Err(Failure { exit: exit::worse(exit, failure.exit), ..failure }),
@@ -94,7 +95,7 @@ pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Says what cannot go together with a cluster.
+/// Reports settings that cannot be combined with a cluster.
 fn admit(args: &ClusterRunArgs, spec: &Spec) -> Result<(), Failure> {
     let refuse =
         |message: &str, hint: &str| Err(Failure::usage(Problem::new(message.to_owned()).with_hint(hint)));
@@ -166,7 +167,7 @@ impl CommandContext<'_> {
         Ok(())
     }
 
-    /// Starts the cluster, waits until somebody leads, and puts into it what is to be there before.
+    /// Starts the cluster, waits for a leader, and creates the initial contents.
     fn up(&self, values: &[(String, String)], clean: &[PathBuf]) -> Result<OwnedCluster, Failure> {
         let guarded = OwnedCluster::start(self.spec, clean, values, false, self.quiet())?;
         if let Some(place) = self.preseed() {
@@ -225,7 +226,7 @@ fn preseed(name: &str, text: String, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A cluster while a load is on it: what is beside the load, and what comes after.
+/// A cluster while a load is on it: the work beside the load, and the checks after it.
 struct UnderTest {
     cluster: Arc<Cluster>,
     cancel: Arc<CancelSignal>,
@@ -235,7 +236,7 @@ struct UnderTest {
     books: Vec<(Check, WriteTracker)>,
     /// Probes that read beside the load.
     probes: Vec<Staleness>,
-    /// The steps of the load that write to what is checked for taking writes.
+    /// Steps of the load that write to the resource of the `writable` check.
     writing: Vec<usize>,
     /// The note that the load writes to a list that is not checked for taking writes, if it does.
     writes_unchecked: Option<String>,
@@ -256,7 +257,7 @@ impl UnderTest {
         }
     }
 
-    /// Ends the faults; what they were.
+    /// Ends the faults, and returns their events.
     fn end_faults(&mut self) -> Vec<Event> {
         self.cancel.ring();
         let thread = self.faults.take().and_then(|begun| begun.try_recv().ok());
@@ -275,7 +276,7 @@ impl UnderTest {
             let origins = check::origins(&self.cluster, check, &gone);
             match books.audit_all(&origins, check.within) {
                 Ok(found) => findings.extend(found),
-                // That it does not answer is a finding, too.
+                // A node that does not answer is a finding, too.
                 Err(failure) => findings.push(unanswered(check, &failure)),
             }
         }
@@ -327,7 +328,7 @@ impl Workload for UnderTest {
         }
         let say = messages::say(self.quiet);
         self.writes_unchecked.iter().for_each(|note| say(&format!("note: {note}")));
-        // What it creates is there before the writes of the load are noted.
+        // The probe creates its items before the writes of the load are recorded.
         for check in of_kind(CheckKind::Staleness) {
             let probe = Staleness::begin(&self.cluster, &check).map_err(|reason| {
                 let problem = Problem::new(format!("the check `staleness`: {reason}"));
@@ -350,7 +351,7 @@ impl Workload for UnderTest {
             let books = WriteTracker::new(first, listing, &content.id, PlanPatch::default(), self.quiet)?;
             books.note_before(first)?;
             self.books.push((check, books));
-            // A request before the run may create something, and nobody would note it.
+            // A request before the run may create an item that no record knows of.
             plan.preflight = false;
         }
         Ok(())
@@ -379,7 +380,7 @@ impl Workload for UnderTest {
                 timeline::carry_out(&cluster, start, &cancel, &|at| control.mark(at), &|text| say(text))
             });
             if let Ok(thread) = thread {
-                // Who began the run waits for it.
+                // The thread that began the run waits for this message.
                 let _ = send.send(thread);
             }
         };
@@ -397,7 +398,7 @@ impl Workload for UnderTest {
         }
         let unchecked = self.writes_unchecked.take();
         run.result.notes.extend(unchecked.map(|text| Note { code: "writable".to_owned(), text }));
-        // Who interrupts it wants to be done.
+        // A user who interrupts the run does not want to wait for its checks.
         if run.result.run.interrupted_by_signal.is_some() {
             return Ok(Exit::Success);
         }
@@ -415,7 +416,7 @@ impl Workload for UnderTest {
     }
 }
 
-/// One who tells all of these.
+/// A listener that passes writes on to all of these.
 fn all_of(mut listeners: Vec<WriteListener>) -> WriteListener {
     Box::new(move |writes| listeners.iter_mut().for_each(|listener| listener(writes)))
 }
@@ -488,7 +489,7 @@ fn run_suite(
     for (number, values) in cells.iter().enumerate() {
         let name = cell_name(values);
         say(&format!("run {} of {}: {name}", number + 1, cells.len()));
-        // Folders that were named are removed once: later ones are ours.
+        // Named folders are removed once: later ones are ours.
         let clean: &[PathBuf] = if number == 0 { &args.start.clean } else { &[] };
         match kept.take().map_or_else(|| course.up(values, clean), Ok) {
             Err(failure) => made.fail(values, failure, &*say)?,
@@ -496,7 +497,7 @@ fn run_suite(
                 Ok(()) if suite.restart => guarded.end()?,
                 Ok(()) => kept = Some(guarded),
                 Err(failure) => {
-                    // Why there is no run is the news.
+                    // The reason why there is no run matters more than the cleanup.
                     let _ = guarded.end();
                     made.fail(values, failure, &*say)?;
                 }
@@ -560,7 +561,7 @@ impl SuiteTotals {
         let more = under_test.conclude(&mut outcome.run)?;
         let exit = exit::worse(outcome.exit, more);
         self.exit = match exit {
-            // Whatever was not made: this was found.
+            // An inconsistency counts more than a part that could not be carried out.
             Exit::Inconsistent if self.exit == Exit::Environment => exit,
             exit => exit::worse(self.exit, exit),
         };
@@ -592,7 +593,7 @@ impl SuiteTotals {
         let lines = failure.problems.iter().flat_map(|problem| problem.message.lines());
         let error: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
         error.iter().for_each(|line| say(&format!("error: {line}")));
-        // What was found of the others is not undone by a run that was not made.
+        // A run that could not be made does not hide inconsistencies that earlier runs have found.
         if self.exit != Exit::Inconsistent {
             self.exit = exit::worse(self.exit, failure.exit);
         }

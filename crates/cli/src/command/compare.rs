@@ -83,7 +83,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
         quiet: args.quiet,
     };
     let (exit, verdict) = paired::command(pairing, &question, style)?;
-    // Whoever wants invalid runs to be judged wants to know how.
+    // With --allow-invalid, the judgement decides the exit code, even for invalid runs.
     let exit = if exit == Exit::Invalid && question.allow_invalid { Exit::Success } else { exit };
     let of_verdict = verdict.map_or(Exit::Success, |verdict| exit_of(verdict, args.strict));
     Ok(exit::worse(of_verdict, exit))

@@ -19,7 +19,7 @@ use crate::session::{backend, built_in_sink, run};
 
 /// Length of each run.
 const LENGTH: &str = "5s";
-/// Arrivals per second of the open run: well below what the slowest machine carries.
+/// Arrivals per second of the open run: well below the limit of the slowest machine.
 const RATE: &str = "2000";
 /// Connections of the closed run.
 const CONNECTIONS: &str = "16";

@@ -1,4 +1,4 @@
-//! `plimsoll explain`: what a plan comes to, and where each of its settings is from.
+//! `plimsoll explain`: the meaning of a plan, and the origin of each of its settings.
 
 mod schedule;
 
@@ -142,7 +142,7 @@ impl Explanation {
         }
     }
 
-    /// Where rows are from, and who has which.
+    /// Origin of the rows, and their distribution.
     fn data(&mut self, plan: &Plan) {
         if plan.feeds.is_empty() {
             return;
@@ -269,7 +269,7 @@ fn shown(name: &str, given: &RawValue, redaction: &Redaction) -> String {
     let text = given.text.trim();
     match (name, text.split_once(':')) {
         ("basic" | "bearer", _) if !text.starts_with('@') => HIDDEN.to_owned(),
-        // It may be the key itself, by mistake.
+        // The text may be the key itself, typed by mistake.
         ("jwt_key", _) if !text.starts_with("env:") => HIDDEN.to_owned(),
         // A header without a colon would have been refused.
         ("headers", _) => escaped(&redaction.in_header(text)),

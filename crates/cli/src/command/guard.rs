@@ -24,7 +24,7 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Begins to watch over the processes that will be known by this name. The guard has a process group of
-    /// its own, so that what ends us from the terminal does not end it.
+    /// its own, so that signals from the terminal do not end it.
     pub(crate) fn begin(id: &str) -> Result<Self, Failure> {
         let spawned = Command::new(environment::program())
             .args(["cluster", "guard", id])
@@ -43,7 +43,7 @@ impl Guard {
     /// Lets the cluster go on without us.
     pub(crate) fn dismiss(mut self) {
         if let Some(mut stdin) = self.stdin.take() {
-            // If it has gone, it has ended what there was.
+            // If the guard has gone, it has ended the cluster already.
             let _ = stdin.write_all(KEEP.as_bytes());
         }
     }
@@ -52,16 +52,16 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         self.stdin = None;
-        // It was our child all the time.
+        // The guard is our own child.
         let _ = self.child.wait();
     }
 }
 
-/// The command of the guard's own process: waits for the end of stdin, which is that of whoever has the other
-/// end of the pipe.
+/// The command of the guard's own process: waits for the end of stdin, which means the end of the process at
+/// the other end of the pipe.
 pub(crate) fn command(args: &GuardArgs) -> Result<Exit, Failure> {
     let mut told = Vec::new();
-    // An error is an end, too.
+    // A read error ends the wait, too.
     let _ = std::io::stdin().lock().read_to_end(&mut told);
     if told == KEEP.as_bytes() {
         return Ok(Exit::Success);

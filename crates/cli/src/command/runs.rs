@@ -112,7 +112,7 @@ pub(crate) fn put_out(
     if let ExportFormat::Run(format) = format {
         admit(run, format.into())?;
     }
-    // What is in a file, or goes through a pipe, is read on another terminal.
+    // Exported files and piped output are read on other terminals, so they have no colours.
     let style = if file.is_some() { &Style::PLAIN } else { style };
     match file {
         Some(path) => files::to_file(path, |out| write(run, format, style, out)),
@@ -135,7 +135,7 @@ fn write(
     }
 }
 
-/// Says so if a run has not what a format is made of.
+/// Fails if a run lacks data that a format needs.
 fn admit(run: &SavedRun, format: Format) -> Result<(), Failure> {
     if !format.needs_histograms() || run.has_histograms() {
         return Ok(());
@@ -256,7 +256,7 @@ fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in &cells {
         let padded = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-            // Figures end below each other.
+            // Figures are aligned to the right.
             5..=8 => format!("{cell:>width$}"),
             _ => format!("{cell:<width$}"),
         });

@@ -22,8 +22,8 @@ use crate::session::backend;
 use crate::session::built_in_sink::start;
 use crate::session::live::progress::grouped;
 
-/// `plimsoll sink`, and the targets that are sinks. Says where it listens and what it does wrong on stderr,
-/// and what it did when it ends.
+/// `plimsoll sink`, and the targets that are sinks. Reports its address and faults on stderr, and a summary
+/// when it ends.
 pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let SinkSpec { name, options, backend, quiet } = spec;
     let faults = faults(&options);
@@ -33,7 +33,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let voice = ServerMessages { name, quiet };
     let watch = Watch::new(stop(sink.stopper()))?;
     voice.say(format!("listening on {}", sink.endpoint()));
-    // What spoils a run is not to be a surprise.
+    // Faults are announced at the start, so that nobody is surprised by the errors they cause.
     if of_resources || !faults.is_empty() {
         voice.say(format!("faults: {}", if faults.is_empty() { "none" } else { &faults }));
     }
@@ -75,7 +75,7 @@ impl ServerMessages {
 }
 
 /// Ends a server by a signal: that is its ordinary end, not a failure. Make it before saying where the server
-/// listens: who has read that may end it at once.
+/// listens: a reader of that may end it at once.
 struct Watch {
     handle: Handle,
     thread: JoinHandle<()>,

@@ -215,7 +215,7 @@ fn extracted(
     for &number in &taken {
         session.known[number] = false;
     }
-    // Cookies are taken by the first, the values of a failed exchange by the second.
+    // `apply` takes cookies, `salvage` the values of a failed exchange.
     let _ = step.handler.apply(&received, session);
     step.handler.salvage(&received, session);
     let value = |number: usize| {

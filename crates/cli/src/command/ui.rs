@@ -46,7 +46,7 @@ const NOT_IN_FORMS: [&str; 15] = [
 /// The command. It serves until it is told to end by a signal.
 pub(crate) fn command(args: &UiArgs) -> Result<Exit, Failure> {
     let spec = args.to_spec().map_err(Failure::usage)?;
-    // Without a place for it there is a page all the same.
+    // The page works without a history, too.
     let store = args.place.file().ok().map(|(path, _)| path);
     let mut program = command_word::command();
     program.build();
@@ -114,7 +114,7 @@ fn forms(program: &clap::Command) -> Value {
     let names = ["run"].into_iter().chain(workload::NAMES).chain(["find"]);
     let commands = names.filter_map(|name| program.find_subcommand(name)).map(|command| {
         let arguments = command.get_arguments().filter(|arg| is_in_forms(arg));
-        // `ingest` names its store by a flag.
+        // `ingest` names its store by a flag, which the server does not replace.
         let is_taken = |arg: &&Arg| (command.get_name(), arg.get_id().as_str()) != ("ingest", "urls");
         let arguments = arguments.filter(is_taken).map(argument);
         json!({

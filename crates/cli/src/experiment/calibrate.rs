@@ -1,4 +1,4 @@
-//! `plimsoll calibrate`: what this machine can generate at most, against a server that answers at once.
+//! `plimsoll calibrate`: the highest load of this machine, against a server that answers at once.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ const STREAMS: u64 = 16;
 /// A body that is no longer small.
 const BODY_BYTES: u64 = 16 * 1024;
 
-/// A script that hands on the request as it is: what calling one costs.
+/// A script that returns the request unchanged, to measure the cost of a call.
 const SCRIPTED: &str = "\
 targets: {sink: URL}
 scenarios:
@@ -173,7 +173,7 @@ fn calibrate(
     Ok((cell, record.backend))
 }
 
-/// The limit of a plan, and what the machine adds at half of it.
+/// The limit of a plan, and the time that the machine adds at half of it.
 fn measure(
     plan: Plan,
     length: Nanos,
@@ -242,7 +242,7 @@ fn measure_on<O: Open + Clone + 'static>(
     Ok((cell, full))
 }
 
-/// Why the times of a run at half of the limit are not what the machine adds: it did not keep up.
+/// Reason why a run at half of the limit does not show the time that the machine adds: it did not keep up.
 fn unusable(at_half: &RunRecord) -> Option<String> {
     let verdict = &at_half.verdict;
     if !verdict.valid {

@@ -69,7 +69,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         Ok(())
     }
 
-    /// Sets what is watched beside the load from now on.
+    /// Sets the servers to watch beside the load from now on.
     #[must_use]
     pub(crate) fn watching(self, watched: Watched) -> Self {
         Self { watched, ..self }

@@ -24,7 +24,7 @@ use crate::session::{backend, describe};
 
 /// Shortest lead-in of a trial: time to open connections and to fill caches.
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
-/// Longest wait for owed responses after a trial: what an overload has left is not worth more.
+/// Longest wait for owed responses after a trial: the rest of an overload is not worth more.
 const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
 /// Confidence at which a trial whose outcome is clear is ended before its time. Strict, since this question
 /// is asked after every interval.
@@ -141,7 +141,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                 break;
             }
             let outcome = self.outcome(&measured);
-            // One whose outcome was clear has ended before its time.
+            // A trial whose outcome was clear ends early.
             let carried_out = measured.record.duration.as_secs_f64() / length.as_secs_f64();
             let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
@@ -172,7 +172,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             for (portions, objective) in portions.iter_mut().zip(&self.objectives) {
                 let portion = objective.portion(&interval.steps);
                 match portions.last_mut() {
-                    // What ends after the load belongs to its last arrivals.
+                    // Requests that end after the load belong to its last arrivals.
                     Some(last) if interval.drain => last.merge(portion),
                     _ => portions.push(portion),
                 }
@@ -180,7 +180,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             !self.search.is_clear(trial, &portions, EARLY_CONFIDENCE)
         };
         let record = self.campaign.run(&plan, &mut go_on)?;
-        // What did not end in time is bad by any measure.
+        // Requests that did not end in time violate every objective.
         let lost = record.accounting.in_flight_at_stop + record.accounting.never_started;
         for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
             last.merge(SliceCount { count: lost, marked: lost });
@@ -209,12 +209,13 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         Ok(plan)
     }
 
-    /// Returns what a trial shows about the server.
+    /// Returns the outcome of a trial for the server.
     fn outcome(&self, measured: &Measured) -> Outcome {
         if !was_applied(&measured.record, &self.objectives) {
             return Outcome::NotApplied;
         }
-        // Connections that bind, with a generator that has time: responses come too slowly for this rate.
+        // The limit of connections was reached although the generator had time: responses come too slowly for
+        // this rate.
         if measured.record.verdict.reasons.iter().any(|reason| is_served(reason.code)) {
             return Outcome::Overloaded;
         }

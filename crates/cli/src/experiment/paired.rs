@@ -23,15 +23,15 @@ use crate::session::{describe, page};
 
 /// Settings of a comparison of two plans.
 pub(crate) struct Pairing<'a> {
-    /// The plans and what they are called, A and B.
+    /// The plans and their names, A and B.
     pub(crate) sides: [(&'a str, Resolved); 2],
     /// The flag that asks for it, for messages.
     pub(crate) flag: &'a str,
     /// Runs of each plan.
     pub(crate) rounds: u32,
-    /// Flags of what goes on beside the runs.
+    /// Flags of live outputs beside the runs.
     pub(crate) live: LiveArgs,
-    /// The same of what steers them, which none of them may be.
+    /// Flags that steer a run, of which none is allowed here.
     pub(crate) control: ControlSpec,
     /// Where the runs are saved, if they are.
     pub(crate) saving: Option<Saving>,

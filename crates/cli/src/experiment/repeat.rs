@@ -20,7 +20,7 @@ use crate::session::run::{self, RunPreparation};
 use crate::session::saving::RunSaver;
 use crate::session::{backend, describe, page};
 
-/// Says what cannot go together with several runs, which `flag` asks for.
+/// Refuses settings that cannot be combined with several runs, which `flag` asks for.
 ///
 /// # Errors
 /// All of it.
@@ -50,8 +50,8 @@ pub(crate) fn admit(flag: &str, plan: &Plan, live: &LiveArgs, control: &ControlS
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Carries out the plan `runs` times, and writes what came of it. The first run has the plan's seed, each of
-/// the others the next one.
+/// Carries out the plan `runs` times, and writes the result. The first run has the plan's seed, each of the
+/// others the next one.
 pub(crate) fn command(
     plan: Plan,
     runs: u32,
@@ -126,8 +126,8 @@ pub(crate) struct RepeatedRuns<const SIDES: usize> {
     pub(crate) shown: [Vec<SavedRun>; SIDES],
 }
 
-/// Carries out each plan `runs` times. In every other round the last one is first, so that what drifts while
-/// they go on is no difference between them.
+/// Carries out each plan `runs` times. In every other round the last one is first, so that drift does not
+/// look like a difference between them.
 ///
 /// All plans are carried out on the backend of the first.
 pub(crate) fn carry_out<const SIDES: usize>(

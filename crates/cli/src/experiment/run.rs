@@ -209,8 +209,8 @@ pub(crate) fn carry_out(
         None => execute(plan, &args.output, (&live, &control), before)?,
     };
     let concluded = workload.conclude(&mut outcome.run);
-    // What cannot be written to one place is all the more wanted in the other. The report comes last, since
-    // its last line is the outcome.
+    // If one output cannot be written, the others are needed all the more, so every output is attempted. The
+    // report comes last, since its last line is the outcome.
     let page = args.report.as_deref().map_or(Ok(()), |file| {
         page::write_runs(vec![(String::new(), vec![(*outcome.run).clone()])], file, args.output.quiet)
     });
@@ -223,7 +223,7 @@ pub(crate) fn carry_out(
         Err(failure) => (None, Err(failure)),
     };
     match said {
-        // Beside a report for programs, it would be in their way.
+        // It would get in the way of a report for programs.
         Some(said) if !args.output.format().is_for_people() => {
             streams::to_stderr(&said);
         }

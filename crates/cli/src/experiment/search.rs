@@ -95,7 +95,7 @@ pub(crate) fn was_applied(record: &RunRecord, objectives: &[Objective]) -> bool 
     let timed = || objectives.iter().filter(|objective| objective.time_limit().is_some());
     let bears_lag = timed().count() > 0 && timed().all(|objective| objective.bears(&record.total.start_lag));
     record.verdict.reasons.iter().all(|reason| match reason.code {
-        // Our own lag makes a response longer, and cannot bring one over a limit that is far away.
+        // Our own lag makes a response longer, but cannot lift one over a limit that is far away.
         ReasonCode::StartLag if bears_lag => true,
         NOTHING_STARTED => true,
         ReasonCode::SendTimeUncertain => is_open,

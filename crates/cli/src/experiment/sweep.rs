@@ -65,7 +65,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) setting: &'a str,
     /// `true` if the work is the same at all levels, so that a law of scalability may fit.
     pub(crate) is_scaling: bool,
-    /// Flags that name what is watched beside the runs.
+    /// Flags that name the servers to watch beside the runs.
     pub(crate) watch: &'a WatchArgs,
     /// Nothing but results and errors is written.
     pub(crate) quiet: bool,
@@ -214,8 +214,8 @@ fn carry_out<O: Open + Clone + 'static>(
         }
         true
     });
-    // What a signal has cut short says nothing, be it a record or an error. It may also have come when the
-    // level was over.
+    // A level that a signal cut short is no evidence, whether it has a record or an error. The signal may
+    // also have come after the level was over.
     if campaign.interrupted().is_some() && !record.as_ref().is_ok_and(|record| is_whole(plan, record)) {
         return Ok(None);
     }

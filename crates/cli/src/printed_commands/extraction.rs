@@ -68,7 +68,7 @@ fn commands(block: &str) -> Vec<(String, Vec<String>)> {
     for line in block.replace("\\\n", " ").lines() {
         for words in split(line) {
             let is_name = |word: &String| word == "plimsoll";
-            // `start_server; plimsoll run`, `alias plimsoll=…` is none.
+            // `start_server; plimsoll run` and `alias plimsoll=…` are not commands of ours.
             if words.first().is_some_and(is_name) {
                 found.push((line.trim().to_owned(), words[1..].to_vec()));
             }

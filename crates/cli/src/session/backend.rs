@@ -36,7 +36,7 @@ pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<Option<Str
     let Err(limit) = limits::raise_descriptors(needed) else { return Ok(None) };
     let left = |spare: u64| limit.hard.saturating_sub(spare + u64::from(beside));
     let fewest = u64::from(plan.connections.initial);
-    // The usual spare is generous, and so may be too much where there are few.
+    // The usual spare is generous, and may be too much where few descriptors are left.
     let possible = [SPARE_DESCRIPTORS, FEWEST_SPARE_DESCRIPTORS].map(left);
     let grows = matches!(plan.load, Load::Open { overload: Overload::Grow, .. });
     if grows && let Some(possible) = possible.into_iter().find(|possible| *possible >= fewest.max(1)) {

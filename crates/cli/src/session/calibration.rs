@@ -31,15 +31,15 @@ pub(crate) fn used(
         let used = cell.used(&rfc3339(record.started_unix), threads, achieved);
         return Ok(CalibrationUse { of_this_plan: true, ..used });
     }
-    // Who has never calibrated need not be told each time.
+    // Users who have never calibrated are not reminded at every run.
     let text = default_store().and_then(|path| std::fs::read_to_string(path).ok()).ok_or(None)?;
     let calibration = Calibration::read(&text)?;
     calibration.check(&describe::tool(), host, record.backend)?;
-    // Of a kind that `calibrate` does not know, doing it again would not help.
+    // If `calibrate` does not know the kind of load, doing it again would not help.
     calibration.used(&load_kind(record, plan), threads, achieved).ok_or(None)
 }
 
-/// The warning that a run used too much of what the machine can generate to be unaffected by that.
+/// The warning that a run came too close to the limit of the machine to be unaffected.
 pub(crate) fn warning(used: &CalibrationUse) -> Option<Reason> {
     (used.used_share > WARNING_SHARE).then(|| Reason {
         code: ReasonCode::CalibratedLimit,

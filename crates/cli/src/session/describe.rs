@@ -296,7 +296,7 @@ pub(crate) fn plan_name(plan: &LoadedDocument) -> Option<String> {
     let own = plan.document.name.get().map(|name| name.as_str().trim().to_owned());
     own.filter(|name| !name.is_empty()).or_else(|| {
         let file = Path::new(&plan.source.name);
-        // What a workload has made is called by no file.
+        // The source of a plan that a workload generated is not a file, and gives no name.
         let is_file = file
             .extension()
             .is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known));

@@ -1,5 +1,5 @@
 //! Files of other tools, and files of this one that another command takes: recognised when they are not
-//! understood as plans, so that the answer is what to do, and not what is unknown in them.
+//! understood as plans, so that the message says what to do, and does not list their unknown keys.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::base::failure::Failure;
 /// A file larger than this is no description that people wrote, but for recordings, which begin alike.
 const LOOKED_AT: usize = 1 << 20;
 
-/// A kind of file: its name in messages, and what to do with it.
+/// A kind of file: its name in messages, and the right command for it.
 struct Kind {
     what: &'static str,
     /// With `{}` for the name of the file.
@@ -123,7 +123,7 @@ fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
         () if has("log") && text.contains("\"entries\"") => Some(HAR),
         () if has("info") && has("item") || text.contains("schema.getpostman.com") => Some(POSTMAN),
         () if has("values") && has("_postman_variable_scope") => Some(POSTMAN_ENVIRONMENT),
-        // With `run` it is a plan that somebody is about to make of one.
+        // With `run`, the file is a plan that somebody is about to convert.
         () if has("config") && has("scenarios") && !has("run") => Some(ARTILLERY),
         () if has("nodes") => Some(CLUSTER),
         () if has("schema") && has("host") || has("max-concurrent-streams") => Some(H2LOADRUNNER),

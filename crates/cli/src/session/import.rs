@@ -1,4 +1,4 @@
-//! Files of other tools: how they are read, and what differs in the plan.
+//! Files of other tools: their import, and the differences in the plan.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::base::streams;
 /// Largest file that is imported, in bytes. It is read as a whole.
 const LARGEST_IMPORT: usize = 256 << 20;
 
-/// Says what differs, on stderr; where it is strict, that is an error.
+/// Reports the differences on stderr; with `strict`, they are errors.
 pub(crate) fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(), Failure> {
     if strict && !imported.notes.is_empty() {
         let mut problems = Problems::default();
@@ -32,7 +32,7 @@ pub(crate) fn tell(imported: &Imported, strict: bool, quiet: bool) -> Result<(),
 }
 
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    // One byte more tells a file that is too large.
+    // One byte more reveals a file that is too large.
     let read = Disk.read_head(file, LARGEST_IMPORT + 1).map_err(|error| {
         Failure::usage(
             Problem::new(format!("cannot read {}: {error}", file.display()))

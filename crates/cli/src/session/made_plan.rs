@@ -1,11 +1,11 @@
-//! Plans that commands make from their flags: what is wrong with one is wrong with a flag.
+//! Plans that commands make from their flags: a problem of such a plan is a problem of a flag.
 
 use plimsoll_plan::Problem;
 
 use crate::args::workload::PLANS;
 
-/// The problem with the flag that it is about in place of the place in a text that nobody has written. One
-/// about anything else keeps its place.
+/// The problem with its flag in place of the position in a generated text. One about anything else keeps its
+/// place.
 pub(crate) fn by_flag(problem: &Problem, text: &str) -> Problem {
     let key = problem.place.and_then(|place| key_before(text, place.start as usize));
     let plan = PLANS.into_iter().find(|(plan, _)| text.contains(&format!(r#""name":"{plan}""#)));

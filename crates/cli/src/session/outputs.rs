@@ -1,7 +1,7 @@
 //! Results in files, beside the one on stdout.
 //!
 //! A file is tried before the load begins, as far as that leaves no trace: an hour of load is not to end with
-//! a folder that does not exist. What still goes wrong is told after the result was written to stdout.
+//! a folder that does not exist. Later errors are reported after the result was written to stdout.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -12,7 +12,7 @@ const ENOUGH: u64 = 20;
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     refused: u64,
-    /// `true` once it is decided what becomes of the load.
+    /// `true` once the fate of the load is decided.
     is_decided: bool,
 }
 
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(decided(&[(0, 0), (ENOUGH - 1, 0), (3, 0)]), Some(ENOUGH + 2));
         assert_eq!(decided(&[(ENOUGH - 1, 0)]), None);
         assert_eq!(decided(&[(ENOUGH, 1)]), None);
-        // A store that has taken something may well be full.
+        // A store that has accepted some records may well be full.
         assert_eq!(decided(&[(0, 1), (ENOUGH, 0)]), None);
     }
 }

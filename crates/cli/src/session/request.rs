@@ -73,8 +73,8 @@ impl<'a> PlanRequest<'a> {
                 let imported = h2loadrunner::import_for(&read(file)?, folder(file), &Disk, &command.flags);
                 let imported = imported.map_err(Failure::usage)?;
                 tell(&imported, false, self.quiet)?;
-                // What is wrong then is shown in the plan, not in the file as it was typed: it needs another
-                // name.
+                // From here on problems point into the plan, not into the file that was typed, so the source
+                // gets another name.
                 let name = format!("{} (as a plan)", file.display());
                 let text = imported.document.to_yaml();
                 command.plan = Some(PlanSource::Text(Source { name, text }));
@@ -98,7 +98,8 @@ pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result
     Ok(Command { plan: Some(plan), environment: Vec::new(), flags }.resolve(&Disk)?)
 }
 
-/// The same problems of a plan that was made from flags, whose text nobody has seen: they name the flags.
+/// The same problems of a plan that was made from flags, whose text the user has not seen: they name the
+/// flags.
 fn by_flags(failure: Failure, text: &str) -> Failure {
     let mut problems = Problems::default();
     failure.problems.iter().for_each(|problem| problems.push(made_plan::by_flag(problem, text)));

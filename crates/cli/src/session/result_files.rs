@@ -1,4 +1,4 @@
-//! Groups of earlier runs: from what names them to their results.
+//! Groups of earlier runs: finds the results by names.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ enum ResultSource {
 
 /// Reads the results that each text names: a file, a folder (all files in it that end in `.json` or
 /// `.plimsoll`), a pattern, runs of the history (by id, name or tag), or several of these with commas between
-/// them. Everything that is wrong is reported together.
+/// them. All problems are reported together.
 ///
 /// # Errors
-/// What cannot be found or read, or is in it twice.
+/// Runs that cannot be found or read, or occur twice.
 pub(crate) fn read(names: &[&str], history: &mut History) -> Result<Vec<Vec<Member>>, Problems> {
     let member = |NamedRun { name, run }| Member { file: name, result: run.result };
     let groups = read_runs(names, history)?;
@@ -61,7 +61,7 @@ fn found(name: &str, history: &mut History, problems: &mut Problems) -> Vec<Resu
     let parts: Vec<&str> = if Path::new(name).exists() { vec![name] } else { name.split(',').collect() };
     let mut found = Vec::new();
     for part in parts {
-        // What looks like no file is looked up.
+        // A part that does not look like a file is looked up in the history.
         let runs = match Path::new(part).exists() || part.contains(['*', '?', '[']) {
             true => Ok(Vec::new()),
             false => history.find(part),

@@ -182,7 +182,7 @@ fn execute_on<O: Open + Clone + 'static>(
             saver.note(&progress);
         }
     };
-    // What they have not read yet came long before: the kernel's times would not be theirs.
+    // Slow clients read their data long after it arrived, so the kernel's receive times do not apply.
     let slowly = OpenEpoll(BackendOptions {
         receive_stamps: false,
         bytes_per_s: before.slow.map(|slow| slow.bytes_per_s),
@@ -279,7 +279,7 @@ impl ScriptErrorNotice {
     }
 }
 
-/// Says what the user should know of the first contacts.
+/// Reports the first contacts to the user.
 pub(crate) fn tell_first(first: &[FirstContact], plan: &Plan, say: &Notify) {
     first.iter().filter_map(|contact| contact.note(plan)).for_each(|note| say(&format!("note: {note}")));
 }
@@ -315,8 +315,8 @@ pub(crate) fn context(
     }
 }
 
-/// The result of a run that is over, and how to end for it. `unmeasured` is what the requests before and
-/// beside it came to.
+/// The result of a run that is over, and how to end for it. `unmeasured` counts the requests before and
+/// beside it.
 pub(crate) fn conclude(
     record: &mut RunRecord,
     plan: &Plan,

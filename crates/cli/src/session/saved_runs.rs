@@ -27,7 +27,7 @@ pub(crate) struct NamedRun {
     pub(crate) run: SavedRun,
 }
 
-/// The history, for those who read it. It is opened when it is first needed.
+/// The history, for reading. It is opened when it is first needed.
 #[derive(Debug)]
 pub(crate) struct History {
     path: PathBuf,
@@ -65,10 +65,10 @@ impl History {
     }
 
     /// The runs that a word means, the latest first: `latest` and `latest~N`, an id, a name (all runs of it),
-    /// a tag (all runs that have it), or the begin of an id. Empty if it means none.
+    /// a tag (all runs that have it), or the start of an id. Empty if it means none.
     ///
     /// # Errors
-    /// The history cannot be read, or the word is the begin of several ids.
+    /// The history cannot be read, or the word is the start of several ids.
     pub(crate) fn find(&mut self, word: &str) -> Result<Vec<Row>, Failure> {
         let Some(store) = self.store()? else { return Ok(Vec::new()) };
         let read = |error| failure(&error);
@@ -176,7 +176,7 @@ pub(crate) fn label(row: &Row) -> String {
 /// The file cannot be read, or has no run.
 pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let name = file.display();
-    // One byte more tells a file that is too large.
+    // One byte more reveals a file that is too large.
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;

@@ -19,7 +19,7 @@ use crate::args::save::Saving;
 use crate::base::failure::Failure;
 use crate::base::{messages, process, streams};
 
-/// Intervals that may wait for the disk; what comes while there are so many is joined.
+/// Intervals that may wait for the disk; further ones are joined.
 const WAITING: usize = 16;
 /// Digits of an id that are said to people: enough for thousands of runs.
 pub(crate) const DIGITS: usize = 8;
@@ -39,7 +39,7 @@ impl Saving {
         let opened = Store::open(&self.path, self.origin, clock::unix().0 / 1_000_000_000).and_then(
             |(store, aside)| {
                 if let Some(aside) = aside {
-                    // Said also where it should be quiet: runs are missing now.
+                    // Reported even with --quiet, since runs are missing from now on.
                     streams::to_stderr(&format!(
                         "warning: the history {} was damaged; it is {} now, and a new one was begun\n",
                         self.path.display(),
@@ -152,7 +152,7 @@ impl RunSaver {
 
     /// Takes back a run that ended with an error.
     pub(crate) fn abandon(self) {
-        // That error is what counts; a run that is left in the history is a killed one.
+        // The first error counts; a run that stays in the history is listed as killed.
         let _ = self.end(Message::Abandon);
     }
 

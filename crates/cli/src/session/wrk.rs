@@ -25,7 +25,7 @@ impl Conversation {
         Ok(Some(Self(main)))
     }
 
-    /// Runs `done` with what the workers left behind: what it printed.
+    /// Runs `done` with the leftovers of the workers; returns its output.
     pub(crate) fn end(
         self,
         leftovers: Vec<Box<dyn Any + Send>>,

@@ -1,5 +1,5 @@
-//! Audit of servers: do they have what they acknowledged? Every write of a load is noted while it goes on,
-//! and compared with the server's contents afterwards.
+//! Audit of servers: do they have the writes that they acknowledged? Every write of a load is noted while it
+//! goes on, and compared with the server's contents afterwards.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -65,7 +65,7 @@ const LOOK: Nanos = Nanos::from_millis(500);
 
 impl WriteTracker {
     /// One for the collection of a server, the id of whose items is at a JSON Pointer; with flags that say
-    /// how servers are reached. If it is not to be `quiet` it says what it reads.
+    /// how servers are reached. Unless `quiet`, it reports its progress.
     pub(crate) fn new(
         server: &str,
         listing: Listing,
@@ -87,7 +87,7 @@ impl WriteTracker {
         Ok(Self { ledger, listing, flags, quiet })
     }
 
-    /// Notes what a server has before the load; how many items that are.
+    /// Notes the items of a server before the load; returns their number.
     pub(crate) fn note_before(&self, origin: &str) -> Result<u64, Failure> {
         let mut nameless = 0;
         let count = self.each_item(origin, |item| {
@@ -110,17 +110,17 @@ impl WriteTracker {
         })
     }
 
-    /// Holds what a server has against what was acknowledged.
+    /// Compares the items of a server with the acknowledged writes.
     fn audit(&self, origin: &str) -> Result<Findings, Failure> {
-        // The load is over: nobody else wants it.
+        // The load is over, so nobody else needs the lock.
         let ledger = self.ledger();
         let mut audit = ledger.audit();
         self.each_item(origin, |item| audit.item(item))?;
         Ok(audit.end())
     }
 
-    /// Holds what servers have against what was acknowledged: what came of it. Followers lag, and all of them
-    /// have so long to come to it.
+    /// Compares the items of servers with the acknowledged writes, and returns the findings. Followers lag,
+    /// and all of them have so long to come to it.
     pub(crate) fn audit_all(
         &self,
         servers: &[String],
@@ -193,7 +193,7 @@ impl WriteTracker {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives every item of a server, which nobody writes meanwhile; how many there are.
+    /// Passes every item of a server to `each`, while nothing is written; returns their number.
     fn each_item(&self, origin: &str, mut each: impl FnMut(&[u8])) -> Result<u64, Failure> {
         let items = JsonPointer::parse(&self.listing.items).unwrap_or_default();
         let say = messages::say(self.quiet);
@@ -210,7 +210,7 @@ impl WriteTracker {
             }
             let answers = match answers_with(origin, &steps, self.flags.clone(), LONGEST_PAGE, |_| {}) {
                 Ok(answers) => answers,
-                // It may be more than it answers in time.
+                // The page may be too large to be answered in time.
                 Err(failure) => match pages.shrink() {
                     true => continue,
                     false => return Err(failure),
@@ -218,7 +218,7 @@ impl WriteTracker {
             };
             for answer in &answers {
                 let is_whole = answer.status == 200 && answer.cut == 0 && answer.body.len() < LONGEST_PAGE;
-                // Those that follow were asked for behind all that would have come.
+                // The later pages assume that this one was complete, so they are dropped with it.
                 if pages.pages().is_empty() || (!is_whole && pages.shrink()) || !pages.is_new(&answer.body) {
                     break;
                 }
@@ -242,7 +242,8 @@ impl WriteTracker {
     }
 }
 
-/// Gives the items of a page in turn: of an array, or of the one that an object has there. How many they are.
+/// Gives the items of a page in turn: of an array, or of the one that an object has there. Returns their
+/// number.
 fn items_of(page: &[u8], place: &JsonPointer, each: &mut impl FnMut(&[u8])) -> Option<u64> {
     let whole = JsonPointer::default().find(page)?;
     let list = if whole.raw().first() == Some(&b'[') { whole } else { place.find(page)? };
@@ -257,9 +258,9 @@ fn items_of(page: &[u8], place: &JsonPointer, each: &mut impl FnMut(&[u8])) -> O
 
 fn note(ledger: &mut Ledger, exchange: &FailedExchange) {
     let FailedExchange { entry, request, response, .. } = exchange;
-    // What was never sent has changed nothing.
+    // A request that was never sent has changed nothing.
     let Some(service_time) = entry.service_time else { return };
-    // The first server has redirected it, and of what the next one should have got nothing was written.
+    // The first server redirected the request, but nothing was written to the next one.
     if request.head.is_empty() && entry.status == 0 {
         return ledger.note_undelivered();
     }

@@ -1,4 +1,4 @@
-//! Requests beside the load: whether there is anybody to put it on, and what became of it.
+//! Requests beside the load: whether its target answers, and the result of the load.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, OpenEpoll};
@@ -34,7 +34,7 @@ fn carry_out(
     let mut plan = resolve_text(NAME, document.to_string(), flags)?.plan;
     prepare(&mut plan);
     (plan.timeout, plan.connect_timeout) = (patience, PATIENCE);
-    // So that all of them come in turn.
+    // With one thread, the requests go out in order.
     plan.threads = 1;
     run_beside(&plan, log)
 }
@@ -70,7 +70,7 @@ pub(crate) fn writes_of(
     };
     let (log, receive) = Log::new(options);
     let (record, writes) = std::thread::scope(|scope| {
-        // Workers wait for whoever takes them.
+        // Workers wait until their batches are taken.
         let reader = scope.spawn(|| {
             let mut all = Vec::new();
             for batch in receive {
@@ -104,14 +104,14 @@ pub(crate) struct Answer {
     pub(crate) cut: u64,
 }
 
-/// Asks steps of a plan in turn, whose target is `origin`; the answers to all requests, whatever their
-/// status. One that fails in another way is an error with the reason. A step of `think` alone is a pause.
+/// Sends the steps of a plan whose target is `origin` in turn; returns all answers, whatever their status.
+/// One that fails in another way is an error with the reason. A step of `think` alone is a pause.
 pub(crate) fn answers(origin: &str, steps: &[Value], flags: PlanPatch) -> Result<Vec<Answer>, Failure> {
     answers_with(origin, steps, flags, FailedExchange::LONGEST, |_| {})
 }
 
-/// The same with so many bytes of each answer at most, and with what is done with the plan before it is
-/// carried out: bodies can be put into it that JSON cannot have.
+/// The same with a limit for the bytes of each answer, and with a function that changes the plan before it is
+/// carried out: it can add bodies that JSON cannot represent.
 pub(crate) fn answers_with(
     origin: &str,
     steps: &[Value],
@@ -135,7 +135,7 @@ pub(crate) fn answers_with(
     let (log, receive) =
         Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, longest, seed: 0 });
     let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
-    // The workers have ended: this was the last one who could add to it.
+    // The workers have ended; this handle was the last one that keeps the channel open.
     drop(log);
     let exchanges = receive.into_iter().filter_map(|batch| match batch {
         LogBatch::Failed(exchange) => Some(*exchange),

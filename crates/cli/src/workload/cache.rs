@@ -53,7 +53,7 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     }
     let (load, text) = made(args)?;
     let request = RunRequest::made(&args.run, NAME, text);
-    // What is wrong with the plans is said before anybody is asked for anything.
+    // Problems of the plans are reported before the first request to the server.
     let pair = match &args.compare_http {
         None => {
             let resolved = request.plan(true).resolve()?;
@@ -79,9 +79,9 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     if let Some(url) = &args.compare_http {
         reach_http(url, &load.cache, &pairing.sides[1].1.layered.patch)?;
     }
-    // The sides differ in all that a comparison otherwise wants to be alike: that is the question here.
+    // The sides differ in properties that a comparison requires to be equal: that is the question here.
     let question = Question { force: true, ..Question::default() };
-    // Which protocol carries more is an answer, and no failure of either.
+    // Either protocol may carry more: that is an answer, and no failure.
     paired::command(pairing, &question, style).map(|(exit, _)| exit)
 }
 
@@ -197,7 +197,7 @@ fn create(admin: &str, user: &str, cache: &str) -> Result<(), Failure> {
     let flags = PlanPatch { basic: Some(RawValue::new("--user", user)), ..PlanPatch::default() };
     let request = json!({
         "post": format!("{}/admin/caches", admin.trim_end_matches('/')),
-        // What its documentation says besides is refused by the server.
+        // The server rejects the further fields that its documentation names.
         "json": { "name": cache, "eviction": "ttl" },
     });
     let record = once(json!({ "scenarios": [{ "steps": [request] }] }), flags)?;

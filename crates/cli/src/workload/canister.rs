@@ -83,7 +83,7 @@ pub(crate) fn command(args: &CanisterArgs, look: Theme, style: &Style) -> Result
     let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
     let text = document.to_string();
     let request = RunRequest::made(&args.run, NAME, text);
-    // What is wrong with the plan is said before anybody is asked for anything.
+    // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     let flags = transport(&resolved.layered.patch);
     if let Some(patience) = patience {
@@ -172,7 +172,7 @@ fn presign(plan: &mut Plan, count: u64, quiet: bool) {
     let part = &|thread: u64| {
         let (mut maker, mut out) = (source.open(seed), Vec::new());
         let numbers = count * thread / threads..count * (thread + 1) / threads;
-        // Those that are made while the load goes on have other numbers.
+        // Messages that are signed during the load have other numbers.
         numbers
             .map(|number| maker.made(STOCK + number, clock::unix().0, &mut out))
             .collect::<Vec<SuppliedBody>>()
@@ -210,7 +210,7 @@ fn until_healthy(url: &str, flags: &PlanPatch, patience: Nanos, say: &dyn Fn(&st
                     status.health.unwrap_or("nothing").escape_debug()
                 )),
                 Err(error) => {
-                    // It will not become a replica by waiting.
+                    // Waiting will not turn the server into a replica.
                     let problem =
                         Problem::new(format!("what {url}/api/v2/status answers is no status: {error}"));
                     let hint =
@@ -294,7 +294,7 @@ impl Checks {
         Ok(Self { thread, over, begun: clock::monotonic(), share })
     }
 
-    /// Waits for what is still to be verified.
+    /// Waits for the samples that are still to be verified.
     fn end(self, skipped: u64) -> ConsistencyFinding {
         self.over.store(true, Ordering::Relaxed);
         let checked = self.thread.join().unwrap_or_default();
@@ -313,7 +313,7 @@ impl Checks {
                 write!(said, "; {} more of the sample were not, for want of time", figure::count(skipped));
         }
         let took = clock::monotonic().since(self.begun);
-        // Where nothing was verified nothing was shown.
+        // Without a verified reply nothing was shown.
         let passed = failed == 0 && verified > 0;
         if verified == 0 && failed == 0 {
             said = "no certificate came that could have been verified".to_owned();
@@ -353,8 +353,8 @@ impl Checked {
     }
 }
 
-/// Codes for what has no status of HTTP, as the Internet Computer's generator has them (22 is ours), and a
-/// status that says less than it seems.
+/// Codes for outcomes without a status of HTTP, as the Internet Computer's generator has them (22 is ours),
+/// and a status that says less than it seems.
 const CODES: [(u16, &str); 6] = [
     (0, "not submitted: it was due, and never sent"),
     (11, "sending failed: no connection, or it was lost"),
@@ -427,8 +427,8 @@ impl Tally {
             tally.outcomes = Outcomes::of(first);
             tally.calls = ended(first);
             tally.answered = first.ok;
-            // It was submitted, and the answer was a bad one, or none. In version 2 the answer says no more
-            // than whether the call was taken in.
+            // The call was submitted, but the answer was bad or missing. In version 2 the answer says only
+            // whether the call was accepted.
             let answers = error(first, ErrorClass::Rejected) + error(first, ErrorClass::Check);
             let waited = match (first.step == QUERY, api) {
                 (true, _) => answers + first.timed_out,
@@ -439,12 +439,12 @@ impl Tally {
             tally.wait_failures = waited;
         }
         if let Some(wait) = step(WAIT) {
-            // That a call was taken in is not what became of it.
+            // Acceptance of a call is not its outcome.
             let submitted = tally.outcomes.0.remove(&202).unwrap_or_default();
             for (code, count) in Outcomes::of(wait).0 {
                 tally.outcomes.add(code, count);
             }
-            // The load may have ended before it was asked for.
+            // The load may have ended before the outcome was asked for.
             tally.outcomes.add(202, submitted.saturating_sub(ended(wait)));
             tally.wait_failures += wait.failed + wait.timed_out;
             tally.answered = tally.answered.saturating_sub(submitted) + wait.ok;
@@ -466,7 +466,7 @@ fn summary(load: &CanisterLoad, result: &RunResult, notes: &CanisterNotes) -> St
         None => "as many as are answered".to_owned(),
     };
     let mut text = format!("requested: {requested} - achieved: {}", plain(achieved));
-    // A string takes everything.
+    // Writing to a string cannot fail.
     if let Some(highest) = notes.highest() {
         let _ = write!(text, ", Max counter value seen: {highest}");
     }

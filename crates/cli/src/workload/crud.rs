@@ -59,7 +59,7 @@ pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result
     let (load, text) = made(args)?;
     args.notes().iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
     let request = RunRequest::made(&args.run, NAME, text);
-    // What is wrong with the plan is said before anybody is asked for anything.
+    // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     reach(&load, &beside(&resolved.layered.patch))?;
     let books = match args.verify_within().map_err(Failure::usage)? {
@@ -177,7 +177,7 @@ impl Crud<'_> {
 
 /// Requests in flight that were asked for.
 fn concurrency(load: &CrudLoad, flags: &PlanPatch) -> String {
-    // What has a place stands in the plan that was made of the load.
+    // A value with a place comes from the generated plan, not from a flag.
     let mut given = [&flags.users, &flags.connections].into_iter().flatten();
     let given = given.find(|given| given.place.is_none());
     given.map_or_else(|| load.size.concurrency.to_string(), |given| given.text.clone())
@@ -316,7 +316,7 @@ fn skipped_note(skipped: u64) -> Option<Note> {
 /// Good responses of a step that say that there is no such item.
 fn found_nothing(step: &StepResult) -> u64 {
     let missing = step.statuses.get("404").copied().unwrap_or(0);
-    // Where it was no good response it is among the failed ones.
+    // A response that was not good counts among the failed ones.
     if missing <= step.ok { missing } else { 0 }
 }
 
@@ -325,8 +325,8 @@ fn aborted(step: &StepResult) -> u64 {
     step.errors.get(ErrorClass::AbortedByUs.name()).copied().unwrap_or(0)
 }
 
-/// The lines that the generator of the Lithair project prints, with figures that are what they are called:
-/// what was acknowledged is told from what was asked for, and items from requests.
+/// The lines that the generator of the Lithair project prints, with figures that match their names:
+/// acknowledged writes are told from attempts, and items from requests.
 fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     let of = |wanted: Operation| steps_of(result, wanted);
     let all = Tally::of_main(load, result);
@@ -339,7 +339,7 @@ fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     let seconds = result.duration_s;
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let mut text = String::from("Crud completed:");
-    // A string takes everything.
+    // Writing to a string cannot fail.
     let _ = match load.size.total {
         Some(total) => write!(text, " total={total}"),
         None => Ok(()),

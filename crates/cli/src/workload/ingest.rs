@@ -78,7 +78,7 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     let text = document.to_string();
     let request = RunRequest::made(&args.run, NAME, text);
-    // What is wrong with the plan is said before anybody is asked for anything.
+    // Problems of the plan are reported before the first request to the server.
     let resolved = request.plan(true).resolve()?;
     let say = messages::say(args.run.output.quiet);
     let notes = load.notes(resolved.plan.threads, resolved.plan.connections.max);
@@ -99,14 +99,14 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
     run::carry_out(&request, &mut workload, look, style)
 }
 
-/// Says what helps against each way in which batches failed, the most frequent first.
+/// Reports advice for each way in which batches failed, the most frequent first.
 fn explain(result: &RunResult, say: &Notify) {
     let examples = &result.error_examples;
     let refused = result.statuses.iter().filter_map(|(status, &count)| {
         let status: u16 = status.parse().ok().filter(|status| *status >= 400)?;
         let start = format!("status {status}, ");
         let said = examples.values().find(|said| said.contains(&start)).map_or("", |said| said);
-        // What comes before it is what was expected.
+        // The text in front of it says what was expected.
         let words = said.splitn(3, ": ").nth(2).map_or(String::new(), |words| format!(": {words}"));
         Some((count, format!("answered with {status}{words}"), advice(Some(status), "", said)))
     });
@@ -183,7 +183,7 @@ impl Workload for Ingest<'_> {
     }
 
     fn prepare(&mut self, plan: &mut Plan) -> Result<(), Failure> {
-        // Before any record is made: what is verified has times from then on.
+        // Set before any record is made: verified records have times from then on.
         if self.args.store.verify {
             let verification = Verification::begin(self.load, self.args, self.flags.clone())?;
             self.verification = Some(verification);

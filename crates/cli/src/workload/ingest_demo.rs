@@ -1,5 +1,5 @@
-//! `plimsoll ingest demo`: a story is told to a store, the store is asked whether it has all of it, and then
-//! what happened.
+//! `plimsoll ingest demo`: writes a story to a store, checks that the store has all of it, and asks it what
+//! happened.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::workload::auxiliary_request::{Answer, answers, answers_with};
 use crate::workload::sql_answer::{SqlAnswer, instant, lay_out, words};
 use crate::workload::store::reach;
 
-/// From the begin of a campaign to now if nothing else is said: then the whole story is of the past.
+/// From the start of a campaign to now if nothing else is said: then the whole story is of the past.
 const AGE_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
 /// Number of times that a store is asked again while it does not show everything, a second apart: after it
@@ -65,7 +65,7 @@ pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Fail
     let missing = sent.as_deref().map_or(Ok(()), |sent| every_record_is_there(&store, sent));
     let answered = match &missing {
         Ok(()) => inquire(&store, &demo)?,
-        // What is answered then is not what happened.
+        // Without all of the data, the answers would not be those of the demo.
         Err(_) => Vec::new(),
     };
     let told = DemoReport { args, store: &store, demo: &demo, sent, answered };
@@ -151,7 +151,7 @@ impl Store<'_> {
         let mut counts = [0; 4];
         for ((kind, count), answer) in Demo::KINDS.into_iter().zip(&mut counts).zip(&answers) {
             let found = self.found(&format!("the count of the {}", records(kind)), answer)?;
-            // Of what it does not know it finds nothing.
+            // A count without a number means that the store does not know the table.
             *count = found.number().unwrap_or(0);
         }
         Ok((counts, flush.map(|flush| words(&flush))))
@@ -175,7 +175,7 @@ struct Sent {
     found: u64,
 }
 
-/// Writes the story, and counts what the store has of it.
+/// Writes the story, and counts its records in the store.
 fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result<Vec<Sent>, Failure> {
     let flush = || Dialect::Arc.flush().expect("Arc shows what it has when it is told to");
     reach(store.origin, store.flags.clone())?;
@@ -255,7 +255,7 @@ fn every_record_is_there(store: &Store<'_>, sent: &[Sent]) -> Result<(), Failure
     })))
 }
 
-/// A question, and what the store says.
+/// A question, and the answer of the store.
 struct AnsweredQuestion {
     question: Question,
     answer: SqlAnswer,

@@ -1,8 +1,8 @@
 //! `--print-plan`: the plan that the flags of a workload come to, whole.
 //!
-//! A workload makes a plan of its own flags, and the flags of `run` stand above it. What is printed has both,
-//! so that `plimsoll run` of it puts the same load on the same servers: its `load_checksum` is the same.
-//! Credentials are left out, and what gives them instead is said.
+//! A workload makes a plan of its own flags, and the flags of `run` stand above it. The printed plan has
+//! both, so that `plimsoll run` with it puts the same load on the same servers: its `load_checksum` is the
+//! same. Credentials are left out, and a note names the flag that gives them.
 
 use plimsoll_plan::document::{Document, Field, RequestStep, Source, StepSpec, Text};
 use plimsoll_plan::{PlanPatch, Problem, Problems, Resolved, SettingKind, SettingLayers};
@@ -35,9 +35,9 @@ pub(crate) struct PrintedPlan {
 }
 
 impl PrintedPlan {
-    /// Puts the plan that a workload made, and the flags beside it
-    /// together. `amend` adds what the command itself does to the flags of `run`. `beside` are flags of the
-    /// workload that plans cannot express, as far as they were given.
+    /// Puts the plan that a workload made, and the flags beside it together. `amend` adds the command's own
+    /// changes of the flags of `run`. `beside` are flags of the workload that plans cannot express, as far as
+    /// they were given.
     ///
     /// # Errors
     /// Everything that is wrong with the flags.
@@ -276,7 +276,7 @@ fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> 
         };
         run.insert(name.to_owned(), value);
     }
-    // Another name of a setting, which only flags have.
+    // Only flags have this other name of the setting.
     if let Some(limit) = patches.iter().find_map(|patch| patch.stream_timeout.as_ref()) {
         run.insert("timeout".to_owned(), json!(limit.text));
     }

@@ -8,7 +8,7 @@ use crate::workload::auxiliary_request::Answer;
 
 /// Characters of a cell that is not the last of its row.
 const WIDEST: usize = 40;
-/// Characters of a text that is quoted because it is not what was expected.
+/// Characters of an unexpected text that is quoted.
 const QUOTED: usize = 200;
 
 /// Rows of values.
@@ -19,10 +19,10 @@ pub(crate) struct SqlAnswer {
 }
 
 impl SqlAnswer {
-    /// Reads an answer. What the store does not know is no error to it, but nothing: no columns and no rows.
+    /// Reads an answer. An unknown table is no error to the store, but has no columns and no rows.
     ///
     /// # Errors
-    /// In the store's words, why there is none.
+    /// The store's reason why there is none.
     pub(crate) fn of(answer: &Answer) -> Result<Self, String> {
         if !(200..300).contains(&answer.status) {
             return Err(words(answer));

@@ -1,4 +1,5 @@
-//! Verification that a store has what it acknowledged. The store is asked before the load and after it.
+//! Verification that a store has the records that it acknowledged. The store is asked before the load and
+//! after it.
 
 use plimsoll_driver::clock;
 use plimsoll_plan::{PlanPatch, Problem};
@@ -33,7 +34,7 @@ pub(crate) struct Verification<'a> {
 }
 
 impl<'a> Verification<'a> {
-    /// Asks the store what it has, with flags that name how it is reached.
+    /// Asks the store for its contents, with flags for how it is reached.
     pub(crate) fn begin(load: &'a IngestLoad, args: &IngestArgs, flags: PlanPatch) -> Result<Self, Failure> {
         let told = answers(load.origin(), &Interface::steps(), flags.clone())?;
         let told: Vec<(u16, &[u8])> = told.iter().map(|answer| (answer.status, &answer.body[..])).collect();
@@ -53,7 +54,7 @@ impl<'a> Verification<'a> {
         Ok(verification)
     }
 
-    /// Asks again, and adds what came of it to the result.
+    /// Asks again, and adds the outcome to the result.
     pub(crate) fn end(self, result: &mut RunResult) -> Result<Exit, Failure> {
         let sent: Vec<(u64, u64)> = self.checks.iter().map(|check| self.sent(check, result)).collect();
         messages::say(self.quiet)("asking the store what it has");
@@ -122,7 +123,7 @@ impl<'a> Verification<'a> {
             let records = u64::from(spec.batch_size);
             (ok + step.ok * records, failed + (step.failed + step.timed_out) * records)
         });
-        // Of these it is not known which step they were of.
+        // The result does not say to which steps these belonged.
         let accounting = &result.accounting;
         let others = accounting.in_flight_at_stop + accounting.unmeasured + accounting.aborted;
         let largest = streams().map(|(_, spec)| u64::from(spec.batch_size)).max().unwrap_or(0);

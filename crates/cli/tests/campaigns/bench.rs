@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The right to measure, as long as this lives.
 pub(crate) type Turn = MutexGuard<'static, ()>;
 
-/// Waits until nobody else measures.
+/// Waits until no other test measures.
 pub(crate) fn turn() -> Turn {
     static TURNS: Mutex<()> = Mutex::new(());
-    // A test that failed in its turn has ended it, too.
+    // A poisoned lock means that another test failed, which ended its turn.
     TURNS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -53,13 +53,13 @@ impl Sink {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to do.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The command, without anything around it that changes what it prints.
+/// The command, without environment variables that change its output.
 pub(crate) fn plimsoll(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.args(args).env("NO_COLOR", "1").stdin(Stdio::null());

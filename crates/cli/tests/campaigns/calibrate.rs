@@ -1,4 +1,4 @@
-//! Calibration from the command line, and what runs say of it afterwards.
+//! Calibration from the command line, and its mention in later runs.
 
 use std::path::PathBuf;
 use std::process::Output;

@@ -1,5 +1,5 @@
-//! `plimsoll compare` and `plimsoll history` as commands: files, exit codes, messages. What is concluded from
-//! figures is tested in the crates `report` and `statistics`.
+//! `plimsoll compare` and `plimsoll history` as commands: files, exit codes, messages. Conclusions from
+//! figures are tested in the crates `report` and `statistics`.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -60,7 +60,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning.
+        // The system cleans up files that cannot be removed.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -108,7 +108,7 @@ fn the_exit_code_is_the_verdict() {
     let output = folder.plimsoll("compare base slow -o json");
     let comparison: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!((&comparison["verdict"], &comparison["schema_version"]), (&json!("worse"), &json!(1)));
-    // Nothing is concluded from a run that cannot be believed, unless it is asked for.
+    // Invalid runs lead to no conclusion, unless it is asked for.
     let mut invalid: Value = result.clone();
     invalid["verdict"]["valid"] = json!(false);
     invalid["run"]["id"] = json!("invalid");
@@ -223,7 +223,7 @@ fn two_plans_are_run_in_turn_and_compared() {
     let made = folder.plimsoll("compare a.yaml b.yaml --runs 5 -o json --metric rate --allow-invalid");
     assert_eq!(code(&made), Some(4), "{}", String::from_utf8_lossy(&made.stderr));
     let told = String::from_utf8_lossy(&made.stderr).into_owned();
-    // What drifts is no difference between them.
+    // The order ABBA keeps drift of the machine from looking like a difference between the plans.
     let order: Vec<&str> = told
         .lines()
         .filter(|line| line.starts_with("run "))

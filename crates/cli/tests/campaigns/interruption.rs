@@ -1,4 +1,4 @@
-//! Signals that come while several runs are made: what is known by then is reported, in order.
+//! Signals that come while several runs are made: the findings so far are reported in order.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -56,7 +56,7 @@ fn server() -> (String, Receiver<Met>, Arc<Gate>) {
 
 /// Requests come one at a time, each in one piece.
 fn answer(mut stream: TcpStream, tell: &Sender<Met>, gate: &Gate) {
-    // Who does not listen any more has seen enough.
+    // A receiver that has gone has seen enough.
     let _ = tell.send(Met::Opened);
     let mut request = [0; 4096];
     while stream.read(&mut request).is_ok_and(|length| length > 0) {
@@ -89,7 +89,7 @@ fn interrupted_sweep(when: Met, times: usize) -> (Option<i32>, Vec<f64>) {
     let seen = met.iter().filter(|met| *met == when).take(times).count();
     assert_eq!(seen, times);
     interrupt(&child);
-    // Answered before that, a level might end as if nothing had come.
+    // If the level were answered first, it might end as if there had been no interrupt.
     let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("stopping: ")));
     gate.shut(false);
@@ -100,8 +100,8 @@ fn interrupted_sweep(when: Met, times: usize) -> (Option<i32>, Vec<f64>) {
     (output.status.code(), values)
 }
 
-/// When the connection of the first level is closed that level is over, and nobody may be running yet for
-/// whom the signal is.
+/// When the connection of the first level is closed that level is over, and the run that the signal is meant
+/// for may not have begun.
 #[test]
 fn a_signal_between_two_levels_ends_the_sweep_with_those_before() {
     assert_eq!(interrupted_sweep(Met::Closed, 1), (Some(130), vec![1.0]));

@@ -16,7 +16,7 @@ fn observe(backend: &str, sink: &str, load: &str) -> (Value, Saw) {
     (result, sink.stop())
 }
 
-/// The same, and the counter of the sink is what the result says was delivered.
+/// The same, and the counter of the sink equals the delivered requests in the result.
 fn reconcile(backend: &str, sink: &str, load: &str) -> (Value, Saw) {
     let (result, saw) = observe(backend, sink, load);
     assert_eq!(saw.requests, delivered(&result), "{backend} {sink} {load}: {}", result["accounting"]);
@@ -133,7 +133,7 @@ fn connections_that_the_server_closes() {
     });
 }
 
-/// The same at the moment when a server ends; what comes later is refused, and was not delivered.
+/// The same at the moment when a server ends; later requests are refused, and were not delivered.
 #[test]
 fn a_server_that_ends() {
     on_each(|backend| {

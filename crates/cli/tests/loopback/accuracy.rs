@@ -50,7 +50,7 @@ fn frozen_run(backend: &str, connections: &str) -> Value {
     let saw = sink.stop();
     assert_eq!(saw.requests, delivered(&result));
     let truth = saw.truth.response_times(&result, &uniform(FREEZE_RATE, FREEZE_RUN_S));
-    // The freeze lay within the run as a whole: who came at its begin waited for all of it.
+    // The freeze lay within the run as a whole: the requests at its beginning waited for all of it.
     assert!(percentile_ms(&truth, 100.0) > 950.0, "{} ms", percentile_ms(&truth, 100.0));
     assert_true(&result, &truth, &format!("{backend} {connections}"));
     result
@@ -114,7 +114,7 @@ fn poisson(seed: u64) -> Vec<u64> {
     std::iter::from_fn(|| arrivals.next()).map(|arrival| arrival.at.0).collect()
 }
 
-/// A run against the single queue. Whatever the machine did meanwhile, the result tells the truth about it.
+/// A run against the single queue. Whatever happens on the machine, the result tells the truth about it.
 fn queued_run(backend: &str) -> Value {
     let sink = Sink::start(&format!("--delay exponential:1ms --queue --seed 1 --backend {backend}"));
     let load = format!("--rate {ARRIVING} --arrival poisson --seed 1 -d {QUEUE_RUN_S}s {ID}");
@@ -138,9 +138,9 @@ fn distance_from_theory(result: &Value) -> f64 {
 #[test]
 fn a_single_queue_behaves_as_theory_says() {
     on_each(|backend| {
-        // A machine that is held up makes the queue itself longer, in truth: such a run proves nothing about
-        // theory, and its start lag tells it apart. (That what was reported is true is asserted in any case.)
-        // The draws are the same in each, so that what is wrong with the program is wrong in all three.
+        // A machine that is held up really makes the queue longer: such a run proves nothing about theory,
+        // and its start lag tells it apart. (The truth of the report is asserted in any case.) The draws are
+        // the same in each, so a defect of the program shows in all three.
         let mut quiet = 0;
         for _ in 0..3 {
             let result = queued_run(backend);

@@ -94,7 +94,7 @@ fn a_cache_that_is_not_there_has_no_throughput() {
     assert!(refused.stderr.contains("does not accept the user"), "{}", refused.stderr);
     let created = load(&target.frames, &format!("--cache nope --create {admin} --requests 10 -c 1"));
     assert_eq!(count(&json(&created), "/accounting/ok"), 20);
-    // It is there already: that is as good.
+    // The cache is there already: that is as good.
     let again = load(&target.frames, &format!("--cache nope --create {admin} --requests 10 -c 1"));
     assert_eq!(count(&json(&again), "/accounting/ok"), 20);
     let calibrated = load(&target.frames, "--requests 10 --calibrate");
@@ -182,7 +182,7 @@ fn servers_that_break_the_protocol_are_counted_and_left() {
         let result = json(&finished);
         let failed = count(&result, &format!("/errors/{class}"));
         assert!(failed > 3, "{class}: {result:#}");
-        // Who closes while something is still to be read resets the connection.
+        // A socket that is closed with unread data resets the connection.
         assert!(failed * 10 >= count(&result, "/accounting/failed") * 8, "{class}: {}", result["errors"]);
         // New connections were opened, and some of what went on them was answered.
         assert!(count(&result, "/connections/opened") > 3, "{result:#}");
@@ -213,7 +213,7 @@ fn both_protocols_are_compared_in_one_command() {
     assert!(
         ["better", "worse", "same", "undecided"].contains(&compared["verdict"].as_str().expect("a word"))
     );
-    // Each side did two times 400 PUTs and GETs; before them, one GET asks whether the cache is there.
+    // Each side did 400 PUTs and GETs twice, after one GET for whether the cache is there.
     let stopped = target.stop();
     assert!(stopped.stderr.contains(", 0 answered with an error"), "{}", stopped.stderr);
 }
@@ -222,7 +222,7 @@ fn both_protocols_are_compared_in_one_command() {
 fn an_api_that_refuses_the_user_is_a_failure_and_no_comparison() {
     let target = CacheTarget::start("--user me:pw");
     let api = format!("--compare-http http://{} --user me:wrong", target.http);
-    // It is asked before ten runs are made for nothing.
+    // The server is asked before ten runs are made for nothing.
     let refused = run(&format!("cache --server {} {api} --requests 10 -c 1 --repeat 1", target.frames));
     refused.assert_refused(1, "answers 401: it does not accept these credentials");
     let api = format!("--compare-http http://{} --user me:pw", target.http);
@@ -243,7 +243,7 @@ fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     let target = CacheTarget::start_at(&frames, &http, "");
     let args = "--rate 2000 -d 3s -c 4 --no-verify -o json --quiet";
     let under_way = Process::plimsoll(&format!("cache --server {frames} {args}"));
-    // So much has been put by then.
+    // By then the load has put at least 200 values.
     while !target.has("key-200") {}
     target.kill();
     await_free(&[&frames, &http]);
@@ -251,14 +251,14 @@ fn a_server_that_dies_and_comes_back_is_counted_and_met_again() {
     let result = json(&under_way.finish());
     let figure = |name: &str| count(&result, &format!("/accounting/{name}"));
     let answered = target.stop();
-    // It may have died while nobody waited for an answer.
+    // The server may have died while no request was in flight.
     let lost = figure("failed") + count(&result, "/connections/closed_idle");
     assert!(lost > 0, "{result:#}");
     let begun = figure("started") + figure("dropped") + figure("never_started");
     assert_eq!(figure("scheduled"), begun, "{result:#}");
     let ended = figure("ok") + figure("failed") + figure("timed_out") + figure("in_flight_at_stop");
     assert_eq!(figure("started"), ended, "{result:#}");
-    // What the second server has answered was asked by this load alone.
+    // The second server has answered only requests of this load.
     let line = answered.stderr.lines().last().expect("it says what it did").to_owned();
     let of_second: u64 = line.split_whitespace().find_map(|word| word.parse().ok()).expect("a count");
     assert!(of_second > 0 && of_second < figure("ok"), "{line}, {result:#}");
@@ -284,7 +284,7 @@ fn carbons_average_is_told_beside_the_mean_and_its_targets_can_be_met() {
     assert!(line.ends_with(&format!("{mean:.4} ms is the mean of the response times")), "{mean} {line}");
     let word = if wall_ms < 1.0 { "PASS" } else { "FAIL" };
     assert!(line.contains(&format!("(target 1 ms: {word})")), "{line}");
-    // It is in the result, and shown once.
+    // The note is in the result, and shown once.
     let notes = result["notes"].as_array().expect("a list");
     let note = notes.iter().find(|note| note["code"] == "average").expect("a note");
     assert_eq!(note["text"], *line);

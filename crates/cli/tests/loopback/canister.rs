@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::process::{Finished, Folder, Process, run};
 
-/// A key of nobody.
+/// A key that belongs to nobody.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
     -----END PRIVATE KEY-----\n";
 
@@ -57,8 +57,8 @@ fn told(summary: &str, name: &str) -> u64 {
         .expect("a number")
 }
 
-/// Requests by what became of them: as the summary of a load has them, and as the sink has them in its log,
-/// which it completes at its end.
+/// Requests by outcome: as the summary of a load has them, and as the sink has them in its log, which it
+/// completes at its end.
 fn outcomes(summary: &str, sink: Sink, log: &str) -> (impl Fn(u16) -> u64, impl Fn(&str) -> u64) {
     let Sink { mut process, .. } = sink;
     process.signal("INT");
@@ -197,7 +197,7 @@ fn failures_of_updates_are_those_that_the_sink_has_in_its_log() {
     let log = folder.file("truth.csv");
     let faults = "--drop 3% --reset 3% --fail 4%:503 --reject 6% --garbage 5% --seed 5";
     let sink = Sink::start(&format!("--canister {faults} --truth-log {log}"));
-    // Every call is answered at once: what the log has of a call is what became of it.
+    // Every call is answered at once, so the log of a call is its outcome.
     let flags = "-u --no-status-check -n 2 -r 500 --query-timeout-secs 0.4 --drain 2s";
     let finished = sink.load(flags);
     assert!(verdict::ran(finished.code), "{:?} {}", finished.code, finished.stderr);

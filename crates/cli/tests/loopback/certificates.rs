@@ -1,4 +1,4 @@
-//! Certificates as `openssl req -x509` makes them, and what is said of each fault of TLS.
+//! Certificates as `openssl req -x509` makes them, and the message for each fault of TLS.
 
 use plimsoll_testkit::skip;
 use std::process::Command;
@@ -61,7 +61,7 @@ fn the_certificate_that_openssl_makes_is_trusted_when_it_is_given() {
     let finished = run(&format!("{of_plain} -4 -n 40 -c 4 -o json --cacert {}", plain.certificate));
     assert_eq!(finished.result()["accounting"]["ok"], 40, "{finished:?}");
     drop(nameless.stop());
-    // Another one of the same name is another one.
+    // Another certificate of the same name is not accepted for it.
     let other = of_openssl(&folder, "other", &NAMES).expect("there is openssl");
     let refused = run(&format!("{url} -4 -n 40 -c 4 --cacert {}", other.certificate));
     refused.assert_refused(1, "it is signed by itself, and is not one that is trusted");

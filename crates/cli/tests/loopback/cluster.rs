@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::process::{Finished, Folder, Process, run};
 
-/// Looks for what the kernel takes some milliseconds to do.
+/// Number of looks for a change that takes the kernel some milliseconds.
 pub(crate) const LOOKS: usize = 1_000_000;
 
 /// Two sinks, and a little load on the first.
@@ -55,7 +55,7 @@ impl Stage {
         Process::plimsoll(&format!("cluster run {} {flags}", self.flags()))
     }
 
-    /// Returns the state file of the cluster, which lists what runs.
+    /// Returns the state file of the cluster, which lists the running nodes.
     pub(crate) fn state(&self) -> Value {
         let text = std::fs::read(self.folder.path().join("cluster/state.json")).expect("the cluster runs");
         serde_json::from_slice(&text).expect("it is JSON")
@@ -73,7 +73,7 @@ impl Stage {
         numbers.filter(is_marked).collect()
     }
 
-    /// Waits until no process of the cluster is left and nobody listens on its ports.
+    /// Waits until no process of the cluster is left and its ports are free.
     pub(crate) fn await_nobody(state: &Value) {
         let gone = || Self::processes(state).is_empty();
         assert!(std::iter::repeat_with(gone).take(LOOKS).any(|gone| gone), "some are left: {state}");
@@ -148,7 +148,7 @@ fn nothing_is_left_of_a_cluster_whose_owner_was_killed_in_the_middle() {
         owner.signal("KILL");
         assert_eq!(owner.finish().code, None);
         Stage::await_nobody(&state);
-        // What was left in the file is nobody: the next one begins as if nothing had been.
+        // A stale entry in the file is ignored: the next cluster starts as if there had been none.
         let status = run(&format!("cluster status {}", stage.flags()));
         status.assert_refused(1, "no cluster runs in");
         if !sign.is_empty() {
@@ -267,7 +267,7 @@ fn each_fault_is_marked_with_what_it_did_to_requests() {
         assert!(lost > 0 && fault["first_failure_s"].is_f64(), "{fault}");
     }
     assert!(stop["timed_out"].as_u64() > Some(0), "who stands still answers too late: {stop}");
-    // No load was on it, and it is not missed by the checks: it was ended for good.
+    // The node had no load and was ended for good, so the checks do not miss it.
     assert_eq!((&other["nodes"][0], &other["until_s"]), (&"1".into(), &Value::Null));
     let findings = result["reconciliation"]["findings"].as_array().expect("there are some");
     assert!(findings.iter().all(|finding| finding["check"] != "survival"), "{findings:?}");
@@ -280,7 +280,7 @@ fn each_fault_is_marked_with_what_it_did_to_requests() {
 #[test]
 fn links_are_cut_reset_and_slowed_down_by_their_port() {
     let load = "iterations: \"${matrix.iterations}\"";
-    // Answers take their time, so that requests are owed at whatever instant something breaks.
+    // Answers take their time, so that requests are in flight whenever something breaks.
     let spec = SINKS
         .replace("[sink, ", "[sink, --delay, constant:20ms, ")
         .replace(load, "duration: 4s, timeout: 400ms")

@@ -63,14 +63,14 @@ fn await_no_network(state: &Value) {
     assert!(!said("ip", &["route"]).contains(&format!("198.{prefix}.")), "a route is left");
 }
 
-/// Runs it without the right to make networks, whoever runs the test.
+/// Runs it without the right to make networks, even if root runs the test.
 fn run_unprivileged(stage: &Stage, flags: &str) -> Finished {
     let line = format!(
         "exec setpriv --bounding-set=-sys_admin {} cluster run {} {flags}",
         env!("CARGO_BIN_EXE_plimsoll"),
         stage.flags()
     );
-    // Who is not root has not even the right to give it up.
+    // Users other than root lack even the right to drop the capability.
     let line = match said("id", &["-u"]).trim() {
         "0" => line,
         _ => line.replace("setpriv --bounding-set=-sys_admin ", ""),
@@ -96,11 +96,11 @@ fn packets_to_a_node_are_dropped_rejected_lost_and_held_back() {
     let [reset, cut, half, loss, other] = faults.as_slice() else { panic!("five: {faults:?}") };
     assert!(faults.iter().all(|fault| fault["error"].is_null()), "{faults:?}");
     assert!(cut["timed_out"].as_u64() > Some(0), "what is dropped is not answered: {cut}");
-    // Both sides of connections that there are hear of it, and new ones are refused.
+    // Both sides of existing connections notice, and new ones are refused.
     assert!(reset["failed"].as_u64() > Some(0), "{reset}");
     let told = ["reset", "connect_refused"].map(|class| result["errors"][class].as_u64().unwrap_or(0));
     assert!(told.iter().sum::<u64>() > 0, "{}", result["errors"]);
-    // The kernel sends again what got lost, after 200 ms at the earliest where nothing comes behind it.
+    // The kernel sends lost segments again, after 200 ms at the earliest if nothing follows them.
     let slowest = loss["response_time"]["max"].as_u64().expect("there are some");
     assert!(slowest >= 200_000_000, "{loss}");
     let again = result["generator"]["machine"]["network"]["retransmitted"].as_u64();
@@ -118,7 +118,8 @@ fn a_narrow_link_carries_as_much_as_it_is_wide() {
     let result = Stage::new(&spec.replace("timeout: 400ms", "timeout: 20s")).run("-o json").result();
     let received = result["bytes"]["received"].as_u64().expect("a count");
     let seconds = result["duration_s"].as_f64().expect("a time") + 1.0;
-    // What came before the fault began, and what the queue lets through at once, is small against this.
+    // The bytes that came before the fault began, and the burst that the queue lets through, are small
+    // against this.
     assert!(received > 0 && (received as f64) < 2.0 * 1_048_576.0 * seconds, "{received} in {seconds} s");
 }
 

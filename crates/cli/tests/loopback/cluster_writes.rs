@@ -65,7 +65,7 @@ const GOOD: &str = "{delete: /api/products/none}";
 const BULK: &str = "{post: /api/products/_bulk, json: [{name: a, price: 3}], expect: {status: 201}}";
 const BAD_CREATE: &str = "{post: /api/products, json: {name: a}, expect: {status: 201}}";
 
-/// The findings of a run: check, whether it passed, and what it said.
+/// The findings of a run: check, whether it passed, and its words.
 fn findings(finished: &Finished) -> Vec<(String, bool, String)> {
     let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -91,7 +91,7 @@ fn a_cluster_that_takes_no_writes_after_a_bad_one_has_failed() {
         assert!(writable.starts_with("takes no writes since "), "{writable}");
         let [(false, share)] = said(&found, "error_share")[..] else { panic!("{found:?}") };
         assert!(share.contains(" of 200 requests failed: "), "{share}");
-        // What was acknowledged is there all the same.
+        // Acknowledged writes are still there.
         assert!(said(&found, "acknowledged writes").iter().all(|(passed, _)| *passed), "{found:?}");
         let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
         assert_eq!(result["verdict"]["outcome"], "fail");
@@ -265,7 +265,7 @@ fn a_run_of_a_suite_that_cannot_be_made_is_a_row_of_its_table() {
     assert!(table.stdout.starts_with("FAIL"), "{}", table.stdout);
 }
 
-/// A node that starts once on its data: what its run has found is not lost to the next.
+/// A node that starts once on its data: the findings of its run are not lost to the next.
 #[test]
 fn each_run_of_a_suite_has_a_cluster_of_its_own() {
     let once = "[ -e ${data}/x ] && { echo 'Error: cannot read the data' >&2; seq 20 >&2; exit 3; }; touch ${data}/x; \

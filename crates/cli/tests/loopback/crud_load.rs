@@ -1,4 +1,4 @@
-//! `plimsoll crud` against the reference cluster: its modes, its counts, and what it finds of lies.
+//! `plimsoll crud` against the reference cluster: its modes, its counts, and its findings about lies.
 
 use plimsoll_testkit::verdict;
 use serde_json::Value;
@@ -179,7 +179,7 @@ fn lies_are_found_with_the_ids_that_they_were_told_of() {
         let share = if lie == "resurrect" { "10%" } else { "1.5%" };
         let cluster = Cluster::start(3, &format!("--lie {lie} --lie-share {share} --seed 11"));
         let nodes = all_nodes(&cluster);
-        // Reads are what other servers are named for; they are audited, too.
+        // `--read-targets` names the other servers for reads; they are audited, too.
         let args =
             format!("--total 700 --concurrency 8 {mix} --read-pct 1 --read-targets {nodes} --verify=1s");
         let finished = load(&cluster, &args);
@@ -193,7 +193,7 @@ fn lies_are_found_with_the_ids_that_they_were_told_of() {
         assert_eq!(evidence.iter().find(strange), None, "{lie}");
         for told in &told {
             let id = told[if lie == "duplicate" { "duplicate" } else { "id" }].as_str().expect("an id");
-            // What is stored wrongly may be changed or deleted by a write that is no lie.
+            // A later honest write may have changed or deleted an item that was stored wrongly.
             let stays = told["operation"] != "update" && lie != "diverge";
             let found = evidence.iter().any(|line| line.contains(id));
             assert!(found || !stays, "{lie}: {told} in {evidence:#?}");
@@ -241,7 +241,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(missing.stderr.contains("there is no resource at"), "{}", missing.stderr);
 }
 
-/// All flags of the generator of the Lithair project, whatever the mode, and its defaults.
+/// All flags of the generator of the Lithair project, in every mode, and its defaults.
 #[test]
 fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_mode() {
     let cluster = Cluster::start(3, "");
@@ -265,7 +265,7 @@ fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_
         for note in notes {
             assert!(finished.stderr.contains(&format!("note: {note}")), "{args}: {}", finished.stderr);
         }
-        // `/status` is there, `status` is no path.
+        // The server has `/status`, and `status` is no path.
         assert!(finished.stdout.contains(" failed=0 "), "{args}: {}", finished.stdout);
         assert!(finished.stdout.contains(line), "{args}: {}", finished.stdout);
         let verified = finished.stdout.matches("acknowledged writes: http://").count();
@@ -376,7 +376,7 @@ workload:
     )
 }
 
-/// The checks of a cluster's run that did not pass, by name, with what they said.
+/// The checks of a cluster's run that did not pass, by name, with their words.
 fn failed_checks(finished: &Finished) -> Vec<(String, String)> {
     let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
     let findings = result["reconciliation"]["findings"].as_array().expect("findings").clone();
@@ -421,7 +421,7 @@ fn a_cluster_that_lies_is_found_out() {
 }
 
 /// Writes that the client aborted may have happened or not: a server that loses none is not accused, and the
-/// accounts say what was aborted.
+/// accounts show the aborted ones.
 #[test]
 fn aborted_writes_are_uncertain_and_no_failures() {
     let cluster = Cluster::start(1, "");

@@ -1,4 +1,4 @@
-//! Files of data: what they cost, and rows that users keep.
+//! Files of data: their cost, and rows that users keep.
 
 use std::fmt::Write as _;
 

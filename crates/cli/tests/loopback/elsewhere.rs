@@ -1,4 +1,4 @@
-//! Servers that a plan does not name: its requests go to a second sink, by what a variable or a script says.
+//! Servers that a plan does not name: its requests go to a second sink, as named by a variable or a script.
 
 use serde_json::Value;
 

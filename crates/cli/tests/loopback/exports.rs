@@ -48,7 +48,7 @@ fn receiver(reply: &'static str) -> (String, Receiver<Vec<u8>>) {
             }
             match reply {
                 "" => silent.push(stream),
-                // Whoever has gone does not want it.
+                // A client that has gone does not want the reply.
                 reply => drop(stream.write_all(reply.as_bytes())),
             }
         }
@@ -199,7 +199,7 @@ fn a_server_of_prometheus_is_told_while_the_run_goes_on() {
         let series = text.lines().filter(|line| line.starts_with("plimsoll_requests_total{"));
         series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum::<u64>()
     };
-    // Every answer is a sign that the run goes on; its end would be the end of the answers.
+    // Every answer shows that the run goes on; without a run there are no answers.
     let mut asked = 1;
     let mut text = scrape(&address, "*/*");
     while told(&text) < 100 {

@@ -61,7 +61,7 @@ struct Server {
 
 impl Server {
     /// Starts a program that is `ready` once it has said so; `None`, and a word on stderr, if it is not
-    /// installed. `prepare` makes its arguments from what the other fields will be.
+    /// installed. `prepare` makes its arguments from the values of the other fields.
     fn start(
         program: &str,
         prepare: impl Fn(&Folder, &str, &str, &Certificate) -> Vec<String>,
@@ -85,7 +85,7 @@ impl Server {
         panic!("{program} does not start");
     }
 
-    /// Ends it, and gives what it wrote and the content of its file `log`.
+    /// Ends it, and returns its output and the content of its file `log`.
     fn stop(self, log: &str) -> (Finished, String) {
         self.process.signal("TERM");
         let finished = self.process.finish();

@@ -9,7 +9,7 @@ use crate::sink::{Saw, Sink};
 use crate::truth::{account, assert_balance, count};
 
 /// Imports a file and runs the plan. Returns the result, the requests of each step by its name in the log,
-/// and what the sink saw.
+/// and the counts of the sink.
 fn imported(
     tool: &str,
     name: &str,

@@ -1,5 +1,5 @@
-//! `plimsoll ingest demo` against the store: the story is there, the questions are answered, and what is
-//! wrong is told.
+//! `plimsoll ingest demo` against the store: the story is there, the questions are answered, and problems are
+//! reported.
 
 use serde_json::{Value, json};
 

@@ -145,7 +145,7 @@ fn plans_are_printed_and_mistakes_explained() {
     }
 }
 
-/// Returns the exit code, and as JSON what the store was found to have.
+/// Returns the exit code, and the findings about the store as JSON.
 fn verified(target: &IngestTarget, args: &str) -> (Option<i32>, Value) {
     let finished = ingest(target, &format!("{args} --verify"));
     let result = json(&finished);
@@ -210,7 +210,7 @@ fn what_may_be_there_or_not_is_no_inconsistency() {
     let figure = |name: &str| count(&found, &format!("/checks/0/{name}"));
     assert!(figure("uncertain") > 0 && figure("stored") > figure("acknowledged"), "{found:#}");
     assert!(figure("stored") < figure("acknowledged") + figure("uncertain"), "{found:#}");
-    // What was there before is not of this run, and the warm-up is.
+    // Records from before the run are not counted, those of the warm-up are.
     let (code, found) = verified(&target, "traces --rate 2k -d 500ms --warmup 300ms --batch-size 10");
     assert!(verdict::ran(code) && found["consistent"] == true, "{found:#}");
 }

@@ -127,7 +127,7 @@ fn a_query_takes_a_bounded_part_of_the_memory_and_ends_with_the_server() {
     let length = body.len();
     let head = "GET /ready HTTP/1.1\r\n\r\nPOST /api/v1/query HTTP/1.1\r\ncontent-type: application/json\r\n";
     write!(stream, "{head}content-length: {length}\r\n\r\n{body}").expect("it reads");
-    // What is answered before it says that it was taken.
+    // The answer shows that the request was taken up.
     let mut first = [0; 12];
     stream.read_exact(&mut first).expect("it answers");
     assert_eq!(&first, b"HTTP/1.1 200");

@@ -67,7 +67,7 @@ fn records_at_times_that_nobody_sent_are_found_out() {
     // Lines of a report end where the page does.
     let page = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.contains("200 at times that nobody sent, all that is there from 1970-01-01T00:"), "{page}");
-    // What was wrong before is no fault of this run.
+    // Wrong times from earlier runs are not attributed to this one.
     let good = ingest(&target, "", load);
     assert!(verdict::ran(good.code), "{}", good.stderr);
 }

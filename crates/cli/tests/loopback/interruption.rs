@@ -61,7 +61,7 @@ fn heeds_interrupts(id: u32) -> bool {
 fn an_interrupt_before_the_load_is_one_too() {
     let sink = Sink::start("--delay constant:60s");
     let run = Process::plimsoll(&format!("{} -d 60s", sink.url()));
-    // It has a handler for signals before it asks the sink, which does not answer.
+    // The signal handler is installed before the program asks the sink, which does not answer.
     while !heeds_interrupts(run.id()) {}
     run.signal("INT");
     let finished = run.finish();
@@ -95,8 +95,7 @@ fn a_second_interrupt_reports_at_once() {
         assert_balance(&result);
         assert!(result["drain_s"].as_f64().is_some_and(|seconds| seconds < 60.0), "{}", result["drain_s"]);
         assert_eq!(account(&result, "in_flight_at_stop"), account(&result, "started"));
-        // The last requests were handed to the kernel, and the connection was closed behind them: they
-        // arrive.
+        // The last requests were handed to the kernel before the connection was closed, so they arrive.
         assert_eq!(sink.stop().requests, delivered(&result));
     });
 }
@@ -151,7 +150,7 @@ fn serve(listener: TcpListener, answered: &Arc<AtomicU32>) {
         let (mut stream, answered) = (stream.expect("a connection"), Arc::clone(answered));
         std::thread::spawn(move || {
             let mut bytes = [0; 8192];
-            // A request comes in one piece, and nothing on the connections that only tried.
+            // A request comes in one piece, and the other connections stay empty.
             while stream.read(&mut bytes).is_ok_and(|count| count > 0) {
                 let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
                 if stream.write_all(answer).is_err() {
@@ -164,7 +163,7 @@ fn serve(listener: TcpListener, answered: &Arc<AtomicU32>) {
 }
 
 /// Data that never comes holds up every worker, and the end comes all the same. A plan that names a pipe is
-/// refused, so the file becomes one after it was looked at: while the server lets nobody in.
+/// refused, so the file becomes one after it was checked: while the server accepts no connection.
 #[test]
 fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
     let folder = Folder::new();
@@ -185,7 +184,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
         std::thread::yield_now();
     }
     std::fs::rename(folder.file("pipe"), &rows).expect("the pipe takes the place of the file");
-    // Open for both, so that it neither waits for a reader nor is ever at its end.
+    // Open for reading and writing, so that it neither waits for a reader nor is ever at its end.
     let mut pipe = File::options().read(true).write(true).open(&rows).expect("the pipe is there");
     let enough = Arc::new(AtomicBool::new(false));
     let stop = enough.clone();
@@ -204,7 +203,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
         std::thread::yield_now();
     }
     enough.store(true, Ordering::Relaxed);
-    // Nothing more is written. When all was read, workers have the rest of a buffer, and then wait for ever.
+    // Once the pipe is empty, workers have the rest of a buffer, and then wait for ever.
     let pipe = writer.join().expect("the writer ends");
     let mut waiting = 0;
     while waiting < 100 {
@@ -241,7 +240,7 @@ fn a_generator_that_was_held_up_says_so() {
         assert!(reasons.as_array().is_some_and(|codes| codes.contains(&"stall".into())), "{reasons}");
         let stalls = result["generator"]["workers"][0]["stalls"].as_array().expect("a list");
         let longest = stalls.iter().map(|stall| count(stall, "/length_ns")).max();
-        // Less what it would have waited in any case: at most 2 ms at this rate.
+        // The usual wait is subtracted: at most 2 ms at this rate.
         assert!(longest.is_some_and(|ns| ns > 490_000_000), "{stalls:?}");
         // Every arrival kept its slot, and the time it lost is start lag, not service time.
         assert_eq!(account(&result, "started"), 2_000);

@@ -53,7 +53,7 @@ fn rotated_files_are_whole_and_add_up() {
     assert_eq!(ok, account(&result, "ok"));
     let lines: usize = texts("log").iter().map(|text| rows(text).len()).sum();
     assert_eq!(lines as u64, account(&result, "ok") + account(&result, "failed"));
-    // What cannot be rotated says so, before any load.
+    // Outputs that cannot be rotated are refused before any load.
     for (file, why) in [("-", "stderr"), ("/dev/null", "no regular file")] {
         let refused = run(&format!("run {} -d 1s --stats {file} --rotate-every 1h", sink.url()));
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);

@@ -1,8 +1,8 @@
 //! The whole program, as its users run it: processes over loopback, against servers whose truth is known and
 //! against other people's servers.
 //!
-//! What is waited for is always an event (a line that a process writes, its end), never a time. Tests compare
-//! with the truth log of the very run, so that a busy machine moves both sides of a comparison.
+//! Tests wait for events (a line of a process, its end), never for a time. Tests compare with the truth log
+//! of the very run, so that a busy machine moves both sides of a comparison.
 
 mod accounts;
 mod accuracy;

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::process::{Folder, Process};
 
-/// A key of nobody.
+/// A key that belongs to nobody.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
     -----END PRIVATE KEY-----\n";
-/// The smallest part of the CPU time of the process that has to be in the report. The rest is what is not of
+/// The smallest part of the CPU time of the process that has to be in the report. The rest does not belong to
 /// the load: the start, the record, the tail after the measured part.
 const LEAST: f64 = 0.7;
 

@@ -9,7 +9,7 @@ use crate::process::{Finished, Folder, run};
 use crate::sink::Sink;
 
 /// Asserts that report and exit code are those of one outcome. On a busy machine the measurement may be
-/// invalid: then `invalid` is what it has to be all the same.
+/// invalid: then the outcome has to be `invalid`.
 #[track_caller]
 fn assert_outcome(flags: &str, valid: (i32, &str), invalid: (i32, &str)) -> Finished {
     let finished = run(&format!("{flags} -o json"));
@@ -46,7 +46,7 @@ fn a_server_that_fails_every_request_is_a_failure_and_no_fault_of_the_machine() 
             let load = format!("{load} --threshold {threshold}");
             assert_outcome(&load, (99, "fail"), (99, "fail"));
         }
-        // What does not look at errors holds, and that is what was asked.
+        // A threshold that does not depend on errors holds, and it is the only one that was asked for.
         assert_outcome(&format!("{load} --threshold started==200"), (0, "pass"), NO_VERDICT);
     }
 }
@@ -57,7 +57,7 @@ fn a_server_that_is_down_or_never_answers_is_a_failure() {
     assert_outcome(down, (1, "fail"), (1, "fail"));
     assert_outcome(&format!("{down} --threshold error_rate<1%"), (99, "fail"), (99, "fail"));
     let silent = Sink::start("--drop 100%");
-    // Timeouts; in flight at the end; and all that was sent was sent in the warm-up.
+    // Requests that time out, that are in flight at the end, and that were all sent in the warm-up.
     for load in [
         "--rate 50 -d 1s --timeout 1s",
         "-c 2 -d 500ms --drain 1s",
@@ -83,7 +83,7 @@ fn errors_in_part_are_told_and_judged_by_thresholds_only() {
     let load = format!("{} -n 1000 -c 2", sink.url());
     let done = assert_outcome(&load, (0, "done"), NO_VERDICT).result();
     assert!(done["verdict"]["summary"].as_str().is_some_and(|said| said.contains("% errors")), "{done:#}");
-    // The server answered them, whatever the generator did.
+    // The server answered these requests, whatever the generator did.
     assert_outcome(&format!("{load} --threshold error_rate<5%"), (99, "fail"), (99, "fail"));
     assert_outcome(&format!("{load} --threshold p50<1ns"), (99, "fail"), NO_VERDICT);
     assert_outcome(&format!("{load} --threshold error_rate<90%"), (0, "pass"), NO_VERDICT);

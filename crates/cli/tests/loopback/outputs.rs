@@ -38,7 +38,7 @@ fn one_run_is_written_in_every_format_at_once() {
     assert_eq!(k6["metrics"]["http_reqs"]["count"], 3_000);
     assert!(read("hgrm").contains("Total count    =         3000]"), "{}", read("hgrm"));
     assert!(read("hlog").starts_with("#[Histogram log format version 1.3]\n"));
-    // What stdout has is the same as what a file has.
+    // Formats begin alike on stdout and in a file.
     for name in ["hgrm", "hlog", "junit", "markdown", "k6"] {
         let finished = run(&format!("{} -n 300 -c 4 -o {name}", sink.url()));
         assert!(verdict::ran(finished.code), "{finished:?}");

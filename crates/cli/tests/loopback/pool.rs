@@ -40,11 +40,11 @@ fn the_load_of_a_killed_server_goes_to_the_other_one_and_comes_back_when_it_is_t
         let result = finished.result();
         assert_balance(&result);
         let (stayed, came_back) = (stays.stop().requests, back.stop().requests);
-        // What was on its way to the server when it died is lost, and nothing else is.
+        // Only requests that were on their way to the server when it died are lost.
         let lost = account(&result, "failed") + account(&result, "timed_out");
         assert!(lost <= CONNECTIONS, "{lost} lost of {:?}", result["accounting"]);
         assert_eq!(account(&result, "in_flight_at_stop"), 0);
-        // The dead server had the rest: what it has logged, and what it had no time to log.
+        // The dead server had the rest: requests that it has logged, and those that it had no time to log.
         let had = delivered(&result).checked_sub(stayed + came_back).expect("nobody saw more than was sent");
         assert!(had >= logged_before_death.saturating_sub(1), "{had} and {logged_before_death}");
         assert!(account(&result, "ok") >= stayed + came_back - 1, "{:?}", result["accounting"]);

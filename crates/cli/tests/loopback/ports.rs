@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 /// Attempts to listen: seconds, where the kernel takes milliseconds.
 const ATTEMPTS: usize = 1_000_000;
 
-/// Addresses that nobody listens on, below the ports that systems give to whoever connects: one of those may
-/// be somebody's before a server has come back to it. They are other ones each time.
+/// Free addresses below the range of ephemeral ports: a client could take one of those before a server has
+/// come back to it. They are other ones each time.
 pub(crate) fn lasting_addresses<const N: usize>() -> [String; N] {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;

@@ -76,7 +76,7 @@ impl Stage {
         command.output().expect("the command starts")
     }
 
-    /// The command against the sink, and short: times are tenths of what is printed, or less.
+    /// The command against the sink, and short: times are tenths of the printed ones, or less.
     fn shortened(&self, words: &[String]) -> Vec<String> {
         let mut short = Vec::new();
         let mut before = "";

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// Longest time without a line from a process that is waited for: three times the longest run of these tests.
-/// Who is silent for longer hangs.
+/// A process that is silent for longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The lines of one output of a process, as they come.
@@ -134,7 +134,7 @@ impl Process {
         self.child.try_wait().expect("it is our child").is_some()
     }
 
-    /// Waits for its end, whatever it was.
+    /// Waits for its end, of any kind.
     pub(crate) fn wait(&mut self) {
         self.child.wait().expect("it is our child");
     }
@@ -190,7 +190,7 @@ impl Finished {
     }
 
     /// Asserts that it ended as a refusal: this code, nothing on stdout, an `error:` that has `message`, and
-    /// for what is not plain from the command line (code 1) a hint.
+    /// a hint, if the reason is not plain from the command line (code 1).
     pub(crate) fn assert_refused(&self, code: i32, message: &str) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "stdout carries the result only");
@@ -238,7 +238,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning.
+        // The system cleans up files that cannot be removed.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! Other people's stores, Prometheus and InfluxDB: they are asked themselves what they have, and it is what
-//! they acknowledged, also when they were killed meanwhile.
+//! Other people's stores, Prometheus and InfluxDB: queries show that they have the records that they
+//! acknowledged, also if they were killed meanwhile.
 
 use std::process::Command;
 
@@ -55,7 +55,7 @@ impl Product {
             Self::Prometheus => folder.write("prometheus.yml", more),
             Self::InfluxDb => {
                 let [meta, data, wal] = ["meta", "data", "wal"].map(|name| folder.file(name));
-                // The address at the top is that of its backups, which nobody makes here.
+                // The address at the top is for backups, which are not made here.
                 let text = format!(
                     "reporting-disabled = true\nbind-address = \"127.0.0.1:0\"\n\
                      [meta]\ndir = \"{meta}\"\n[data]\ndir = \"{data}\"\nwal-dir = \"{wal}\"\n\
@@ -95,7 +95,7 @@ impl Store {
         Some(store)
     }
 
-    /// Kills it, and starts it again with what it had.
+    /// Kills it, and starts it again with its data.
     fn kill_and_start_again(&mut self) {
         self.process.signal("KILL");
         self.process.wait();
@@ -156,7 +156,7 @@ impl Store {
             Product::InfluxDb if args.contains("--time-unit ns") => {
                 ("/write?db=plimsoll&precision=ns", "influx-line")
             }
-            // Its precision is ours to say: by InfluxDB 1's own name.
+            // The path names the precision, by InfluxDB 1's own name.
             Product::InfluxDb if args.contains("--time-unit us") => ("/write?db=plimsoll", "influx-line"),
             Product::InfluxDb => ("/write?db=plimsoll&precision=ms", "influx-line"),
         };
@@ -202,7 +202,7 @@ fn influxdb_has_what_it_acknowledged() {
 #[test]
 fn what_a_store_will_take_for_the_same_is_said_before() {
     let Some(store) = Store::start(Product::InfluxDb, "") else { return };
-    // What is missing is found afterwards, too.
+    // Records that the store dropped are found to be missing afterwards, too.
     let missing = |sent: &Finished, figures: [u64; 3]| {
         assert_eq!(sent.code, Some(6), "{}", sent.stderr);
         let result: Value = serde_json::from_str(&sent.stdout).expect("a result");
@@ -236,7 +236,7 @@ fn prometheus_has_what_it_acknowledged() {
         assert_eq!(store.count(&measurement, ""), acknowledged, "{args}: {}", sent.stderr);
         assert!(!sent.stderr.contains("note: "), "{args}: {}", sent.stderr);
     }
-    // Times of batches that were made before the run are of what is verified, too.
+    // Batches that were made before the run have times within the verified range, too.
     let sent = run(&store.ingest("metrics --rate 20k -n 12 --pregenerate 12 -t 1 --measurement made"));
     assert_eq!((records(&sent).0, store.count("made", "")), (12_000, 12_000), "{}", sent.stderr);
 }
@@ -263,7 +263,7 @@ fn kill_in_the_middle(product: Product, args: &str, field: &str) {
     let run = Process::plimsoll(&store.ingest(&load));
     let before = store.wait_for_more(0, "m", field);
     store.kill_and_start_again();
-    // What was acknowledged before may only show now.
+    // Writes that were acknowledged before the restart may only become visible now.
     let after = store.wait_for_more(before, "m", field);
     store.wait_for_more(after, "m", field);
     run.signal("INT");

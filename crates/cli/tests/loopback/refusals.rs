@@ -70,7 +70,7 @@ fn more_connections_than_descriptors() {
     let refused = limited(64, &format!("{} -c 100", sink.url()));
     refused.assert_refused(1, "file descriptors");
     assert!(refused.stderr.contains("ulimit"), "{}", refused.stderr);
-    // Where the number is left to the program, it takes what there is.
+    // Without a number, the program takes as many descriptors as there are.
     let result = limited(128, &format!("{} --rate 100 -d 300ms -o json", sink.url())).result();
     assert_eq!(account(&result, "ok"), 30);
     assert!(count(&result, "/connections/limit") < 128);

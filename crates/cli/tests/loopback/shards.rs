@@ -12,7 +12,7 @@ fn in_seconds(seconds: u64) -> String {
     plimsoll_core::calendar::rfc3339(now + plimsoll_core::Nanos::from_secs(seconds), 0)
 }
 
-/// The result, whatever its thresholds say.
+/// The result, whether its thresholds hold or not.
 fn parsed(finished: &Finished) -> Value {
     serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"))
 }
@@ -43,7 +43,7 @@ fn three_processes_make_one_load_and_one_result() {
         assert_eq!(result["run"]["shard"], format!("{number}/3"), "{result:#}");
         assert_eq!(account(result, "scheduled"), 400, "{result:#}");
         assert_eq!(result["run"]["load_checksum"], results[0]["run"]["load_checksum"]);
-        // Nobody waited for another: what they share is the instant.
+        // The parts did not wait for each other: they share only the instant.
         assert_eq!(unix_ns(result), unix_ns(&results[0]), "{result:#}");
         assert_eq!(result["thresholds"][0]["passed"], false, "a third of the rate");
     }

@@ -64,7 +64,7 @@ impl Sink {
         }
     }
 
-    /// Kills it in the middle of what it does; how many requests it had logged by then.
+    /// Kills it in the middle of its work; returns the number of requests that it had logged by then.
     pub(crate) fn kill(self) -> u64 {
         let Self { process, folder: _folder, .. } = self;
         process.signal("KILL");
@@ -73,13 +73,13 @@ impl Sink {
         stdout.lines().skip(1).count() as u64
     }
 
-    /// Stops it and says what it saw.
+    /// Stops it and returns its counts.
     pub(crate) fn stop(self) -> Saw {
         self.process.signal("INT");
         self.wait()
     }
 
-    /// Waits until it stops by itself and says what it saw.
+    /// Waits until it stops by itself and returns its counts.
     pub(crate) fn wait(self) -> Saw {
         let Self { process, folder, .. } = self;
         let Finished { code, stderr, stdout } = process.finish();

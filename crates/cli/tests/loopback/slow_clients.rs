@@ -35,7 +35,7 @@ fn slow_clients_are_in_no_figure_of_the_load() {
         let fastest = count(&result, "/slow_clients/service_time/min");
         assert!(fastest >= least_ms * 1_000_000, "{speaks}: {fastest}");
         assert_eq!(account(&result, "unmeasured"), started + 1, "{speaks}: theirs, and the preflight");
-        // Of those that were under way the sink has seen a part.
+        // The sink has seen a part of the requests that were under way.
         let saw = sink.stop().requests;
         assert!((delivered(&result) - under_way..=delivered(&result)).contains(&saw), "{speaks}: {saw}");
     }

@@ -1,6 +1,6 @@
 //! Runs that are steered while they go on: by a file, by the control port, by keys.
 //!
-//! What is waited for is what the run says of itself: its statistics by the control port, or its messages.
+//! Tests wait for the output of the run: its statistics by the control port, or its messages.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -145,7 +145,7 @@ fn the_result_so_far_is_that_of_the_run_as_if_it_ended_now() {
     let ended = of("ok") + of("failed") + of("timed_out");
     assert_eq!(of("started"), ended + of("in_flight_at_stop"), "{so_far:#}");
     assert!(of("ok") > 0 && so_far["response_time"]["count"] == of("ok"), "{so_far:#}");
-    // Nothing of it is final.
+    // Nothing in it is final.
     assert_ne!(so_far["verdict"]["outcome"], "fail", "{so_far:#}");
     let thresholds = so_far["thresholds"].as_array().expect("a list");
     assert_eq!(thresholds.len(), 2, "{so_far:#}");
@@ -240,10 +240,10 @@ fn requests_that_make_no_sense_are_refused_and_the_run_goes_on() {
         ("GET /rate", "", "", 405),
         ("GET /nothing", "", "", 404),
         ("GET /stop", "", "", 405),
-        // What a web page can send: with an origin, by a name that was made to mean this machine, as an
-        // image, or as a form of an old browser.
+        // Requests that a web page can make: with an origin, under a name that was rebound to this machine,
+        // as an image, or as a form of an old browser.
         ("POST /stop", "origin: http://evil.test\r\n", "", 403),
-        // Which of two hosts is meant nobody knows.
+        // A request with two hosts is ambiguous.
         ("GET /stat", "host: evil.test\r\n", "", 400),
         ("GET /config?rps=777", "sec-fetch-site: cross-site\r\nsec-fetch-dest: image\r\n", "", 403),
         ("GET /config?rps=777", "referer: https://evil.test/\r\n", "", 403),
@@ -267,7 +267,7 @@ fn requests_that_make_no_sense_are_refused_and_the_run_goes_on() {
         (b"POST /rate HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\n5\r\n0\r\n\r\n", 411),
     ] {
         let bytes = if status == 413 { [bytes, &[b'5'; 20_000]].concat() } else { bytes.to_vec() };
-        // Who writes more than is read may be reset before the answer has come.
+        // The server may reset a connection whose client sends more than it reads, before the answer arrives.
         let Ok(mut stream) = TcpStream::connect(control) else { panic!("it listens") };
         let _ = stream.write_all(&bytes);
         let mut text = Vec::new();
@@ -362,7 +362,7 @@ fn the_closed_model_pauses_and_says_that_it_has_no_rate() {
     assert_eq!(what, [("pause".to_owned(), None), ("resume".to_owned(), None)]);
 }
 
-/// Runs the program in a terminal, types what the script says, and tells how the terminal was left.
+/// Runs the program in a terminal, types the keys of the script, and reports the final state of the terminal.
 const TERMINAL: &str = r#"
 import os, pty, sys, termios, time, signal, select
 keys, ending = sys.argv[1].encode().decode('unicode_escape').encode('latin1').split(b'|'), sys.argv[2]

@@ -127,7 +127,7 @@ fn the_screen_shows_the_run_and_keys_steer_it() {
     let expected: Vec<_> = expected.iter().map(|(what, to)| (what, to, &key)).collect();
     assert_eq!(what, expected);
     assert_eq!(ended.result["run"]["stopped_by"], "key");
-    // What was said meanwhile comes after the screen, and the report is where it always is.
+    // Messages of the meantime follow the screen, and the report is where it always is.
     for message in ["rate 110/s from", "paused from", "resumed with 110/s", "stopping: waiting"] {
         assert!(ended.after.contains(message), "{message}: {}", ended.after);
     }
@@ -163,7 +163,7 @@ fn whatever_ends_the_run_gives_the_terminal_back() {
 fn a_stopped_run_leaves_the_screen_and_comes_back_to_it() {
     let there_and_back = "r\x1b[?1049h|wso far|k\x1a|r\x1b[?1049l|sSIGCONT|r\x1b[?1049h|wso far|kq";
     let Some(ended) = on_a_terminal(there_and_back, "", &OPEN) else { return };
-    // Whether it spoiled the run depends on how long it was.
+    // The length of the stop decides whether it spoiled the run.
     assert!(ended.line.starts_with("restored True left True code "), "{}: {}", ended.line, ended.after);
     assert_eq!(ended.result["run"]["stopped_by"], "key");
 }

@@ -1,4 +1,4 @@
-//! The truth about a run, from the sink's log, and what a result says about it.
+//! The truth about a run, from the sink's log, and the comparison of a result with it.
 
 use std::collections::HashMap;
 

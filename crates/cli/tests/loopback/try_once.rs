@@ -12,7 +12,7 @@ fn tried(plan: &str) -> (Finished, Value) {
     (finished, value)
 }
 
-/// The built-in CRUD server, which answers with what was sent.
+/// The built-in CRUD server, which answers with the sent item.
 fn crud() -> (Process, String) {
     let mut target = Process::plimsoll("target crud --listen 127.0.0.1:0 --drop 0 --fail 0");
     let line = target.stderr.wait_for("listening on ");

@@ -1,4 +1,4 @@
-//! `plimsoll ui`: what its page asks for, answered by real processes.
+//! `plimsoll ui`: the requests of its page, answered by real processes.
 //!
 //! Tests wait for answers and events, never for a time.
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::process::{Folder, Process, run};
 use crate::sink::Sink;
 
-/// The page's server, and what a page needs to ask it.
+/// The page's server, and the credentials of a page.
 struct Ui {
     process: Process,
     folder: Folder,
@@ -186,7 +186,7 @@ fn a_run_is_started_steered_stopped_listed_exported_compared_and_deleted() {
     let (end, other) = (events.end(), others.end());
     assert_eq!(end, other);
     let run = end["run"].as_str().expect("it is saved").to_owned();
-    // Whoever comes late is told all of it once more: messages, the result, the end.
+    // A late page gets everything once more: messages, the result, the end.
     let mut late = ui.events(&path("events"));
     late.wait_for(|name, data| {
         name == "message" && data["text"].as_str().is_some_and(|text| text.starts_with("saved as"))
@@ -261,7 +261,7 @@ fn mistakes_are_found_where_they_are_and_nothing_is_started() {
         ui.post("/api/check", &json!({"path": null, "text": right})),
         json!({"ok": true, "problems": []})
     );
-    // What is right and cannot be carried out here.
+    // The plan is right, but this server cannot carry out these flags.
     let refused = ui.post_for(422, "/api/live", &start(&right, &[]));
     assert_eq!(refused["problems"], json!([]), "{refused}");
     for flag in [
@@ -280,7 +280,7 @@ fn mistakes_are_found_where_they_are_and_nothing_is_started() {
     assert_eq!(ui.saved(), [json!(null); 0]);
 }
 
-/// Plans of examples and of forms are plans, and what is tried and imported is what the command line makes.
+/// Plans of examples and of forms are plans, and trials and imports give the results of the command line.
 #[test]
 fn examples_forms_and_imports_become_plans() {
     let ui = Ui::start();
@@ -374,7 +374,7 @@ fn the_end_says_which_runs_go_on() {
     assert!(said.contains(run_id) && said.contains("`of the page`"), "{said}");
     ui.process.wait();
     assert!(TcpStream::connect(url.trim_start_matches("http://")).is_err(), "the sink has ended");
-    // Nothing of it is left but the run.
+    // Only the run is left of it.
     let process =
         said.split("process ").nth(1).and_then(|rest| rest.split([',', ';']).next()).expect("a number");
     assert!(Path::new(&format!("/proc/{process}")).exists());

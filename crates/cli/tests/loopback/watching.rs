@@ -44,7 +44,7 @@ fn a_watched_process_is_in_every_interval_and_its_end_is_told() {
     let intervals = result["intervals"].as_array().expect("there are some");
     let looks: Vec<&Value> = intervals.iter().map(|interval| &interval["machine"]["watched"][1]).collect();
     let ended = looks.iter().filter(|look| look["processes"] == 0);
-    // What has ended uses nothing that could be told, and not zero.
+    // A process that has ended has no figures, rather than zeros.
     assert!(ended.clone().count() > 0 && ended.clone().all(|look| look["used"].is_null()), "{looks:?}");
     let text = std::fs::read_to_string(csv).expect("it was written");
     let (header, rows) = text.split_once('\n').expect("a header");

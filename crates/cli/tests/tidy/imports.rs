@@ -78,12 +78,12 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
 /// Crates that any crate may import for its tests, but never for itself.
 const DEVELOPMENT: &[&str] = &["testkit"];
 
-/// Additional crates that one crate may import for its tests: a server is asked what its users ask, scripts
-/// that are imported have a host, and plans that are run have bodies.
+/// Additional crates that one crate may import for its tests: a server gets the requests of its users,
+/// scripts that are imported have a host, and plans that are run have bodies.
 const FOR_TESTS: &[(&str, &[&str])] =
     &[("targets", &["synth", "workloads"]), ("import", &["script"]), ("engine", &["workloads"])];
 
-/// One crate of the workspace and what it imports of it.
+/// One crate of the workspace and its imports from it.
 #[derive(Debug)]
 pub(crate) struct Arrows {
     pub(crate) of: String,
@@ -132,7 +132,7 @@ pub(crate) fn complaints(arrows: &[Arrows]) -> Vec<String> {
     complaints
 }
 
-/// One package, of the workspace or not, and what it needs to be built or run, tests aside.
+/// One package, of the workspace or not, and its dependencies, tests aside.
 #[derive(Debug)]
 pub(crate) struct Needs {
     pub(crate) of: String,
@@ -168,7 +168,7 @@ pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
 const RUNS_ASYNC: [&str; 3] = ["plimsoll-replica", "plimsoll-web", "plimsoll-fleet"];
 
 /// The hot loop is the only executor: an async runtime may serve within a test, but nothing else that is
-/// shipped may need one, at whatever distance, but for [`RUNS_ASYNC`].
+/// shipped may need one, even indirectly, except [`RUNS_ASYNC`].
 pub(crate) fn runtime_complaints(packages: &[Needs]) -> Vec<String> {
     let runtimes = ["tokio", "async-std", "smol", "mio"];
     let members =
@@ -221,6 +221,6 @@ fn a_runtime_that_is_shipped_is_complained_about() {
     let replica = || package("plimsoll-replica", true, &["tokio"]);
     assert_eq!(count(&[package("cli", true, &["plimsoll-replica"]), replica()]), 0);
     assert_eq!(count(&[package("cli", true, &["plimsoll-replica", "tokio"]), replica()]), 1);
-    // Only a test leads there.
+    // Only a test reaches it.
     assert_eq!(count(&[package("engine", true, &["tokio-like"]), package("hyper", false, &["tokio"])]), 0);
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A row of a table: what is bounded, by how much, where that is written, and what shows it.
+/// A row of a table: the resource, its bound, its constant, and the test that shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row<'a> {
     what: &'a str,
@@ -51,7 +51,7 @@ pub(crate) fn complaints(
         }
     }
     let names = quoted(row.test);
-    // What has no bound has no test, and says so.
+    // Rows without a bound have no test, and say so.
     if names.is_empty() && !row.bound.contains("none") {
         found.push(format!("{}: no test shows the bound", row.what));
     }

@@ -43,7 +43,7 @@ fn imports_go_down_the_table_only() {
 fn no_async_runtime_is_shipped() {
     let metadata = cargo_metadata::MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
-        // What other platforms would need is not here.
+        // Dependencies for other platforms may not be downloaded here.
         .other_options(["--filter-platform", "host-tuple"].map(str::to_owned))
         .exec()
         .expect("cargo resolves its workspace");
@@ -144,7 +144,7 @@ fn plans_in_documents_are_plans() {
     }
 }
 
-/// The reference in `docs/` is what the program writes about itself. If not, see `CONTRIBUTING.md`.
+/// The reference in `docs/` equals the output of the program. If not, see `CONTRIBUTING.md`.
 #[test]
 fn the_reference_is_not_behind() {
     let folder = std::env::temp_dir().join(format!("plimsoll-reference-{}", std::process::id()));

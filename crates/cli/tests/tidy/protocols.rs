@@ -5,7 +5,7 @@ use crate::sources::Source;
 /// Files outside of the modules of a protocol that may mention it: the tables that it is a row of.
 const FILES_MAX: usize = 8;
 
-/// A protocol, and what tells its files and mentions of it.
+/// A protocol, and the patterns for its files and mentions.
 pub(crate) struct Protocol {
     pub(crate) name: &'static str,
     /// Beginnings of the names of its own files and folders.

@@ -8,7 +8,7 @@ use crate::tokens::{Token, tokens};
 const LINES_MAX: usize = 1_200;
 /// Characters of a line: the width of `rustfmt.toml`, which does not break comments and strings.
 const COLUMNS_MAX: usize = 110;
-/// Names that say nothing about what is inside.
+/// Names that say nothing about the contents.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager", "managers", "misc"];
 
 /// Files that may contain `unsafe`: the driver, one file of scripts with the signal that reaches into a call,
@@ -27,8 +27,8 @@ struct Ban {
 
 /// Hostile servers attack the program as a whole: they are carried out on real sockets, with a limit of time.
 const DRIVER: &[&str] = &["crates/driver/", "crates/testkit/src/hostile/", "bench/"];
-/// The fault proxy blocks on both sides of a connection: what is slow has to hold up who sends, which a
-/// backend that reads whatever comes cannot.
+/// The fault proxy blocks on both sides of a connection: a slow side has to hold up the sender, which a
+/// backend that reads all input cannot.
 const SOCKETS: &[&str] =
     &["crates/driver/", "crates/cluster/src/proxy", "crates/testkit/src/hostile/", "bench/"];
 const CLI: &[&str] = &["crates/cli/", "bench/"];
@@ -138,7 +138,7 @@ pub(crate) fn complaints(source: &Source) -> Vec<String> {
     complaints
 }
 
-/// Rules about text: size, width, names, what is left over.
+/// Rules about text: size, width, names, leftovers.
 fn shape_complaints(Source { path, text }: &Source) -> Vec<String> {
     let mut complaints = Vec::new();
     let count = text.lines().count();
@@ -178,7 +178,7 @@ fn code_complaints(source: &Source) -> Vec<String> {
         }
     }
     for ban in BANS {
-        // What is left over is left over anywhere.
+        // Leftovers such as `dbg!` are banned in tests, too.
         if is_allowed(ban.allowed) || (source.is_outside_test() && !ban.allowed.is_empty()) {
             continue;
         }
@@ -227,7 +227,7 @@ fn writers(found: &[Token<'_>], stream: &str) -> Vec<usize> {
 /// The line where the unit tests begin, which stand last in a file.
 pub(crate) fn unit_tests_from(found: &[Token<'_>]) -> usize {
     let begin = ["#", "[", "cfg", "(", "test", ")", "]"];
-    // What a crate's tests share may be seen by its other modules.
+    // A module of tests that other modules of the crate share is visible to them.
     let seen = ["pub", "(", "crate", ")"];
     let is = |from: usize, wanted: &[&str]| {
         let texts = found[from.min(found.len())..].iter().map(|token| token.text);

@@ -1,6 +1,6 @@
 //! The rules of `deny.toml` about other people's crates, held without `cargo deny`: that takes minutes to
-//! build, and these need nothing but the metadata that cargo has. What `cargo deny` knows besides
-//! (advisories, texts of licences) is its own.
+//! build, and these need nothing but the metadata that cargo has. Other checks of `cargo deny` (advisories,
+//! texts of licences) are not repeated here.
 
 use std::collections::BTreeSet;
 
@@ -141,7 +141,7 @@ unknown-git = "deny"
         }
     }
 
-    /// The crate `bad` needs `tokio`, comes from a repository and has a licence that nobody allows.
+    /// The crate `bad` needs `tokio`, comes from a repository and has a licence that is not allowed.
     #[test]
     fn what_is_against_the_rules_is_complained_about() {
         let package = |name: &str, license: &str, source: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Rust source as tokens, without comments and without what is inside of literals: so that a rule about code
+//! Rust source as tokens, without comments and without the contents of literals: so that a rule about code
 //! does not stumble over a sentence about it.
 
 /// An identifier, a literal (as `"`) or one punctuation character, except that `::` is one token.
@@ -9,7 +9,7 @@ pub(crate) struct Token<'a> {
     pub(crate) line: usize,
 }
 
-/// Splits `source`, which should be Rust that compiles: what is not is split somehow.
+/// Splits `source`, which should be Rust that compiles: other text is split somehow.
 pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let (mut at, mut line) = (0, 1);

@@ -1,4 +1,4 @@
-//! The attribution matrix of MEASUREMENT R19: what limits the run is known, because it was set up so; the
+//! The attribution matrix of MEASUREMENT R19: the limit of each run is known, because it was set up so; the
 //! verdict has to say it. One test per cell.
 //!
 //! A machine that has other work to do starves the generator or the target by itself, and the program says
@@ -18,8 +18,8 @@ const PLAYS: u32 = 3;
 /// played on it.
 const STOLEN: f64 = 0.1;
 
-/// Plays a cell until the machine lets it, and asserts what limited it and words of the evidence: one of
-/// those between bars.
+/// Plays a cell until the machine lets it, and asserts its limit and words of the evidence: one of those
+/// between bars.
 fn assert_limited(needs: Needs, script: &str, by: &str, words: &str) {
     let (mut seen, mut stolen) = (Vec::new(), true);
     for _ in 0..PLAYS {
@@ -104,7 +104,7 @@ fn a_generator_in_a_small_control_group() {
 
 #[test]
 fn a_generator_that_is_stopped_and_continued() {
-    // Half a second is what this is about, and no wait for something that could tell when it is there.
+    // The test needs a cut of half a second: there is no event to wait for.
     let script = "sink --delay constant:1ms; load_in_background --rate 500 -d 3s
         kill -STOP $LOAD; sleep 0.5; kill -CONT $LOAD; ended $LOAD";
     let Some(result) = play(Needs::Nothing, script) else { return };
@@ -183,7 +183,7 @@ fn a_network_that_loses() {
 
 #[test]
 fn a_network_that_is_cut() {
-    // Half a second of a cut is what this is about.
+    // The test needs a cut of half a second.
     let script = "sink --delay constant:1ms
         nft add table inet t
         nft add chain inet t c '{ type filter hook input priority 0 ; }'

@@ -8,7 +8,7 @@ use plimsoll_testkit::{Action, Answer, Behaviour, Faults, Law};
 use crate::stage::{Needs, play};
 use crate::world::{MS, near, plan, simulate};
 
-/// R7: with all faults at once, every class counts what the target's log has of it, and the sums are whole.
+/// R7: with all faults at once, every class has the count of the target's log, and the sums are whole.
 #[test]
 fn r07_every_class_is_what_the_target_did() {
     let faults = Faults {
@@ -52,7 +52,8 @@ fn r07_every_class_is_what_the_target_did() {
             assert_eq!(counted, seen, "{load}: {kind}");
         }
         assert_eq!(truth.len() as u64, of.started - of.undelivered, "{load}");
-        // Who timed out is in the response times, as at least that; who failed is in figures of its own.
+        // Requests that timed out count in the response times, as at least the timeout. Failed ones have
+        // figures of their own.
         let total = &record.total;
         assert_eq!(total.response_time.count(), of.ok + of.timed_out);
         assert_eq!(total.censored_response.count, of.timed_out);

@@ -1,4 +1,5 @@
-//! R19 to R22: what the instrument says about itself. (The cells of R19's matrix are in `attribution`.)
+//! R19 to R22: the statements of the instrument about itself. (The cells of R19's matrix are in
+//! `attribution`.)
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{Histogram, LimitedBy};
@@ -57,7 +58,7 @@ fn r20_a_seed_is_a_run() {
     }
 }
 
-/// R21, as far as merging goes: four workers record what one does, to the last bucket.
+/// R21, as far as merging goes: four workers record the same as one, to the last bucket.
 #[test]
 fn r21_merged_workers_are_one_worker() {
     let of = |threads: u32| {

@@ -19,7 +19,7 @@ fn r14_too_few_connections_are_the_limit_and_not_the_server() {
     assert!(limit.evidence.contains("carry at most 500/s"), "{limit:?}");
     assert!(record.accounting.never_started > 2_000, "{:?}", record.accounting);
     assert_eq!((record.connections.opened, record.connections.peak_open), (5, 5));
-    // With enough of them the same server is fast.
+    // With enough connections the same server is fast.
     let (record, _) = simulate(&plan("rate: 1000, duration: 5s, connections: 20"), near(serial()));
     assert!(record.verdict.valid, "{:?}", record.verdict);
     assert_eq!(record.accounting.ok, 5_000);
@@ -61,7 +61,7 @@ fn r15_the_counts_of_a_rate_are_exact_on_any_number_of_workers() {
     }
 }
 
-/// R15: ramps start the integral of their rate; rests and changes keep what was due.
+/// R15: ramps start the integral of their rate; rests and changes keep due arrivals.
 #[test]
 fn r15_ramps_rests_and_changes_are_integrals() {
     let stage = |seconds, from, to| Stage {
@@ -90,7 +90,7 @@ fn r15_ramps_rests_and_changes_are_integrals() {
     }
 }
 
-/// R15: the engine starts what is due, also with more threads than arrivals a second (wrk2#147).
+/// R15: the engine starts all due arrivals, also with more threads than arrivals a second (wrk2#147).
 #[test]
 fn r15_the_engine_starts_every_arrival() {
     for (rate, seconds, threads) in [("0.1", 100, 4), ("1", 20, 16), ("12345", 2, 3), ("200000", 1, 4)] {
@@ -103,8 +103,8 @@ fn r15_the_engine_starts_every_arrival() {
     }
 }
 
-/// R16: there are no retries, so that what is offered is what was asked for: the target sees every request
-/// once, also when it fails or does not answer, and also over its capacity.
+/// R16: there are no retries, so that the offered load is the wanted one: the target sees every request once,
+/// also when it fails or does not answer, and also over its capacity.
 #[test]
 fn r16_nothing_is_sent_twice() {
     let faults = Faults { statuses: vec![(503, 0.2)], reset: 0.1, drop_reply: 0.05, ..Faults::default() };
@@ -136,8 +136,8 @@ fn r17_an_overloaded_queue_is_told_from_a_busy_one() {
     assert!(overloaded.len() <= 2 && busy.len() <= 2, "seeds {overloaded:?} and {busy:?}");
 }
 
-/// R17, T1: the mean number in flight is rate times time, within 1 % and what counts at a few instants leave
-/// open; a run that lost a part of its requests is caught.
+/// R17, T1: the mean number in flight is rate times time, within 1 % and the uncertainty of counts at a few
+/// instants; a run that lost a part of its requests is caught.
 #[test]
 fn r17_counts_in_flight_agree_with_rate_and_time() {
     for (seed, law) in (1..).zip([

@@ -1,4 +1,4 @@
-//! R1 to R6: when requests are sent, and what of their time is the target's.
+//! R1 to R6: the instants of sending, and the target's part of the times.
 
 use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::{LimitedBy, ReasonCode};
@@ -44,13 +44,14 @@ fn r01_a_freeze_is_in_the_response_times_as_if_there_were_no_limit() {
     assert_figures("unlimited", figures(&unlimited.response_time), [1.0, 701.0, 971.0, 1_001.0]);
     // Not one sample is made up, and none is wrong: all percentiles are those of the truth.
     let pause = Pause { at: SECOND * 10, length: SECOND };
-    // (With the way there, of a nanosecond, the freeze catches one more of them at work.)
+    // (With the way there, of a nanosecond, the freeze catches one more request at work.)
     let truth = pause_truth(Rate::per_second(1_000), 30_000, MS + Nanos(1), pause);
     for p in [10.0, 96.0, 97.0, 98.0, 99.5, 99.99] {
         let true_ms = nearest_rank(&truth, p / 100.0).expect("there are values").0 as f64 / 1e6;
         assert_close(&format!("p{p}"), ms(&unlimited.response_time, p), true_ms, 0.01);
     }
-    // Few connections need time for what has piled up; what a tool sees that starts its clock at the write.
+    // Few connections need time for the backlog; the last column is the view of a tool whose clock starts at
+    // the write.
     for (connections, p99, service) in [(10, 731.0, [1.0, 1.0, 1.0]), (100, 704.0, [1.0, 1.0, 971.0])] {
         let total = of(connections);
         assert_close(&format!("{connections}, p99"), ms(&total.response_time, 99.0), p99, 0.01);
@@ -104,7 +105,7 @@ fn united(process: Process, workers: u32, seconds: u64) -> Vec<Nanos> {
     times
 }
 
-/// R3: however many workers share a process, what the target sees is the process.
+/// R3: however many workers share a process, the target sees that process.
 #[test]
 fn r03_the_arrivals_of_many_workers_are_the_process_that_was_asked_for() {
     for workers in [1, 4, 16] {
@@ -205,7 +206,7 @@ fn r04_no_service_time_is_impossible_beside_a_hog() {
             let Some(result) = play(Needs::Processors, &script) else { return };
             let least = result["service_time"]["min"].as_u64().expect("there are responses");
             let uncertain = result["generator"]["send_time_uncertain"].as_u64().expect("a count");
-            // Of one that was sent within an interruption only the bounds are known, and it is counted.
+            // A request that was sent within an interruption has bounds only, and is counted as uncertain.
             assert!(least >= 1_000_000 || (least > 0 && uncertain > 0), "{backend} {load}: {least} ns");
             let started = result["accounting"]["started"].as_u64().expect("a count");
             let reasons = result["verdict"]["invalid_reasons"].to_string();
@@ -293,10 +294,10 @@ fn r05_a_generator_without_time_shows_it_as_start_lag_and_not_as_service_time() 
         let true_ms = nearest_rank(&times, p / 100.0).expect("there are some").0 as f64 / 1e6;
         assert_close(&format!("p{p} of service"), ms(&total.service_time, p), true_ms, 0.01);
     }
-    // What is due in a standstill waits for its end: 9.5 ms on average, 19 ms at most.
+    // A request that is due in a standstill waits for its end: 9.5 ms on average, 19 ms at most.
     assert_close("p50 of start lag", ms(&total.start_lag, 50.0), 9.0, 0.15);
     assert_close("p99 of start lag", ms(&total.start_lag, 99.0), 18.8, 0.05);
-    // On open connections a request is sent when it is started: the parts sum up to the whole, exactly.
+    // On open connections a request is sent when it is started, so the parts sum up to the whole exactly.
     let parts = total.start_lag.sum() + total.service_time.sum();
     assert_eq!(total.response_time.sum().abs_diff(parts), 0, "{parts}");
     assert!(!record.verdict.valid, "{:?}", record.verdict);
@@ -348,7 +349,7 @@ fn r06_the_stamps_of_the_kernel_leave_out_what_the_generator_adds() {
     let ((stamped, lag), (read, none)) = (service(true), service(false));
     assert!((stamped - 5.0).abs() < 0.020, "{stamped} ms");
     assert!(read > 5.5, "{read} ms: this world shows nothing");
-    // What the stamps leave out is known, too.
+    // The time that the stamps leave out is known, too.
     let lag_p99 = ms(&lag, 99.0);
     assert!((stamped + lag_p99 - read).abs() < 0.020, "{stamped} ms, read {lag_p99} ms later: not {read} ms");
     assert!(lag.count() > 800 && none.count() == 0, "{} and {}", lag.count(), none.count());
@@ -362,7 +363,7 @@ fn r06_responses_are_stamped_on_loopback() {
     let warned = result["verdict"]["warnings"].to_string().contains("stamp");
     assert!(!warned, "{}", result["verdict"]["warnings"]);
     let fastest = result["service_time"]["min"].as_u64().expect("a time") as f64 / 1e6;
-    // A send after an interruption is known to what sends usually take.
+    // The send time after an interruption is known up to the usual length of a send.
     assert!((4.95..7.0).contains(&fastest) || held_up(&result), "{fastest} ms");
 }
 

@@ -1,8 +1,8 @@
 //! A stage for one run: a sink and a generator, in a network of their own if need be, set up by a script.
 //!
-//! The script is one of the shell, because what it sets (limits of a process, processors, control groups,
-//! rules of a firewall) is what shells are good at, and because a network namespace ends with its last
-//! process: nothing is left behind, whatever becomes of the test.
+//! The script is one of the shell, because shells are good at such settings (limits of a process, processors,
+//! control groups, rules of a firewall), and because a network namespace ends with its last process: nothing
+//! is left behind, even if the test fails.
 
 use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use plimsoll_testkit::skip::on_this_machine;
 use serde_json::Value;
 
-/// Held by everything here that takes a processor for itself: what is set up to starve one process must not
+/// Held by everything here that takes a processor for itself: a setup that starves one process must not
 /// starve another test.
 static MACHINE: RwLock<()> = RwLock::new(());
 
@@ -20,8 +20,8 @@ pub(crate) fn turn() -> RwLockReadGuard<'static, ()> {
 }
 
 /// Beginning of every script. The script has priority over other work of the machine, where the system allows
-/// that, so that a cell shows what it was set up for. (Linux ranks sessions first, hence one for each
-/// script.) The script has `$P`, the program, `$D`, a folder of its own, and
+/// that, so that a cell shows its own limit. (Linux ranks sessions first, hence one for each script.) The
+/// script has `$P`, the program, `$D`, a folder of its own, and
 /// - `sink WORDS…`: starts a sink on a port of its own and waits until it listens; sets `$URL`, `$PORT` and
 ///   `$SINK`, its process;
 /// - `delay SECONDS`: puts a path with that delay, each way, before the sink;
@@ -68,7 +68,7 @@ delay() {
 hog() { for n in 1 2 3; do taskset -c "$1" timeout 180 sh -c 'while :; do :; done' & mine $!; done; }
 "#;
 
-/// Hands everything on after a time, both ways: what a long way does to a connection.
+/// Hands everything on after a time, both ways: like a long path.
 const PROXY: &str = r#"
 import asyncio, sys
 

@@ -30,7 +30,7 @@ fn r10_intervals_of_a_queue_hold_the_true_percentile() {
             assert!(interval.vif > 3.0, "a busy queue remembers: {interval:?}");
         }
     }
-    // Of 40 intervals of 95 % each; those that take requests for independent hold 12 at most.
+    // 40 intervals at 95 % each; a method that assumes independent requests covers the truth in 12 at most.
     assert!(held >= 35, "{held} of 40");
 }
 

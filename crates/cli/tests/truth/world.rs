@@ -48,7 +48,7 @@ pub(crate) fn plan_of_steps(settings: &str, steps: &str) -> Plan {
     }
 }
 
-/// One server of this behaviour, a nanosecond away: what is measured is the server's time.
+/// One server of this behaviour, a nanosecond away: measured times are those of the server.
 pub(crate) fn near(behaviour: Behaviour) -> SimOptions {
     let server = Endpoint::Tcp(([127, 0, 0, 1], 80).into());
     SimOptions { latency: Nanos(1), servers: vec![(server, behaviour)], ..SimOptions::default() }
@@ -86,7 +86,7 @@ pub(crate) fn assert_close(what: &str, measured: f64, truth: f64, share: f64) {
     assert!((measured - truth).abs() <= share * truth, "{what}: {measured} is not {truth} ± {share} of it");
 }
 
-/// The codes of what makes a run invalid.
+/// The codes of the reasons why a run is invalid.
 pub(crate) fn reasons(record: &RunRecord) -> Vec<ReasonCode> {
     record.verdict.reasons.iter().map(|reason| reason.code).collect()
 }

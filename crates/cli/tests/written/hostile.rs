@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::server::Server;
 use crate::{Place, text};
 
-/// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the begin
+/// Colours, the title, the cancel signal, the direction of writing, an 8-bit control sequence, and the start
 /// of the line.
 const HOSTILE: &str = "\x1b[31mred\x1b]0;pwned\x07\u{202e}\u{2066}\u{9b}2J\u{7f}\rx";
 /// The same where a JSON text is wanted.
@@ -207,7 +207,7 @@ fn of_results_that_others_have_made() {
     place.result(&["run", &server.url(), "-n", "40", "-c", "1", "--json", "good.json", "--log", "l.ndjson"]);
     let good: Value = serde_json::from_slice(&place.read("good.json")).expect("it is JSON");
     let mut read = 0;
-    // All of it at once may be no result any more: then each part by itself.
+    // The result with all changes at once may not be readable any more: then each part by itself.
     let parts: Vec<String> = good.as_object().expect("an object").keys().cloned().collect();
     for part in parts {
         let mut result = good.clone();

@@ -1,5 +1,5 @@
-//! Tests of what is written, and where: without secrets, without what acts on a terminal, and never lost
-//! without a word.
+//! Tests of outputs: without secrets, without characters that act on a terminal, and never lost without a
+//! message.
 
 mod hostile;
 mod lost;
@@ -49,7 +49,7 @@ impl Place {
         self.command(args).output().expect("the program was built")
     }
 
-    /// Returns the output of a command that came to a result, whatever it was.
+    /// Returns the output of a command that gave a result, good or bad.
     fn result(&self, args: &[&str]) -> Output {
         let output = self.output(args);
         let code = output.status.code();
@@ -68,7 +68,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's cleaning.
+        // The system cleans up files that cannot be removed.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -20,7 +20,7 @@ fn server() -> Server {
     Server::of_http(GOOD.into(), BAD.into())
 }
 
-/// Panics if a secret stands in a text, with what is around it.
+/// Panics if a secret stands in a text, with its surroundings.
 fn assert_free(what: &str, bytes: &[u8]) {
     let text = text(bytes);
     if let Some(at) = text.find(MARK) {
@@ -30,7 +30,7 @@ fn assert_free(what: &str, bytes: &[u8]) {
     }
 }
 
-/// Panics if a secret stands in a file of the place, whatever its name.
+/// Panics if a secret stands in a file of the place, of any name.
 fn assert_files_free(place: &Place, but: &[&str]) {
     let mut count = 0;
     for entry in std::fs::read_dir(place.path()).expect("it is there").flatten() {

@@ -1,4 +1,4 @@
-//! A server that says what it is told to, and remembers what it was asked.
+//! A server with given answers that remembers its requests.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -44,13 +44,13 @@ impl Server {
         }))
     }
 
-    /// Says these bytes to whoever has said something, and closes.
+    /// Sends these bytes to every client that has sent something, and closes.
     pub(crate) fn that_says(bytes: Vec<u8>) -> Self {
         Self::start(Arc::new(move |mut stream, _| {
             let mut some = [0; 4096];
             let _ = stream.read(&mut some);
             let _ = stream.write_all(&bytes);
-            // Until the other side has gone: a reset could overtake what was said.
+            // Waits until the other side has gone: a reset could overtake the reply.
             let _ = stream.shutdown(std::net::Shutdown::Write);
             while stream.read(&mut some).is_ok_and(|count| count > 0) {}
         }))

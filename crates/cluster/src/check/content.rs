@@ -22,8 +22,8 @@ const TEXTS: usize = 16 << 20;
 /// Ids that are kept of those that are there more than once.
 const DUPLICATES_SHOWN: usize = 5;
 
-/// The first half of the SHA-256 of an item's canonical text: what is compared of 10^7 items takes less
-/// memory than their texts.
+/// The first half of the SHA-256 of an item's canonical text: for 10^7 items it takes less memory than their
+/// texts.
 type ItemHash = u128;
 
 /// The items of one node.
@@ -45,7 +45,7 @@ impl Inventory {
     /// Asks a node for its number of items, and for all of them, page by page.
     ///
     /// # Errors
-    /// What it did not answer.
+    /// The question that was not answered.
     pub(super) fn read(address: SocketAddr, content: &Content) -> Result<Self, String> {
         let mut inventory = Self::default();
         if let Some(path) = &content.count {
@@ -183,7 +183,7 @@ fn folded(hash: Sha256) -> u128 {
     bytes[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
-/// The first differences between what two nodes have, or one at two times.
+/// The first differences between the contents of two nodes, or of one at two times.
 pub(super) fn differences(
     (one_name, one): (&str, &Inventory),
     (other_name, other): (&str, &Inventory),

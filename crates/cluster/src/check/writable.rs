@@ -22,14 +22,14 @@ const SHOWN: usize = 200;
 /// When a cluster is asked to take writes, in words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment<'a> {
-    /// After what: "the load".
+    /// Event before it: "the load".
     pub(super) after: &'a str,
     /// Since when it takes none, if it takes none: "the begin of the load".
     pub(super) since: &'a str,
 }
 
-/// Creates an item at whoever leads, reads it there and deletes it; at the first node that takes it where the
-/// spec does not say who leads.
+/// Creates an item at the leader, reads it there and deletes it; at the first node that takes it if the spec
+/// does not name the leader.
 ///
 /// # Errors
 /// No node takes writes in the time of the check, and since when; or the answer of one that does has no id.
@@ -55,7 +55,7 @@ pub(super) fn writable(
                             return Ok(format!("node {id} takes writes after {after}, in {took:.1} s"));
                         }
                         Err(Unwritten::Refused(reason)) => refused.push(format!("node {id}: {reason}")),
-                        // Once more would make one more item.
+                        // A second attempt would create another item.
                         Err(Unwritten::Unnamed(reason)) => {
                             let said = format!("writes cannot be checked: node {id}: {reason}");
                             return Err(Wrong::with(said, vec![ID_HINT.to_owned()]));
@@ -86,7 +86,7 @@ fn takers(cluster: &Cluster, gone: &[String]) -> Result<Vec<usize>, String> {
 enum Unwritten {
     /// A request was refused, or not answered.
     Refused(String),
-    /// It was created, and nobody knows by what id.
+    /// The item was created, but its id is unknown.
     Unnamed(String),
 }
 

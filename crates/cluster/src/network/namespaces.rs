@@ -60,7 +60,7 @@ impl Namespaces {
         Ok(network)
     }
 
-    /// Connects router and nodes. The load's end is connected first: what fails later takes it away again.
+    /// Connects router and nodes. The load's end is connected first: a later failure removes it again.
     fn connect(&self) -> Result<(), String> {
         let Self { range, router, .. } = self;
         let (own, prefix) = (range.router(), range.prefix());
@@ -84,7 +84,7 @@ impl Namespaces {
         within(router, || batch("ip", &of_router))?;
         within(router, || forward().map_err(|error| format!("packets cannot be forwarded: {error}")))?;
         for (index, node) in self.nodes.iter().enumerate() {
-            // Without its segments gathered, so that what is lost is one packet and not forty.
+            // Without segmentation offload, so that one loss is one packet and not forty.
             let of_node = format!(
                 "link set lo up\n\
                  link set eth0 gso_max_segs 1 up\n\
@@ -94,7 +94,7 @@ impl Namespaces {
             );
             within(node, || batch("ip", &of_node))?;
         }
-        // Programs that are missing are missed before there is something to do for them.
+        // A first, empty set of rules reveals missing programs before they are needed.
         self.apply(&mut State::default())
     }
 
@@ -109,7 +109,7 @@ impl Namespaces {
     pub(crate) fn begin(&self, number: u64, impairment: Impairment, extent: &Extent) -> Result<(), String> {
         let mut packets = self.packets(extent);
         if impairment == Impairment::HalfOpen {
-            // Who is hit hears, and is not heard.
+            // A half-open node receives packets, but none of its own arrive.
             packets.retain(|packets| packets.source.is_some_and(|node| extent.nodes.contains(&node)));
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ impl Namespaces {
         }
         done.inspect_err(|_| {
             state.wrong.pop();
-            // Why it was not possible is the news.
+            // The error of the fault matters more than one of the cleanup.
             let _ = self.apply(&mut state);
         })
     }
@@ -134,8 +134,8 @@ impl Namespaces {
         self.apply(&mut state)
     }
 
-    /// Resets the connections that send such packets. The filter would tell only who sends something: who
-    /// waits for an answer would hear nothing.
+    /// Resets the connections that send such packets. The filter would only reach a side that sends: a side
+    /// that waits for an answer would not notice.
     fn reset(&self, packets: &[Packets]) -> Result<(), String> {
         for (index, node) in self.nodes.iter().enumerate() {
             let Some(sockets) = sockets(index, packets, self.range) else { continue };
@@ -163,7 +163,7 @@ impl Namespaces {
         let of_pair = |(from, to): (usize, usize)| {
             let packets = match &extent.port {
                 None => Some(None),
-                // What has no such port is not hit.
+                // A node without such a port is not affected.
                 Some(name) => port(to, name).map(Some),
             };
             packets.map(|port| Packets::between(Some(from), to, port)).into_iter().flatten()
@@ -171,7 +171,7 @@ impl Namespaces {
         pairs.flat_map(of_pair).collect()
     }
 
-    /// Lets the router do what follows from everything that is wrong.
+    /// Applies the rules for all current impairments to the router.
     fn apply(&self, state: &mut State) -> Result<(), String> {
         let rules = Rules::new(&state.wrong, self.range);
         let mut script = String::new();
@@ -185,7 +185,7 @@ impl Namespaces {
         if !script.is_empty() {
             let old = std::mem::take(&mut state.queues);
             if let Err(reason) = within(&self.router, || batch("tc", &script)) {
-                // Some of it may be there: none of it is to stay.
+                // A part of it may exist already, and all of it has to go.
                 for device in old.keys().chain(rules.queues.keys()) {
                     let arguments = ["qdisc", "delete", "dev", device, "root"];
                     let _ = within(&self.router, || told("tc", &arguments, ""));
@@ -200,12 +200,12 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // The router's namespace would take it along, a little later.
+        // The router's namespace would remove it as well, a little later.
         let _ = told("ip", &["link", "delete", &self.range.device()], "");
     }
 }
 
-/// Connects the load's network with the router, over a range of addresses that nobody has here.
+/// Connects the load's network with the router, over a range of addresses that is unused here.
 fn join_load(router: &NetworkNamespace, seed: u64) -> Result<Range, ClusterError> {
     let mut reason = "all addresses for it are taken".to_owned();
     for range in Range::all(seed) {
@@ -214,7 +214,7 @@ fn join_load(router: &NetworkNamespace, seed: u64) -> Result<Range, ClusterError
         }
         let (device, path) = (range.device(), router.path());
         let path = path.display().to_string();
-        // Only one can make a device of this name: it decides who has the range.
+        // Only one cluster can create a device of this name, which decides who has the range.
         let made =
             told("ip", &["link", "add", &device, "type", "veth", "peer", "name", "load", "netns", &path], "");
         match made {
@@ -232,7 +232,7 @@ fn join_load(router: &NetworkNamespace, seed: u64) -> Result<Range, ClusterError
             Ok(()) => return Ok(range),
             Err(error) => reason = error,
         }
-        // It may have been somebody else's route.
+        // The route may have belonged to another program.
         let _ = told("ip", &["link", "delete", &device], "");
     }
     Err(ClusterError::Network(reason))
@@ -274,7 +274,7 @@ fn output(program: &str, arguments: &[&str], input: &str) -> Result<String, Stri
         _ => failed(error),
     })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read to the end says why, below.
+        // A program that stops reading reports the reason itself, see below.
         let _ = stdin.write_all(input.as_bytes());
     }
     let ended = child.wait_with_output().map_err(failed)?;

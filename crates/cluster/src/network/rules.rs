@@ -1,4 +1,4 @@
-//! From what is wrong with links to rules of the packet filter (`nft`) and of queues (`tc`).
+//! Converts impairments of links into rules of the packet filter (`nft`) and of queues (`tc`).
 
 use core::net::Ipv4Addr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use plimsoll_core::Nanos;
 use crate::fault::Impairment;
 use crate::link_impairment::LinkImpairment;
 
-/// The first two bytes of all addresses: those for tests of networks (RFC 2544), which nobody routes, so that
-/// they are not those of a network that this machine is in.
+/// The first two bytes of all addresses: those for tests of networks (RFC 2544), which are not routed, so
+/// that they do not collide with a network of this machine.
 const FIRST: [u8; 2] = [198, 18];
 /// The last byte of the router between the nodes.
 const ROUTER: u8 = 253;
@@ -153,12 +153,12 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(wrong: &[Wrong], range: Range) -> Self {
-        // Each of these gets all of what is wrong with it, in one place.
+        // Each set of packets gets one place with all of its impairments.
         let cells: BTreeSet<Packets> = wrong.iter().flat_map(|wrong| wrong.packets.iter().copied()).collect();
         let mut rules = Vec::new();
         let mut queues: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        // Those of a port come before all packets, of which they are some: what has passed is not looked at
-        // again.
+        // Packets of a port are a subset of all packets, so their rules come first: an accepted packet is not
+        // looked at again.
         let (of_ports, all): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| cell.port.is_some());
         for cell in of_ports.into_iter().chain(all) {
             let has = |wrong: &&Wrong| wrong.packets.iter().any(|packets| packets.have(&cell));
@@ -170,7 +170,7 @@ impl Rules {
                 continue;
             }
             if link_impairment.resets {
-                // A reset itself gets through: who ends a connection by it has told the other side.
+                // Resets themselves get through: the side that resets has told the other one.
                 let of_tcp = cell.matched(range, true);
                 rules.push(format!("{of_tcp} tcp flags & rst == rst accept"));
                 if cell.source.is_none() || !begins {
@@ -243,7 +243,7 @@ mod tests {
     fn ranges_are_told_apart_and_wrap_around() {
         let all: BTreeSet<String> = Range::all(u64::MAX).map(Range::device).collect();
         assert_eq!(all.len(), 512);
-        // What Linux allows: 15 bytes.
+        // The limit of Linux is 15 bytes.
         assert!(all.iter().all(|name| name.len() <= 15));
         let range = range();
         assert_eq!((range.prefix().as_str(), range.device().as_str()), ("198.19.2.0/24", "plimsoll19-2"));

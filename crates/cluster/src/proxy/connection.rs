@@ -14,7 +14,7 @@ use super::link::{Link, STACK};
 
 /// Bytes that are read at once.
 const PIECE: usize = 16 << 10;
-/// Pieces that wait to be written: what a slow link holds of each direction.
+/// Pieces that wait to be written: the buffer of a slow link in each direction.
 const PIECES: usize = 64;
 
 /// Both sides of a connection.
@@ -48,7 +48,7 @@ impl Connection {
         let (own, link) = (connection.clone(), link.clone());
         spawn(move || {
             if half_open {
-                // What the client sends gets nowhere. It ends when the client does, or the link.
+                // The client's bytes are discarded. This ends when the client or the link does.
                 own.swallow();
             } else if link.await_open() {
                 own.carry(to, &link);
@@ -61,10 +61,10 @@ impl Connection {
     fn carry(self: &Arc<Self>, to: SocketAddr, link: &Arc<Link>) {
         let server = match TcpStream::connect(to) {
             Ok(server) => server,
-            // As nearly as can be what a server that is not there says.
+            // The nearest thing to the refusal of a server that is not there.
             Err(_) => return self.reset(),
         };
-        // Without it small messages would only be later.
+        // Without it, small messages would merely be delayed.
         let _ = server.set_nodelay(true);
         let Ok((up, down)) = server.try_clone().and_then(|up| Ok((up, server.try_clone()?))) else {
             return self.reset();
@@ -83,7 +83,7 @@ impl Connection {
         self.pass(from_client, up, link);
     }
 
-    /// Passes what comes from one side to the other, on this thread and one more.
+    /// Passes bytes from one side to the other, on this thread and one more.
     fn pass(self: &Arc<Self>, mut from: TcpStream, to: TcpStream, link: &Arc<Link>) {
         let (send, receive) = sync_channel(PIECES);
         let (own, its_link) = (self.clone(), link.clone());
@@ -102,16 +102,16 @@ impl Connection {
             let is_last = !matches!(passing, Passing::Bytes(_));
             let link_impairment = link.link_impairment();
             let spread = (link_impairment.spread.0 as f64 * link.draw()) as u64;
-            // What comes later is not delivered earlier: it is one stream.
+            // A later piece must not be delivered before an earlier one: it is one stream.
             last_due = last_due.max(clock::monotonic() + link_impairment.delay + Nanos(spread));
-            // The writer has gone when nobody takes it any more.
+            // The channel fails once the writer has gone.
             if !hand_on(&send, last_due, passing) || is_last {
                 return;
             }
         }
     }
 
-    /// Writes what is due.
+    /// Writes the pieces that are due.
     fn write(&self, mut to: TcpStream, receive: &Receiver<(Nanos, Passing)>, link: &Link) {
         let mut free_at = Nanos::ZERO;
         for (due, passing) in receive {
@@ -129,13 +129,13 @@ impl Connection {
                             return;
                         }
                         if to.write_all(&rest[..portion]).is_err() {
-                            // Who still sends hears of it when the next bytes come.
+                            // The sender notices at its next bytes.
                             return self.broke();
                         }
                         rest = &rest[portion..];
                     }
                 }
-                // It may have ended by itself meanwhile.
+                // The connection may have ended by itself meanwhile.
                 Passing::End => return drop(to.shutdown(Shutdown::Write)),
                 Passing::Break => return self.broke(),
             }
@@ -170,7 +170,7 @@ impl Connection {
     }
 }
 
-/// Hands on what has come; whether somebody takes it.
+/// Hands a piece on; returns `false` if the writer has gone.
 fn hand_on(send: &SyncSender<(Nanos, Passing)>, due: Nanos, passing: Passing) -> bool {
     send.send((due, passing)).is_ok()
 }
@@ -179,8 +179,8 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Builder::new().name("link".to_owned()).stack_size(STACK).spawn(work).map(|_| ())
 }
 
-/// Resets a connection: to connect it to nowhere does that on Linux, whoever else has its descriptor.
+/// Resets a connection: connecting it to nowhere does that on Linux, even if its descriptor is shared.
 pub(super) fn reset(stream: &TcpStream) {
-    // It fails for one that was reset before.
+    // The call fails if the connection was reset before.
     let _ = connect_unspec(stream);
 }

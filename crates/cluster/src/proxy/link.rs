@@ -1,4 +1,4 @@
-//! One link: its listener, its connections, and what is wrong with it.
+//! One link: its listener, its connections, and its impairments.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -48,7 +48,7 @@ impl Link {
                 if served.state().closed {
                     return;
                 }
-                // What could not be accepted has gone, or there is no descriptor: the next one may be.
+                // The client has gone, or descriptors have run out: the next accept may succeed.
                 let Ok(client) = accepted else { continue };
                 served.take(client);
             }
@@ -57,7 +57,7 @@ impl Link {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked with it has changed one list, or not.
+        // A panic with this lock leaves at most one list changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,7 +107,8 @@ impl Link {
         drop(state);
         connections.iter().for_each(|connection| connection.reset());
         self.changed.notify_all();
-        // The listener's thread looks when somebody comes. If nobody can, it goes with the process.
+        // The listener's thread notices when a connection comes. If none can be made, it ends with the
+        // process.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, port));
     }
 

@@ -8,7 +8,7 @@ use crate::document::CheckSpec;
 use crate::pages;
 use crate::spec::{Check, CheckKind, Content};
 
-/// Default time limit of the `writable` check: twice what Lithair takes to elect another leader.
+/// Default time limit of the `writable` check: twice the time that Lithair takes to elect another leader.
 const WRITABLE_WITHIN: Nanos = Nanos::from_secs(10);
 /// The largest share of requests that may fail outside of faults, unless the spec says otherwise.
 const ERROR_SHARE: f64 = 0.01;
@@ -23,8 +23,8 @@ const ITEM_HINT: &str = "write it as in `item: '{\"name\": \"a\"}'`";
 
 impl Reading<'_> {
     /// The checks of the spec. Whether the cluster takes writes is checked before the others, since they may
-    /// start the nodes again; of the collection that the first of them is about. With them comes the list of
-    /// that collection if writes to it cannot be checked.
+    /// start the nodes again; with the collection of the first of them. With them comes the list of that
+    /// collection if writes to it cannot be checked.
     pub(super) fn checks(&mut self, ports: &[String], first: &str) -> (Vec<Check>, Option<String>) {
         let document = self.document;
         let given = document.checks.iter();
@@ -36,7 +36,7 @@ impl Reading<'_> {
             let content = content.unwrap_or_else(|| self.content(&CheckSpec::default(), ports, first));
             Check { is_default: true, ..Check::new(CheckKind::Writable, content) }
         });
-        // Nobody knows what an item of another list is.
+        // The check does not know what an item of another list is.
         let unchecked = writable.as_ref().map(|check| check.content.list.clone()).filter(|list| list != LIST);
         let writable = writable.filter(|_| unchecked.is_none());
         let share = (!has(CheckKind::ErrorShare))

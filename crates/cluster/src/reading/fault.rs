@@ -121,7 +121,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Reports what does not go together.
+    /// Reports settings that exclude each other.
     fn admit(&mut self, fault: &FaultSpec, kind: Kind, name: &str, place: Option<Place>) {
         if fault.at.is_absent() && fault.every.is_absent() {
             let problem = Problem::new(format!("when does `{name}` happen?"));
@@ -146,7 +146,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Reports what the network of the cluster cannot do. Where either may be used, both have to.
+    /// Reports faults that the network of the cluster cannot cause. Where either may be used, both have to.
     fn admit_links(
         &mut self,
         fault: &FaultSpec,

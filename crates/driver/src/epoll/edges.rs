@@ -1,4 +1,4 @@
-//! Waiting, and what edges tell.
+//! Waiting, and the handling of edges.
 
 use std::io;
 use std::os::fd::AsRawFd;

@@ -23,7 +23,7 @@ impl Pace {
     /// Duration of a slice, unless a single byte takes longer. A peer sees a steady trickle, and a thousand
     /// connections cost 20,000 system calls per second.
     const SLICE: Nanos = Nanos::from_millis(50);
-    /// Of receive buffers, so that what is not read yet soon holds up the peer. The kernel's least is below.
+    /// Of receive buffers, so that unread bytes soon hold up the peer. The kernel's least is below.
     pub(super) const BUFFER_BYTES: usize = 4096;
 
     pub(super) fn new(bytes_per_s: u64) -> Self {
@@ -65,7 +65,7 @@ impl Epoll {
         }
     }
 
-    /// Notes that bytes were received. Whether it is paced: then it is looked at again by itself.
+    /// Notes that bytes were received. Returns `true` if it is paced: then it is scheduled again.
     pub(super) fn note_received(&mut self, token: Token, bytes: usize) -> bool {
         let Some(pace) = &mut self.pace else { return false };
         if let Some(connection) = self.slots.by_token(token) {

@@ -29,7 +29,7 @@ impl Epoll {
                 // SAFETY: the descriptor was opened just now and nobody else has it.
                 let fd = unsafe { OwnedFd::from_raw_fd(fd) };
                 let Ok(conn) = self.insert(fd, Phase::Open) else { return None };
-                // There may be more of them; the others get their turn between.
+                // There may be more connections; other sockets get their turn in between.
                 self.ready.push_back(token);
                 let listener = ListenerId(token.slot);
                 return Some(Event::Accepted { listener, conn: conn.conn(), at: clock::monotonic() });
@@ -85,7 +85,7 @@ impl Epoll {
         let connection = self.slots.by_token(token)?;
         let most = allowance(self.pace.as_ref(), connection.receive_at).min(self.buffer.len());
         if most == 0 {
-            // It is woken when it may.
+            // The task is woken when it may go on.
             return None;
         }
         let (result, stamp) = receive(&connection.fd, &mut self.buffer[..most], self.style.stamps);
@@ -94,8 +94,8 @@ impl Epoll {
         let error = match result {
             Ok(0) => connection.send_error,
             Ok(length) => {
-                // With edges, less than was asked for means that all was read. An end wants a read of its
-                // own.
+                // With edge triggering, fewer bytes than asked for mean that all was read. The end needs a
+                // read of its own.
                 connection.readable = length == most || connection.hangup;
                 let readable = connection.readable;
                 if !self.note_received(token, length) && readable {
@@ -126,7 +126,7 @@ impl Epoll {
         })
     }
 
-    /// Reads and drops what a lingering connection still gets, up to its end.
+    /// Reads and drops the remaining input of a lingering connection, up to its end.
     pub(super) fn discard(&mut self, token: Token) {
         let Some(connection) = self.slots.by_token(token) else { return };
         loop {

@@ -12,7 +12,7 @@ use crate::socket::errno;
 use crate::{clock, socket};
 
 impl Epoll {
-    /// Gives the kernel what is queued, as far as it takes it.
+    /// Gives the kernel the queued bytes, as far as it takes them.
     pub(super) fn send(&mut self, token: Token) {
         let Some(connection) = self.slots.by_token(token) else { return };
         if connection.blocked || matches!(connection.phase, Phase::Connecting | Phase::Refused(_)) {
@@ -20,7 +20,7 @@ impl Epoll {
         }
         let most = allowance(self.pace.as_ref(), connection.send_at);
         if most == 0 {
-            // It is woken when it may.
+            // The task is woken when it may go on.
             return;
         }
         match transmit(connection, &mut self.pool, most) {
@@ -33,13 +33,13 @@ impl Epoll {
             }
             Err(_) if connection.phase == Phase::Sending => self.release(token),
             Err(error) => {
-                // What came before the connection broke is still to be read. Shutting down makes sure that
-                // the reading comes to an end.
+                // Data that came before the connection broke is still to be read. Shutting down makes sure
+                // that reading ends.
                 connection.outbox.clear(&mut self.pool);
                 if connection.send_error == 0 {
                     connection.send_error = error;
                     socket::shutdown(&connection.fd, Shutdown::Both);
-                    // The peer's end may have been told already; this is news all the same.
+                    // The end of the peer may have been reported already; the error is reported all the same.
                     connection.phase = Phase::Open;
                     connection.readable = true;
                     connection.hangup = true;
@@ -49,7 +49,7 @@ impl Epoll {
         }
     }
 
-    /// Sends what was queued while connecting, unless the next flush does it.
+    /// Sends the bytes that were queued while connecting, unless the next flush does it.
     pub(super) fn send_unless_dirty(&mut self, token: Token) {
         if self.slots.by_token(token).is_some_and(|connection| !connection.dirty) {
             self.send(token);
@@ -71,7 +71,7 @@ impl Epoll {
             socket::shutdown(&connection.fd, Shutdown::Write);
             connection.phase = Phase::Lingering;
             self.lingering.push(token, clock::monotonic());
-            // Edges from before were not looked at.
+            // Earlier edges were not looked at.
             self.discard(token);
         }
     }
@@ -112,7 +112,8 @@ fn transmit(connection: &mut Connection, pool: &mut BufferPool, most: usize) -> 
         }
         left -= sent;
         if sent < asked {
-            // Full. There is an edge once there is room again, because the kernel was asked for more.
+            // The socket buffer is full. As the kernel was asked for more, there is an edge once there is
+            // room again.
             connection.blocked = true;
             return Ok(most - left);
         }
@@ -122,7 +123,7 @@ fn transmit(connection: &mut Connection, pool: &mut BufferPool, most: usize) -> 
     Ok(most - left)
 }
 
-/// One gathering send of the sealed segments, of `most` bytes: what was asked for, and the system's answer.
+/// One gathering send of the sealed segments, of `most` bytes: the requested length, and the system's answer.
 fn send_pieces(connection: &mut Connection, most: usize) -> (usize, isize) {
     connection.outbox.seal();
     let mut pieces = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; MAX_PIECES];

@@ -1,4 +1,4 @@
-//! Out of the kernel: what completions do to connections, and how connections end.
+//! Out of the kernel: the effects of completions on connections, and the ends of connections.
 
 use std::net::Shutdown;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -15,7 +15,7 @@ use crate::slots::Token;
 use crate::{clock, socket};
 
 impl Uring {
-    /// Takes all completions; what they tell becomes state and pending events.
+    /// Takes all completions, and turns them into state and pending events.
     pub(super) fn drain(&mut self, at: Nanos) {
         while let Some(completion) = self.ring.pop() {
             let token = Token::from_bits(completion.user_data());
@@ -38,8 +38,8 @@ impl Uring {
         if last {
             connection.in_kernel -= 1;
         }
-        // What an open connection meets becomes an event; only its owner ends it. So only what was closing
-        // before can be gone now, and the usual completion needs no second look.
+        // Events of an open connection never free it; only its owner ends it. A connection can be gone now
+        // only if it was closing before, so the usual completion needs no second look.
         let closing = connection.closing != Closing::Open;
         match token.kind {
             RECEIVE => self.received(token, result, flags, at),
@@ -87,7 +87,7 @@ impl Uring {
                 self.starved.push(token);
             }
             libc::EINTR | libc::EAGAIN => self.requests.push_back(token),
-            // To be made anew; what cancels all requests closes the connection.
+            // The request is made anew, unless the connection is closing and so canceled all of its requests.
             libc::ECANCELED if connection.closing != Closing::Gone => self.requests.push_back(token),
             error if last => self.receive_ended(token, error.max(0), at),
             _ => {}
@@ -143,11 +143,11 @@ impl Uring {
             Closing::Open => {
                 connection.send_error = error;
                 if connection.ended {
-                    // The peer's end was told; this is news all the same.
+                    // The end of the peer was reported; the error is reported all the same.
                     self.pending.push_back(Pending { token, at, what: What::Failed(error) });
                 } else {
-                    // What came before the connection broke is still to be received. Shutting down makes sure
-                    // that the receiving comes to an end.
+                    // Data that came before the connection broke is still to be received. Shutting down makes
+                    // sure that receiving ends.
                     socket::shutdown(&connection.fd, Shutdown::Both);
                 }
             }
@@ -201,8 +201,8 @@ impl Uring {
             self.requests.push_back(connection_token(RECEIVE, conn));
         }
         if last {
-            // Without an error it is the kernel's wish to be asked again; with one (no descriptor left) it
-            // would come again at once.
+            // Without an error the kernel wants to be asked again; an error (no descriptor left) would return
+            // at once.
             if result >= 0 {
                 self.requests.push_back(token);
             } else {

@@ -17,7 +17,7 @@ pub(super) struct Connection {
     address: Option<Box<SockAddr>>,
     /// For sends of more than one piece; there is none before the first.
     pieces: Option<Box<Pieces>>,
-    /// A send failed with this error; it is reported once what had come before is read. 0: none did.
+    /// A send failed with this error; it is reported once the earlier data are read. 0 if none failed.
     pub(super) send_error: i32,
     /// Requests in the kernel that have not had their last completion.
     pub(super) in_kernel: u32,

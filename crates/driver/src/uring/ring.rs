@@ -104,11 +104,11 @@ impl Ring {
         self.io.submitter()
     }
 
-    /// Queues a request for the next submission, submitting what is queued if there is no room.
+    /// Queues a request for the next submission, submitting the queue if there is no room.
     ///
     /// # Safety
-    /// Everything that `entry` points to must stay valid, and what it lets the kernel write must not be used,
-    /// until the request's last completion was seen.
+    /// Everything that `entry` points to must stay valid, and memory that it lets the kernel write must not
+    /// be used, until the request's last completion was seen.
     pub(super) unsafe fn push(&mut self, entry: &Entry) -> io::Result<()> {
         // SAFETY: the caller promises what `push` asks for.
         while unsafe { self.io.submission().push(entry) }.is_err() {
@@ -123,7 +123,7 @@ impl Ring {
         queue.capacity() - queue.len()
     }
 
-    /// Hands all queued requests to the kernel, which carries out at once what does not block.
+    /// Hands all queued requests to the kernel, which carries out those that do not block at once.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         loop {
             let queued = self.io.submission().len() as u32;
@@ -139,8 +139,8 @@ impl Ring {
         }
     }
 
-    /// Submits what is queued, lets the kernel do its deferred work, and waits. An error is a signal
-    /// (`EINTR`), want of memory, or `EBUSY` if completions must be taken first; a time-out is none.
+    /// Submits the queue, lets the kernel do its deferred work, and waits. An error is a signal (`EINTR`),
+    /// want of memory, or `EBUSY` if completions must be taken first; a time-out is none.
     pub(super) fn wait(&mut self, patience: SpinPolicy) -> io::Result<()> {
         let queued = self.io.submission().len() as u32;
         let mut patience = patience;
@@ -168,7 +168,7 @@ impl Ring {
         }
     }
 
-    /// Submits what is queued and lets the kernel do its deferred work, without waiting.
+    /// Submits the queue and lets the kernel do its deferred work, without waiting.
     pub(super) fn poll(&mut self) -> io::Result<()> {
         let queued = self.io.submission().len() as u32;
         self.enter(queued, 0, EnterFlags::GETEVENTS, None).map(drop)

@@ -38,8 +38,8 @@ impl Uring {
         again
     }
 
-    /// Sends what was left when a send ended. Apart from waiting, so that the completions of sends, which
-    /// come at once as a rule, do not count towards what is waited for.
+    /// Sends the rest after a short send. Apart from waiting, so that the completions of sends, which come at
+    /// once as a rule, do not count towards what is waited for.
     pub(super) fn send_rest(&mut self, now: Nanos) {
         if !self.resend.is_empty() {
             self.queue_rest();
@@ -50,7 +50,7 @@ impl Uring {
 
     /// Lets the kernel do its work, without waiting.
     pub(super) fn poll(&mut self) {
-        // What can go wrong is want of memory, or a full completion queue, which is emptied now.
+        // It fails for want of memory, or because the completion queue is full, which is emptied now.
         let _ = self.ring.poll();
         let now = clock::monotonic();
         self.drain(now);
@@ -85,7 +85,7 @@ impl Uring {
             let _ = self.ring.poll();
             self.drain(clock::monotonic());
         }
-        // What is still queued goes along with the next entry into the kernel.
+        // Entries that are still queued go along with the next call into the kernel.
     }
 
     /// Queues a request that was made for `token`.
@@ -163,7 +163,7 @@ impl Uring {
             match token.kind {
                 ACCEPT | CANCEL_ACCEPT => self.queue_accept(token),
                 CANCEL => {
-                    // Of whatever is under way on the socket, which stays open until all of it has ended.
+                    // Cancels all requests on the socket, which stays open until they have ended.
                     let Some(connection) = self.slots.by_token(token) else { continue };
                     let entry = cancel_all(&connection.fd);
                     self.push(entry, token);

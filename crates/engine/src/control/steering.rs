@@ -122,7 +122,7 @@ struct ActiveRun {
 
 #[derive(Debug)]
 struct Open {
-    /// Without the pauses since the last change: what a pause ends in.
+    /// Without the pauses since the last change: the profile after a pause.
     base: Profile,
     /// With everything.
     present: Profile,
@@ -133,7 +133,7 @@ struct Open {
 
 impl Steering {
     fn state(&self) -> MutexGuard<'_, State> {
-        // What is in it is replaced as a whole: a panic elsewhere leaves nothing half done.
+        // Writers replace the state as a whole, so a panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -165,7 +165,7 @@ impl Steering {
         let mut state = self.state();
         state.over = true;
         let mut changes = state.course.as_ref().map(|course| course.changes.clone()).unwrap_or_default();
-        // What was announced and did not come to pass.
+        // Drops changes that were announced but had not taken effect by the end.
         changes.retain(|change| change.at < end);
         (changes, state.stopped_by)
     }
@@ -301,7 +301,7 @@ impl Open {
             RateCommand::Resume => (None, self.present.spliced(at, &self.base)),
         };
         let present = present.map_err(SteerError::Profile)?;
-        // The rate before is the one that was asked for, though it may not have come into force.
+        // The rate before is the wanted one, even if it has not come into force.
         let from = self.present.rate_at(at);
         let to = present.rate_at(at);
         self.present = present;
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!((change.from_per_second, change.to_per_second), (Some(100.0), Some(500.0)));
         assert_eq!((change.what, change.by), (What::Rate, SteeredBy::Http));
         assert_eq!((steering.version(), steering.target_at(SECOND * 2)), (1, Some(500.0)));
-        // The same once more is no change.
+        // Setting the same rate again is no change.
         assert_eq!(command(&steering, RateCommand::To(Rate::per_second(500)), 2000), Ok(None));
         assert_eq!(steering.version(), 1);
         assert_eq!(steering.finish(SECOND * 10), (vec![change], None));
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(command(&steering, to(100_000_000), 100), Err(SteerError::AboveMost(700)));
         assert!(SteerError::AboveMost(700).to_string().starts_with("at most 700/s can be set"));
         assert!(command(&steering, to(700), 100).is_ok_and(|change| change.is_some()));
-        // A pause and its end are no rates.
+        // A pause and its end do not change the rate.
         command(&steering, RateCommand::Pause, 200).unwrap();
         command(&steering, RateCommand::Resume, 300).unwrap();
         let slow = steered(&[("--rate", "1/m"), ("-d", "5m")]);
@@ -476,7 +476,7 @@ mod tests {
         assert!(steering.holds_users());
         command(&steering, RateCommand::Resume, 200).unwrap();
         assert!(!steering.holds_users());
-        // The load ended before the second one: it did not come to pass.
+        // The load ended before the second change took effect.
         steering.note_stop(SteeredBy::Key);
         steering.note_stop(SteeredBy::Http);
         assert_eq!(steering.finish(Nanos::from_millis(150)), (vec![change], Some(SteeredBy::Key)));

@@ -1,4 +1,4 @@
-//! Answers: what a whole response means for its request, its session and its connection.
+//! Answers: the effects of a whole response on its request, its session and its connection.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ struct Redirect {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// A whole response came for the request under this ticket; what is needed of it is in its capture.
+    /// A whole response came for the request under this ticket; the needed parts are in its capture.
     pub(super) fn on_response(&mut self, slot: u32, ticket: u32, at: Nanos, reply: Reply) {
         let conn = &mut self.conns[slot as usize];
         let (http2, protocol) = (matches!(conn.client, Client::Http2(_)), conn.client.protocol_number());
         if http2 && conn.requests.get_mut(ticket).is_some_and(|request| request.sent == AT_SEND) {
-            // An answer to what was not asked yet: it gets its instant all the same.
+            // The response came before its request was flushed; flushing gives the request its instant.
             self.flush();
         }
         let conn = &mut self.conns[slot as usize];
@@ -47,7 +47,7 @@ impl<B: Backend> Worker<'_, B> {
             self.batch.observed = true;
             if let Some(demand) = self.dialing.demand_mut() {
                 demand.heard(self.clock.now);
-                // What met a stall of this thread says nothing of the target.
+                // A response that met a stall of this thread says nothing of the target.
                 if !self.stalls.met(request.sent, at) {
                     demand.observe(at.since(request.sent));
                 }
@@ -63,7 +63,7 @@ impl<B: Backend> Worker<'_, B> {
             if conn.requests.is_empty() {
                 self.release(slot, Some(Close::Now));
             } else if closes {
-                // The server answers nothing more on this connection.
+                // The server does not answer any further requests on this connection.
                 self.break_off(slot, ErrorClass::ClosedBeforeResponse, Some(Close::Now), at);
             } else {
                 self.conns[slot as usize].state = State::Draining;
@@ -74,7 +74,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         if matches!(request.intent, Intent::CutRequest | Intent::CutResponse) {
-            // All of it has come at once, or before all was sent: nobody reads it.
+            // The whole response came at once, or before the request was complete: it is discarded.
             self.fail(pool, &request, ErrorClass::AbortedByUs, 0, at);
             self.finish_request(slot);
             return;
@@ -122,7 +122,8 @@ impl<B: Backend> Worker<'_, B> {
         if over && matches!(self.plan.load, Load::Closed) {
             self.next_iteration(home, slot_if_usable.filter(|_| home == pool), at, self.clock.now);
         }
-        // What follows may think first, go to another target, or not be at all.
+        // The next request may think first or go to another target, or there may be none, so the connection
+        // is listed as free.
         if usable {
             self.list(slot);
         }
@@ -132,8 +133,8 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn home_of(&self, request: &InFlight, pool: u32) -> u32 {
         match self.iterations.sessions.get(request.session) {
             Some(session) => session.home,
-            // It may have been led away from the target of its step; the plan's pools are in the order of its
-            // targets.
+            // A redirect may have led it away from the target of its step; the plan's pools are in the order
+            // of its targets.
             None if self.plan.users.is_some() => self.users.home(),
             None if request.redirects > 0 => self.plan.steps[request.step as usize].target as u32,
             None => pool,
@@ -161,7 +162,7 @@ impl<B: Backend> Worker<'_, B> {
             }
         };
         request.redirects += 1;
-        // What is measured and extracted is the last response.
+        // Only the last response is measured and extracted from.
         request.first_byte = Nanos::MAX;
         self.exchanges.captures.send_by(&mut request.capture, Detour::Template(Arc::new(next)));
         // The server may have gone away, or have lowered its limit, together with this answer.
@@ -186,11 +187,12 @@ impl<B: Backend> Worker<'_, B> {
             url.extend_from_slice(if self.pools[pool as usize].https { b"https:" } else { b"http:" });
         }
         url.extend(location.split(|&byte| byte == b'#').next().unwrap_or_default());
-        // What was meant for one member of a pool was meant for the others, too.
+        // A redirect within a pool stays in it: every member may serve a request that was meant for one of
+        // them.
         let home = &self.pools[self.plan.steps[request.step as usize].target];
         let stays = reference::origin(&url).is_some_and(|(origin, _)| home.has_member(origin));
         let (there, path) = match reference::origin(&url) {
-            // Whoever has answered calls itself by its own name, also in a pool.
+            // A server refers to itself by its own name, also in a pool.
             Some((origin, path)) if self.pools[pool as usize].is_at(target_address, origin) => (pool, path),
             Some((origin, path)) => (self.pool_to(origin)?, path),
             None if url.starts_with(b"/") => (pool, &url[..]),
@@ -200,7 +202,7 @@ impl<B: Backend> Worker<'_, B> {
         let Ok(path) = String::from_utf8(path) else {
             return Err(unfollowed(format!("a redirect to what is no URL: {}", shown())));
         };
-        // What it was redirected from may itself be such a request.
+        // The redirected request may itself be the result of a redirect.
         let detour = match self.exchanges.captures.detour(request.capture) {
             Some(Detour::Template(template)) => Some(Arc::clone(template)),
             _ => None,

@@ -29,8 +29,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The times of a run that has not begun; `unix_offset` is what has to be added to the driver's clock to
-    /// get Unix time, in nanoseconds.
+    /// The times of a run that has not begun; `unix_offset` is the offset of the driver's clock from Unix
+    /// time, in nanoseconds.
     pub(super) const fn new(unix_offset: u64) -> Self {
         Self {
             now: Nanos::ZERO,
@@ -83,7 +83,7 @@ impl Clock {
         Nanos(unix_ns.saturating_sub(self.unix_offset))
     }
 
-    /// Lets the load end now, unless it has ended. What is in flight is waited for.
+    /// Lets the load end now, unless it has ended. Requests in flight are waited for.
     #[inline]
     pub(super) fn end_load(&mut self, now: Nanos, plan: &Plan) {
         if self.end > now {
@@ -111,8 +111,8 @@ impl Clock {
         self.border = self.border_after(at, plan);
     }
 
-    /// The end of the phase that is under way, or of the load. What falls due later waits for the figures of
-    /// what was before.
+    /// The end of the phase that is under way, or of the load. Arrivals that fall due later wait for the
+    /// figures of the earlier ones.
     #[inline]
     pub(super) fn border(&self) -> Nanos {
         self.end.min(self.border)

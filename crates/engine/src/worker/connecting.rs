@@ -83,7 +83,7 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let mut deadline = conn.deadline(self.plan);
         if !conn.requests.is_empty() {
-            // One that waits for the flush has no deadline yet, and nothing arms it when it gets one.
+            // A request that waits for the flush has no deadline yet, and is not armed when it gets one.
             deadline = deadline.min(self.clock.now + self.steps.shortest_timeout);
         }
         if deadline < conn.armed {
@@ -104,7 +104,7 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(how) = close {
             self.io.close(conn.id, how);
         }
-        // It never was open: the next one has its users.
+        // The connection was never open: the next one gets its users.
         self.pools[conn.pool as usize].unfilled += u32::from(std::mem::take(&mut conn.fills));
         let was_open = conn.state.is_established();
         self.dialing.note_released(was_open);
@@ -123,13 +123,13 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Gives up a connection. Where replies come in turn, the oldest request fails with `first` and those
     /// behind it were never answered; on HTTP/2 all were under way. In the closed model their users go on.
-    /// What was not yet sent moves to another connection.
+    /// Requests that were not yet sent move to another connection.
     pub(super) fn break_off(&mut self, slot: u32, first: ErrorClass, close: Option<Close>, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let pool = conn.pool;
         let established = conn.state.is_established();
         let unreachable = conn.state.is_early() && first.is_connect();
-        // A pool has other servers for what was not sent.
+        // Another server of the pool can take requests that were not sent.
         let fails_over =
             unreachable && self.pools[pool as usize].target_addresses.lose(conn.target_address, now);
         // A server that closes each connection before its first answer is not tried for ever.
@@ -143,7 +143,8 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             if (established && answered || fails_over) && request.sent == AT_SEND {
-                // Not a byte of it has left: it is not tried again, but tried at all, on another connection.
+                // None of its bytes has left: this is not a retry, but the first attempt, on another
+                // connection.
                 let mut again = InFlight { bytes_sent: 0, ..request };
                 self.exchanges.captures.renew(&mut again.capture);
                 self.assign(pool, None, &mut again, Nanos::MAX, now);
@@ -151,14 +152,15 @@ impl<B: Backend> Worker<'_, B> {
             }
             self.failures.blamed = Some(slot);
             self.fail(pool, &request, class, 0, now);
-            // What we close fails for no other reason.
+            // A connection that we close ourselves fails for no other reason.
             if established && in_turn && first != ErrorClass::AbortedByUs {
                 class = ErrorClass::ClosedBeforeResponse;
             }
         }
     }
 
-    /// Notes how many connections were free after what was due has been started, where they grow with need.
+    /// Notes how many connections were free after the due arrivals were started, if the number grows with
+    /// need.
     #[inline]
     pub(super) fn note_spare(&mut self) {
         if self.dialing.grows() {
@@ -232,7 +234,7 @@ impl<B: Backend> Worker<'_, B> {
         self.agree(slot, at);
     }
 
-    /// Decides what is spoken, and begins to.
+    /// Chooses the protocol, and begins to speak it.
     fn agree(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let protocol = self.pools[conn.pool as usize].server.protocol;
@@ -314,13 +316,13 @@ impl<B: Backend> Worker<'_, B> {
             while let Some(target_address) = self.pools[pool as usize].target_addresses.probe(now) {
                 let (target_address, endpoint) =
                     self.pools[pool as usize].target_addresses.take_at(target_address);
-                // What failed is counted, and tried again in a while.
+                // A connection that fails is counted, and tried again in a while.
                 let _ = self.open_connection_to(pool, target_address, &endpoint, now);
             }
         }
     }
 
-    /// A server of a pool is there again: the others give up what they have above an even share, once it is
+    /// A server of a pool is there again: the others give up connections above an even share, once it is
     /// idle.
     fn move_back(&mut self, pool: u32) {
         for slot in 0..self.conns.len() as u32 {

@@ -37,7 +37,7 @@ impl Content {
         Self { random: random_of(plan.seed, shard), feeds, bodies, tokens, scripts }
     }
 
-    /// The sources that a program may draw from when it does what iteration `index` does next.
+    /// The sources that a program may draw from in the next step of iteration `index`.
     #[inline]
     pub(super) fn surroundings(&mut self, index: u64, shard: Shard, unix_ns: u64) -> Surroundings<'_> {
         Surroundings {

@@ -11,7 +11,7 @@ use crate::ramp::Ramp;
 use crate::target_pool::TargetPool;
 
 /// Connections that are opened in one pass for arrivals that find none, at some ten microseconds each: then
-/// what has arrived meanwhile gets its turn, and may have made others free.
+/// events that have arrived meanwhile get their turn, and may have made others free.
 const OPENINGS_PER_PASS: u32 = 64;
 /// Delay before an arrival that needs no further connection is looked at again.
 const HELD: Nanos = Nanos::from_millis(1);
@@ -44,7 +44,7 @@ pub(super) struct Dialing {
     sources: usize,
     /// Start of the time for which an arrival has been due without finding a connection.
     blocked_since: Option<Nanos>,
-    /// Set if the limit of connections is what blocks it.
+    /// Set if the limit of connections blocks it.
     blocked_at_limit: bool,
 }
 
@@ -66,8 +66,8 @@ impl Dialing {
             openings: u32::MAX,
             open: 0,
             limit: match plan.load {
-                // Each user has a connection to every server that it is led to, one of them in use: if those
-                // of the others were closed each time, handshakes that nobody asked for would be measured.
+                // Each user has a connection to every server that it is led to, and uses one of them. Closing
+                // the others each time would measure handshakes that nobody asked for.
                 Load::Closed => u64::MAX,
                 Load::Open { .. } => pools.iter().map(|pool| u64::from(pool.max)).sum(),
             },
@@ -148,7 +148,7 @@ impl Dialing {
     pub(super) fn needs(&mut self, pool: &TargetPool, now: Nanos) -> bool {
         let Some(demand) = &self.demand else { return true };
         let TargetPool { open, initial, depth, .. } = *pool;
-        // By the time of this pass: opening connections takes time, too, in which nothing is heard.
+        // Uses the time of this pass: opening connections takes time, too, in which no events are handled.
         let needed = open < initial || (self.openings > 0 && demand.warrants(open, depth, now));
         self.held |= !needed;
         needed
@@ -173,7 +173,7 @@ impl Dialing {
         self.demand.as_ref()
     }
 
-    /// The same, to be told of what happens.
+    /// The same, for updates.
     #[inline]
     pub(super) const fn demand_mut(&mut self) -> Option<&mut Demand> {
         self.demand.as_mut()

@@ -7,7 +7,7 @@ use plimsoll_wire::http2::HeaderBlockCache;
 ///
 /// [`ready`](super::Worker::ready) fills `cookies` and `sent` before a template is rendered. Of a request
 /// that a script makes, `dynamic` and `scratch` hold their content until it is written or led to another
-/// server. Nothing outlives the request: what is wanted later goes into its capture.
+/// server. Nothing outlives the request: parts that are needed later go into its capture.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     /// The request as its step wants to know it later.

@@ -15,7 +15,7 @@ use crate::request::{AT_SEND, InFlight, Intent};
 
 impl<B: Backend> Worker<'_, B> {
     /// Records the end of a request; `response` is the status and the bytes of its response, zeros if there
-    /// was none. What it means for its iteration says [`conclude`](Self::conclude).
+    /// was none. [`conclude`](Self::conclude) applies it to the iteration.
     pub(super) fn finish(&mut self, request: &InFlight, outcome: Outcome, response: (u16, u64), at: Nanos) {
         let (status, bytes_received) = response;
         self.counts.end();
@@ -106,7 +106,8 @@ impl<B: Backend> Worker<'_, B> {
     fn resolve_send(&mut self, request: &mut InFlight, at: Nanos, responded: bool) -> Nanos {
         let share = request.sent;
         if !responded {
-            // Nothing tells when it was sent, and its deadline was counted from the share.
+            // Without a response the time of sending stays unknown, and the deadline was counted from the
+            // share.
             request.sent = share.min(at);
             return at;
         }
@@ -115,7 +116,7 @@ impl<B: Backend> Worker<'_, B> {
         if request.started == share {
             request.started = resolved.at;
         }
-        // In the closed model a user means to send when it sends.
+        // In the closed model a request is intended when it is sent.
         if request.intended == share && matches!(self.plan.load, Load::Closed) {
             request.intended = resolved.at;
         }
@@ -143,9 +144,9 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let now = self.clock.now;
-        // One that had no connection, be it to where it was redirected to, would be tried again at once.
+        // A request without a connection, also to a redirect's target, would be tried again at once.
         let pause = if matches!(class, ErrorClass::Script | ErrorClass::TooManyServers) {
-            // It says nothing about the target.
+            // The error says nothing about the target.
             Nanos::from_millis(1)
         } else if request.sent == AT_SEND || class.is_connect() || class == ErrorClass::Tls {
             self.pools[pool as usize].backoff(now)
@@ -248,7 +249,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Gives up the requests on a connection whose time is over.
     fn expire_requests(&mut self, slot: u32, pool: u32, now: Nanos) {
         if self.outgoing.has_requests() {
-            // What is written leaves in any case.
+            // Requests that are already written leave in any case.
             self.flush();
         }
         let mut overdue = std::mem::take(&mut self.buffers.overdue);
@@ -268,7 +269,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             let request = match &mut conn.client {
                 Client::Http2(client) if conn.state.is_established() => {
-                    // Its slot is free again; a late response finds nobody.
+                    // Its slot is free again; a late response is ignored.
                     client.cancel(ticket, &mut self.buffers.control);
                     self.records.measured.connections.http2.cancelled += 1;
                     conn.requests.take(ticket)
@@ -301,7 +302,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         if !self.conns[slot as usize].state.is_early() {
             if in_turn {
-                // Its next responses belong to requests that are given up: take no new ones.
+                // The next responses belong to requests that were given up, so no new ones are taken.
                 self.conns[slot as usize].state = State::Draining;
             }
             self.finish_request(slot);
@@ -388,7 +389,7 @@ impl<B: Backend> Worker<'_, B> {
             if conn.state == State::Free {
                 continue;
             }
-            // Connections are not closed one by one: that comes with the backend's end, and costs less there.
+            // Connections are not closed one by one: the end of the backend does that at a lower cost.
             unfinished.extend(conn.requests.iter().filter(|request| !request.is_given_up()).copied());
         }
         for pool in &self.pools {

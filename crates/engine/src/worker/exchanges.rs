@@ -1,4 +1,4 @@
-//! Exchanges: what is kept of requests and responses, and the log that wants it.
+//! Exchanges: captures of requests and responses, and the log that uses them.
 
 use plimsoll_metrics::LogSink;
 use plimsoll_plan::Plan;
@@ -10,7 +10,7 @@ use crate::request::InFlight;
 /// The kept parts of exchanges under way, and the log of those that have ended.
 ///
 /// The parts that a step needs are in the [capture](Captures) of its request until that has ended. If the log
-/// wants whole exchanges, they are, too: nobody knows before the end which ones it gets.
+/// wants whole exchanges, they are kept, too: only their end decides which ones it gets.
 #[derive(Debug)]
 pub(super) struct Exchanges {
     pub(super) captures: Captures,

@@ -49,7 +49,7 @@ impl<B: Backend> Worker<'_, B> {
             // kept.
             if entry.status > 0 {
                 let start = if exchange.request.head.starts_with(b":") { ":status:" } else { "HTTP/1.1" };
-                // A vector takes everything.
+                // Writing to a vector cannot fail.
                 let _ = write!(head, "{start} {}", entry.status);
             }
             for (name, value) in captured.fields.iter() {

@@ -51,7 +51,7 @@ impl Failures {
         Self { blamed: None, reason: None, examples, by_class: BTreeMap::new() }
     }
 
-    /// Forgets the last reason: what fails from here on fails for another.
+    /// Forgets the last reason: later failures have another one.
     #[inline]
     pub(super) fn forget_reason(&mut self) {
         self.reason = None;

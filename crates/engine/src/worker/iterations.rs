@@ -22,13 +22,12 @@ pub(super) struct Turn {
 /// The iterations of one worker that are under way, and the scenarios that they are of.
 ///
 /// An iteration whose scenario is a [single](Self::single) request has no session. Any other has one from its
-/// begin to [`end`](Self::end), and then is in one of three places: it has requests under way, it thinks
+/// start to [`end`](Self::end), and then is in one of three places: it has requests under way, it thinks
 /// (among the sleepers), or its next request waits for an arrival (among the turns).
 #[derive(Debug)]
 pub(super) struct Iterations {
     pub(super) sessions: Sessions,
-    /// By scenario. They are the worker's own: what a regular expression remembers between uses is not
-    /// shared.
+    /// By scenario. They are the worker's own: the cache of a regular expression is not shared.
     pub(super) programs: Vec<Program>,
     /// Open model: whether arrivals are requests, and not iterations.
     pub(super) paces_requests: bool,
@@ -44,7 +43,7 @@ pub(super) struct Iterations {
     /// Scenarios whose data has ended.
     exhausted: Vec<bool>,
     /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
-    /// and what would fall due is not owed.
+    /// and later arrivals are not owed.
     complete: bool,
 }
 

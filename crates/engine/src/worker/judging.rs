@@ -1,4 +1,4 @@
-//! Judging: what is kept of a response, whether it is what its step expects, and what scripts make of it.
+//! Judging: keeping a response, comparing it with the expectations of its step, and passing it to scripts.
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::Backend;
@@ -12,8 +12,8 @@ use crate::control::Stop;
 use crate::event_stream::StreamState;
 use crate::request::{AT_SEND, InFlight};
 
-/// Calls of scripts that fail, without one request in between that ends well, before the run ends: what has
-/// failed so often on one worker fails for ever.
+/// Calls of scripts that fail, without one request in between that ends well, before the run ends: a script
+/// that has failed so often on one worker fails for ever.
 const SCRIPT_FAILURES: u64 = 100;
 
 /// The judgement of a whole response.
@@ -26,7 +26,7 @@ pub(super) enum Judged {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// HTTP/2: the final head of a response came; keeps what is needed of it.
+    /// HTTP/2: the final head of a response came; keeps its needed parts.
     pub(super) fn on_head(&mut self, slot: u32, ticket: u32, fields: CapturedHead) {
         let conn = &mut self.conns[slot as usize];
         let Some(request) = conn.requests.get_mut(ticket) else { return };
@@ -41,7 +41,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// HTTP/2: the whole response came; keeps its body if that is needed, or says what is wrong.
+    /// HTTP/2: the whole response came; keeps its body if that is needed, or quotes its error.
     #[inline]
     pub(super) fn keep_body(&mut self, slot: u32, ticket: u32, status: u16) {
         if !self.steps.keeps_bodies && status < QUOTED_FROM {
@@ -105,8 +105,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The session takes what was sent for the response that is looked at: others of its requests may have
-    /// been written since.
+    /// The session takes the sent request that belongs to the response: others of its requests may have been
+    /// written since.
     fn recall_sent(&mut self, request: &InFlight) {
         let needs = &self.plan.steps[request.step as usize].needs;
         if (needs.path || needs.request)
@@ -120,8 +120,8 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Judges this whole response, from this pool and site, by what the step of its request expects. Takes
-    /// its values into the session.
+    /// Judges this whole response, from this pool and site, by the expectations of its step. Takes its values
+    /// into the session.
     #[inline]
     pub(super) fn judge(&mut self, request: &InFlight, place: (u32, u32), reply: Reply) -> Judged {
         if reply.is_good {
@@ -172,7 +172,7 @@ impl<B: Backend> Worker<'_, B> {
         if let (Ok(Verdict::Pending), Some(poll)) = (accepted, handler.poll()) {
             return Judged::Pending(poll.pause(self.clock.now.since(request.sent)));
         }
-        // What a failed request was to take, its iteration needs to go on.
+        // The iteration needs the values that a failed request was to take.
         let lacks_values = accepted.is_err() && step.goes_on && !handler.salvage(&received, session);
         let accepted = accepted
             .and_then(|_| handler.collect(&received, &mut self.content.feeds, &mut self.content.random));
@@ -182,7 +182,7 @@ impl<B: Backend> Worker<'_, B> {
         } else if let Some(script) = step.check_script
             && let Some(scripts) = &mut self.content.scripts
         {
-            // Its word stands for the step's own checks.
+            // The script decides in place of the step's own checks.
             match scripts.validate_response(script, &received) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -218,7 +218,7 @@ impl<B: Backend> Worker<'_, B> {
         let reason = fault.map(|error| self.script_failed(error)).or(reason);
         if let (Outcome::Failed(class), Some(reason)) = (outcome, reason) {
             self.note_error(class, &format!("{}: {reason}", step.name));
-            // Those who read it know the step.
+            // Readers of the failure log know the step.
             self.failures.set_reason(class, reason);
         }
         if lacks_values {
@@ -234,7 +234,7 @@ impl<B: Backend> Worker<'_, B> {
         Judged::Ended(outcome)
     }
 
-    /// There is no response to a request that has failed: takes what belongs to the request itself into its
+    /// There is no response to a request that has failed: takes the values of the request itself into its
     /// session, if that may go on. Its capture is still there.
     pub(super) fn do_without_response(&mut self, request: &InFlight, pool: u32) {
         if !self.plan.steps[request.step as usize].goes_on
@@ -254,7 +254,7 @@ impl<B: Backend> Worker<'_, B> {
         session.state.last_status = 0;
         session.state.last_fields.clear();
         session.state.last_body.clear();
-        // What was never sent says nothing, either.
+        // A request that was never sent gives no values, either.
         let is_whole = match request.sent {
             AT_SEND => !handler.takes_values(),
             _ => handler.salvage(&received, &mut session.state),
@@ -271,7 +271,7 @@ impl<B: Backend> Worker<'_, B> {
             let captured = self.exchanges.captures.get_mut(request.capture);
             session.state.last_status = status;
             if self.exchanges.keeps || is_quoted {
-                // It may have failed, and is to be shown then.
+                // The request may have failed, and is shown then.
                 session.state.last_fields.clone_from(&captured.fields);
                 session.state.last_body.clone_from(&captured.body);
                 return;
@@ -291,12 +291,12 @@ impl<B: Backend> Worker<'_, B> {
     /// row as no script mends. The reason in words.
     #[cold]
     pub(super) fn script_failed(&mut self, error: ScriptError) -> String {
-        // It may have taken long, and a pass in which nothing is sent would not notice.
+        // The script may have taken long, and a pass without a send would not notice.
         self.clock.advance(self.io.now());
         self.control.note_script_error(&error.message);
         if self.counts.script_failure() == SCRIPT_FAILURES {
             self.control.stop(Stop::Drain);
-            // What is due by now would fail as well.
+            // Requests that are due by now would fail as well.
             self.iterations.complete();
             self.clock.end_load(self.clock.now, self.plan);
         }

@@ -1,4 +1,4 @@
-//! Making: requests that a script makes are written as it says, to whoever it says.
+//! Making: writes the requests of scripts as they are, to the server that a script names.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl<B: Backend> Worker<'_, B> {
         self.is_stopped_by_script(self.clock.now);
     }
 
-    /// The same for a request that a script has made with a whole URL: that says who is asked.
+    /// The same for a request that a script has made with a whole URL: the URL names the server.
     #[inline(never)]
     fn send_made(&mut self, slot: u32, request: &mut InFlight, https: bool, ready: Nanos) {
         let pool = self.conns[slot as usize].pool;
@@ -143,8 +143,8 @@ impl<B: Backend> Worker<'_, B> {
         }
         let mut captures = captures.into_iter();
         request.capture = captures.next().unwrap_or(request.capture);
-        // A script may write several requests at once; each is one of its own, and their bytes are the
-        // first's.
+        // A script may write several requests at once; each is counted, and the bytes belong to the first
+        // one.
         let others = self.draft.dynamic.raw_count.saturating_sub(1);
         if others > 0 {
             self.count_siblings(request, others);

@@ -1,4 +1,4 @@
-//! Clients that misbehave on purpose: what they do to a request is drawn when it is written, and carried out
+//! Clients that misbehave on purpose: the misbehaviour is drawn when a request is written, and carried out
 //! when it has left, when its response begins, or when its client has waited long enough.
 //!
 //! HTTP/1.1 has no other way to abort a request than to close its connection; on HTTP/2 the stream is
@@ -63,18 +63,18 @@ impl<B: Backend> Worker<'_, B> {
         let Some(faults) = &mut self.misbehaviour else { return };
         request.intent = faults.draw();
         if request.intent == Intent::Abandon && faults.faults.abandon_after >= plan.timeout_of(request.step) {
-            // It times out first.
+            // The request times out first.
             request.intent = Intent::Await;
         }
         let is_in_turn = !matches!(self.conns[slot as usize].client, Client::Http2(_));
         if request.intent == Intent::CutRequest && !is_in_turn && !template.has_body() {
-            // It is one frame, of which nothing can be left out.
+            // The request is one frame, of which no part can be left out.
             request.intent = Intent::CutResponse;
         }
         let ticket = self.transmit_as(slot, request, template, facts, ready);
         match request.intent {
             Intent::CutRequest => {}
-            // Its deadline is earlier than that which the connection is looked at for.
+            // The deadline to abandon is earlier than the one for which the connection is armed.
             Intent::Abandon => return self.arm(slot),
             _ => return,
         }
@@ -93,7 +93,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Aborts what is to be aborted, now that everything that was written has left.
+    /// Aborts the chosen requests, now that all written bytes have left.
     #[inline(never)]
     pub(super) fn cut_off(&mut self) {
         let Some(faults) = &mut self.misbehaviour else { return };
@@ -108,8 +108,8 @@ impl<B: Backend> Worker<'_, B> {
         self.flush();
     }
 
-    /// Aborts a response that comes in turn, if its client has that in mind and it begins now. Whether the
-    /// connection is gone.
+    /// Aborts a response that comes in turn, if its client has that in mind and it begins now. Returns `true`
+    /// if the connection is gone.
     #[inline(never)]
     pub(super) fn breaks_off_response(&mut self, slot: u32, at: Nanos) -> bool {
         let conn = &mut self.conns[slot as usize];
@@ -127,14 +127,14 @@ impl<B: Backend> Worker<'_, B> {
         let conn = &mut self.conns[slot as usize];
         let pool = conn.pool;
         let Client::Http2(client) = &mut conn.client else {
-            // What is queued of the request leaves first.
+            // Queued bytes of the request leave first.
             self.break_off(slot, ErrorClass::AbortedByUs, Some(Close::AfterSend), now);
             return;
         };
         let wishes =
             |request: &&mut InFlight| matches!(request.intent, Intent::CutRequest | Intent::CutResponse);
         if conn.requests.get_mut(ticket).filter(wishes).is_none() {
-            // It has ended meanwhile.
+            // The request has ended meanwhile.
             return;
         }
         let Some(request) = conn.requests.take(ticket) else { return };

@@ -33,7 +33,7 @@ struct Unsent {
 ///
 /// [`mark`](Self::mark) comes before bytes are written on a connection, [`push`](Self::push) after those of a
 /// request, and [`flush`](Self::flush) at the latest when this [is full](Self::is_full) and before the worker
-/// waits. A connection stands here once per flush, whatever is written on it.
+/// waits. A connection stands here once per flush, however much is written on it.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     /// Connections written to since the last flush, in that order.
@@ -94,8 +94,8 @@ impl Outgoing {
 
     /// Hands everything written to the kernel, and notes in the requests when. Returns the time after it.
     ///
-    /// Sends happen one after the other between the two readings of the clock, so each is given the begin of
-    /// its share: see [`Flush`](plimsoll_driver::Flush). How far the share may be wrong is known when the
+    /// Sends happen one after the other between the two readings of the clock, so each is given the start of
+    /// its share: see [`Flush`](plimsoll_driver::Flush). The possible error of the share is known when the
     /// response is there: see [`SendTimes`].
     pub(super) fn flush(
         &mut self,
@@ -124,7 +124,7 @@ impl Outgoing {
             let at = flush.first + Nanos((share * f64::from(place)) as u64);
             let conn = &mut conns[id.slot()];
             if conn.id != id {
-                // It is gone, and its slot has a new one.
+                // The connection is gone, and its slot has a new one.
                 continue;
             }
             let Some(request) = conn.requests.get_mut(ticket) else { continue };

@@ -8,12 +8,12 @@ use crate::capture::NO_CAPTURE;
 use crate::request::InFlight;
 
 impl<B: Backend> Worker<'_, B> {
-    /// The request is sent again at that time, on whatever connection there is then. Its time limit goes on.
+    /// The request is sent again at that time, on any connection of that time. Its time limit goes on.
     pub(super) fn park(&mut self, pool: u32, mut request: InFlight, at: Nanos) {
         self.exchanges.captures.end(request.capture);
         request.capture = NO_CAPTURE;
         request.redirects = 0;
-        // What is measured and extracted is the last response.
+        // Only the last response is measured and extracted from.
         request.first_byte = Nanos::MAX;
         let at = at.min(request.deadline(self.plan));
         self.polls.push(at, pool, request);

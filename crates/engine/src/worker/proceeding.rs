@@ -1,4 +1,4 @@
-//! Proceeding: what an iteration does next, and how it ends.
+//! Proceeding: the next step of an iteration, and its end.
 
 use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_driver::Backend;
@@ -46,7 +46,7 @@ pub(super) enum Fate {
 }
 
 impl<B: Backend> Worker<'_, B> {
-    /// Lets an iteration do what it does next: `pool` and `slot` are those of its last request, if its
+    /// Carries out the next step of an iteration: `pool` and `slot` are those of its last request, if its
     /// connection can be used again.
     pub(super) fn proceed(
         &mut self,
@@ -88,7 +88,7 @@ impl<B: Backend> Worker<'_, B> {
                 Next::Exhausted => {
                     self.iterations.exhaust(scenario);
                     if !due.begins {
-                        // It has thought already, and counts.
+                        // The iteration has begun already, and counts.
                         return self.give_up(number, ErrorClass::Scenario, "the data has ended");
                     }
                     self.iterations.end(number, &mut self.content.feeds);
@@ -97,7 +97,7 @@ impl<B: Backend> Worker<'_, B> {
                 Next::Fail(reason) => return self.give_up(number, ErrorClass::Scenario, &reason),
             };
             if stops || self.clock.now >= self.clock.end && !due.begins {
-                // The load is over: what it would have done is not begun, and the iteration not complete.
+                // The load is over: the next step is not begun, and the iteration stays incomplete.
                 self.iterations.end(number, &mut self.content.feeds);
                 return IterationState::Over;
             }
@@ -197,11 +197,11 @@ impl<B: Backend> Worker<'_, B> {
             let Some(home) = self.iterations.sessions.get(number).map(|session| session.home) else {
                 continue;
             };
-            // It owes its next request to its own plan: being late is the generator's matter.
+            // Its own think time scheduled this request: being late is the generator's fault.
             let due = NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false };
             let over = self.proceed(number, home, None, due) == IterationState::Over;
             if over && matches!(self.plan.load, Load::Closed) {
-                // It has taken its time already.
+                // The user has waited already.
                 self.users.retry(now, home);
             }
         }
@@ -242,7 +242,7 @@ impl<B: Backend> Worker<'_, B> {
     /// When the next request of an iteration is due whose last response arrived at `at`.
     pub(super) fn due_after(&self, at: Nanos) -> NextDue {
         match self.plan.load {
-            // In the open model a session owes its steps to a schedule, though each waits for the one before.
+            // In the open model a session follows a schedule, though each step waits for the one before.
             Load::Open { .. } => NextDue { intended: at, ready: Nanos::MAX, since: at, begins: false },
             Load::Closed => NextDue { intended: AT_SEND, ready: at, since: at, begins: false },
         }

@@ -10,7 +10,7 @@ use crate::capture::NO_CAPTURE;
 use crate::request::InFlight;
 
 impl<B: Backend> Worker<'_, B> {
-    /// Notes what went wrong, in words, for requests that are about to fail with it.
+    /// Notes the error, in words, for requests that are about to fail with it.
     pub(super) fn note_error(&mut self, class: ErrorClass, reason: &str) {
         let shown = || self.plan.redaction.in_text(reason).into_owned();
         self.failures.note(class, self.exchanges.keeps, shown);

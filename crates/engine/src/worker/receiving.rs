@@ -186,7 +186,7 @@ impl<B: Backend> Worker<'_, B> {
         let Some(tls) = &mut conn.tls else { return Ok(false) };
         self.buffers.plain.clear();
         let received = tls.session.receive(self.io.bytes(data), &mut self.buffers.plain);
-        // What the session has to say by itself; after an error, the alert that tells the peer.
+        // Output of the session itself; after an error, the alert that tells the peer.
         self.buffers.control.clear();
         tls.session.transmit(&mut self.buffers.control);
         if !self.buffers.control.is_empty() {
@@ -286,7 +286,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn mark_draining(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
         if conn.state.is_early() {
-            // Nothing was sent on it.
+            // Nothing was sent on the connection.
             self.break_off(slot, ErrorClass::GoAway, Some(Close::Now), self.clock.now);
             return;
         }
@@ -326,7 +326,7 @@ impl<B: Backend> Worker<'_, B> {
         if early || idle {
             self.records.measured.connections.failed[fault.class as usize] += 1;
         }
-        // So that the peer gets to know why: an alert, or a GOAWAY.
+        // Tells the peer the reason, by an alert or a GOAWAY.
         let tells = state == State::Handshaking || fault.code.is_some();
         if tells {
             self.flush();
@@ -385,7 +385,7 @@ impl<B: Backend> Worker<'_, B> {
                 self.note_error(class, "the server closed before the end of its response");
             }
             Err(truncated) => {
-                // Interim responses are none: after them alone nothing of the response has come.
+                // Interim responses do not count: after them alone the response has not begun.
                 class = truncated.class();
                 let place = if truncated.started { "in the middle of" } else { "before" };
                 self.note_error(class, &format!("the server closed {place} its response"));

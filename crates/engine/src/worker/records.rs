@@ -11,8 +11,8 @@ use crate::request::InFlight;
 
 /// The recorders of one worker, and the facts that its report has beside them.
 ///
-/// A request belongs to one recorder from its start to its end, whatever the time is at its end; connections
-/// are recorded in that of the measured part.
+/// A request belongs to one recorder from its start to its end, even if its end falls into another part;
+/// connections are recorded in that of the measured part.
 #[derive(Debug)]
 pub(super) struct Records {
     /// Records the measured part, and all connections.

@@ -8,7 +8,7 @@ use plimsoll_scenario::reference::Origin;
 use crate::directory::Directory;
 use crate::target_pool::{ResolveState, TargetPool};
 
-/// Ways to write the authorities of known servers that are remembered. What is beyond is read each time.
+/// Ways to write the authorities of known servers that are remembered. Further ones are read each time.
 const SPELLINGS: usize = 256;
 
 /// Another way to write the authority of a server.

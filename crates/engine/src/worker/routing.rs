@@ -156,7 +156,7 @@ impl<B: Backend> Worker<'_, B> {
                     self.fail_unrouted(pool, &request, ErrorClass::Resolve, &reason);
                 }
             }
-            // It has an entry already, so that there is room for it.
+            // The name has an entry already, so there is room for it.
             Answer::Full => {}
         }
         self.routes.count_asked(&self.pools);

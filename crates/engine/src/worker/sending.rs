@@ -37,8 +37,8 @@ pub(super) fn submit(
         return (client.submit_cut(spec, head, out), out.len() - before);
     }
     let ticket = client.submit(spec, head, out);
-    // What the windows hold back follows later and is a part of it all the same: the content, and at least
-    // one more frame's head.
+    // Bytes that the windows hold back follow later and still belong to the request: the content, and at
+    // least one more frame's head.
     let held_back = body_bytes.saturating_sub(out.len() - head_end);
     (ticket, out.len() - before + held_back + if held_back > 0 { FRAME_HEAD } else { 0 })
 }
@@ -48,7 +48,7 @@ impl<B: Backend> Worker<'_, B> {
     #[inline(always)]
     pub(super) fn transmit(&mut self, slot: u32, request: &mut InFlight, ready: Nanos) {
         if request.capture != NO_CAPTURE {
-            // Nothing can be kept of it yet, but that it is not the one that its step says.
+            // The rest of it cannot be kept yet, only that it differs from the template of its step.
             return self.transmit_detour(slot, request, ready);
         }
         if request.sent != AT_SEND {
@@ -131,7 +131,7 @@ impl<B: Backend> Worker<'_, B> {
         let keeps = self.exchanges.keeps && !facts.repeated;
         let keeps_text = keeps && matches!(conn.client, Client::InTurn(InTurn::Http1(_)));
         if keeps && !keeps_text {
-            // What the rendering below is going to draw, too.
+            // A copy of the generator draws the same values as the rendering below.
             template.render_request(&context, &mut self.content.random.clone(), &mut self.draft.logged);
             self.exchanges.captures.keep_lines(
                 &mut request.capture,
@@ -184,8 +184,8 @@ impl<B: Backend> Worker<'_, B> {
         ticket
     }
 
-    /// Makes ready what the rendering of a request reads, and what its step wants to know of it later.
-    /// Whether its step has any logic at all.
+    /// Prepares the input for rendering a request, and the parts that its step needs later. Returns `true` if
+    /// its step has any logic at all.
     #[inline(always)]
     pub(super) fn ready(
         &mut self,
@@ -218,7 +218,7 @@ impl<B: Backend> Worker<'_, B> {
             body: None,
             tokens: Some(&self.content.tokens.all),
         };
-        // What the rendering of the request is going to draw, too.
+        // A copy of the generator draws the same values as the rendering of the request.
         self.draft.sent.path.clear();
         template.render_path(&context, &mut self.content.random.clone(), &mut self.draft.sent.path);
         self.draft.cookies.clear();
@@ -251,7 +251,7 @@ impl<B: Backend> Worker<'_, B> {
     ) {
         let conn = &mut self.conns[slot as usize];
         if conn.requests.len() == 1 {
-            // Until now nothing was owed on it: its silence begins here.
+            // The connection was idle until now: its silence begins here.
             conn.heard = conn.heard.max(self.clock.now);
         }
         conn.served += 1;
@@ -274,7 +274,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Writes what its protocol wants to say by itself, which is in `control_bytes`.
+    /// Writes the protocol's own output, which is in `control_bytes`.
     pub(super) fn write_control(&mut self, slot: u32) {
         let bytes = std::mem::take(&mut self.buffers.control);
         self.write(slot, &bytes);
@@ -309,7 +309,7 @@ impl<B: Backend> Worker<'_, B> {
             if self.has_room(slot) {
                 self.transmit(slot, &mut request, Nanos::MAX);
             } else {
-                // The server allows fewer than was expected.
+                // The server allows fewer streams than expected.
                 self.wait_for_room(pool, &mut request, self.clock.now);
             }
         }

@@ -5,15 +5,15 @@ use plimsoll_core::Nanos;
 use super::LONGEST_WAIT;
 
 /// A worker that comes back from a wait, or from a pass, later than this has been stalled: the scheduler or a
-/// stop signal held it, and what it measured meanwhile is not the target's doing.
+/// stop signal held it, and measurements in that time are not the target's doing.
 pub(super) const STALL: Nanos = Nanos::from_millis(50);
-/// A pass that begins so soon after a stall, or after another such pass, still works off what the stall has
-/// left: without a backlog a worker would wait.
+/// A pass that begins so soon after a stall, or after another such pass, still works off the backlog of the
+/// stall: without a backlog a worker would wait.
 const CATCHING_UP: Nanos = Nanos::from_micros(20);
 
 /// The last stall, with the time in which its backlog was worked off.
 ///
-/// A request that was due before its end, and ended after its begin, [met](Self::met) it: that is one
+/// A request that was due before its end, and ended after its start, [met](Self::met) it: that is one
 /// comparison per request, and false for all of them while there was no stall. The end moves with
 /// [`extend`](Self::extend), at most by the length of the stall.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Stalls {
         self.latest = self.end + length;
     }
 
-    /// Lets the stall last until `until`, if what began at `began` worked off its backlog.
+    /// Lets the stall last until `until`, if the pass that began at `began` worked off its backlog.
     #[inline]
     pub(super) fn extend(&mut self, began: Nanos, until: Nanos) {
         if began <= self.end + CATCHING_UP && self.end < self.latest {

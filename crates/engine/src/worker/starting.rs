@@ -1,4 +1,5 @@
-//! Starting: who begins an iteration, on which connection, and how its request is written.
+//! Starting: the beginnings of iterations, the choice of their connections, and the writing of their
+//! requests.
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
@@ -41,7 +42,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             for _ in 0..missing {
                 if self.dialing.ramp.is_paced() {
-                    // One user opens the connection; those that share it come when it is open.
+                    // One user opens the connection; the others that share it start when it is open.
                     let at = self.clock.start + self.dialing.ramp.at(self.users.openers());
                     self.users.open_at(at, pool);
                     continue;
@@ -64,7 +65,7 @@ impl<B: Backend> Worker<'_, B> {
                 Ok(slot) => {
                     self.next_iteration(pool, Some(slot), Nanos::MAX, now);
                 }
-                // It was counted. The user tries again as any other does.
+                // The failure was counted. The user tries again like any other.
                 Err(_) => {
                     let pause = self.pools[pool as usize].backoff(now);
                     self.users.retry(now + pause, pool);
@@ -87,7 +88,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Closed model: a user of `pool` is ready for its next iteration, unless the load is over. `slot` is the
     /// connection on which its last one ended, if that can be used again, `ready` when it did; never, if
-    /// unknown. Whether it was begun.
+    /// unknown. Returns `true` if it was begun.
     pub(super) fn next_iteration(&mut self, pool: u32, slot: Option<u32>, ready: Nanos, now: Nanos) -> bool {
         loop {
             let over = now.max(self.clock.now) >= self.clock.end;
@@ -131,7 +132,7 @@ impl<B: Backend> Worker<'_, B> {
             self.counts.schedule(measured);
             self.counts.begin_iteration(measured);
             let mut request = new_request(intended, index, step, measured);
-            // A user that is counted goes to whoever its scenario begins at.
+            // A user of a population goes to the target at which its scenario begins.
             let there = self.pool_of(self.plan.steps[step as usize].target, pool);
             self.place(there, slot.filter(|_| there == pool), &mut request, ready, now);
             return true;
@@ -185,14 +186,14 @@ impl<B: Backend> Worker<'_, B> {
         if self.clock.arrivals_ended || self.iterations.has_begun_all() {
             return;
         }
-        // What falls due in the next phase waits for the figures of this one; the first pass at or after the
-        // end still starts what fell due before it.
+        // Arrivals of the next phase wait until the figures of this one are taken; the first pass at or after
+        // the end still starts those that fell due before it.
         let until = self.clock.border();
         let over = now >= self.clock.end && until == self.clock.end;
         // The last ones may share a wake-up, which comes late and owes more of them than there are free
         // connections. They are late by the generator's own doing, as at any other time, and may be so by as
-        // much. Where every arrival has its own wake-up, one that finds no connection at the end waits for
-        // the target or its limit of connections: that is never started, though the run was on time.
+        // much. Where every arrival has its own wake-up, an arrival that finds no connection at the end waits
+        // for the target or its limit of connections: it counts as never started, though the run was on time.
         let latest = self.clock.end + self.pacer.budget();
         if over && now > latest && self.counts.last_edge >= self.clock.end {
             self.clock.arrivals_ended = true;
@@ -202,7 +203,7 @@ impl<B: Backend> Worker<'_, B> {
         self.dialing.begin_arrivals();
         'pools: for pool in 0..self.pools.len() as u32 {
             let state = &mut self.pools[pool as usize];
-            // While its server is looked for, no connection is what is missing.
+            // While the address of the server is being resolved, connections are not what is missing.
             state.blocked = !state.waiting.is_empty() && state.max > 0;
             let waits = state.blocked;
             blocked |= waits;
@@ -227,7 +228,7 @@ impl<B: Backend> Worker<'_, B> {
                 let there = turn.map_or(pool, |turn| self.pool_of_turn(turn));
                 if !self.pools[there as usize].waiting.is_empty() || !self.can_place(there, now) {
                     if overload == Overload::Drop {
-                        // In this pass no connection becomes free for those behind it, either.
+                        // In this pass no connection becomes free for later arrivals, either.
                         let due = until.min(now + Nanos(1)).since(self.clock.start);
                         let passed = self.pools[pool as usize].take_before(due, self.iterations.exhausted());
                         self.counts.drop_passed(passed);
@@ -279,7 +280,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Opens the connections whose time has come (`--connection-rate`), unless they come with their users.
     pub(super) fn open_paced(&mut self, now: Nanos) {
         if self.users_have_connections() {
-            // They come at the pace of the ramp by themselves.
+            // Users open them at the pace of the ramp.
             return;
         }
         while self.dialing.ramp.is_rising()
@@ -291,7 +292,7 @@ impl<B: Backend> Worker<'_, B> {
             if self.is_at_limit(pool as u32) {
                 return;
             }
-            // What failed is counted, and tried again when a request needs a connection.
+            // A connection that fails is counted, and tried again when a request needs one.
             let _ = self.open_connection(pool as u32, now);
         }
     }
@@ -396,7 +397,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             return;
         }
-        // Others have waited for longer: the connection is for them.
+        // Other requests have waited for longer, so the connection goes to them.
         if let Some(slot) = slot {
             self.list(slot);
         }
@@ -407,7 +408,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn wait_for_room(&mut self, pool: u32, request: &mut InFlight, now: Nanos) {
         let deadline = request.deadline(self.plan).min(now + self.plan.timeout_of(request.step));
         if request.intended == AT_SEND {
-            // Its user is ready, and from here on it waits.
+            // The user is ready, so the wait begins here.
             request.intended = now;
         }
         self.pools[pool as usize].waiting.push_back((deadline, *request));

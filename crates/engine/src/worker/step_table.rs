@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub(super) status_alone: bool,
     /// Its responses are judged by their status and body, and nothing of them is taken.
     pub(super) body_alone: bool,
-    /// Each of its requests is written with the same bytes: what failed of them can be written once more.
+    /// Each of its requests is written with the same bytes: failed ones can be written once more.
     pub(super) repeated: bool,
     /// Its responses are streams of events.
     pub(super) streams: bool,
@@ -44,7 +44,7 @@ impl Facts {
             authority: step.request.uses_authority(),
             streams: step.needs.events,
             request: step.needs.path || step.needs.request,
-            // Nobody knows what a script makes of a request.
+            // A script may turn a request into a write.
             writes: !step.request.is_safe() || step.make_script.is_some(),
             repeated: step.request.is_static()
                 && step.make_script.is_none()
@@ -58,15 +58,15 @@ impl Facts {
     }
 }
 
-/// The steps of the plan, by their number: what a worker looks up for each request, and its own copies of
-/// what remembers things between uses.
+/// The steps of the plan, by their number: the data that a worker looks up for each request, and its own
+/// copies of parts with memory.
 ///
 /// Only the memos change during a run.
 #[derive(Debug)]
 pub(super) struct StepTable {
     /// Properties of the exchanges.
     pub(super) facts: Vec<Facts>,
-    /// The worker's own: what a regular expression remembers between uses is not shared.
+    /// The worker's own: the cache of a regular expression is not shared.
     pub(super) handlers: Vec<ResponseHandler>,
     /// Parts of responses that are kept.
     pub(super) needs: Vec<Needs>,

@@ -41,7 +41,7 @@ impl TokenCache {
         Self { all, due, random, pending: Vec::new() }
     }
 
-    /// Takes what threads have signed.
+    /// Takes the tokens that threads have signed.
     fn collect(&mut self) {
         let all = &mut self.all;
         self.pending.retain(|(number, signed)| match signed.try_recv() {
@@ -50,7 +50,7 @@ impl TokenCache {
                 false
             }
             Err(TryRecvError::Empty) => true,
-            // The thread has ended without: the worker signs it.
+            // The thread has ended without a token: the worker signs it.
             Err(TryRecvError::Disconnected) => {
                 all.defer(*number, 0);
                 false
@@ -74,7 +74,7 @@ impl<B: Backend> Worker<'_, B> {
                 continue;
             }
             let (send, signed) = channel();
-            // Who asked may be gone.
+            // The receiver may be gone by the time the token is signed.
             let sign = move || drop(send.send(signer.sign(draft)));
             match thread::Builder::new().name("tokens".to_owned()).spawn(sign) {
                 Ok(_) => {
@@ -82,7 +82,7 @@ impl<B: Backend> Worker<'_, B> {
                     pending.push((number, signed));
                 }
                 Err(_) => {
-                    // The draft is gone with the thread.
+                    // The draft was lost with the thread.
                     let signer = Arc::clone(&self.plan.tokens[number]);
                     all.replace(number, signer.sign(signer.draft(unix_ns, random)));
                 }

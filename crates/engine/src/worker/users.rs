@@ -1,8 +1,8 @@
 //! Users: how many there are, in a closed run whose users are not those of its connections.
 //!
-//! Nobody is a certain user: a worker counts how many it has and how many it should have. Those that are
-//! missing begin at once; if there are too many, whoever is ready for its next iteration goes. So a user
-//! always ends what it has begun, and their number falls as fast as that allows.
+//! Users have no identity: a worker counts how many it has and how many it should have. Missing ones begin at
+//! once; if there are too many, the first one that is ready for its next iteration goes. So a user always
+//! ends what it has begun, and their number falls as fast as that allows.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -121,7 +121,7 @@ impl<B: Backend> Worker<'_, B> {
     /// modulo W, and spreads them in the same way over the targets at which scenarios begin.
     pub(super) fn adjust_users(&mut self, now: Nanos) {
         let Some(population) = &self.plan.users else { return };
-        // Who comes at the end of a phase belongs to the next one, after the figures of this one.
+        // Users who come at the end of a phase belong to the next one, after the figures of this one.
         if now < self.users.next_change() || now >= self.clock.border() {
             return;
         }

@@ -57,7 +57,7 @@ impl<B: Backend> Worker<'_, B> {
         let until = if self.routes.is_asking() { until.min(now + ASK_INTERVAL) } else { until };
         let until = self.pools.iter().map(TargetPool::waiting_until).fold(until, Nanos::min);
         let probe = self.pools.iter().map(|pool| pool.target_addresses.next_probe().max(now)).min();
-        // After the end no server is asked for, and nobody thinks.
+        // After the end no server is resolved, and no session thinks.
         let until = if over { until } else { until.min(probe.unwrap_or(Nanos::MAX)) };
         let sleeper = self.iterations.next_sleeper().max(now);
         let until = if over { until } else { until.min(sleeper).min(self.users.next_change().max(now)) };
@@ -75,7 +75,7 @@ impl<B: Backend> Worker<'_, B> {
             next_arrival,
             blocked: waits || over,
             follows: self.iterations.follows,
-            // Nothing comes for those that are to be sent again.
+            // Polls that wait to be sent again get no response.
             in_flight: self.counts.in_flight() - self.polls.len(),
             room: self.room(),
         }
@@ -84,7 +84,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Returns the number of arrivals that may share a wake-up: as many as find a connection at once. If the
     /// plan drops arrivals that find none, half of the room is left for chance to bring more than usual.
     fn room(&self) -> u64 {
-        // Those of the plan's targets: arrivals begin there.
+        // Only the pools of the plan's targets count, since arrivals begin there.
         let pools = self.pools.iter().take(self.plan.targets.len());
         let places = pools.map(|pool| u64::from(pool.max) * u64::from(pool.depth)).sum::<u64>();
         let room = places.saturating_sub(self.counts.in_flight());
@@ -96,7 +96,7 @@ impl<B: Backend> Worker<'_, B> {
     pub(super) fn note_blocked(&mut self, blocked: bool, at_limit: bool, now: Nanos) {
         self.dialing.add_blocked(&mut self.records.measured.connections, self.clock.measure, now);
         if let Some(since) = self.dialing.blocked_since() {
-            // Requests that fell due in a stall wait for connections, and so do those behind them.
+            // Requests that fell due in a stall wait for connections, and so do later ones.
             self.stalls.extend(since, now);
         }
         self.dialing.note_blocked(blocked, at_limit, now);
@@ -138,7 +138,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// The interval that ends at `at`, or what came after the last one: the drain.
+    /// The interval that ends at `at`, or the drain after the last one.
     pub(super) fn snapshot(&mut self, at: Nanos, drain: bool) -> Snapshot {
         let measure = self.clock.measure;
         let warmup = self.plan.warmup > Nanos::ZERO && (at < measure || (at == measure && !drain));
@@ -153,7 +153,7 @@ impl<B: Backend> Worker<'_, B> {
             in_flight: self.counts.in_flight(),
             connections: self.dialing.open(),
         };
-        // A worker whose load ends in the warm-up says how it stands with the last interval of that.
+        // A worker whose load ends in the warm-up reports its status with the last interval of the warm-up.
         let tells = self.control.is_detailed() && (!warmup || at >= self.clock.end);
         let worker_status = if tells {
             let status = self.worker_status(at);
@@ -209,7 +209,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// States what connections were allowed.
+    /// States the limits of connections.
     pub(super) fn state_limits(&self, connections: &mut ConnectionRecord) {
         let limit = self.pools.iter().map(|pool| u64::from(pool.max)).sum();
         connections.limit = self.dialing.limit().min(limit);

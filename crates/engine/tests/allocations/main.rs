@@ -1,8 +1,8 @@
 //! A request allocates nothing in the steady state, as long as no script has a hand in it: a worker that
 //! carries out twice as many iterations allocates as often.
 //!
-//! The worker runs on the thread of the test, where its allocations are counted, against a
-//! [backend](canned) that allocates nothing per request itself. So what is counted is the worker's.
+//! The worker runs on the thread of the test, where its allocations are counted, against a [backend](canned)
+//! that allocates nothing per request itself. So only the worker's allocations are counted.
 
 mod canned;
 
@@ -38,7 +38,7 @@ scenarios:
       - get: /baskets/${basket}?user=${user}
 ";
 
-/// The same with more of what costs something: data, every place of an extraction, conditions, cookies.
+/// The same with more costly features: data, every place of an extraction, conditions, cookies.
 const RICH: &str = "
 targets: {a: http://sim.test}
 variables: {basket: '', id: '', whole: '', found: ''}
@@ -135,7 +135,7 @@ fn assert_steady(name: &str, text: &str, requests_per_iteration: u64) {
                 .map(|iterations| carry_out(&plan(text, http2, load, iterations)));
             let case = format!("{name}, {model}, HTTP/{}", if http2 { "2" } else { "1.1" });
             let more = twice_ok - some_ok;
-            // An open run ends with a few iterations under way.
+            // An open run ends while a few iterations are in progress.
             let expected = ITERATIONS * requests_per_iteration;
             assert!(more.abs_diff(expected) <= 100, "{case}: {some_ok} and {twice_ok} requests");
             assert!(

@@ -1,5 +1,5 @@
-//! The memory of a whole run does not grow with what is sent, nor with its length: the bytes that all of its
-//! threads have in use while it goes on in virtual time.
+//! The memory of a whole run does not grow with the sent bytes, nor with its length: the bytes that all of
+//! its threads have in use while it goes on in virtual time.
 
 #[path = "../allocations/canned.rs"]
 mod canned;
@@ -26,8 +26,8 @@ const RECORDS: u32 = 1_000;
 const RATE: u64 = 10_000;
 const SECONDS: u64 = 100;
 
-/// Seconds by which workers may be ahead of what was told of them: they do not measure how many messages of
-/// theirs wait to be read.
+/// Seconds by which workers may be ahead of their reports: they do not measure how many messages of theirs
+/// wait to be read.
 const AHEAD: u64 = 3;
 /// Attempts to go on: seconds, where milliseconds are enough.
 const ATTEMPTS: usize = 10_000_000;
@@ -92,7 +92,7 @@ impl Open for OpenCanned {
         Ok(Canned::new())
     }
 
-    /// Which is what those are called whose time is virtual.
+    /// The name of backends whose time is virtual.
     fn name(&self) -> &'static str {
         "simulated"
     }
@@ -150,7 +150,7 @@ fn a_billion_records_take_no_more_memory_than_half_a_billion() {
     assert_eq!(record.accounting.ok * u64::from(RECORDS), 1_000_000_000, "{:?}", record.accounting);
     assert_eq!(record.workers.iter().map(|worker| worker.bodies).sum::<u64>(), record.accounting.ok);
     assert!(seen.len() as u64 >= SECONDS, "{seen:?}");
-    // In the last seconds workers may already write their reports.
+    // In the last seconds workers may already be writing their reports.
     let (first, second) = seen[..(SECONDS - AHEAD - 2) as usize].split_at(SECONDS as usize / 2);
     let most = |seen: &[usize]| seen.iter().copied().max().expect("there are some");
     let allowed = SPARE + second.len() * SECOND;
@@ -189,7 +189,7 @@ fn three_days_take_no_more_memory_than_an_hour() {
         assert!(told_of as u64 >= DAYS - AHEAD - 2, "{told_of}");
         let (hour, rest) = seen[..told_of].split_at(3_600);
         assert!(most(rest) <= most(hour) + OF_DAYS, "{} bytes, then {}", most(hour), most(rest));
-        // Of the second half only intervals are left, of which there are half as many.
+        // The second half adds only intervals, and half as many.
         let (half, last) = seen[..told_of].split_at(told_of / 2);
         assert!(most(last) <= most(half) + OF_DAYS / 2, "{} bytes, then {}", most(half), most(last));
     }

@@ -6,7 +6,7 @@ use plimsoll_testkit::{Behaviour, Concurrency, Law, Pause};
 
 use crate::{MS, SimOptions, carry_out, plan, world};
 
-/// A world, and what it does to this load.
+/// A world, and its effect on this load.
 fn limited(flags: &[(&'static str, &str)], options: SimOptions) -> RunRecord {
     carry_out(&plan(flags), options).0
 }

@@ -54,7 +54,8 @@ fn what_changes_the_load_changes_the_checksum() {
     assert_eq!(load_checksum(&uniform(1)), load_checksum(&uniform(2)));
 }
 
-/// The checksum is of the requests that are sent: what it renders first is what the server sees first.
+/// The checksum is of the requests that are sent: the requests that it renders first are those that the
+/// server sees first.
 #[test]
 fn users_of_one_connection_send_what_was_rendered() {
     let plan = varied(&[("-c", "1"), ("-n", "3")], "41");

@@ -1,4 +1,4 @@
-//! The first contact with a target: nothing is changed there, and nobody is refused for one slow path.
+//! The first contact with a target: nothing is changed there, and one slow path is no reason for a refusal.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ fn what_may_change_something_or_is_not_known_yet_is_not_sent() {
     }
 }
 
-/// Symptom: "the first response has status 404 (get)" before every load of a cache, whose GET asks for what the
-/// PUT before it has put.
+/// Symptom: "the first response has status 404 (get)" before every load of a cache, whose GET asks for the
+/// value of the PUT before it.
 #[test]
 fn what_reads_what_was_written_before_it_is_not_sent() {
     let steps = "scenarios: [{steps: [{put: /items/1, body: x}, {get: /items/1}]}]";

@@ -133,7 +133,7 @@ fn redirects_to_and_fro_have_an_end() {
     assert_eq!((errors(&record, ErrorClass::Redirect), record.accounting.failed), (5, 5));
     assert_eq!((asked(&truth, "sim.test").len(), asked(&truth, OTHER).len()), (15, 10));
     assert_eq!(record.peers.len(), 2, "another way to write an authority is not another server");
-    // What was taken away on the way there is not given back on the way here.
+    // Credentials that were removed on the redirect there are not restored on the redirect back.
     let backs = asked(&truth, "sim.test").into_iter().filter(|request| request.starts_with("get /back "));
     assert!(backs.into_iter().all(|request| !request.contains("authorization")));
 }

@@ -85,7 +85,7 @@ fn iterations_with_data_are_finished_when_it_ends() {
     }
 }
 
-/// One of two scenarios has no data any more: what is dealt to it is counted and named.
+/// One of two scenarios has no data any more: its arrivals are counted and named.
 #[test]
 fn arrivals_without_data_are_in_the_accounts() {
     let rest = "data: {n: {range: [0, 5], at_end: stop}}\nscenarios:\n\
@@ -221,7 +221,7 @@ fn a_script_ends_the_load_of_either_model() {
     }
 }
 
-/// Whoever thinks when its thread is stopped does not go on.
+/// A session that thinks when its thread is stopped does not go on.
 #[test]
 fn a_script_ends_iterations_that_are_under_way() {
     let rest = "scenarios: [{steps: [{get: /}, {think: 20ms}, {get: /b}]}]";

@@ -7,7 +7,7 @@ use plimsoll_testkit::{Answer, Faults, Law, SimOptions, TruthLog};
 use super::plans::{answering, good_by_step, iterations, plan};
 use super::{Behaviour, MS, carry_out, simulate, world};
 
-/// Creates a resource, changes it, and deletes it; CHANGE is what is said of the change.
+/// Creates a resource, changes it, and deletes it; CHANGE stands for further keys of the change.
 const RESOURCE: &str = "scenarios:
 - steps:
   - {post: /items, on_failure: continue, extract: {item: {header: location, as_path: true}}}

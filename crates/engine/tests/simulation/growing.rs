@@ -1,4 +1,4 @@
-//! The record that grows with a run comes to what the record of the whole run says, in every simulated run.
+//! The record that grows with a run equals the record of the whole run, in every simulated run.
 
 use plimsoll_metrics::{GrowingRecord, Histogram, Reason, ReasonCode, RunRecord, Verdict};
 use plimsoll_plan::Plan;

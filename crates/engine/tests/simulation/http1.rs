@@ -291,8 +291,8 @@ fn requests_are_on_time_although_wake_ups_are_late() {
     }
 }
 
-/// Many small worlds with everything that can go wrong at once: whatever happens, the accounts balance, the
-/// run ends, and the server has received what the report says was delivered. A failure names its seed.
+/// Many small worlds with everything that can go wrong at once: the accounts balance, the run ends, and the
+/// server has received the requests that the report counts as delivered. A failure names its seed.
 #[test]
 fn whatever_goes_wrong_the_accounts_balance() {
     let test = "-p plimsoll-engine --test simulation http1::whatever_goes_wrong_the_accounts_balance";

@@ -73,7 +73,7 @@ fn world(behaviour: Behaviour) -> SimOptions {
     SimOptions { servers: vec![(server(), behaviour)], ..SimOptions::default() }
 }
 
-/// Carries out the plan; the accounts balance, and the servers have received exactly what was delivered.
+/// Carries out the plan; the accounts balance, and the servers have received exactly the delivered requests.
 fn simulate(plan: &Plan, options: SimOptions) -> (RunRecord, TruthLog) {
     let (record, truth) = carry_out(plan, options);
     assert_eq!(truth.len() as u64, delivered(&record), "{:?}", record.accounting);

@@ -1,5 +1,5 @@
-//! Clients that misbehave on purpose, in simulated worlds: what they abort is counted exactly, as the servers
-//! saw it, and as no failure.
+//! Clients that misbehave on purpose, in simulated worlds: aborted requests are counted exactly, as the
+//! servers saw it, and as no failure.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn either_is_drawn_by_the_seed_and_leaves_requests_as_they_are() {
         assert_eq!(counts(&one), counts(&same), "{load}");
         let (all, cut) = counts(&one);
         assert!((330..=470).contains(&all) && (all / 3..=all * 2 / 3).contains(&cut), "{load}: {all} {cut}");
-        // All of them are in no response time.
+        // None of them counts in a response time.
         assert_eq!(one.total.response_time.count(), one.accounting.ok, "{load}");
         assert_eq!(one.total.failed_response_time.count(), 0, "{load}");
     }
@@ -107,7 +107,7 @@ fn answers_are_not_waited_for() {
         assert!((150..=250).contains(&accounts.aborted), "{load}: {}", accounts.aborted);
         assert_eq!((accounts.cut_short, truth.len()), (0, 2_000), "{load}");
         assert!(percentile(&record, 1.0) >= Nanos::from_millis(20), "{load}");
-        // Who has the answer in time has no reason to leave.
+        // A client that has the answer in time has no reason to leave.
         let (record, _) = misbehave(load, "abandon_pct: 10, abandon_after: 200ms", slow.clone());
         assert_eq!(record.accounting.aborted, 0, "{load}");
     }

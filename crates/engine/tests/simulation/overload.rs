@@ -7,7 +7,8 @@ use plimsoll_testkit::{Answer, Behaviour, Law, Pause, SimOptions};
 use super::plans::{self, answering};
 use super::{MS, carry_out, plan, simulate, world};
 
-/// It ended after 17 s with \"no worker came back\": what could not be started was counted one by one.
+/// It ended after 17 s with \"no worker came back\": arrivals that could not be started were counted one by
+/// one.
 #[test]
 fn arrivals_beyond_all_means_are_counted_at_once() {
     // Virtual time goes from arrival to arrival where those are dropped.
@@ -50,8 +51,8 @@ fn what_is_lost_is_counted_by_scenario_and_part() {
         let lost = accounts.dropped + accounts.never_started;
         assert_eq!(accounts.scheduled, accounts.started + lost, "{case}: {settings}");
         assert!(accounts.without_data <= accounts.never_started, "{case}: {accounts:?}");
-        // All that is due, but for the arrivals before the second scenario joins, which nobody has: none are
-        // where the others take their places.
+        // All arrivals that are due, except for those before the second scenario joins: they belong to no
+        // scenario. There are none if other scenarios take their places.
         let due = rate as f64 * 0.2;
         assert!((accounts.scheduled as f64 - due).abs() <= 4.0, "{case}: {settings} {join}: {accounts:?}");
     }
@@ -77,7 +78,7 @@ fn a_stall_of_the_generator_opens_no_thousands_of_connections() {
     let record = open_at("30k", SimOptions { stalls, ..world(fast()) });
     assert_eq!(record.accounting.ok, 120_000, "{:?}", record.accounting);
     assert!(record.connections.peak_open <= 200, "{}", record.connections.peak_open);
-    // The stall is there to be seen.
+    // The stall shows in the lag.
     assert!(longest_lag(&record) >= Nanos::from_millis(250).0, "{}", longest_lag(&record));
 }
 
@@ -124,7 +125,7 @@ fn connections_that_are_not_needed_any_more_are_closed() {
     let last = *open.last().expect("there are intervals");
     let planned = u64::from(plan.connections.initial);
     assert!((planned..=planned.max(33)).contains(&last), "{planned} of {open:?}");
-    // They stay for half a minute at least, and go bit by bit.
+    // Connections stay open for at least half a minute, and close gradually.
     assert!(open[..35].iter().skip(7).all(|open| *open >= 500), "{open:?}");
     assert!(open.windows(2).all(|pair| pair[0].saturating_sub(pair[1]) <= 64), "{open:?}");
     assert!(record.connections.failed.iter().all(|failed| *failed == 0), "{:?}", record.connections);
@@ -151,10 +152,10 @@ fn a_generator_that_is_late_fails_no_server() {
     assert_eq!(outcome, RunOutcome::NoVerdict, "{:?}", late.verdict);
     assert_eq!(late.verdict.codes(), ["start_lag"], "{:?}", late.verdict);
     assert_eq!(late.verdict.limited_by.what, LimitedBy::Generator);
-    // A limit that holds with the lag holds, and one that the service times break is broken.
+    // A limit that holds in spite of the lag holds; one that the service times break is broken.
     assert_eq!(judged("p99<10ms", fast()).0, RunOutcome::Pass);
     assert_eq!(judged("p99<50us", fast()).0, RunOutcome::Fail);
-    // What arrivals waited for while the server stood still is not called our lag.
+    // Start lag while the server stood still is the server's, not ours.
     let pauses = vec![Pause { at: Nanos::from_millis(1_001_000), length: Nanos::from_millis(300) }];
     let (_, frozen) = judged("p99<50ms", Behaviour { pauses, ..fast() });
     assert!(frozen.thresholds[0].own_lag.is_none(), "{:?}", frozen.thresholds);

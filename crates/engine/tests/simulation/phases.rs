@@ -1,4 +1,4 @@
-//! Phases and the users of the closed model over time: exact counts, whoever shares them.
+//! Phases and the users of the closed model over time: exact counts on any number of workers.
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_engine::Control;
@@ -140,7 +140,7 @@ fn users_follow_their_course_and_end_what_they_have_begun() {
             let (at, cycle) = (MS * ms, MS * 23);
             let seen = under_way(&truth, &record, at);
             let (now, before) = (u64::from(users.at(at)), u64::from(users.at(at.since(cycle))));
-            // Who goes ends what it has begun; who comes opens a connection first.
+            // A user who goes ends the request that has begun; a user who comes opens a connection first.
             assert!(seen <= now.max(before), "{settings}: {seen} of {now} at {ms} ms");
             assert!(seen >= now.min(before), "{settings}: {seen} of {now} at {ms} ms");
         }
@@ -162,14 +162,14 @@ fn phases_of_users_count_what_was_begun_in_them() {
         assert_phases_add_up(&record);
         let sent: Vec<Nanos> =
             truth.entries().iter().map(|entry| entry.received - WAY - record.started_monotonic).collect();
-        // A response that comes at the very end of a phase, and what follows it, belong to that phase.
+        // A response at the very end of a phase belongs to that phase, with the requests that follow from it.
         let within = |phase: &PhaseRecord| {
             let after = if phase.at == Nanos::ZERO { None } else { Some(phase.at) };
             let end = phase.at + phase.length;
             sent.iter().filter(|sent| after.is_none_or(|after| **sent > after) && **sent <= end).count()
                 as u64
         };
-        // Those of a connection that has yet to be opened are sent a little later than they are begun.
+        // Requests on a connection that has yet to be opened are sent a little later than they are begun.
         for (phase, begun) in record.phases.iter().zip(started(&record)) {
             let users = plan.users.as_ref().expect("a course");
             let users = u64::from(users.at(phase.at).max(users.at(phase.at + phase.length)));
@@ -224,7 +224,7 @@ fn a_run_that_is_stopped_has_phases_as_far_as_it_came() {
     let lengths: Vec<_> = record.phases.iter().map(|phase| phase.length).collect();
     assert_eq!(lengths, [MS * 1_000, record.duration - MS * 1_000, Nanos::ZERO]);
     assert_eq!(started(&record), [100, record.accounting.started - 100, 0]);
-    // What was in flight when it was stopped ended in the drain.
+    // Requests that were in flight at the stop ended in the drain.
     assert_eq!(record.phases[1].tally.ok, record.accounting.ok - record.phases[0].tally.ok);
     assert!(record.phases[1].completed < record.phases[1].tally.ok);
     assert_eq!(record.phases[2].target_per_second, None);

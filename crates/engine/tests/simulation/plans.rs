@@ -85,7 +85,7 @@ fn response_times_of_the_open_model_are_without_think_time() {
     let (record, _) = simulate(&plan("rate: 200, duration: 2s, connections: 20", rest), world(good()));
     let [started, completed, failed, unfinished] = iterations(&record);
     assert_eq!((started, failed), (400, 0));
-    // Those of the last 81 ms do not get to their second step.
+    // Iterations of the last 81 ms do not get to their second step.
     assert!((16..=17).contains(&unfinished), "{unfinished}");
     assert_eq!(good_by_step(&record), [400, completed]);
     assert_close(percentile(&record, 99.0), Nanos::from_micros(1100), 0.02);
@@ -179,7 +179,7 @@ fn a_step_may_have_less_time_than_the_run() {
     for (settings, unfinished) in [
         ("connections: 2, iterations: 10", 0),
         ("connections: 2, http2: true, iterations: 10", 0),
-        // Those of the last 100 ms do not get to their second step.
+        // Iterations of the last 100 ms do not get to their second step.
         ("connections: 9, rate: 50, duration: 300ms", 5),
     ] {
         let settings = format!("{settings}, timeout: 5s");
@@ -257,7 +257,7 @@ fn a_user_keeps_its_row_for_all_of_its_iterations_and_nobody_else_has_it() {
             assert_eq!(by_path.len(), 6, "{order} {threads}");
             for (path, requests) in by_path {
                 assert!(requests.len() >= 60, "{order} {threads} {path}: {}", requests.len());
-                // Nobody else asks as this user while it waits for its answer.
+                // No other session uses this user's row while a request with it is in flight.
                 let apart = |pair: &[Truth]| pair[0].replied.is_some_and(|end| end <= pair[1].received);
                 assert!(requests.windows(2).all(apart), "{order} {threads} {path}");
             }
@@ -388,8 +388,8 @@ fn cookies_of_a_redirect_are_sent_with_the_next_request() {
     assert_eq!(sent, [(false, false), (true, true)].repeat(5));
 }
 
-/// A follower sends writes on to the leader, by its address: there they go, and not to the pool that both are
-/// members of; with what was meant for that.
+/// A follower sends writes on to the leader, by its address: they go there, and not to the pool that both are
+/// members of, with the headers for the pool.
 #[test]
 fn a_redirect_to_a_member_of_a_pool_goes_to_that_member() {
     let headers = vec![("Location".to_owned(), "http://10.0.0.2:80/there".to_owned())];
@@ -420,7 +420,7 @@ scenarios: [{{steps: [{{get: /}}]}}]"
     }
 }
 
-/// A member of a pool that names itself is meant as what it was asked as.
+/// A member of a pool that names itself is taken for the server that was asked.
 #[test]
 fn a_redirect_of_a_member_to_itself_stays_in_the_pool() {
     let moved = |to: &str| {
@@ -430,7 +430,7 @@ fn a_redirect_of_a_member_to_itself_stays_in_the_pool() {
     let servers = vec![(server(), answering(moved("sim.test"))), (other(), answering(moved("other.test")))];
     let options = SimOptions { servers, ..SimOptions::default() };
     let record = on_pool("connections: 2, iterations: 10, follow_redirects: 1", options);
-    // They redirect for ever: nobody else was asked, and no name was looked for.
+    // The members redirect for ever: no other server was asked, and no name was resolved.
     assert_eq!((record.accounting.failed, record.peers.len()), (10, 1), "{:?}", record.error_examples);
 }
 
@@ -460,7 +460,7 @@ fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
 }
 
 /// A check that reads the response alone is judged without a session, and over HTTP/1.1 directly in the
-/// input. With a value that nobody needs the step has a session, and everything is kept first.
+/// input. With an unused value the step has a session, and everything is kept first.
 #[test]
 fn a_body_is_judged_the_same_where_it_came_and_after_it_was_kept() {
     let faults =
@@ -531,14 +531,14 @@ fn a_server_of_a_pool_that_closes_its_connections_is_gone_back_to() {
         let options = SimOptions { servers, ..SimOptions::default() };
         let record = on_pool("connections: 2, rate: 10, duration: 30s", options);
         assert_eq!((record.accounting.ok, record.accounting.failed), (300, 0));
-        // Its five requests take a second, at most; then it is left alone for one.
+        // Its five requests take a second at most; then it is left alone for a second.
         let opened = record.connections.opened;
         assert!((10..=35).contains(&opened), "{announce_close}: {opened}");
     }
 }
 
-/// Scenarios share what one of them makes: nothing is dropped that was not made before, nothing twice, and
-/// nothing that another one is just reading.
+/// Scenarios share the rows of one of them: a row is deleted only after it was created, only once, and never
+/// while another iteration reads it.
 #[test]
 fn rows_that_are_kept_are_given_once_to_who_takes_them() {
     let rest = "scenarios:
@@ -583,7 +583,7 @@ fn rows_that_are_kept_are_given_once_to_who_takes_them() {
     }
 }
 
-/// After the end of the load nobody asks whether the lost server is there again.
+/// After the end of the load no probe asks whether the lost server is back.
 #[test]
 fn a_lost_server_is_no_work_in_the_drain() {
     let faults = Faults { drop_reply: 1.0, ..Faults::default() };
@@ -701,7 +701,7 @@ fn the_same_seed_gives_the_same_record_to_the_byte() {
     }
 }
 
-/// A worker whose data had ended in the warm-up told nobody that connections had failed.
+/// A worker whose data had ended in the warm-up did not report that connections had failed.
 #[test]
 fn the_verdict_that_grows_knows_of_workers_that_ended_in_the_warm_up() {
     for seed in [8_001, 11_142] {

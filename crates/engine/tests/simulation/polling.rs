@@ -36,7 +36,7 @@ fn a_request_ends_with_its_answer_and_is_one_however_often_it_was_sent() {
         let accounting = record.accounting;
         assert_eq!((accounting.started, accounting.ok), (600, 600), "{settings}");
         assert_eq!(iterations(&record), [300, 300, 0, 0], "{settings}");
-        // What the server saw is what was started and what was sent again, and nothing else.
+        // The server saw exactly the requests that were started and those that were sent again.
         assert_eq!(truth.len() as u64, 600 + polls(&record), "{settings}");
         // Each is sent twice on average.
         assert!((240..360).contains(&polls(&record)), "{settings}: {}", polls(&record));
@@ -79,7 +79,7 @@ fn what_waits_for_its_answer_at_the_end_goes_on_as_long_as_answers_are_waited_fo
     let accounting = record.accounting;
     assert!((5..=10).contains(&accounting.in_flight_at_stop), "{accounting:?}");
     assert_eq!(accounting.ok + accounting.in_flight_at_stop, accounting.started, "{accounting:?}");
-    // One that was just to be written may not have reached it.
+    // A poll that was just to be written may not have reached the server.
     let seen = truth.len() as u64;
     assert!(seen <= accounting.started + accounting.polls, "{seen}: {accounting:?}");
 }

@@ -42,7 +42,8 @@ fn an_open_run_owes_all_steps_of_its_iterations() {
     for protocol in both_protocols() {
         let plan = plan(&[protocol.as_slice(), &[("--rate", "500"), ("-d", "2s"), ("-c", "20")]].concat());
         let (record, truth) = simulate(&plan, world(creator(Some("/x"))));
-        // The last one has less than two steps' time before the end of the load, which starts no more.
+        // The last iteration has less than two steps' time before the end of the load, after which no step
+        // starts.
         let i = &record.iterations;
         assert_eq!((i.started, i.completed, i.failed, i.unfinished), (1000, 999, 0, 1));
         let requests = record.accounting.ok;

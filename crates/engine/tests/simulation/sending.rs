@@ -52,8 +52,8 @@ fn an_interruption_in_a_flush_makes_no_service_time_impossible() {
     let closed: &[(&str, &str)] = &[("-c", "64"), ("-n", "40000")];
     let open: &[(&str, &str)] = &[("--rate", "40000"), ("-n", "40000"), ("-c", "200")];
     let http2: &[(&str, &str)] = &[("-c", "4"), ("-m", "16"), ("-n", "40000"), ("--http2", "")];
-    // Responses of one connection that are read together have one stamp, that of the last: with HTTP/2 their
-    // times are the stamp's matter, and not that of the sends.
+    // Responses that are read together have one stamp, that of the last: with HTTP/2 their times depend on
+    // the stamp, and not on the sends.
     for (coalesce, all) in [(false, &[closed, open, http2][..]), (true, &[closed, open])] {
         for &flags in all {
             let (record, truth) = simulate(&plan(flags), interrupted(0.003, coalesce));
@@ -83,7 +83,7 @@ fn a_response_before_its_request_takes_no_time_away() {
     let least = record.total.service_time.min().map(Nanos).expect("there are samples");
     assert!(least > LATENCY * 2, "{least:?}");
     assert!(says_so(&record));
-    // Its stamp is none.
+    // The worker does not use the stamp.
     let worker = &record.workers[0];
     assert_eq!((worker.stamped, worker.unstamped, worker.receive_lag.count()), (0, 500, 0));
 }

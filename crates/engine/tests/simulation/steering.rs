@@ -36,8 +36,8 @@ fn to(rate: u64) -> RateCommand {
     RateCommand::To(Rate::per_second(rate))
 }
 
-/// All workers take up a change at the same instant of the schedule: together they send what one machine
-/// sends that knew of it, to the nanosecond.
+/// All workers take up a change at the same instant of the schedule: together they send the requests of a
+/// single machine that knew of it, to the nanosecond.
 #[test]
 fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
     let commands = [
@@ -81,7 +81,7 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
                 truth.entries().iter().map(|entry| entry.received.since(start + latency)).collect();
             received.sort_unstable();
             assert_eq!(received, expected, "{arrival}, {threads} threads");
-            // What was asked for is what was due, and all of it was started.
+            // The arrivals that were asked for are those that were due, and all of them were started.
             assert_eq!(record.accounting.scheduled, expected.len() as u64);
             assert_eq!(record.target_per_second, Some(expected.len() as f64 / 10.0));
             assert!(record.verdict.valid, "{:?}", record.verdict);
@@ -91,7 +91,7 @@ fn arrivals_follow_the_changes_exactly_on_any_number_of_workers() {
     }
 }
 
-/// A rate that is raised beyond what the connections carry is missed, by the arrivals that were due.
+/// A rate that is raised beyond the limit of the connections is missed, by the arrivals that were due.
 #[test]
 fn a_missed_rate_is_judged_by_the_changed_schedule() {
     let plan = plan(&[("--rate", "100"), ("-d", "10s"), ("-c", "2"), ("--overload", "drop")]);
@@ -116,7 +116,7 @@ fn a_backlog_is_not_lost_to_a_change() {
     let control = Control::default();
     let timed_actions = timed_actions(&control, &[(SECOND, RateCommand::Pause)]);
     let (record, _) = carry_out_steered(&plan, SimOptions { timed_actions, ..world(behaviour) }, &control);
-    // What was due in the first 1.2 s, and not one of them lost: all were started in the pause.
+    // The arrivals of the first 1.2 s were due, and all of them were started in the pause.
     let due = (record.rate_changes[0].at.0).div_ceil(10_000_000);
     assert_eq!((record.accounting.scheduled, record.accounting.started), (due, due));
     assert_eq!(record.accounting.ok, due);
@@ -129,7 +129,7 @@ fn users_of_the_closed_model_rest_in_a_pause() {
         let behaviour = Behaviour { service: Law::Constant(MS), ..Behaviour::default() };
         let control = Control::default();
         let commands = [(SECOND, RateCommand::Pause), (SECOND * 2, RateCommand::Resume)];
-        // With clocks of their own, worlds that lag behind hear of the end of the pause before its begin.
+        // With clocks of their own, worlds that lag behind hear of the end of the pause before its start.
         let commands = if threads == "1" { &commands[..] } else { &commands[..1] };
         let options = SimOptions { timed_actions: timed_actions(&control, commands), ..world(behaviour) };
         let clock = options.start;

@@ -42,7 +42,7 @@ fn each_request_has_a_body_of_its_own() {
         "iterations: 60, connections: 3",
         "iterations: 60, connections: 3, http2: true, max_concurrent_streams: 4",
     ] {
-        // The second is above what is copied behind the head.
+        // The second size is above the limit for copying behind the head.
         for records in [5, 2_000] {
             let plan = logs(settings, records);
             let (record, truth) = simulate(&plan, options());
@@ -54,7 +54,7 @@ fn each_request_has_a_body_of_its_own() {
             assert_eq!(plan.records(), [records]);
             let made: u64 = record.workers.iter().map(|worker| worker.bodies).sum();
             let late: u64 = record.workers.iter().map(|worker| worker.bodies_late).sum();
-            // Where time is simulated nothing is made ahead, and nothing is late.
+            // In simulated time nothing is made ahead, and nothing is late.
             assert_eq!((made, late), (60, 0), "{settings}");
         }
     }
@@ -78,7 +78,7 @@ fn bodies_that_are_there_are_sent_over_and_over() {
 #[test]
 fn what_was_made_before_the_run_is_sent_first_and_once_and_never_outside_of_its_window() {
     let mut plan = logs("iterations: 40, connections: 2, threads: 2", 5);
-    // Too late, too early (the clock was set back), and fit.
+    // Windows that have passed, that are yet to come (the clock was set back), and that fit.
     let windows = [0..=1, u64::MAX - 1..=u64::MAX, 0..=u64::MAX - 1];
     let made = |number: u8| SuppliedBody {
         window: windows[usize::from(number) % 3].clone(),

@@ -31,7 +31,7 @@ fn every_request_has_a_token_that_is_not_about_to_expire() {
             let token = after.split_once("\r\n").unwrap().0.to_owned();
             assert_eq!(token.split('.').count(), 3, "{token}");
             match tokens.iter_mut().rev().find(|(world, ..)| *world == entry.world) {
-                // Those that were on their way when another was signed come a moment later.
+                // Requests that were on their way when another token was signed come a moment later.
                 Some((_, same, _, last)) if *same == token => *last = entry.received.max(*last),
                 _ => tokens.push((entry.world, token, entry.received, entry.received)),
             }

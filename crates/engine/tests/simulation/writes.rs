@@ -1,4 +1,4 @@
-//! Requests that may have changed something: all of them are handed over whole, whatever became of them.
+//! Requests that may have changed something: all of them are handed over whole, whatever their outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use plimsoll_testkit::{Answer, Behaviour, Faults, Law, SimOpen, SimOptions, Trut
 use super::plans::{good, plan};
 use super::{MS, server, world};
 
-/// Carries out a plan; what was handed over, and what the server saw.
+/// Carries out a plan; returns the exchanges, and the requests that the server saw.
 fn written(plan: &Plan, options: SimOptions) -> (RunRecord, Vec<FailedExchange>, Vec<Truth>) {
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[TargetAddress]>> =
@@ -75,7 +75,7 @@ fn every_write_is_handed_over_with_its_fate() {
         "duration: 300ms, connections: 7, timeout: 1s, drain: 0s",
     ] {
         let long = settings.contains("http2");
-        // A header of that size is none in HTTP/2.
+        // HTTP/2 allows no header of that size.
         let rest = if long { rest.replace("70000)}'}", "700)}'}") } else { rest.to_owned() };
         let plan = plan(settings, &rest);
         let options = SimOptions { keep_requests: true, ..world(behaviour.clone()) };
@@ -87,7 +87,7 @@ fn every_write_is_handed_over_with_its_fate() {
         let told = numbered(exchanges.iter().map(|exchange| exchange.request.body.clone()));
         let unknown: Vec<&String> = seen.keys().filter(|number| !told.contains_key(*number)).collect();
         assert!(unknown.is_empty(), "{settings}: {unknown:?}");
-        // What never left was not seen either.
+        // Requests that never left were not seen either.
         assert!(told.len() - seen.len() <= record.accounting.undelivered as usize, "{settings}");
         assert!(seen.len() > 100, "{settings}");
         for exchange in &exchanges {

@@ -14,7 +14,7 @@ use crate::otlp;
 
 /// A stop is noticed within this time.
 const STOP_POLL: Nanos = Nanos::from_millis(50);
-/// Bytes of a reply that are read: it says in a few what was not taken.
+/// Bytes of a reply that are read: a few suffice to say what was not taken.
 const REPLY_BYTES: usize = 64 * 1024;
 
 /// Sends requests to a receiver.
@@ -82,7 +82,7 @@ impl<O: Open> Exchange<O> {
             io.wait(Wait { until: io.now() + STOP_POLL, want: 1, floor: Nanos::ZERO, spin: Nanos::ZERO });
             let mut found = None;
             while let Some(event) = io.next_event() {
-                // Of an address that was given up there is nothing more to hear.
+                // Events of an address that was given up are ignored.
                 found = found.or_else(|| talk.hear(io, event).transpose());
             }
             if let Some(found) = found {

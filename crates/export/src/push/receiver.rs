@@ -36,7 +36,7 @@ impl fmt::Display for BadReceiver {
 
 impl std::error::Error for BadReceiver {}
 
-/// The URL, without what is behind its path.
+/// The URL, without the part behind its path.
 impl fmt::Display for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.secure { "https" } else { "http" };
@@ -74,7 +74,7 @@ impl Receiver {
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or_default();
         if authority.contains('@') {
-            // Not shown: it is a secret.
+            // The text is not shown: it is a secret.
             let what = "the URL of a receiver has a user in it: give credentials as a header";
             return Err(BadReceiver(what.to_owned()));
         }

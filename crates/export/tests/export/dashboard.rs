@@ -41,7 +41,7 @@ fn exported() -> Exported {
     exported
 }
 
-/// The names in an expression that are Plimsoll's, each with what is before it and behind it.
+/// The names in an expression that are Plimsoll's, each with its surroundings.
 fn names(expression: &str) -> Vec<(&str, &str, &str)> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut found = Vec::new();
@@ -81,7 +81,7 @@ fn complaints(expression: &str, exported: &Exported) -> Vec<String> {
         if !grows && !exported.gauges.contains(name) {
             wrong.push(format!("{name} is not exported"));
         }
-        // A counter that begins anew with every run says something only by how it grows; and of several
+        // A counter that begins anew with every run is meaningful only by its growth; and with several
         // generators the growth is added up, not the counts.
         if grows && !before.ends_with("rate(") {
             wrong.push(format!("{name} is not within a rate"));
@@ -97,7 +97,7 @@ fn complaints(expression: &str, exported: &Exported) -> Vec<String> {
             wrong.push(format!("{name} is asked for at another time"));
         }
     }
-    // A mean of percentiles is none, whatever it is weighted by.
+    // A mean of percentiles has no meaning, whatever its weights are.
     for word in ["avg", "quantile_over_time", "avg_over_time", "_sum{", "stddev"] {
         if expression.contains(word) {
             wrong.push(format!("{word} does not go together with several generators"));
@@ -146,7 +146,7 @@ fn the_dashboard_asks_for_what_is_exported_and_can_be_added_up() {
     assert!(expressions.len() > 20, "{expressions:?}");
     let wrong: Vec<_> = expressions.iter().flat_map(|text| complaints(text, &exported)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
-    // Variables are chosen from metrics, too, which nobody adds up.
+    // Variables are chosen from metrics, too, without adding them up.
     let mut definitions = Vec::new();
     under(&dashboard, "definition", &mut definitions);
     assert!(definitions.len() >= 3, "{definitions:?}");

@@ -111,7 +111,8 @@ pub(crate) fn ends(step: u64) -> [u64; 3] {
     ends
 }
 
-/// The response times of a step in the measured part, in ascending order, of what ended well or timed out.
+/// The response times of a step in the measured part, in ascending order, of requests that ended well or
+/// timed out.
 pub(crate) fn response_times(step: u64) -> Vec<u64> {
     let samples = (0..1_000).filter(|i| i % 3 == step).map(sample);
     let counted = samples.filter(|sample| !matches!(sample.outcome, Outcome::Failed(_)));

@@ -22,7 +22,7 @@ fn the_server_chooses_the_format() {
     let protobuf =
         "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
     let open = "application/openmetrics-text;version=1.0.0";
-    // What Prometheus 2.53 sends with native histograms, and without.
+    // The header of Prometheus 2.53 with native histograms, and without.
     let native = format!("{protobuf};q=0.6,{open};q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2");
     let usual = format!("{open};q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2");
     for (accept, expected) in [
@@ -88,7 +88,7 @@ fn both_texts_have_the_same_samples_and_these_are_true() {
         let limit = bound.parse::<f64>().map_or(f64::INFINITY, |bound| bound * 1e9);
         let (counted, below) =
             (found[&series], |limit: f64| truth.iter().filter(|t| **t as f64 <= limit).count());
-        // What lies within 0.1 % of a limit may be on either side of it.
+        // A value within 0.1 % of a limit may be on either side of it.
         assert!(counted as usize >= below(limit / 1.001) && counted as usize <= below(limit), "{series}");
         assert!(counted >= last, "buckets are cumulative");
         last = counted;

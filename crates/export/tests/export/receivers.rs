@@ -1,4 +1,4 @@
-//! Receivers that take figures, and others: what is told of them, and that none of them holds up the end.
+//! Receivers that take figures, and others: the reports about them, and an end that none of them holds up.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -35,8 +35,8 @@ fn request(stream: &mut TcpStream) -> Request {
     }
 }
 
-/// A receiver that answers each request with these bytes, or says nothing without any; its address, and what
-/// came.
+/// A receiver that answers each request with these bytes, or stays silent if empty; its address, and its
+/// requests.
 fn receiver(reply: &'static [u8]) -> (String, Channel<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
@@ -49,7 +49,7 @@ fn receiver(reply: &'static [u8]) -> (String, Channel<Request>) {
                 return;
             }
             match reply {
-                // It stays open, and nothing comes.
+                // The connection stays open, and no answer comes.
                 b"" => silent.push(stream),
                 reply => stream.write_all(reply).expect("it reads"),
             }

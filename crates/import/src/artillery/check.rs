@@ -193,7 +193,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Two texts, of which one is what this step has taken from its response.
+    /// Two texts, of which one is a value that this step has taken from its response.
     fn equals(&mut self, sides: &[Value], at: &str, step: &mut StepSpec) {
         let texts: Vec<String> = sides.iter().map(plain).collect();
         for (one, other) in [(0, 1), (1, 0)] {

@@ -317,7 +317,7 @@ impl Importer<'_> {
         let target = self.target.clone();
         let base = if target.is_empty() { None } else { Some(target.as_str()) };
         if base.is_none() && !url.contains("://") {
-            // That there is no target was said.
+            // The missing target was reported.
             return None;
         }
         let address = self.variables.address(&url, base, &request.place("url"), hint, &mut self.findings)?;
@@ -367,7 +367,7 @@ impl Importer<'_> {
             };
             for value in values {
                 url.push(if url.contains('?') { '&' } else { '?' });
-                // What separates pairs may stand in values, but in no slots.
+                // Separators of pairs are escaped in values, but not in slots.
                 let encoded = |text: &str| {
                     if text.contains("{{") {
                         text.to_owned()

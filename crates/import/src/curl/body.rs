@@ -97,7 +97,7 @@ impl Content {
     }
 }
 
-/// Puts together what all options send.
+/// Puts the body together from all options.
 pub(super) fn read(given: &[Argument], reader: &Reader<'_>, findings: &mut Findings) -> Content {
     let is_form = |given: &&Argument| matches!(given.used, Use::Form | Use::FormString);
     let is_data = |given: &&Argument| {

@@ -9,7 +9,7 @@ use super::{Argument, Command};
 use crate::findings::Findings;
 
 impl Command {
-    /// Leaves out what has no effect on these origins, which a plan would refuse.
+    /// Leaves out settings without an effect on these origins, which a plan would refuse.
     pub(super) fn fit(&mut self, origins: &[String], given: &[Argument], findings: &mut Findings) {
         let at = |used: Use| {
             let option = given.iter().rev().find(|given| given.used == used);
@@ -100,7 +100,7 @@ impl Command {
             }
         };
         routes(&mut settings.connect_to, authorities.clone(), Use::ConnectTo);
-        // Names are resolved of where connections go.
+        // Names are resolved at the place where connections go.
         let detours: Vec<&str> = settings
             .connect_to
             .get()
@@ -142,7 +142,7 @@ fn addresses(origins: &[String], settings: &Settings) -> Vec<IpAddr> {
     all
 }
 
-/// Host and port that a text begins with, and what is behind them.
+/// Host and port that a text begins with, and the rest.
 fn cut(text: &str) -> Option<(String, String, &str)> {
     let (host, rest) = match text.strip_prefix('[') {
         Some(inner) => {
@@ -156,7 +156,7 @@ fn cut(text: &str) -> Option<(String, String, &str)> {
 }
 
 /// `host:port` that connections go to for an authority: that of the first detour (`host:port:host:port`) for
-/// it; what is empty there stays what it is.
+/// it; empty parts stay as they are.
 fn place(authority: &str, detours: &[&str]) -> String {
     let own = [authority.to_owned()];
     let detour = detours.iter().find(|detour| matches(detour, &own));
@@ -170,7 +170,7 @@ fn place(authority: &str, detours: &[&str]) -> String {
 
 /// Returns `true` if `host:port:…` applies to one of `authorities`; an empty part matches any.
 fn matches(route: &str, authorities: &[String]) -> bool {
-    // What is malformed is refused where it is read.
+    // A malformed route is refused where it is read.
     let Some((host, port, _)) = cut(route) else { return true };
     authorities
         .iter()
@@ -197,7 +197,7 @@ mod tests {
             (":444:j:1", false),
             ("[::1]:81:127.0.0.1", true),
             ("[::2]:81:127.0.0.1", false),
-            // What is malformed is refused where it is read.
+            // A malformed route is refused where it is read.
             ("nothing", true),
         ] {
             assert_eq!(matches(route, &authorities), known, "{route}");

@@ -1,4 +1,4 @@
-//! Which options curl has, and what they are for here.
+//! The options of curl, and their meanings here.
 
 /// Meaning of an option for an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Means {
     Idle,
     /// The same with a value.
     IdleValue,
-    /// An option that cannot be imported; with the reason, and what to do instead.
+    /// An option that cannot be imported; with the reason, and an alternative.
     Refused(&'static str),
 }
 

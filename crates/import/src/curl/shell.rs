@@ -8,7 +8,7 @@ use crate::findings::Findings;
 /// with the next one.
 ///
 /// # Errors
-/// What a shell would do more than cut words: variables, commands in commands, pipes.
+/// Features of a shell beyond words: variables, command substitution, pipes.
 pub(crate) fn words(text: &str) -> Result<Vec<String>, Problems> {
     let mut shell = Shell { characters: text.trim_end().chars().collect(), next: 0, line: 1, column: 0 };
     let mut words = Vec::new();

@@ -11,9 +11,9 @@ pub(crate) enum Slot {
     Template(String),
     /// A value that is fixed unless somebody sets it from outside, and the slot of a plan for it.
     Default(String, String),
-    /// Nearly the same as this slot of a plan; what differs.
+    /// Nearly the same as this slot of a plan; with the difference.
     Noted(String, String),
-    /// There is nothing like it: the text stays as it is; what that means.
+    /// There is nothing like it: the text stays as it is; with the consequence.
     Unknown(String),
 }
 
@@ -27,8 +27,7 @@ pub(crate) struct Syntax {
 }
 
 impl Syntax {
-    /// The first slot of a text: what stands before it, inside of it, the slot as it is written, and what
-    /// stands behind it.
+    /// The first slot of a text: the text before it, its inside, the whole slot, and the text after it.
     pub(crate) fn next_slot<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str, &'t str, &'t str)> {
         let mut from = 0;
         loop {
@@ -84,7 +83,7 @@ impl Syntax {
 pub(crate) enum Writing {
     /// As they are.
     Plain,
-    /// In a request target: what may not stand there is percent-encoded.
+    /// In a request target: characters that are not allowed there are percent-encoded.
     Target,
     /// In a pair of a query, where a plan encodes slots by itself.
     Query,

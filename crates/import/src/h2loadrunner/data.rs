@@ -63,7 +63,7 @@ impl Importer<'_> {
             let Some(name) = name else { continue };
             if let Some(source) = self.range(&range.at, name, start, end, split) {
                 sources.push(source.clone());
-                // Of a range and a column, or a table, of the same name, the range is what is sent.
+                // If a range and a column, or a table, have the same name, the range is sent.
                 if of_file.iter().any(|column| column == name) {
                     variables.named.remove(name);
                 }
@@ -118,7 +118,7 @@ impl Importer<'_> {
         let at = scenario.place("user-id-variable-in-path-and-data");
         let Some(literal) = literal else {
             for key in ["user-id-range-start", "user-id-range-end", LIST] {
-                // The editor for the format fills in ranges of zeros.
+                // The editor for the format fills in zeros for absent ranges.
                 if scenario.has(key) && (key == LIST && list.is_some() || start.max(end) > Some(0)) {
                     let becomes = "without `user-id-variable-in-path-and-data` it has no effect";
                     self.findings.note(scenario.place(key), "", becomes);

@@ -29,7 +29,8 @@ impl Importer<'_> {
         }
         self.feed(top, rate.is_some());
 
-        // A number of requests is the end only where there is no time; without either it is a minute.
+        // A number of requests ends the run only if there is no duration; without either, the run takes a
+        // minute.
         let timed = match (duration, total) {
             (Some(duration), _) if !duration.is_zero() => duration.nanos(),
             (None, None) => Some(60_000_000_000),
@@ -55,8 +56,8 @@ impl Importer<'_> {
         }
     }
 
-    /// Writes the weights, which are shares of requests: where requests are what arrives, they are the same
-    /// here; users of the closed model take iterations. Gives the mean of requests per iteration.
+    /// Writes the weights, which are shares of requests: where requests arrive, they are the same here; users
+    /// of the closed model take iterations. Gives the mean of requests per iteration.
     fn weigh(&mut self, shares: &[Share], of_requests: bool) -> Option<Ratio> {
         let ratio = |share: &Share, of: u64| Ratio::new(u128::from(share.weight), u128::from(of));
         let iterations: Option<Vec<Ratio>> =
@@ -89,7 +90,7 @@ impl Importer<'_> {
 
     /// The rate, which is that of every client, and counts requests.
     fn rate(&mut self, per_client: Ratio, shares: &[Share]) {
-        // Where clients have connections to several authorities, the rate is that of all of them.
+        // If clients have connections to several authorities, the rate is shared by all of them.
         let per_connection = Ratio::new(self.origins(), 1).and_then(|origins| per_client.divided_by(origins));
         let fits = per_client.times_whole(u128::from(self.clients)).is_some();
         let Some(per_connection) = per_connection.filter(|_| fits) else {

@@ -1,4 +1,4 @@
-//! Requests: where they go and what they send.
+//! Requests: their addresses and contents.
 
 use plimsoll_plan::document::{ExtractSpec, Field, RequestStep, StepSpec};
 use plimsoll_plan::script_syntax_error;
@@ -15,7 +15,7 @@ type Before = Option<(String, Field<ExtractSpec>)>;
 const PROGRAM_MODE: &[&str] = &["send_http_request_and_await_response", "resolve_hostname"];
 
 impl Importer<'_> {
-    /// One request as a step, and what the step before has to take for it.
+    /// One request as a step, and the values that the step before has to extract for it.
     pub(super) fn step(
         &mut self,
         request: &mut Object<'_>,
@@ -121,7 +121,7 @@ impl Importer<'_> {
         }
         match taken {
             Ok(mut extract) => {
-                // Whether a resource may be asked of another server is the setting's matter.
+                // The setting decides whether another server may be asked for a resource.
                 match self.follows_authority {
                     true => extract.as_url = Field::new(true),
                     false => extract.as_path = Field::new(true),
@@ -156,7 +156,7 @@ impl Importer<'_> {
         }
         if !input.contains("://") {
             let mut path = variables.template(input, position, at, &mut self.findings);
-            // A variable in front is a whole path, as a server has named it.
+            // A variable in front is a whole path, as a server named it.
             if !path.starts_with(['/', '*']) && !path.starts_with("${") {
                 path.insert(0, '/');
             }
@@ -270,7 +270,7 @@ impl Importer<'_> {
         }
     }
 
-    /// The script: what is written in the plan, and its source.
+    /// The script: its form in the plan, and its source.
     fn script(&mut self, request: &mut Object<'_>) -> Option<(String, String)> {
         let script = request.filled("luaScript", &mut self.findings).filter(|s| !s.trim().is_empty())?;
         let at = request.place("luaScript");

@@ -93,7 +93,7 @@ impl Importer<'_> {
         if !any {
             return None;
         }
-        // Without a word about the status, every status will do.
+        // Without a condition on the status, every status will do.
         let statuses = statuses.unwrap_or_else(|| STATUSES.collect());
         expect.status = ranges(&statuses).into_iter().map(text).collect();
         Some(expect)
@@ -229,7 +229,7 @@ impl Importer<'_> {
         }
         if ![".*", ""].contains(&expression) {
             self.check_regex(&picker.place("regexp"), expression)?;
-            // The whole match is taken there; here it would be the first group.
+            // h2loadrunner takes the whole match; here it would be the first group.
             let whole =
                 if expression.contains('(') { format!("({expression})") } else { expression.to_owned() };
             extract.regex = text(whole);

@@ -62,9 +62,9 @@ impl Importer<'_> {
         }
         let name = self.scenario_name(scenario, name);
         let mut spec = draft::scenario(&name, steps);
-        // Servers' cookies are always kept there.
+        // h2loadrunner always keeps the cookies of servers.
         spec.cookies = Field::new(true);
-        // Nothing is sent but what is written.
+        // h2loadrunner sends no header that is not in the file.
         spec.headers.push("user-agent", text(""));
         spec.start_after = start_after.unwrap_or_default();
         spec.data = sources.into_iter().map(text).collect();
@@ -107,7 +107,7 @@ impl Importer<'_> {
         parallel: bool,
         variables: &mut Variables,
     ) -> Vec<StepSpec> {
-        // Who picks a variable has to be known before the texts of later requests are read.
+        // The steps that pick variables must be known before the texts of later requests are read.
         let picked = self.pickers(&mut requests, parallel, variables);
         let mut steps: Vec<StepSpec> = Vec::with_capacity(requests.len());
         for (position, (request, picked)) in requests.iter_mut().zip(picked).enumerate() {
@@ -118,7 +118,7 @@ impl Importer<'_> {
             steps.push(this);
             if let Some(step) = steps.last_mut() {
                 step.extract.0.extend(picked.0);
-                // A request that fails does not end its scenario there.
+                // In h2loadrunner, a request that fails does not end its scenario.
                 step.on_failure = text("continue");
             }
             request.rest(&mut self.findings, super::is_comment);

@@ -1,4 +1,4 @@
-//! Servers, connections, TLS, HTTP/2 and what is written where.
+//! Servers, connections, TLS, HTTP/2 and outputs.
 
 use plimsoll_plan::document::{Field, TargetSpec, Text};
 
@@ -71,7 +71,7 @@ impl Importer<'_> {
             );
         }
         let moves_back = top.flag("switch-back-after-connection-retry", &mut self.findings) == Some(true);
-        // Without another host there is nothing to come back from, there as here.
+        // Without another host there is nothing to come back from, as in h2loadrunner.
         if moves_back && is_pool && retries {
             target.fail_back = Field::new(true);
         }
@@ -260,7 +260,7 @@ impl Importer<'_> {
             if ["h2", "http/1.1"].contains(&name) {
                 kept.push(name);
             } else if !["h2-16", "h2-14"].contains(&name) {
-                // Those are drafts of HTTP/2, which the default names and no server speaks.
+                // These are drafts of HTTP/2, which the default names and no server speaks.
                 self.findings.note("/npn-list", name, "the protocol is not spoken, and not offered");
             }
         }
@@ -342,9 +342,9 @@ impl Importer<'_> {
                 let message = format!("`{port}` is not a port");
                 self.findings.problem("/builtin-server-listening-port", message);
             }
-            // Theirs listens on all interfaces, without asking who is there.
+            // h2loadrunner's server listens on all interfaces, without access control.
             self.settings.control = text(format!("127.0.0.1:{port}"));
-            // Its scripts change the rate there by GET.
+            // Scripts for h2loadrunner change the rate by GET.
             self.settings.control_h2loadrunner = Field::new(true);
         }
     }

@@ -195,7 +195,7 @@ impl Importer<'_> {
         let spec = match () {
             () if flag("EXPECT_NULL") => check::equals("null".to_owned()),
             () if !flag("JSONVALIDATION") => check::exists(),
-            // It is what the tool does without a word; a plain text is read better.
+            // JMeter matches so by default; a plain text is easier to read.
             () if flag("ISREGEX") && regex::escape(&wanted) != wanted => {
                 let expression = format!("^(?:{wanted})$");
                 if wanted.contains("${") || !check::is_regex(&expression) {

@@ -2,7 +2,7 @@
 
 use crate::flow::Slot;
 
-/// The meaning of what stands between `${` and `}`.
+/// The meaning of the text between `${` and `}`.
 pub(super) fn slot(inside: &str) -> Slot {
     let Some(function) = inside.strip_prefix("__") else { return Slot::Variable(inside.to_owned()) };
     let (name, arguments) = match function.split_once('(') {
@@ -48,7 +48,7 @@ pub(super) fn slot(inside: &str) -> Slot {
 fn property(name: &str, default: &str) -> Slot {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = name.chars().map(|c| if is_name(c) { c } else { '?' }).collect();
-    // What stands behind the comma is taken as it is.
+    // The text behind the comma is taken as it is.
     let is_plain =
         !default.contains(['{', '}', '(', ')', '$', '"', '\'']) && !default.contains(char::is_control);
     if name.is_empty() || name.contains('?') || !is_plain || default.trim() != default {

@@ -121,7 +121,7 @@ impl Importer<'_> {
                 self.users_over_time(users, ramp, duration);
             }
             (None, Some(iterations)) if ramp > 0 && groups.iter().all(|group| group.loops == Some(1)) => {
-                // Threads that do their work once are arrivals, one after the other.
+                // Threads that do their work once amount to arrivals, one after the other.
                 let becomes = "each thread does its work once: these are arrivals over the ramp-up time";
                 self.findings.note(groups[0].at.as_str(), "ThreadGroup.ramp_time", becomes);
                 if let Some(rate) = Ratio::new(u128::from(users), u128::from(ramp)) {
@@ -188,7 +188,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Notes about what groups had each for itself.
+    /// Notes about settings that each group had for itself.
     fn several(&mut self, groups: &[Group]) {
         let at = groups[0].at.as_str();
         let differ = |get: fn(&Group) -> u64| groups.iter().any(|group| get(group) != get(&groups[0]));

@@ -176,7 +176,7 @@ impl Importer<'_> {
             }
         }
         for key in ["HTTPSampler.proxyHost", "HTTPSampler.ipSource", "HTTPSampler.embedded_url_re"] {
-            // The pattern says which of the page's parts are fetched, of which was told.
+            // The pattern chooses the embedded resources, which were reported already.
             if read(key).is_some() && key != "HTTPSampler.embedded_url_re" {
                 self.findings.note(
                     at,
@@ -308,7 +308,7 @@ fn url(read: &impl Fn(&str) -> Option<String>, path: &str) -> String {
         return path.to_owned();
     }
     let protocol = part("HTTPSampler.protocol").to_ascii_lowercase();
-    // What is a variable keeps its case.
+    // A variable keeps its case.
     let protocol = if protocol.contains("${") { part("HTTPSampler.protocol") } else { protocol };
     let protocol = if protocol.is_empty() { "http".to_owned() } else { protocol };
     let port = part("HTTPSampler.port");
@@ -316,7 +316,7 @@ fn url(read: &impl Fn(&str) -> Option<String>, path: &str) -> String {
         matches!((protocol.as_str(), port.as_str()), (_, "" | "0") | ("http", "80") | ("https", "443"));
     let port = if usual { String::new() } else { format!(":{port}") };
     let between = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
-    // Some write the scheme into the field for the name.
+    // Some plans have the scheme in the field for the name.
     if domain.contains("://") {
         return format!("{domain}{port}{between}{path}");
     }

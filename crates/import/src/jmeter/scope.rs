@@ -64,7 +64,7 @@ pub(super) fn is_config(kind: &str) -> bool {
 }
 
 impl Importer<'_> {
-    /// Takes what the elements of a place say for all samplers there.
+    /// Takes over the elements of a place that apply to all samplers there.
     pub(super) fn enter<'e>(&mut self, below: &[Node<'e>], scope: &mut Scope<'e>) {
         for node in below.iter().filter(|node| is_config(node.kind()) || !node.enabled) {
             if !node.enabled {
@@ -171,7 +171,7 @@ impl Importer<'_> {
         }
         self.written += scope.headers.len();
         if self.written > super::MOST_WRITTEN {
-            // The next step tells.
+            // The next step reports it.
             return;
         }
         scope.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -309,7 +309,7 @@ impl Importer<'_> {
         (pause.fixed != text("0s")).then_some(pause)
     }
 
-    /// Milliseconds as nanoseconds; what is no number is noted.
+    /// Milliseconds as nanoseconds; other text is noted.
     pub(super) fn milliseconds(&mut self, written: &str, at: &str) -> Option<u64> {
         let expanded = self.variables.expanded(written.trim());
         let nanos = Ratio::decimal(expanded.trim())

@@ -1,9 +1,9 @@
-//! The tree of a test plan: each element is followed by a `hashTree` with what is below it.
+//! The tree of a test plan: each element is followed by a `hashTree` with its children.
 
 use crate::findings::quoted;
 use crate::xml::Element;
 
-/// An element with what is below it.
+/// An element with its children.
 #[derive(Debug)]
 pub(super) struct Node<'e> {
     pub(super) element: &'e Element,

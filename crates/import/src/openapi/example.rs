@@ -101,7 +101,7 @@ impl<'a> Api<'a> {
             match self.value(part, &at, depth + 1, making) {
                 Value::Object(more) => members.extend(more),
                 Value::Null => {}
-                // One part that is no object: it is the value, and the others narrow it down.
+                // A part that is no object is the value itself, and the other parts narrow it down.
                 other if members.is_empty() => return other,
                 _ => {}
             }
@@ -121,7 +121,7 @@ impl<'a> Api<'a> {
         let required = schema.get("required").and_then(Value::as_array);
         for (name, property) in properties {
             let resolved = self.resolve(property, at);
-            // The server makes these itself.
+            // The server generates read-only members itself.
             let read_only = resolved.and_then(|one| one.get("readOnly")).is_some_and(|flag| flag == true);
             let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
             // An optional member far down would only make the value longer.

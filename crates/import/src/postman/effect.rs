@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::flow::check::{self, Place};
 use crate::flow::{Variables, Writing, set};
 
-/// The step that a script belongs to, and what is around it.
+/// The step that a script belongs to, and its surroundings.
 pub(super) struct Around<'a> {
     pub(super) variables: &'a mut Variables,
     pub(super) findings: &'a mut Findings,
@@ -62,7 +62,7 @@ struct Reader<'r, 'a> {
 
 impl Reader<'_, '_> {
     fn read(&mut self, source: &str) {
-        // How many blocks are open within one that is left out.
+        // Depth of open blocks within one that is left out.
         let mut left_out = 0_usize;
         for (index, (line, part)) in parts(source).into_iter().enumerate() {
             if index == MOST_PARTS {

@@ -5,7 +5,7 @@
 pub(super) enum Part {
     /// A statement without a block of its own.
     Statement(String),
-    /// The beginning of a block: what stands before its `{`.
+    /// The beginning of a block: the text before its `{`.
     Open(String),
     /// The end of a block.
     Close,
@@ -126,7 +126,7 @@ impl Cutter<'_> {
                 }
                 '[' if quote == '/' => in_class = true,
                 ']' => in_class = false,
-                // What is not closed ends with its line, so that what follows is still seen.
+                // An unclosed literal ends with its line, so that the code after it is still seen.
                 '\n' if quote != '`' => return,
                 c if c == quote && !in_class => return,
                 _ => {}
@@ -170,7 +170,7 @@ impl Cutter<'_> {
 
     fn flush(&mut self) {
         let text = self.text.trim();
-        // What is left of a call around a block.
+        // Brackets alone are left over from a call around a block.
         if !text.trim_matches([')', ',', ']', ' ']).is_empty() {
             self.parts.push((self.begun, Part::Statement(text.to_owned())));
         }
@@ -213,7 +213,7 @@ pub(super) fn split(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-/// A call: the text between the parentheses that `text` begins with, and what stands behind them.
+/// A call: the text between the parentheses that `text` begins with, and the text behind them.
 pub(super) fn arguments(text: &str) -> Option<(&str, &str)> {
     let inside = text.strip_prefix('(')?;
     let mut depth = 0_usize;

@@ -1,4 +1,4 @@
-//! Values in scripts of Postman: what is taken from a response, made up or written down.
+//! Values in scripts of Postman: extracted, generated or literal.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whatever is imported is a plan that makes a run.
+//! Every import is a plan that makes a run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -389,7 +389,7 @@ fn scripts_that_need_the_system_and_certificates_that_cannot_be_read_are_problem
         assert!(problems.starts_with("a plan refuses what it asks for: "), "{problems}");
         assert!(problems.contains(message), "{problems}");
     }
-    // What flags allow, or replace, is no problem of the file.
+    // Text that flags allow, or replace, is no problem of the file.
     let import = |text: &str, flags| {
         h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags).map(|_| ())
     };

@@ -67,7 +67,7 @@ fn base() -> Value {
     })
 }
 
-/// Every field of the format, a value, and what it comes to: a part of the plan, or of the notes.
+/// Every field of the format, a value, and its effect: a part of the plan, or of the notes.
 fn fields() -> Vec<(&'static str, Value, &'static str)> {
     let top = vec![
         ("/schema", json!("http"), "url: http://h:1"),
@@ -263,7 +263,7 @@ fn rates_and_weights_count_requests() {
     // Users of the closed model take iterations: of as many requests each, 3 of one and 1 of three.
     let closed = lines(0, vec![scenario(50, 1), scenario(50, 3)], json!({}));
     assert_eq!(closed, ["duration: 60s", "weight: 3", "weight: 1"]);
-    // So many requests take their time.
+    // The number of requests determines the duration.
     let counted = lines(2, vec![scenario(1, 4)], json!({"total-requests": 100}));
     assert_eq!(counted, ["duration: 16666666667ns", "rate_of: requests", "rps: 2"]);
     let too_heavy = lines(2, vec![scenario(1 << 32, 1)], json!({}));
@@ -298,7 +298,7 @@ fn defaults_are_taken_over_without_a_note() {
         let text = imported(&with(defaults(), "/schema", json!(schema)));
         assert!(!text.contains("note:") && !text.contains("error:"), "{text}");
     }
-    // What differs is noted, one by one.
+    // Each difference gets its own note.
     for (key, value, note) in [
         ("ciphers", json!("AES128-SHA"), "ciphers cannot be chosen"),
         ("npn-list", json!("h2,spdy"), "`spdy`: the protocol is not spoken"),
@@ -313,8 +313,7 @@ fn defaults_are_taken_over_without_a_note() {
     }
 }
 
-/// The user id is replaced in paths and bodies alone, nothing but what is written is sent, and a limit of 0
-/// is none.
+/// The user id is replaced in paths and bodies alone, nothing else is sent, and a limit of 0 is none.
 #[test]
 fn requests_are_sent_as_they_are_written() {
     let value = with(defaults(), "/Scenarios/0/user-id-variable-in-path-and-data", json!("-ID"));
@@ -358,7 +357,7 @@ fn a_script_that_is_no_lua_is_left_out() {
     }
 }
 
-/// Rows have as many values as they have, whatever the head says, and a range wins over a column.
+/// Rows have as many values as they have, regardless of the head, and a range wins over a column.
 #[test]
 fn rows_decide_what_a_file_has() {
     let value = with(defaults(), "/Scenarios/0/user-variables-input-file", json!("var.csv"));

@@ -1,4 +1,4 @@
-//! Whatever a source says, an importer ends with a plan or with problems.
+//! For any source, an importer ends with a plan or with problems.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Imports as users see them: the plan as YAML, with the notes; or what is wrong, with its hints.
+//! Imports as users see them: the plan as YAML, with the notes; or the problems, with hints.
 
 mod artillery;
 mod checked;

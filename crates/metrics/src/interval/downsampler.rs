@@ -1,4 +1,4 @@
-//! The intervals that a record keeps: a bounded number, whatever the length of the run.
+//! The intervals that a record keeps: a bounded number, however long the run is.
 
 use plimsoll_core::Nanos;
 
@@ -15,8 +15,8 @@ pub const MOST_PIECES: u64 = 1_200;
 /// from its first hour on is to have some left for its last one.
 const FIRST_PIECES: u64 = 240;
 
-/// Keeps at most [`MOST_INTERVALS`] intervals of what is added interval by interval, and at most
-/// [`MOST_PIECES`] pieces of them.
+/// Keeps at most [`MOST_INTERVALS`] intervals of the intervals that are added, and at most [`MOST_PIECES`]
+/// pieces of them.
 ///
 /// A run whose length is planned is cut into cells, each as wide as so many intervals that there are not too
 /// many of them; in one of an unknown length cells grow: when there are too many, neighbours become one.
@@ -100,8 +100,8 @@ impl IntervalDownsampler {
         }
     }
 
-    /// Adds the next interval, while it still has its steps, to those that are kept, and what the machine did
-    /// in it, if that is known, to what it did in these. Both lists are the ones that it was given before.
+    /// Adds the next interval, while it still has its steps, to those that are kept, and the state of the
+    /// machine in it, if it is known, to theirs. Both lists are the ones that it was given before.
     pub fn add(
         &mut self,
         intervals: &mut Vec<Interval>,
@@ -184,8 +184,8 @@ impl IntervalDownsampler {
         merge_times(&mut open.whole, &times);
         whole.join(&interval);
         set_times(&mut whole, &open.whole);
-        // The first of those that fail stays alone: it says when the first request failed.
-        // So do those with marks.
+        // The first failing interval stays alone, since it says when the first request failed; so do
+        // intervals with marks.
         let is_alone = (open.is_onset && kind != Kind::Good) || last.marked || interval.marked;
         let is_same = kind == open.kind && !is_alone;
         if is_same || !has_room {
@@ -419,8 +419,8 @@ mod tests {
         }
     }
 
-    /// Percentiles, counts and what the machine did, against all that was added; in a run whose length is
-    /// known and in one that only goes on.
+    /// Percentiles, counts and the state of the machine, against all added intervals; in a run of known
+    /// length and in one without an end.
     #[test]
     fn percentiles_of_joined_intervals_are_those_of_all_values() {
         let seconds = 20_011;

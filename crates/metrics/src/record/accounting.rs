@@ -1,4 +1,4 @@
-//! The accounts of a run: what was asked for, and what became of it.
+//! The accounts of a run: the scheduled requests, and their outcomes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

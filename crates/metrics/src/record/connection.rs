@@ -38,7 +38,7 @@ pub struct ConnectionRecord {
 }
 
 impl ConnectionRecord {
-    /// The counts alone, without the distributions of times and without what is told by names.
+    /// The counts alone, without the distributions of times and without the counts by name.
     #[must_use]
     pub fn counts(&self) -> Self {
         let Http2Record { connections, stream_limit, streams_asked, cancelled, .. } = self.http2;
@@ -96,7 +96,8 @@ impl Http2Record {
         self.connections == 0 && self.cancelled == 0 && codes.iter().all(|counts| counts.is_empty())
     }
 
-    /// The limit that a server set, if it is below what the plan wanted: then it decided, not the plan.
+    /// The limit that a server set, if it is below the wanted number of the plan: then it decided, not the
+    /// plan.
     pub fn binding_limit(&self) -> Option<u32> {
         self.stream_limit.filter(|limit| *limit < self.streams_asked)
     }
@@ -167,7 +168,7 @@ mod tests {
     fn a_peer_that_never_spoke_it_is_no_empty_record() {
         let violations = [("PROTOCOL_ERROR", 1)].into();
         assert!(!Http2Record { violations, ..Http2Record::default() }.is_empty());
-        // What was asked for is no use of it.
+        // Streams that were asked for are not yet a use of HTTP/2.
         assert!(Http2Record { streams_asked: 100, ..Http2Record::default() }.is_empty());
     }
 }

@@ -15,7 +15,7 @@ use crate::{Interval, PhaseOutline, Tally};
 pub struct PhaseRecord {
     /// Its name.
     pub name: String,
-    /// Its begin, since the start of the run.
+    /// Its start, since the start of the run.
     #[serde(rename = "at_ns", with = "crate::written::nanos")]
     pub at: Nanos,
     /// Its length: shorter than planned if the run ended in it, zero if it ended before.

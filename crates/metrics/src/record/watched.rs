@@ -109,7 +109,7 @@ impl WatchedUse {
         self.events.extend(next.events.iter().take(room).cloned());
     }
 
-    /// States when what began or ended in it did.
+    /// Sets the time of the beginnings and ends in it.
     pub fn set_time(&mut self, at: Nanos) {
         self.events.iter_mut().for_each(|event| event.at = at);
         self.events.truncate(EVENTS_KEPT);
@@ -117,7 +117,7 @@ impl WatchedUse {
 }
 
 impl FileUse {
-    /// Adds what was moved in a further time, or by another process.
+    /// Adds the traffic of a further time, or of another process.
     pub fn add(&mut self, other: &Self) {
         self.read_bytes += other.read_bytes;
         self.written_bytes += other.written_bytes;

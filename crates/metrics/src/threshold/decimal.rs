@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Digits behind the point at most: what leaves room for products in 128 bits.
+/// Digits behind the point at most: the limit for products in 128 bits.
 const PLACES: u32 = 9;
 /// Digits in all at most, for the same reason.
 const DIGITS: u64 = 1_000_000_000_000_000;

@@ -1,4 +1,4 @@
-//! One figure against its limit, with what statistics and timeouts allow to be said.
+//! One figure against its limit, within the limits of statistics and timeouts.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use super::text::{Counted, Figure, Limit, Metric, Operator, Shown, Threshold, Ti
 use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
 use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
 
-/// The value of a figure, and what it is.
+/// The value of a figure, and its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observed {
     /// The value.
@@ -56,7 +56,7 @@ impl std::fmt::Display for Observed {
         }
         match self.unit {
             Unit::Nanos => f.write_str(&figure::nanos_f64(self.value)),
-            // A share that is near its limit has to be told from it.
+            // A share near its limit must remain distinguishable from it.
             Unit::Percent if self.value == self.value.round() => write!(f, "{} %", self.value),
             Unit::Percent => write!(f, "{:.4} %", self.value),
             Unit::Count => f.write_str(&figure::count(self.value as u64)),
@@ -223,11 +223,11 @@ impl<'a> View<'a> {
     }
 
     const fn ended(&self) -> u64 {
-        // What we aborted is an end, too, and no failure.
+        // Requests that we aborted have ended, too, and are no failures.
         self.ok + self.failed + self.timed_out + self.errors[ErrorClass::AbortedByUs as usize]
     }
 
-    /// The number, and what it is a share of; `None` if there is nothing to count.
+    /// The number, and its base; `None` if there is nothing to count.
     fn counted(&self, counted: Counted) -> Option<(u64, u64)> {
         let ended = Some(self.ended()).filter(|ended| *ended > 0);
         let due = self.scheduled.unwrap_or(self.started);
@@ -258,7 +258,7 @@ const NO_DATA: &str = "no data";
 
 /// Judges one figure.
 ///
-/// What the data do not show is not met: without data, with too few values for a percentile (see
+/// A threshold that the data do not show is not met: without data, with too few values for a percentile (see
 /// [`samples_needed`]), and where timeouts leave the value open. A timed-out request took at least so long: a
 /// figure among such values is a lower bound, which can be above a limit for certain, but never below one.
 pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
@@ -282,7 +282,7 @@ fn fails_by_answers(threshold: &Threshold, view: &View<'_>) -> bool {
             operator,
         ) => match operator {
             Operator::Less | Operator::AtMost => operator,
-            // Fewer could still be equal; more never.
+            // Fewer failures could still be equal; more cannot.
             Operator::Equal => Operator::AtMost,
             Operator::Greater | Operator::AtLeast | Operator::Unequal => return false,
         },

@@ -25,7 +25,7 @@ pub struct OwnLag {
 /// `times` are those of the threshold's steps, `observed` is the figure in nanoseconds, and `beyond` the
 /// number of values that may lie beyond the limit, for percentiles. Where service times alone break the limit
 /// it is the target's, and so it is where arrivals that waited for a connection may do it: that wait is start
-/// lag as well, but begins and ends with what the target does. A window or a phase has no service times of
+/// lag as well, but the target decides when it begins and ends. A window or a phase has no service times of
 /// its own. Its threshold is explained if those of the whole run have no more values beyond the limit than
 /// the window may.
 pub(super) fn own_lag(
@@ -59,7 +59,7 @@ pub(super) fn own_lag(
             let rank = all.saturating_add(waited).saturating_sub(beyond);
             rank <= all && times.service_time.value_at(rank.max(1)).is_some_and(|value| holds(Nanos(value)))
         }
-        // A mean takes from a wait at most its own length for all that came during it.
+        // The waits lower the mean by at most their length times the share of requests that came during them.
         (Figure::Mean, _) => holds(service_time + Nanos((waits.share * waits.longest.0 as f64) as u64)),
         _ => holds(service_time) && waits.longest.0 as f64 <= observed - service_time.0 as f64,
     };

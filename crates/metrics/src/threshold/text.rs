@@ -42,7 +42,7 @@ pub struct Threshold {
     pub metric: Metric,
     /// Comparison of the figure with the limit.
     pub operator: Operator,
-    /// With what.
+    /// The limit.
     pub limit: Limit,
 }
 
@@ -55,7 +55,7 @@ pub enum Metric {
     ErrorRate,
     /// Requests that timed out, as a share of those that ended.
     TimeoutRate,
-    /// A number; with a limit in percent, its share of what ended (of dropped and started: of what was due).
+    /// A number; with a limit in percent, its share of ended requests (of dropped and started: of due ones).
     Count(Counted),
     /// Whole responses of any status per second.
     Rate,
@@ -219,7 +219,8 @@ pub enum Limit {
     Count(u64),
     /// A number per span of time.
     Rate(Decimal, Span),
-    /// A fraction of what fell due. Requests count: the later ones of an iteration, once it has come to them.
+    /// A fraction of the due arrivals. Requests count: the later ones of an iteration, once it has come to
+    /// them.
     OfTarget(Decimal),
 }
 
@@ -275,7 +276,7 @@ impl Threshold {
     /// Parses `METRIC OP VALUE`, with spaces between them or without.
     ///
     /// # Errors
-    /// What is wrong, where, and what to write instead.
+    /// The problem, its place, and what to write instead.
     pub fn parse(text: &str) -> Result<Self, ThresholdError> {
         let start = text.find(['<', '>', '=', '!']).ok_or_else(|| {
             ThresholdError::new(
@@ -289,7 +290,7 @@ impl Threshold {
         let operator = operator(&text[start..behind], start..behind)?;
         let metric = metric(&trimmed(text, 0..start))?;
         let limit = limit(metric, &trimmed(text, behind..text.len()))?;
-        // One figure has one name, however it was written.
+        // Each figure has one name, however it was written.
         let metric = match (metric, limit) {
             (Metric::Count(Counted::Total(Total::Errors)), Limit::Percent(_)) => Metric::ErrorRate,
             _ => metric,
@@ -340,7 +341,7 @@ fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
         return Err(part.error(format!("`{}` is many figures", part.text), hint));
     }
     let (kind, figure) = match part.text.split_once('.') {
-        // The point of p99.9 is not one of these.
+        // The point of p99.9 does not separate a kind of time.
         Some((name, rest)) => match TimeKind::ALL.iter().find(|kind| kind.name() == name) {
             Some(kind) => (*kind, rest),
             None => (TimeKind::Response, part.text),

@@ -26,7 +26,7 @@ pub struct ThresholdWatch {
     ended_by: Option<usize>,
 }
 
-/// One threshold, and what was seen of it.
+/// One threshold, and its figures so far.
 #[derive(Debug)]
 struct Watched {
     spec: ThresholdSpec,
@@ -150,7 +150,8 @@ impl ThresholdWatch {
 }
 
 impl Watched {
-    /// Judges what can be judged with this interval; and whether that was a window.
+    /// Judges the threshold with this interval, as far as possible; the second value tells whether that was a
+    /// window.
     fn look(&mut self, interval: &Interval, since: Nanos, length: Nanos) -> Option<(Judgement, bool)> {
         let window = self.spec.window;
         if window.is_none() && !self.spec.abort_on_fail && !self.is_summed_up() {
@@ -165,7 +166,7 @@ impl Watched {
         }
         self.window.add(self.tally(interval), interval.length);
         let Some(window) = window else {
-            // Of the run so far the sum says everything.
+            // Over the whole run, the sum is enough.
             self.window.parts.clear();
             let early = since < self.spec.delay || self.spec.may_still_be_met();
             return (!early && self.spec.abort_on_fail).then(|| (self.judge_window(), false));
@@ -230,7 +231,8 @@ impl Watched {
         let Self { spec, steps, windows, worst, failed, .. } = self;
         let (judgement, windows) = match spec.window {
             None => match failed {
-                // What made the run end is what it is judged by, whatever came in the drain.
+                // A threshold that ended the run is judged by the failure that ended it, whatever the drain
+                // brought.
                 Some(Failure { judgement, .. }) if ended_run => (judgement.clone(), None),
                 _ => (so_far.unwrap_or_else(|| super::judge_record(spec, steps, record)), None),
             },

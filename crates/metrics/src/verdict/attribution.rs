@@ -38,7 +38,7 @@ const ALIKE_SHARE: f64 = 0.9;
 /// 0.52 p50, lognormal times of σ = 0.4 have 0.6. One number of users does not tell them apart.
 const PERHAPS_FACTOR: u64 = 3;
 const PERHAPS_SHARE: f64 = 0.5;
-/// Share of the service time between the first and the last byte from which the way is what takes time.
+/// Share of the service time between the first and the last byte from which the transfer dominates.
 const TRANSFER_SHARE: f64 = 0.5;
 /// Bytes of a response below which its transfer is none.
 const TRANSFER_BYTES: u64 = 16 << 10;
@@ -49,14 +49,14 @@ const GROWTH_SHARE: f64 = 0.006;
 const SLOW_FACTOR: u64 = 10;
 /// Below this no interval is slow: a wake-up may cost as much.
 const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
-/// Open files of the generator beside its connections, at most: what is kept free for them.
+/// Open files of the generator beside its connections, at most: the number that is kept free for them.
 const DESCRIPTORS_BESIDE: u64 = 64;
-/// Share of requests from which a plan that fails by itself is what a run shows, and nothing else.
+/// Share of requests from which a run shows nothing but a plan that fails by itself.
 const PLAN_FAILS_SHARE: f64 = 0.5;
 /// Share of requests from which failures limit a run.
 const FAILED_SHARE: f64 = 0.01;
 
-/// Says what limited the run, after the judge has found what is wrong with the generator.
+/// Decides what limited the run, after the judge has found the problems of the generator.
 pub(super) fn attribute(judge: &Judge<'_>) -> Limitation {
     let suffers = judge.record.model == Model::Closed || judge.fell_short();
     judge
@@ -80,7 +80,7 @@ fn limited(what: LimitedBy, evidence: String, hint: impl Into<String>) -> Limita
 const TARGET_HINT: &str = "this is the load that the target carries: give it more, or ask for less";
 
 impl Judge<'_> {
-    /// A script that throws, or data that cannot be read: what the processors did meanwhile says nothing.
+    /// A script that throws, or data that cannot be read: the state of the processors then says nothing.
     fn plan_fails(&self) -> Option<Limitation> {
         let classes = [(ErrorClass::Script, "script"), (ErrorClass::Scenario, "scenario")];
         let errors = |class: ErrorClass| self.record.total.errors[class as usize];
@@ -110,7 +110,7 @@ impl Judge<'_> {
             }
         };
         let reason = self.reasons.iter().find(own)?;
-        // Where the group held us up, a stall and a delay are what follows from that.
+        // If the control group held us up, a stall and a delay follow from that.
         if let Some((evidence, hint)) = self.throttled_words() {
             return Some(limited(LimitedBy::Generator, evidence, hint));
         }
@@ -242,8 +242,8 @@ impl Judge<'_> {
         None
     }
 
-    /// Returns `true` if requests took about as long as one alone does: then the target is not what holds
-    /// them up, whatever it waits for.
+    /// Returns `true` if requests took about as long as one alone does: then the target does not hold them
+    /// up, whatever it waits for.
     fn is_level(&self) -> bool {
         let service = &self.record.total.service_time;
         let alone = service.min().unwrap_or(0);
@@ -399,13 +399,14 @@ impl Judge<'_> {
 
     /// By how much the requests in flight grew per second; `None` if they did not.
     ///
-    /// A rate that rises has more in flight, too. So what is fitted, by least squares, is the time that those
-    /// in flight will take at the interval's own rate of responses (Little's law): level in a stable run.
+    /// A rate that rises has more in flight, too. So the fitted quantity, by least squares, is the time that
+    /// those in flight will take at the interval's own rate of responses (Little's law): level in a stable
+    /// run.
     ///
     /// The test of [`course::growth`](crate::course::growth) is no substitute. It asks whether a warning is
     /// due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
-    /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and what
-    /// would be a false alarm there only names the target where nothing else is left to name.
+    /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and a
+    /// false alarm only names the target where no other cause is left.
     fn growth_per_second(&self) -> Option<f64> {
         if self.record.model == Model::Closed {
             return None;
@@ -420,7 +421,7 @@ impl Judge<'_> {
         if points.len() < 4 {
             return None;
         }
-        // One interval that stands out at the end makes a slope, too: half of the steps have to go up.
+        // A single outlier at the end makes a slope, too, so half of the steps have to go up.
         let rises = points.windows(2).filter(|pair| pair[1].1 > pair[0].1).count();
         if slope(&points) <= GROWTH_SHARE || rises * 2 < points.len() - 1 {
             return None;

@@ -1,5 +1,5 @@
-//! One cause, one hint: what follows from another finding has no remedy of its own, and who competes for the
-//! processors is named.
+//! One cause, one hint: a finding that follows from another one has no remedy of its own, and the processes
+//! that compete for the processors are named.
 
 use plimsoll_core::Nanos;
 
@@ -45,13 +45,13 @@ impl Judge<'_> {
         reason.or_else(|| of(&self.warnings).map(|at| &self.warnings[at]))
     }
 
-    /// Leaves the hint to the finding that names the cause. Without one, what is late or missing has a hint
-    /// by what is known of the processors.
+    /// Leaves the hint to the finding that names the cause. Without one, late or missing requests have a hint
+    /// that depends on the processors.
     pub(super) fn settle_hints(&mut self) {
         let cause = self.cause().map(|cause| (cause.code, cause.evidence.clone()));
         let late = self.late_hint();
-        // Too few connections are a cause of their own beside any other, unless more of them are no remedy;
-        // slow moments may follow from one.
+        // Too few connections are a separate cause beside any other, unless more of them would not help; slow
+        // moments may follow from another cause.
         let saturated = cause.as_ref().is_some_and(|(code, _)| *code == ReasonCode::CpuSaturation);
         let connections_follow = match self.blocking() {
             Blocking::SlowMoments => true,
@@ -133,9 +133,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The processes that use the processors beside the generator:
-    /// `cargo (pid 123) used 1.40 cores, sh (pid 9) 0.20`;
-    /// `None` if nobody was seen.
+    /// The processes that use the processors beside the generator: `cargo (pid 123) used 1.40 cores, sh (pid
+    /// 9) 0.20`; `None` if none was seen.
     fn crowd(&self) -> Option<String> {
         let target = self.target_share().map(|(name, share)| (format!("the target ({name})"), share));
         let mut named = self.others();

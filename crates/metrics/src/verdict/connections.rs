@@ -61,7 +61,7 @@ impl Judge<'_> {
         match self.blocking() {
             Blocking::None => {}
             Blocking::Generator => {
-                // Whatever kept it from reading is found by now, or else its lag is all that shows it.
+                // The cause in the generator is among the reasons already, or else only its lag shows.
                 let known =
                     |reason: &Reason| reason.code == ReasonCode::StartLag || is_of_generator(reason.code);
                 if harmed && !self.reasons.iter().any(known) {
@@ -81,7 +81,7 @@ impl Judge<'_> {
         if self.blocked_at_limit() <= LIMIT_SHARE {
             return Blocking::None;
         }
-        // Without times or a rate there is only the limit, which was reached.
+        // Without times or a rate, only the limit is known, and it was reached.
         let Some(demand) = self.demand() else { return Blocking::TooFew };
         let places = self.places() as f64;
         if demand.with_reserve() > places {
@@ -190,12 +190,12 @@ impl Judge<'_> {
     /// nothing is known of the times.
     fn demand(&self) -> Option<Demand> {
         let (service, connections) = (&self.record.total.service_time, &self.record.connections);
-        // Of several servers only the smallest limit of streams is known.
+        // With several servers, only the smallest limit of streams is known.
         if self.record.peers.len() > 1 && connections.http2.binding_limit().is_some() {
             return None;
         }
         let mean_ns = service.mean().filter(|mean| *mean > 0.0)?;
-        // In a slow moment every place is held by a slow reply: one that stands out alone is none.
+        // In a slow moment a slow reply holds every place: a single one does not count.
         let held = self.places() as f64 / 2.0;
         let slow = service.percentile(100.0 * (1.0 - (held / service.count() as f64).min(0.5)))?;
         let target = self.record.target_per_second?;

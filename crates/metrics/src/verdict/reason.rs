@@ -43,7 +43,7 @@ pub struct Limitation {
 /// Factors that may limit a run. The names are part of the result contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LimitedBy {
-    /// The server under load, or what lies behind it.
+    /// The server under load, or the systems behind it.
     Target,
     /// This process or its machine.
     Generator,
@@ -53,7 +53,7 @@ pub enum LimitedBy {
     ConnectionLimit,
     /// Nothing: the target got the load that was asked for and kept up with it.
     None,
-    /// Something did, and nothing shows what.
+    /// Something did, but the cause does not show.
     #[default]
     Unknown,
 }
@@ -144,7 +144,7 @@ reason_codes! {
     WorkerMissing = "worker_missing",
     /// The process of the run ended before the run did.
     Unfinished = "unfinished",
-    /// The generator used more than half of what this machine was calibrated for.
+    /// The generator used more than half of the calibrated limit of this machine.
     CalibratedLimit = "calibrated_limit",
     /// Requests came faster than they were answered.
     Overloaded = "overloaded",

@@ -159,7 +159,7 @@ fn answers_alone_may_break_a_limit_of_errors() {
     }
     let nothing = judged(&self::record(vec![StepRecord::default()]), spec("error_rate<1%"));
     assert!(!nothing.passed && !nothing.failed_by_answers, "{nothing:?}");
-    // Resets are no answer: a generator that stood still may have met a peer that gave up.
+    // A reset is no answer: a generator that stood still may have met a peer that gave up.
     let mut reset = step(1..=970, 0, 0);
     (reset.failed, reset.errors[ErrorClass::Reset as usize]) = (30, 30);
     assert!(!judged(&self::record(vec![reset]), spec("error_rate<1%")).failed_by_answers);
@@ -308,10 +308,10 @@ fn the_run_ends_when_a_threshold_is_shown_to_fail_and_not_before() {
         // Over the run so far: 1 of 100, then 2 of 200, then 6 of 300.
         (abort("error_rate<=1%", 0), vec![(99, 1), (99, 1), (96, 4)], Some(3)),
         (abort("error_rate<=1%", 5), vec![(0, 9), (0, 9), (0, 9), (0, 9), (0, 9)], Some(5)),
-        // Only more load can bring it there.
+        // Only more load can reach the limit.
         (abort("ok>=1000", 0), vec![(10, 0), (10, 0)], None),
         (abort("failed<3", 0), vec![(9, 2), (9, 0), (9, 1)], Some(3)),
-        // Nothing came: that shows nothing.
+        // No request ended, which shows nothing.
         (abort("error_rate<=1%", 0), vec![(0, 0), (0, 0)], None),
         (abort("p99<1s", 0), vec![(10, 0), (10, 0)], None),
     ] {
@@ -322,7 +322,7 @@ fn the_run_ends_when_a_threshold_is_shown_to_fail_and_not_before() {
         assert_eq!(watch.ended_by().is_some(), ends.is_some());
         let result = watch.finish(&record(vec![step(1..=500, 0, 0)])).swap_remove(0);
         assert_eq!(result.ended_run, ends.is_some(), "{spec}");
-        // What ended the run has failed, whatever the drain made of its figure.
+        // A threshold that ended the run has failed, whatever the drain made of its figure.
         assert!(!result.ended_run || !result.passed, "{spec}");
     }
 }

@@ -123,7 +123,7 @@ proptest! {
         if let Some((_, truth)) = first {
             prop_assert_eq!(&result.reason, &truth.reason);
             match (result.observed, truth.observed) {
-                // The largest and smallest value of a window are read from buckets.
+                // The largest and smallest values of a window are read from buckets.
                 (Some(seen), Some(known)) => {
                     prop_assert!((seen.value - known.value).abs() <= known.value / 1e3, "{} {}", seen, known);
                     prop_assert_eq!(seen.at_least, known.at_least);

@@ -8,7 +8,7 @@ use plimsoll_metrics::{
 
 use crate::{filled, good, limited, ms, us};
 
-/// A change to a good run, what limited it then, and words of the evidence.
+/// A change to a good run, the limit then, and words of the evidence.
 type Case = (&'static str, fn(&mut RunRecord), LimitedBy, &'static str);
 
 fn check(model: Model, cases: &[Case]) {

@@ -1,4 +1,4 @@
-//! One cause, one hint, and who competes for the processors is named.
+//! One cause, one hint, and the processes that compete for the processors are named.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
@@ -44,7 +44,7 @@ fn a_competing_process_is_named() {
     assert_eq!(found.hint, "stop that work, or use a machine of its own for the generator");
     assert_eq!(verdict.limited_by.what, LimitedBy::Generator);
     assert_eq!(verdict.limited_by.evidence, found.evidence);
-    // The target itself is what takes the processors.
+    // The target itself uses the processors.
     record.machine.facts.target =
         Some(TargetProcess { name: "nginx".to_owned(), ..TargetProcess::default() });
     for part in &mut record.machine.intervals {
@@ -55,10 +55,10 @@ fn a_competing_process_is_named() {
     let found = judge(&record).limited_by;
     assert!(found.evidence.ends_with(": the target (nginx) used 1.50 cores"), "{found:?}");
     assert_eq!(found.hint, "put the target (nginx) on another machine");
-    // Nobody is seen, as from within a container.
+    // No process is visible, as from within a container.
     record.machine.intervals.iter_mut().for_each(|part| (part.target, part.others) = (None, Vec::new()));
     assert!(judge(&record).limited_by.evidence.ends_with("another process competes for it"));
-    // Then it was the hypervisor.
+    // Then the hypervisor was the cause.
     record.machine.intervals.iter_mut().for_each(|part| part.cores[0].steal = ms(300));
     let found = judge(&record).limited_by;
     assert!(found.evidence.ends_with("the hypervisor took 15.0 % of all CPU time away"), "{found:?}");

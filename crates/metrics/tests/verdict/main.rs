@@ -119,7 +119,7 @@ fn codes(record: &RunRecord) -> String {
     assert_eq!(verdict.valid, verdict.reasons.is_empty());
     let found = || verdict.reasons.iter().chain(&verdict.warnings);
     assert!(found().all(|reason| !reason.evidence.is_empty()), "{verdict:?}");
-    // What follows from another finding has no hint of its own, and there is one for each cause.
+    // A finding that follows from another one has no hint of its own, and each cause has one hint.
     assert_eq!(found().next().is_none(), found().all(|reason| reason.hint.is_empty()), "{verdict:?}");
     let threads = |hint: &str| hint.contains("more threads") || hint.contains("fewer threads");
     assert!(found().filter(|reason| threads(&reason.hint)).count() <= 1, "{verdict:?}");
@@ -417,7 +417,7 @@ fn the_limit_of_connections_states_what_it_carries_and_what_is_needed() {
         "5 connections with a mean service time of 10.0 ms per reply carry at most 500/s of the 1,000/s asked for; \
          due arrivals waited for a free connection during 98.0 % of the time"
     );
-    // Ten in flight on average, and as many more as chance wants at times.
+    // Ten in flight on average, and sometimes as many more by chance.
     assert_eq!(verdict.reasons[1].hint, "use -c 20 or more, or a lower rate");
     // Two requests at once on each connection carry twice as much.
     record.connections.depth = 2;
@@ -441,7 +441,7 @@ fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
     hundred_connections(&mut record, ms(1));
     record.workers[0].stalls.push(Stall { worker: 0, at: ms(3_000), length: ms(300) });
     assert_eq!(codes(&record), "stall");
-    // Where nothing else shows it, its lag does.
+    // If nothing else shows it, the lag does.
     record.workers[0].stalls.clear();
     assert_eq!(codes(&record), "start_lag");
     let verdict = judge(&record);
@@ -451,7 +451,7 @@ fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
          1.00 ms at most, and the generator read replies late"
     );
     assert_eq!(verdict.limited_by.what, LimitedBy::Generator);
-    // The target was slow for a moment: then they are too few for a while, and the number that is told is
+    // The target was slow for a moment: the connections are too few for a while, and the suggested number is
     // enough for that.
     hundred_connections(&mut record, ms(20));
     assert_eq!(codes(&record), "connection_limit");
@@ -462,10 +462,10 @@ fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
          flight on 100 connections; due arrivals waited for a free connection during 3.0 % of the time"
     );
     assert_eq!(verdict.reasons[0].hint, "use -c 400 or more, or a lower rate");
-    // One reply that stands out is no moment of the target's.
+    // A single slow reply is no slow moment of the target.
     record.total.service_time = filled(&[(us(563), 9_990), (ms(2_000), 10)]);
     assert_eq!(codes(&record), "start_lag");
-    // A target that stands still for seconds is not helped by any number of connections.
+    // No number of connections helps if the target stands still for seconds.
     record.total.service_time = filled(&[(us(563), 100_000), (ms(1_000), 60)]);
     let hint = &judge(&record).reasons[0].hint;
     assert_eq!(hint, "look at what the target did in its slow moments: 20,000 connections would be needed");
@@ -615,7 +615,7 @@ fn with_http2_the_limit_is_one_of_streams() {
          the 1,000/s asked for; due arrivals waited for a free stream during 98.0 % of the time"
     );
     assert_eq!(reason.hint, "use -c 10 or more, more streams on each (-m), or a lower rate");
-    // What the server does not allow cannot be had by asking for more.
+    // Asking for more does not help beyond the limit of the server.
     record.connections.depth = 100;
     record.connections.http2.streams_asked = 100;
     record.connections.http2.stream_limit = Some(1);
@@ -742,7 +742,7 @@ fn cpu() {
 
 #[test]
 fn nothing_to_measure() {
-    // A target that fails every request, or keeps those of the warm-up, has been measured.
+    // A target that fails every request, or that never answers those of the warm-up, has been measured.
     let cases: [Case; 4] = [
         ("one good", |r| r.total.ok = 1, "valid"),
         ("none good", |r| r.total.ok = 0, "valid"),
@@ -848,11 +848,11 @@ fn a_course_that_has_no_end_is_warned_of() {
     let piles: Case =
         ("piles up", |r| course(r, |n| us(1_000 + 50 * n), |n| 10 + 50 * n), "valid, warns overloaded");
     check(Model::Open, &[piles]);
-    // Nothing can pile up where the next request waits for the last one.
+    // Requests cannot pile up if each waits for the one before.
     let closed: Case =
         ("piles up", |r| course(r, |n| us(1_000 + 50 * n), |n| 10 + 50 * n), "valid, warns not_steady");
     check(Model::Closed, &[closed]);
-    // Where the load changes no steady state is to be expected.
+    // If the load changes, no steady state is to be expected.
     let ramp: Case = (
         "ramp",
         |r| {

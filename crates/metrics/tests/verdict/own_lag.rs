@@ -48,11 +48,11 @@ fn a_healthy_server_does_not_fail_for_our_own_lag() {
     let live = RunFacts { is_over: false, ..RunFacts::with_verdict(&record, &judge(&lagging())) };
     assert!(live.valid);
     assert_eq!(Headline::of(&live), headline);
-    // The largest time and the mean are figures like others.
+    // The largest time and the mean are treated like other figures.
     for text in ["max<2ms", "mean<150us", "p99<=1ms", "p99.9<2ms"] {
         assert_eq!(outcome(&judged(lagging(), &[text])), (RunOutcome::NoVerdict, false), "{text}");
     }
-    // Held with the lag, it holds all the more without.
+    // A threshold that holds with the lag holds all the more without it.
     assert_eq!(outcome(&judged(lagging(), &["p99<3ms"])), (RunOutcome::Pass, true));
 }
 
@@ -61,7 +61,7 @@ fn a_limit_that_service_times_break_alone_is_broken() {
     for text in ["p99<90us", "p50<50us", "max<147us", "mean<99us"] {
         assert_eq!(outcome(&judged(lagging(), &[text])), (RunOutcome::Fail, true), "{text}");
     }
-    // Beside one that only the lag breaks, it is a result all the same.
+    // Beside a threshold that is broken without the lag, the failure is a result all the same.
     let both = judged(lagging(), &["p99<1ms", "p50<50us"]);
     assert_eq!(outcome(&both), (RunOutcome::Fail, true));
     let summary = Headline::of(&RunFacts::of(&both)).summary;
@@ -85,7 +85,7 @@ fn a_server_that_kept_the_connections_fails() {
     // 2 % of the 20 s of both workers, or 200 arrivals.
     assert_eq!(outcome(&frozen(ms(400), ms(0))), (RunOutcome::Fail, true));
     assert_eq!(outcome(&frozen(ms(2), ms(0))), (RunOutcome::NoVerdict, false));
-    // A generator without a processor could not have taken a connection.
+    // A generator without a processor could not have used a connection.
     assert_eq!(outcome(&frozen(ms(400), ms(399))), (RunOutcome::NoVerdict, false));
 }
 
@@ -102,7 +102,7 @@ fn a_lag_far_inside_a_limit_decides_nothing_about_it() {
     let bears = |limit: &str, lag: Nanos| {
         let spec = ThresholdSpec::new(Threshold::parse(limit).expect("a threshold"));
         let objective = Objective::new(&spec, &Outline::default()).expect("it can be searched for");
-        // Only what is beyond the percentile that is judged may be longer.
+        // Only requests beyond the judged percentile may take longer.
         objective.bears(&filled(&[(lag, 9_900), (ms(100), 100)]))
     };
     assert!(bears("p99<25ms", us(31)) && bears("p99<25ms", us(2_490)));

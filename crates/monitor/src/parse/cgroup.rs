@@ -21,7 +21,7 @@ pub fn throttling(bytes: &[u8]) -> Option<Throttling> {
     })
 }
 
-/// Processors' worth of time that `cpu.max` of version 2 allows; `None` for "max" and for what it is not.
+/// Processors' worth of time that `cpu.max` of version 2 allows; `None` for "max" and for other content.
 pub fn cpu_max(bytes: &[u8]) -> Option<f64> {
     let mut fields = words(bytes);
     let quota = number(fields.next()?)?;

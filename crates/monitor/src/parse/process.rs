@@ -27,7 +27,7 @@ pub fn stat(bytes: &[u8]) -> Option<Stat> {
     // The name is in parentheses and may have some, and spaces, itself.
     let end = bytes.iter().rposition(|byte| *byte == b')')?;
     let mut fields = words(&bytes[end + 1..]);
-    // What follows the name is field 3.
+    // The state, which follows the name, is field 3.
     let is_over = matches!(fields.next()?, b"Z" | b"X" | b"x");
     let parent = u32::try_from(number(fields.next()?)?).ok()?;
     let user = ticks(number(fields.nth(14 - 5)?)?);

@@ -111,7 +111,7 @@ impl Compiler<'_, '_> {
         Some(())
     }
 
-    /// A slot that renders what may stand within a text of JSON.
+    /// A slot whose rendering is escaped for a text of JSON.
     fn escaping(&self, slot: &str) -> String {
         let scope = self.scope(&self.variables, &self.constants);
         let Ok(template) = Template::parse_in(slot.as_bytes(), &scope) else { return slot.to_owned() };
@@ -122,11 +122,11 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// A text in quotes: what is around its slots is escaped, and what they render.
+    /// A text in quotes: the text around its slots is escaped, and so are their values.
     fn write_json_text(&mut self, string: &str, place: Option<Place>, text: &mut String) -> Option<()> {
         let mut original = string;
         let mut written = String::new();
-        // So that secrets are known when their slots are looked at.
+        // Secrets have to be known before their slots are looked at.
         self.filled(string, place)?;
         for slot in slots(string) {
             let (before, after) = original.split_once(slot).unwrap_or((original, ""));

@@ -21,7 +21,7 @@ impl Compiler<'_, '_> {
             Ok(condition) => condition,
             Err(error) => return self.fail_template(field.place(), &error),
         };
-        // Whether a variable exists can be asked of any; its first value makes it exist.
+        // Any variable may be tested for existence; its first value makes it exist.
         for name in asked_for(&text) {
             if let Some(variable) = self.variable(name)
                 && part.has_first(variable)
@@ -32,7 +32,7 @@ impl Compiler<'_, '_> {
         }
         let mut complete = Some(());
         for slot in super::text::slots(&text) {
-            // What the condition could parse can be parsed alone.
+            // The condition as a whole was parsed, so each of its slots can be.
             if let Some(template) = self.parsed(slot.as_bytes(), field.place()) {
                 for variable in template.variables() {
                     complete = complete.and(self.check_read(variable, field.place(), part, known));

@@ -1,4 +1,4 @@
-//! Data sources: where rows are, and what their columns are called.
+//! Data sources: the places of rows, and the names of their columns.
 
 use plimsoll_scenario::{AtEnd, FeedSpec, Order, Per, Rows, Share};
 use plimsoll_schedule::parse_count;
@@ -99,7 +99,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Refuses what makes no sense for rows that users keep.
+    /// Refuses settings that make no sense for rows that users keep.
     fn check_user_rows(&mut self, spec: &DataSpec, at_end: AtEnd, share: Share) {
         if at_end == AtEnd::Stop {
             let problem = Problem::new("`at_end: stop` has no meaning for rows that users keep");
@@ -301,7 +301,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The path of a data file, and its begin without a byte order mark.
+    /// The path of a data file, and its start without a byte order mark.
     fn head(&mut self, field: &Field<Text>) -> Option<(std::path::PathBuf, Vec<u8>)> {
         let name = self.plain(field)?;
         let path = self.loaded.path(&name);
@@ -350,7 +350,7 @@ fn can_be_named(name: &str) -> bool {
     !name.is_empty() && name.trim() == name && !name.chars().any(|c| c.is_control() || "(){}$".contains(c))
 }
 
-/// The first record of a CSV text (RFC 4180 section 2), without what is behind it.
+/// The first record of a CSV text (RFC 4180 section 2), without the rest.
 fn first_record(text: &[u8], delimiter: u8) -> Option<Vec<String>> {
     let mut fields = vec![Vec::new()];
     let mut quoted = false;

@@ -63,7 +63,7 @@ impl Compiler<'_, '_> {
             let spec = ReactionSpec { extract: vec![extract.clone()], ..ReactionSpec::default() };
             self.try_handler(spec, place)
         };
-        // What is wrong is shown at the expression itself.
+        // Problems are shown at the expression itself.
         let sources = [&spec.json, &spec.request_json, &spec.xpath, &spec.header, &spec.cookie];
         let of_source = sources.into_iter().find_map(Field::place).or(place);
         attempt(&ExtractSpec { regex: None, ..extract.clone() }, of_source)?;

@@ -114,7 +114,7 @@ impl Compiler<'_, '_> {
             self.try_handler(ReactionSpec { checks: vec![check], ..ReactionSpec::default() }, place)
         };
         let check = CheckSpec { source, matching, negated };
-        // What is wrong is shown at the expression itself.
+        // Problems are shown at the expression itself.
         attempt(CheckSpec { matching: Matching::Exists, ..check.clone() }, place)?;
         attempt(check.clone(), regex_place.or(place))?;
         Some(check)
@@ -128,7 +128,7 @@ impl Compiler<'_, '_> {
         Some(text)
     }
 
-    /// Compiles a part of a reaction alone, so that what is wrong is said where it stands.
+    /// Compiles a part of a reaction alone, so that a problem is reported at its place.
     pub(super) fn try_handler(&mut self, spec: ReactionSpec, place: Option<Place>) -> Option<()> {
         match ResponseHandler::compile(&spec, &self.scope(&self.variables, &self.constants)) {
             Ok(_) => Some(()),

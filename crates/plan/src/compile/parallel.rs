@@ -42,7 +42,7 @@ impl Compiler<'_, '_> {
                 complete = self.form(place, problem.with_hint("put it before or behind `parallel`"));
                 continue;
             }
-            // None of them knows what another takes from its response.
+            // Parallel requests do not see values from each other's responses.
             let mut own = before.clone();
             let draft = self.request(spec, request, field.place(), part, &own);
             self.extracted(spec, &mut own);

@@ -1,4 +1,4 @@
-//! Pools: what iterations keep for each other, and who gets it.
+//! Pools: rows that iterations keep for each other, and their distribution.
 
 use plimsoll_scenario::{CollectSpec, PoolSpec, ReactionSpec};
 
@@ -21,7 +21,7 @@ pub(super) struct PoolDraft {
 }
 
 impl Compiler<'_, '_> {
-    /// Finds the pools: whatever steps keep. Before that, no step can name one.
+    /// Finds the pools by the steps that keep rows. Before that, no step can name one.
     pub(super) fn name_pools(&mut self) {
         let loaded = self.loaded;
         for scenario in loaded.document.scenarios.iter().filter_map(Field::get) {
@@ -76,7 +76,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// `collect`: what the pools get of a response.
+    /// `collect`: the values of a response for the pools.
     pub(super) fn collections(&mut self, request: &RequestStep) -> Option<Vec<CollectSpec>> {
         let mut all = Vec::new();
         for (name, place, row) in &request.collect.0 {

@@ -139,7 +139,7 @@ fn has_pause(steps: &[Field<StepSpec>]) -> bool {
 fn any(steps: &[Field<StepSpec>], holds: &dyn Fn(&StepSpec) -> bool) -> bool {
     steps.iter().any(|step| match step.get() {
         Some(step) => holds(step) || step.inner().any(|steps| any(steps, holds)),
-        // What could not be understood was reported; it may have been one.
+        // A step that could not be read was reported; it may have been one of these.
         None => true,
     })
 }

@@ -21,7 +21,7 @@ use crate::{Place, Problem};
 /// Names and values of headers.
 pub(super) type Headers = Vec<(String, String)>;
 
-/// Where a request goes, and what it asks for.
+/// Where a request goes, and its path.
 struct Aim {
     origin: Origin,
     /// Path and query; a template.
@@ -109,7 +109,7 @@ impl Compiler<'_, '_> {
         self.check_streamed(&handler, request.stream.place())?;
         let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
         let layers = [shared?, body.headers, own?].into_iter().fold(Headers::new(), over);
-        // The credentials of the run and of the target's URL are not for whoever a response names.
+        // The credentials of the run and of the target's URL are not sent to servers that a response names.
         let is_secret = |name: &str| name.eq_ignore_ascii_case("authorization");
         let common = self.headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect();
         let away = aim.strays.then(|| over(common, layers.clone()));
@@ -164,7 +164,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Compiles the request once, to find what is wrong with it beside everything else that is.
+    /// Compiles the request once, to find its problems together with all others.
     pub(super) fn check_draft(&mut self, draft: Draft) -> Option<Draft> {
         let scope = self.scope(&draft.variables, &self.constants);
         let spec = draft.spec(self.servers.get(draft.server), true);
@@ -190,7 +190,7 @@ impl Compiler<'_, '_> {
                 return self.same_aim(spec, &request.address, place, part, known);
             }
             let origin = self.step_origin(spec, place, part)?;
-            // The script says what is asked for.
+            // The script decides what is requested.
             let path = format!("{}/", origin.prefix);
             return Some(Aim { origin, path, shown: BY_SCRIPT.to_owned(), strays: false });
         };
@@ -242,11 +242,11 @@ impl Compiler<'_, '_> {
             return Some(origin.clone());
         }
         if !part.spec.target.is_absent() || self.only_target().is_some() {
-            // It is wrong, and was reported.
+            // The target is wrong, and was reported.
             return None;
         }
         if std::mem::replace(&mut self.misses_target, true) {
-            // Once is enough: it is the same for every step.
+            // The problem is the same for every step, so it is reported once.
             return None;
         }
         let problem = Problem::new("it is not said which server the path is on");
@@ -294,7 +294,7 @@ impl Compiler<'_, '_> {
                 part.drafts.len().checked_sub(1)?
             }
         };
-        // If the one before was wrong, there is nothing to say about this one.
+        // If the step before was wrong, nothing can be said about this one.
         let draft = part.drafts.get_mut(before)?;
         if draft.dialect != Dialect::Http {
             let noun = self.servers.get(draft.server).url.scheme.noun;
@@ -417,7 +417,7 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Headers over others: what is named again replaces what was there.
+/// Headers over others: a name that occurs again replaces the value below.
 fn over(below: Headers, above: Headers) -> Headers {
     let named = |name: &str| above.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut all: Headers = below.into_iter().filter(|(name, _)| !named(name)).collect();

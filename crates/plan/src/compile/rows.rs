@@ -48,7 +48,7 @@ impl Compiler<'_, '_> {
         complete
     }
 
-    /// `pick` and `take`. What they set is not certain: the pool may be empty.
+    /// `pick` and `take`. Their variables may stay unset: the pool may be empty.
     fn pick_step(
         &mut self,
         name: &Field<Text>,

@@ -190,7 +190,7 @@ impl Compiler<'_, '_> {
         let texts: Vec<_> = plan.iter().chain(&spec.variables.0).collect();
         let mut sets = Vec::new();
         let mut complete = Some(());
-        // From the last to the first: what is read by one that is needed is needed, too.
+        // From the last to the first: a variable that a needed one reads is needed, too.
         for (position, (name, _, field)) in texts.into_iter().enumerate().rev() {
             let value = self.initial_value(position, field, part);
             complete = complete.and(value.as_ref().map(|_| ()));
@@ -223,8 +223,8 @@ impl Compiler<'_, '_> {
         complete.map(|()| ops)
     }
 
-    /// The first value of the variable at a position among the plan's and the scenario's, and what it reads:
-    /// columns, and variables before it.
+    /// The first value of the variable at a position among the plan's and the scenario's, and its
+    /// dependencies: columns, and earlier variables.
     fn initial_value(
         &mut self,
         position: usize,

@@ -1,4 +1,4 @@
-//! Scripts: their texts, and the seam to what carries them out.
+//! Scripts: their texts, and the interface to the host of scripts.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ pub(super) struct NamedTarget {
     pub(super) origin: Option<Origin>,
 }
 
-/// Where requests go: a server, and what its URL says besides.
+/// Where requests go: a server, and the other parts of its URL.
 #[derive(Clone)]
 pub(super) struct Origin {
     /// Index of the server.

@@ -1,4 +1,4 @@
-//! Steps: each by what it does.
+//! Steps: compiled by kind.
 
 use plimsoll_scenario::Op;
 
@@ -36,7 +36,7 @@ impl Compiler<'_, '_> {
         known: &mut Known,
     ) -> Option<()> {
         if *spec == StepSpec::default() {
-            // What is in it is not known, or nothing is: the reader has reported that.
+            // The step is empty, or has only unknown keys, which the reader has reported.
             return None;
         }
         // A step that does no one thing, and what does not go with that, was reported.
@@ -53,7 +53,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Adds the instructions of a step with one request: what was compiled of it, and its think time.
+    /// Adds the instructions of a step with one request: its compiled request, and its think time.
     pub(super) fn send(
         &mut self,
         spec: &StepSpec,
@@ -65,10 +65,10 @@ impl Compiler<'_, '_> {
             true => Some(None),
             false => self.pause(&spec.think).map(Some),
         };
-        // What a request takes is set behind it, even if the rest of it is wrong.
+        // The variables of a request are set after it, even if the rest of it is wrong.
         self.extracted(spec, known);
         let Some(draft) = draft else {
-            // There is a request, of which nothing is known.
+            // There is a request, but its content is unknown.
             known.last = Last::Several;
             return None;
         };

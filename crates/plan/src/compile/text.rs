@@ -26,11 +26,11 @@ impl Compiler<'_, '_> {
     /// filled in when the text is compiled.
     pub(super) fn filled(&mut self, text: &str, place: Option<Place>) -> Option<String> {
         let bytes = self.filled_bytes(text.as_bytes(), place, Template::escape)?;
-        // Text with text put in between is text.
+        // Inserting text into text gives valid UTF-8.
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The same for a text whose slots nobody fills in later.
+    /// The same for a text whose slots are not filled in later.
     pub(super) fn filled_plain(&mut self, text: &str, place: Option<Place>) -> Option<String> {
         let bytes = self.filled_bytes(text.as_bytes(), place, str::to_owned)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -55,7 +55,7 @@ impl Compiler<'_, '_> {
                 continue;
             };
             match self.environment_value(argument, place) {
-                // A `$` in front of a `{` would begin a slot that nobody wrote.
+                // A `$` in front of a `{` would begin a slot that is not in the source.
                 Some(value)
                     if value.ends_with('$') && rest.first().is_some_and(|next| b"${".contains(next)) =>
                 {
@@ -147,7 +147,7 @@ fn first_line(content: &[u8]) -> String {
     String::from_utf8_lossy(content).lines().next().unwrap_or_default().trim_end().to_owned()
 }
 
-/// `${…}` in a text, and what is around it.
+/// `${…}` in a text, and the text around it.
 struct FoundSlot<'a> {
     before: &'a [u8],
     whole: &'a [u8],
@@ -186,7 +186,7 @@ pub(super) fn slots(text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let slot = next_slot(rest)?;
         rest = slot.after;
-        // Cut at ASCII characters, text is text.
+        // Cutting text at ASCII characters gives valid UTF-8.
         Some(std::str::from_utf8(slot.whole).unwrap_or_default())
     })
 }

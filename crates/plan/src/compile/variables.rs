@@ -87,7 +87,7 @@ impl Compiler<'_, '_> {
         if let Some(problem) = wrong_name(name) {
             self.report(place, problem);
         }
-        // A wrong one, too: whoever reads it is not told that nothing sets it.
+        // Wrong names are added, too, so that their use is not reported as a variable that nothing sets.
         names.add(name);
     }
 

@@ -12,7 +12,7 @@ use crate::{Place, Problem, Problems};
 
 impl Document {
     /// Reports fields that do not go together and names that nothing has. Values (paths, durations,
-    /// templates) are looked at when the plan is compiled. Whether nothing is wrong.
+    /// templates) are looked at when the plan is compiled. Returns `true` if nothing is wrong.
     pub fn check(&self, problems: &mut Problems) -> bool {
         let mut check = Check { document: self, problems, found: false };
         for (name, place, target) in &self.targets.0 {
@@ -38,8 +38,7 @@ impl Document {
 /// Up to so many names are listed where one is unknown.
 const LISTED: usize = 32;
 
-/// Collects problems. What has nothing in it is not looked at: the reader has reported that, or that what is
-/// in it is not known.
+/// Collects problems. Empty parts are skipped: the reader has reported them, or their unknown keys.
 struct Check<'d, 'p> {
     document: &'d Document,
     problems: &'p mut Problems,
@@ -224,7 +223,7 @@ impl<'d> Check<'d, '_> {
                         );
                     }
                 }
-                // Nothing is missing, or the keys were all that there is to check.
+                // Nothing is missing, or only the keys had to be checked.
                 _ => {}
             }
             let at_once = matches!(kind, StepKind::Parallel(_));
@@ -257,7 +256,7 @@ impl<'d> Check<'d, '_> {
         self.report(Problem::new(problem).with_hint(hint), Some(place));
     }
 
-    /// Reports the keys of a step that do not go with what it does.
+    /// Reports the keys of a step that do not go with its kind.
     fn belonging(&mut self, step: &StepSpec) {
         let known = step.known_keys();
         for (name, place) in step.given() {
@@ -350,7 +349,7 @@ impl<'d> Check<'d, '_> {
                 ("regex", spec.regex.place()),
                 ("exists", spec.exists.place()),
             ];
-            // `plain` cannot be written beside others, and is not to be offered.
+            // `plain` excludes the other keys, so hints do not suggest it beside them.
             let ways = if spec.plain.is_absent() { &ways[1..] } else { &ways[..1] };
             self.exactly_one(ways, "a comparison", place);
         }
@@ -393,7 +392,7 @@ impl<'d> Check<'d, '_> {
         }
         let scenarios = &self.document.scenarios;
         if scenarios.is_empty() {
-            // They are called after URLs then, and are looked at when those are known.
+            // Scenarios are then named after URLs, and are checked when those are known.
             return;
         }
         let names: Vec<String> =
@@ -409,8 +408,7 @@ impl<'d> Check<'d, '_> {
         let of = scenarios.iter().zip(&names).filter(|(_, name)| wanted.is_none_or(|w| w.as_str() == **name));
         let of: Vec<Option<Vec<String>>> =
             of.map(|(scenario, _)| scenario.get().and_then(ScenarioSpec::step_names)).collect();
-        // A step of a scenario that could not be read may well be there, and a scenario that is not there was
-        // reported.
+        // A scenario that could not be read may have the step, and a missing scenario was reported.
         if let (false, Some(steps)) = (of.is_empty(), of.into_iter().collect::<Option<Vec<_>>>()) {
             let steps: Vec<&str> = steps.iter().flatten().map(String::as_str).collect();
             self.known("step", &threshold.step, &steps);
@@ -439,7 +437,7 @@ impl<'d> Check<'d, '_> {
     }
 }
 
-/// A noun for what a step does.
+/// A noun for the kind of a step.
 fn noun(step: &StepSpec) -> String {
     match (&step.kind, step.verbs().first()) {
         (StepKind::Request(_), _) => "a request".to_owned(),

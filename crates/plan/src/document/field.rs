@@ -242,7 +242,7 @@ impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Keyed<T> {
                 while let Some(name) = parts.next_element::<Text>()? {
                     let place = place(&mut parts)?;
                     let value = parts.next_element::<Field<T>>()?;
-                    // A wrong value was reported; its name is still known to what refers to it.
+                    // A wrong value was reported; its name still counts as known.
                     let value = match value {
                         Some(Field::Given(value, _)) => value,
                         _ => T::default(),

@@ -1,7 +1,7 @@
 //! JSON as a tree in which every value has its place.
 //!
-//! As strict as RFC 8259: what other programs refuse is refused here, too, so that a plan in JSON can be read
-//! by all of them. Numbers keep the text as it was typed.
+//! As strict as RFC 8259: text that other programs refuse is refused here, too, so that a plan in JSON can be
+//! read by all of them. Numbers keep the text as it was typed.
 
 use std::collections::HashSet;
 
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads over what follows a value: a comma, or the end.
+    /// Skips the character after a value: a comma, or the end.
     fn goes_on(&mut self, end: char) -> Result<bool, Problem> {
         if self.take(end) {
             return Ok(false);

@@ -22,7 +22,7 @@ const LISTED: usize = 16;
 
 impl Document {
     /// Reads a plan file, YAML or JSON, and reports everything that is wrong with its form. `None`: nothing
-    /// could be read. What was read despite problems may lack some of its parts ([`Field::Bad`]).
+    /// could be read. A document that was read despite problems may lack parts ([`Field::Bad`]).
     ///
     /// [`Field::Bad`]: super::Field::Bad
     pub fn read(source: &Source, problems: &mut Problems) -> Option<Self> {
@@ -67,7 +67,7 @@ impl<'n> Reader<'n> {
         self.problems.borrow_mut().push(problem.at(Some(place)));
     }
 
-    /// The error that this is not what it has to be.
+    /// The error that this is not of the wanted type.
     fn not(self, wanted: &str) -> Wrong {
         let name = self.name.escape_debug();
         let problem = match self.node.noun() {
@@ -78,7 +78,7 @@ impl<'n> Reader<'n> {
         Wrong(problem.at(Some(self.node.place)))
     }
 
-    /// Recovers from what is wrong with a value.
+    /// Recovers from a wrong value.
     fn recover<T>(self, value: Result<T, Wrong>) -> Option<T> {
         value
             .map_err(|Wrong(problem)| {
@@ -143,7 +143,7 @@ fn foreign(name: &str, known: &[&'static str]) -> Option<&'static str> {
 impl<'n> Deserializer<'n> for Reader<'n> {
     type Error = Wrong;
 
-    /// For JSON in a plan: plain numbers and truth values are what they are in JSON, everything else is text.
+    /// For JSON in a plan: plain numbers and truth values keep their types, everything else is text.
     fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value, Wrong> {
         match &self.node.kind {
             _ if self.node.is_null() => visitor.visit_unit(),

@@ -1,4 +1,4 @@
-//! The JSON Schema of plan files, and of what is read like them.
+//! The JSON Schema of plan files, and of other documents that are read like them.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +6,13 @@ use super::{Document, DocumentFormat};
 use crate::settings::paragraphs;
 
 impl Document {
-    /// The JSON Schema (2020-12) of plan files: from the types, with what may be written short.
+    /// The JSON Schema (2020-12) of plan files: from the types, with the short forms.
     pub fn schema() -> Value {
         Self::FORM.schema::<Self>()
     }
 }
 
-/// The schema that was generated of the types of a format, with what may be written short.
+/// The schema that was generated of the types of a format, with the short forms.
 pub(super) fn finished(mut schema: Value, form: &DocumentFormat) -> Value {
     one_or_list(&mut schema);
     for (name, _) in form.short_forms {

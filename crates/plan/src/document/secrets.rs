@@ -9,17 +9,17 @@ use crate::{Place, Problems};
 
 /// Keys below which names are the user's own: those of headers, fields and variables.
 const OF_USERS: [&str; 7] = ["headers", "json", "claims", "variables", "set", "keep", "list"];
-/// Keys below which variables are named by what they are taken from, which is no secret.
+/// Keys below which variables are named by their sources, which are no secrets.
 const EXTRACTIONS: [&str; 2] = ["extract", "collect"];
 
 impl Source {
     /// The places of credentials: values of `basic`, `bearer` and of headers that carry them, users in URLs,
-    /// what stands where the name of a file with a key belongs, and all values that `redaction` hides by
-    /// their names. A text that is no YAML has them by its lines.
+    /// text in place of the name of a file with a key, and all values that `redaction` hides by their names.
+    /// A text that is no YAML has them by its lines.
     pub fn secrets(&self, redaction: &Redaction) -> Vec<Place> {
         let mut search = Search { text: &self.text, redaction, found: Vec::new() };
         let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());
-        // What is no strict JSON is mostly YAML, which says where values are all the same.
+        // Text that is no strict JSON is mostly YAML; places in it are right in either case.
         match parse(&self.name).or_else(|| parse("plan.yaml")) {
             Some(root) => search.walk(&root, Names::Plan),
             None => search.lines(),
@@ -98,7 +98,8 @@ impl Search<'_> {
         let shown = &self.text[place.start as usize..place.end as usize];
         let is_hidden = |name: &str| is_credential(name) || self.redaction.hides_header(name.trim());
         if let Some((name, rest)) = value.split_once(':').filter(|(name, _)| is_hidden(name)) {
-            // Behind the name and its colon, which stand so in the file unless there are escapes in front.
+            // The value follows the name and its colon, which appear literally in the file unless it has
+            // escapes.
             let from = shown.find(name).map_or(0, |at| at + name.len() + 1);
             if !is_slot(rest.trim()) {
                 self.found.push(Place { start: place.start + from as u32, end: place.end });
@@ -114,7 +115,7 @@ impl Search<'_> {
         let inner = inner.trim_end_matches(['"', '\'']);
         let places = self.redaction.places(inner);
         if places.len() < all {
-            // Escapes are in front of quotes: where they are is not seen.
+            // With escapes in front of quotes, the place within the text is unknown.
             self.found.push(place);
             return;
         }
@@ -178,7 +179,7 @@ fn is_slot(text: &str) -> bool {
     text.starts_with("${") && text.find('}') == Some(text.len() - 1)
 }
 
-/// The keys of tokens, whatever is written there.
+/// The keys of tokens, in any form.
 fn keys(tokens: &Node, found: &mut Vec<Place>) {
     match &tokens.kind {
         Kind::Map(entries) => {
@@ -194,7 +195,7 @@ fn keys(tokens: &Node, found: &mut Vec<Place>) {
     }
 }
 
-/// Headers whose name was forgotten: what is left may be the credential.
+/// Headers whose name was forgotten: the rest may be the credential.
 fn nameless(node: &Node, found: &mut Vec<Place>) {
     match &node.kind {
         Kind::Scalar { text, .. } if !text.contains(':') => found.push(node.place),

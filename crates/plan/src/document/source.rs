@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Document;
 
-/// The text of a plan file, and what the file is called in messages.
+/// The text of a plan file, and the name of the file in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The file's name as it was typed.

@@ -1,8 +1,8 @@
 //! Steps of scenarios. A kind of step is a variant of [`StepKind`], with a file for its keys.
 //!
 //! In the file, a step is one mapping. Each key belongs to one type: to [`StepSpec`] if several kinds have
-//! it, else to the part of one kind. All keys are read into the parts of all kinds; the first key that says
-//! what the step does decides which part is kept. Keys of other parts are kept by their names, so that
+//! it, else to the part of one kind. All keys are read into the parts of all kinds; the first key of a kind
+//! decides which part is kept. Keys of other parts are kept by their names, so that
 //! [`Document::check`](super::Document::check) can report them.
 
 mod body;
@@ -367,7 +367,7 @@ impl StepSpec {
         self.kind.add_keys(&mut own);
         match self.kind {
             StepKind::Request(_) => return self.all_keys(),
-            // All others have a key that says what they do, and do not go with another one.
+            // All other steps have a key that names the action, and do not accept another one.
             _ => own.retain(|key| !VERBS.contains(key)),
         }
         own.extend(self.verbs().first().map(|(verb, _)| *verb));
@@ -395,7 +395,7 @@ impl StepSpec {
         });
         let all = given.iter().flat_map(|(_, keys)| keys);
         let verb = all.clone().filter(|(key, _)| VERBS.contains(key)).min_by_key(|(_, place)| *place);
-        // A script may say by itself whom to ask.
+        // A script may choose the server by itself.
         let decisive = verb.or_else(|| all.clone().find(|(key, _)| *key == "script")).copied();
         if decisive.is_none() && !self.think.is_absent() {
             self.kind = StepKind::Pause;

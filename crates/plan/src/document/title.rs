@@ -104,7 +104,7 @@ impl StepSpec {
             (None, Some(request)) => format!("{} {BY_SCRIPT}", request.free_method()),
             (None, None) => return None,
         };
-        // The environment fills some names in, and no password is a part of one.
+        // The environment fills in some names, and passwords must not become a part of one.
         let is_known = !name.contains("env(") && (!self.name.is_absent() || !name.contains('@'));
         is_known.then(|| name.trim().to_owned())
     }

@@ -1,6 +1,6 @@
 //! YAML as a tree in which every value has its place.
 //!
-//! Scalars keep the text as it was typed, because `007`, `5k/s` and `1.10` mean what they say here. JSON is
+//! Scalars keep the text as it was typed, because `007`, `5k/s` and `1.10` are not numbers here. JSON is
 //! nearly a subset of YAML 1.2, but has a reader of its own, which takes nothing that is no JSON.
 
 use std::collections::{HashMap, HashSet};
@@ -179,7 +179,7 @@ impl<'t, 'p> Builder<'t, 'p> {
         self.problems.push(problem.at(Some(place)));
     }
 
-    /// Takes the next event; `None` if what follows makes no sense any more.
+    /// Takes the next event; `None` if the rest makes no sense any more.
     fn take(&mut self, (event, span): (Event<'_>, Span)) -> Option<()> {
         let place = self.offsets.place(span);
         match event {
@@ -308,8 +308,8 @@ impl<'t, 'p> Builder<'t, 'p> {
         Some(())
     }
 
-    /// Refuses types that YAML leaves to programs. Those of YAML itself only say what is known anyway, but
-    /// for `!!str`, which works as quotes do.
+    /// Refuses types that YAML leaves to programs. Those of YAML itself are redundant, but for `!!str`, which
+    /// works as quotes do.
     fn check_tag(&mut self, tag: Option<&Tag>, plain: &mut bool, place: Place) {
         match tag {
             None => {}
@@ -379,7 +379,7 @@ fn indents(text: &str, at: usize) -> (usize, Vec<usize>) {
     let before = text.get(..at).unwrap_or_default();
     let mut others = Vec::new();
     let mut inner = usize::MAX;
-    // The line itself is the last one.
+    // The last line is the one itself.
     for line in before.lines().rev().skip(usize::from(!before.ends_with('\n'))) {
         let content = line.trim_start_matches(' ');
         let indent = line.len() - content.len();
@@ -387,7 +387,7 @@ fn indents(text: &str, at: usize) -> (usize, Vec<usize>) {
             continue;
         }
         inner = indent;
-        // The key behind a dash is one more entry.
+        // A key behind a dash counts as an entry of its own.
         if let Some(entry) = content.strip_prefix("- ").filter(|entry| entry.contains(':')) {
             others.push(line.len() - entry.trim_start().len());
         }

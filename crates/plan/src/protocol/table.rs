@@ -50,7 +50,7 @@ impl Protocol {
     }
 }
 
-/// A scheme of URLs, and what is spoken with the servers behind it.
+/// A scheme of URLs, and the protocol of its servers.
 #[derive(Debug)]
 pub struct ProtocolRow {
     /// Name of the kind of load in calibrations; empty for HTTP, whose versions have names.
@@ -73,7 +73,7 @@ pub struct ProtocolRow {
     pub(crate) step_hint: &'static str,
     /// Hint for such a URL on the command line, whose URLs are pages.
     pub(crate) command_hint: &'static str,
-    /// Looks for what is wrong with the URL of a target, beyond what every URL must have.
+    /// Looks for problems of a target's URL, beyond what every URL must have.
     pub(crate) check: fn(&Url) -> Result<(), Problem>,
 }
 

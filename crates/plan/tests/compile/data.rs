@@ -132,7 +132,7 @@ fn rows_of_users() {
     assert_eq!((plan.feeds[0].at_end, plan.lasting_users()), (AtEnd::Wrap, 6));
     let plan = of_users("connections: 3", "range: [0, 2], per: iteration").unwrap();
     assert_eq!((plan.feeds[0].per, plan.feeds[0].at_end), (Per::Iteration, AtEnd::Wrap));
-    // How many rows a file has is looked at when the run begins.
+    // The rows of a file are counted when the run begins.
     assert!(of_users("connections: 3", "csv: users.csv, per: user").is_ok());
     assert!(of_users("connections: 3", "range: [0, 2], order: random, per: user").is_ok());
 }

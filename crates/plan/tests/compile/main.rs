@@ -1,4 +1,4 @@
-//! From a plan file to what is sent.
+//! From a plan file to requests.
 
 mod data;
 mod flow;

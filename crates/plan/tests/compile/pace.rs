@@ -35,7 +35,7 @@ fn a_rate_may_count_requests() {
     let requests = plan("rate: 10, rate_of: requests, duration: 2s", steps);
     assert_eq!((unit(&requests), requests.outline().rate_unit()), (RateUnit::Requests, RateUnit::Requests));
     assert_ne!(requests.fingerprint(), plan("rate: 10, duration: 2s", steps).fingerprint());
-    // Of every connection, and where nobody knows how many requests an iteration has.
+    // With the rate of every connection, and with an unknown number of requests per iteration.
     let looped = "{repeat: '${n}', steps: [{get: /a}]}, {set: {n: 2}}, {get: /b}";
     let of_each = plan("rps: 10, connections: 3, rate_of: requests", &format!("{{set: {{n: 1}}}}, {looped}"));
     assert_eq!(of_each.basis().model, plimsoll_metrics::Model::Open);

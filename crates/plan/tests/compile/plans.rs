@@ -54,7 +54,7 @@ fn indented(steps: &str) -> String {
     steps.trim().lines().map(|line| format!("      {}\n", line.trim_start())).collect()
 }
 
-/// The messages of what is wrong with a plan.
+/// The messages of a plan's problems.
 pub(crate) fn messages(text: &str) -> Vec<String> {
     match resolve(text, &[], &[]) {
         Ok(_) => Vec::new(),

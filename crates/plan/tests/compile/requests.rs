@@ -102,7 +102,7 @@ fn what_is_asked_for_again() {
     let fixed = of("[{get: /a}, {same_url: true, method: HEAD}]");
     assert!(fixed.steps.iter().all(|step| step.request.is_static() && step.needs.is_nothing()));
     assert!(fixed.steps.iter().all(|step| !step.needs.path));
-    // One that does is kept.
+    // A path that changes is kept in a variable.
     let random = of("[{get: '/${uuid}'}, {same_url: true}]");
     assert!(random.steps[0].needs.path && !random.steps[1].needs.path);
     assert!(request(&random, 1).starts_with("GET /<1> "), "the variable behind `x`");

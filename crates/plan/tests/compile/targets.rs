@@ -103,7 +103,7 @@ scenarios:
     assert!(plan.dynamic_origins.is_some());
     let away: Vec<bool> = plan.steps.iter().map(|step| step.away.is_some()).collect();
     assert_eq!(away, [true, true, false]);
-    // The credentials of the target are for the target.
+    // The credentials of the target are sent to the target only.
     assert!(request(&plan, 0).contains("Authorization: Basic "));
     let away = plan.steps[0].away.as_ref().expect("it may ask others");
     let mut sent = SentRequest::default();

@@ -4,7 +4,7 @@ use plimsoll_plan::Problem;
 
 use crate::plans::{request, resolve, steps};
 
-/// Tokens, and what is wrong with a plan that has them.
+/// Tokens, and the problems of a plan that has them.
 fn tokens(tokens: &str) -> Result<plimsoll_plan::Plan, Vec<Problem>> {
     let text = format!(
         "tokens:\n  api: {tokens}\n{}",
@@ -39,7 +39,7 @@ fn tokens_are_read_and_their_keys_are_nowhere() {
     assert_ne!(from_environment.fingerprint(), plan.fingerprint());
     let [spec] = [from_environment.tokens[0].spec()];
     assert_eq!((spec.lifetime_s, spec.refresh_before_ns), (300, 30_000_000_000));
-    // It is rendered by those who have one.
+    // Only the run renders the token.
     assert!(request(&plan, 0).contains("authorization: Bearer \r\n"));
 }
 

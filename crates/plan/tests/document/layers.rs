@@ -1,4 +1,4 @@
-//! Which layer wins, and what gives way.
+//! Precedence of layers, and settings that give way.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -144,7 +144,7 @@ fn within_one_layer_a_contradiction_stays_one() {
         let refused = resolve(run, environment, |_| {}).map(|_| ()).unwrap_err();
         assert!(refused.problems.to_string().contains(expected), "{run}: {}", refused.problems);
     }
-    // Not nearly a setting: another program's, or the plan's own.
+    // Names that do not resemble a setting belong to another program, or to the plan itself.
     good("{threads: 1}", &[("PLIMSOLL_SERVICE_HOST", "x"), ("RATE", "y")], |_| {});
 }
 

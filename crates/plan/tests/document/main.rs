@@ -1,4 +1,4 @@
-//! Plan files: what is read, what is refused, what is written.
+//! Plan files: reading, refusals, writing.
 
 mod layers;
 mod phases;

@@ -259,7 +259,7 @@ fn keys_of_another_kind_are_reported() {
     }
     assert_eq!(refused("{steps: [{get: /}], get: /}"), ["`steps` does not go with a request"]);
     assert_eq!(refused("{think: 1s, poll: {every: 1s}}"), ["`poll` does not go with a pause"]);
-    // The values of those keys are read all the same.
+    // The values of those keys are still read.
     assert_eq!(
         refused("{set: {a: 1}, then: [{gett: /}]}"),
         ["`gett` is not known here", "`then` does not go with `set`"]

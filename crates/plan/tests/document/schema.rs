@@ -1,4 +1,4 @@
-//! The schema of plan files says what the reader does.
+//! The schema of plan files agrees with the reader.
 
 use std::collections::BTreeSet;
 

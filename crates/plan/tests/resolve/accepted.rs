@@ -126,7 +126,7 @@ fn a_number_of_iterations_at_a_rate_fixes_the_profile() {
     for (rate, iterations) in [(1000, 500), (3, 10), (7, 1), (700_000, 1_000_003)] {
         let plan = plan(&[URL, "--rate", &rate.to_string(), "--iterations", &iterations.to_string()]);
         let (profile, ..) = open(&plan);
-        // The last of them is due before the profile ends, which has no other, and all may finish.
+        // The last arrival is due before the profile ends, which is the only end, so all can finish.
         assert!(
             Rate::per_second(rate).arrival_at(iterations - 1) < profile.duration(),
             "{rate} {iterations}"

@@ -10,7 +10,7 @@ fn seed_and_secrets_do_not_count() {
     assert_eq!(print(&[]), print(&["--seed", "5"]));
     assert_eq!(print(&["--bearer", "a"]), print(&["--bearer", "b"]));
     assert_ne!(print(&["--bearer", "a"]), print(&[]));
-    // What is written differently and means the same is the same plan.
+    // Other ways of writing the same plan give the same hash.
     assert_eq!(print(&[]), print(&["--duration", "10s", "--connections", "64", "--method", "GET"]));
 }
 

@@ -1,4 +1,4 @@
-//! From flags to a plan: what is accepted, and what is refused in which words.
+//! From flags to a plan: accepted flags, and refused ones with their messages.
 
 mod accepted;
 mod crud;

@@ -1,4 +1,4 @@
-//! HTTP/1.1, HTTP/2, or what the server chooses.
+//! HTTP/1.1, HTTP/2, or the choice of the server.
 
 use plimsoll_core::{Nanos, Rate};
 use plimsoll_plan::{Overload, Plan, Protocol};

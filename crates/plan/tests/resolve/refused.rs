@@ -1,4 +1,4 @@
-//! Every mistake in its words: what is wrong, and what to do about it.
+//! The message for every mistake: the problem, and a hint.
 
 use std::fmt::Write as _;
 

@@ -37,7 +37,7 @@ use crate::contract::{SCHEMA_VERSION, timestamp};
 pub(crate) const DEFAULT_SCENARIO: &str = "default";
 
 impl RunResult {
-    /// The result of a run, from its record and what the caller knows about it.
+    /// The result of a run, from its record and the caller's knowledge about it.
     pub fn new(record: &RunRecord, context: RunContext) -> Self {
         Self::of(record, &RunFacts::of(record), context, Nanos::ZERO)
     }
@@ -210,8 +210,8 @@ pub(crate) fn times(step: &StepRecord, run: &RunRecord, number: Option<usize>) -
     )
 }
 
-/// The targets of a run with what was found out about them: nothing, where no connection was established.
-/// Behind them the servers that came up while it went on.
+/// The targets of a run with the facts about them: none, where no connection was established. Behind them the
+/// servers that came up while it went on.
 fn targets(record: &RunRecord, targets: Vec<TargetContext>) -> Vec<Target> {
     let unknown = Peer::default();
     let known = targets.len();
@@ -464,7 +464,7 @@ impl IntervalResult {
         }
     }
 
-    /// The same with what the machine did meanwhile.
+    /// The same with the state of the machine in it.
     fn on(self, machine: &MachineRecord, interval: &Interval) -> Self {
         Self { machine: machine::during(machine, interval).map(Box::new), ..self }
     }

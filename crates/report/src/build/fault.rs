@@ -76,7 +76,7 @@ pub struct FaultMark {
 pub fn effects(run: &SavedRun, faults: Vec<FaultMark>) -> Vec<FaultResult> {
     let end = run.result.intervals.last().map_or(0.0, |interval| interval.at_s);
     let begins: Vec<f64> = faults.iter().map(|fault| fault.at_s).collect();
-    // An interval in which the next fault begins is that one's.
+    // An interval in which the next fault begins belongs to that fault.
     let next = |number: usize| begins.get(number + 1).copied().unwrap_or(end).min(end);
     faults.into_iter().enumerate().map(|(number, fault)| effect(run, fault, next(number))).collect()
 }
@@ -104,7 +104,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let intervals: Vec<&IntervalResult> = run.result.intervals.iter().filter(within).collect();
     let fails = |interval: &IntervalResult| interval.failed + interval.timed_out > 0;
     let longest = intervals.iter().map(|interval| interval.plan_length_s()).fold(0.0, f64::max);
-    // In a short piece of one nothing may end just so.
+    // In a short piece of an interval, no request may end just by chance.
     let stands = |interval: &IntervalResult| {
         interval.ok == 0 && interval.in_flight > 0 && interval.length_s * 2.0 > longest
     };
@@ -112,7 +112,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
     let since = |interval: &IntervalResult| rounded(interval.at_s - at);
     let first_failure_s = intervals.iter().find(|interval| fails(interval)).map(|interval| since(interval));
     let last_bad = intervals.iter().rposition(|interval| is_bad(interval));
-    // Joined intervals of which only some were bad do not say which.
+    // Joined intervals of which only some were bad do not show which.
     let uneven = intervals.iter().filter(|interval| is_bad(interval) && !interval.is_even());
     let resolution = uneven.map(|interval| interval.length_s).fold(longest, f64::max);
     let effect = match last_bad {
@@ -247,7 +247,7 @@ mod tests {
         let run = run(&[(9, 0, 0), (5, 4, 0), (5, 4, 0)]);
         let found = effects(&run, vec![fault(0.5, None), fault(2.5, None)]);
         assert_eq!((found[0].effect, found[0].recovery_s), (FaultEffect::Lasting, None));
-        // The interval in which the next one begins is that one's.
+        // The interval in which the next fault begins belongs to that fault.
         assert_eq!((found[0].failed, found[1].failed), (4, 4));
         let idle = effects(&self::run(&[(9, 0, 0), (9, 0, 0)]), vec![fault(0.5, None)]).remove(0);
         assert_eq!((idle.effect, idle.first_failure_s), (FaultEffect::None, None));

@@ -43,8 +43,8 @@ impl ThresholdOutcome {
 }
 
 impl RunResult {
-    /// Takes over what a check after the run found: a system that does not have what it should have has
-    /// failed, whatever the load came to.
+    /// Takes over the findings of a check after the run: a system that lacks data has failed, whatever the
+    /// outcome of the load.
     pub fn reconcile(&mut self, reconciliation: Reconciliation) {
         self.reconciliation = Some(reconciliation);
         let facts = self.facts();
@@ -61,7 +61,7 @@ impl RunResult {
         self
     }
 
-    /// Makes the headline anew, from what the result has.
+    /// Makes the headline anew, from the figures of the result.
     pub(crate) fn restate(&mut self) {
         let facts = self.facts();
         for (outcome, one) in self.thresholds.iter_mut().zip(&facts.thresholds) {
@@ -85,8 +85,8 @@ impl RunResult {
         for class in ErrorClass::ALL {
             errors[*class as usize] = self.errors.get(class.name()).copied().unwrap_or(0);
         }
-        // A valid measurement proves everything else. Results of earlier versions say of nothing that it is
-        // proven, and have no summary either.
+        // A valid measurement proves everything else. Results of earlier versions mark nothing as proven, and
+        // have no summary either.
         let knows = self.verdict.valid && !self.verdict.summary.is_empty();
         let own_lag = |one: &ThresholdOutcome| knows && !one.passed && !one.proven;
         RunFacts {

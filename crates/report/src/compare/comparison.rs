@@ -1,8 +1,8 @@
 //! The comparison of two groups of runs: better, worse, same or undecided.
 //!
 //! The unit is the run: requests of one run depend on each other, and a test of theirs finds a difference
-//! between any two runs (R13 of the rules on measuring). The statistics are in `plimsoll-statistics`; here is
-//! decided what is compared, by what method, and whether it may be.
+//! between any two runs (R13 of the rules on measuring). The statistics are in `plimsoll-statistics`; this
+//! module decides which figures are compared, by which method, and whether they may be.
 
 mod grounds;
 mod judging;

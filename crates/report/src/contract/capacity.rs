@@ -1,4 +1,4 @@
-//! The result of a capacity search: an interval, what it rests on, and every trial.
+//! The result of a capacity search: an interval, its evidence, and every trial.
 
 use std::io;
 

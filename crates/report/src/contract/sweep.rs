@@ -1,4 +1,4 @@
-//! The result of a sweep: what a server does at several levels of one setting, and the law that fits.
+//! The result of a sweep: the figures of a server at several levels of one setting, and the law that fits.
 
 use std::io;
 

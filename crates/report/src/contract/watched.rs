@@ -124,7 +124,7 @@ impl WatchedResult {
         let looks = record.machine.intervals.iter().filter_map(|part| part.watched.get(number));
         let events = looks.flat_map(|watched| &watched.events).take(EVENTS).map(ProcessEventResult::new);
         Self {
-            // That of a node says more than that of its program.
+            // The name of a node says more than that of its program.
             name: if server.name.is_empty() || found_by == "node" { asked } else { server.name.clone() },
             found_by: found_by.to_owned(),
             is_target: server.is_target,
@@ -179,7 +179,7 @@ impl WatchedResult {
     fn others(&self, used: &ProcessResult) -> String {
         let mut parts = vec![format!("{} threads at most", figure::count(used.threads))];
         if let Some(descriptors) = used.descriptors {
-            // The limit is one process's.
+            // The limit applies to each process.
             let limit = self.descriptor_limit.filter(|_| self.processes <= 1);
             let of = limit.map_or(String::new(), |limit| format!(" of {}", figure::count(limit)));
             parts.push(format!("{}{of} descriptors", figure::count(descriptors)));

@@ -44,7 +44,7 @@ pub(crate) fn intervals(result: &RunResult) -> String {
     out
 }
 
-/// The cells of a server; what is not known of it is empty.
+/// The cells of a server; unknown ones are empty.
 fn watched(out: &mut String, seen: Option<&WatchedInterval>) {
     let used = seen.and_then(|seen| seen.used);
     let count = |of: fn(&ProcessResult) -> Option<u64>| used.as_ref().and_then(of);

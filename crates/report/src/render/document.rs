@@ -36,12 +36,12 @@ pub(crate) struct Document {
     pub(crate) targets: Vec<String>,
     /// The load in words.
     pub(crate) model: Vec<String>,
-    /// When, where and by what the run was made, in one line.
+    /// Time, machine and program of the run, in one line.
     pub(crate) circumstances: String,
     /// Why the measurement is invalid.
     pub(crate) reasons: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
-    /// Advice about what limited the run, unless a finding gives it.
+    /// Advice about the limit of the run, unless a finding gives it.
     pub(crate) hint: String,
     pub(crate) thresholds: Vec<ThresholdLine>,
     pub(crate) notes: Vec<String>,
@@ -450,7 +450,7 @@ pub(crate) struct Section {
     pub(crate) facts: Vec<Fact>,
 }
 
-/// A pointer to a key of a result, with what RFC 6901 escapes.
+/// A pointer to a key of a result, with the escapes of RFC 6901.
 pub(crate) fn pointer(keys: &[&str]) -> String {
     keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
 }

@@ -1,4 +1,4 @@
-//! The spectrum of percentiles as HdrHistogram prints it, for its plotter and whatever else reads such files.
+//! The spectrum of percentiles as HdrHistogram prints it, for its plotter and other readers of such files.
 //!
 //! One file has one histogram: that of the time that the model is about, response time in the open model and
 //! service time in the closed one, of all steps together. Values are in milliseconds. The lines are those of
@@ -14,7 +14,7 @@ use crate::contract::result::ModelKind;
 
 /// Nanoseconds of a millisecond.
 pub(crate) const MILLISECOND: f64 = 1e6;
-/// Lines to each halving: what HdrHistogram's own tools take.
+/// Lines to each halving: the number of HdrHistogram's own tools.
 const TICKS: u32 = 5;
 /// Sub-buckets of a histogram with three significant digits, as HdrHistogram counts them.
 const SUB_BUCKETS: u32 = 2048;

@@ -49,7 +49,7 @@ pub(crate) fn log(run: &SavedRun) -> String {
     let mut lines: Vec<Line> =
         run.slices.iter().flat_map(|slice| of_slice(slice, result.model.kind)).collect();
     lines.extend(of_steps(run));
-    // Readers take times to ascend.
+    // Readers expect ascending times.
     lines.sort_by_key(|line| line.at);
     for Line { tag, at, length, max, values } in lines {
         if let Some(tag) = tag {
@@ -61,7 +61,7 @@ pub(crate) fn log(run: &SavedRun) -> String {
     out
 }
 
-/// Both times of a slice; what is empty has no line.
+/// Both times of a slice; empty ones have no line.
 fn of_slice(slice: &SavedSlice, kind: ModelKind) -> impl Iterator<Item = Line> {
     let tally = &slice.tally;
     let (response, service) =
@@ -71,7 +71,7 @@ fn of_slice(slice: &SavedSlice, kind: ModelKind) -> impl Iterator<Item = Line> {
         ModelKind::Closed => [service, response],
     };
     let main_tag = slice.warmup.then(|| "warmup".to_owned());
-    // The rest of the warm-up is nobody's measurement.
+    // The secondary time of the warm-up is not exported.
     let other = (!slice.warmup).then(|| (Some(name.to_owned()), other));
     let line = |(tag, delta): (Option<String>, &Delta)| {
         (!delta.is_empty()).then(|| Line {

@@ -44,7 +44,7 @@ pub struct NamedRun<'a> {
     pub run: &'a SavedRun,
 }
 
-/// A run on a page, with what is made of it once.
+/// A run on a page, with its derived parts.
 struct ShownRun<'a> {
     name: String,
     result: &'a RunResult,
@@ -97,7 +97,7 @@ fn page(runs: &[NamedRun<'_>], comparisons: &[Result<Comparison, Incomparable>])
     let data = serde_json::to_string(&ChartData::new(&runs))?;
     page.open("script", &[("type", "application/json"), ("id", "chart-data")]);
     let content = page.finish() + &json_in_script(&data) + "</script>";
-    // Only once each: the content may have anything in it, these marks included.
+    // Each mark is replaced once: the content may contain these marks, too.
     let (head, rest) = TEMPLATE.split_once(TITLE).unwrap_or((TEMPLATE, ""));
     let (middle, tail) = rest.split_once(CONTENT).unwrap_or((rest, ""));
     Ok([head, &escaped(&title(&runs)), middle, &content, tail].concat())
@@ -156,7 +156,7 @@ fn one(page: &mut Markup, run: &ShownRun<'_>) {
     page.close("main");
 }
 
-/// The page of several runs: what they have in common on top, then each of them.
+/// The page of several runs: their common parts on top, then each of them.
 fn overlaid(page: &mut Markup, runs: &[ShownRun<'_>], comparisons: &[Result<Comparison, Incomparable>]) {
     page.open("header", &[("class", "page")]);
     page.element("p", "brand", runs.first().map_or("", |run| &run.document.tool));
@@ -210,7 +210,7 @@ fn contents(page: &mut Markup, parts: &[(&str, &str)]) {
     page.close("nav");
 }
 
-/// A sign beside words, for the eye: what it says is said in words, too.
+/// A sign beside words, for the eye: words say the same.
 fn mark(page: &mut Markup, class: &'static str) {
     let sign = match class {
         "good" => "✓",

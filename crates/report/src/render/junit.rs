@@ -1,12 +1,13 @@
 //! The verdict and the thresholds of a run as test cases of JUnit, which every CI system shows.
 //!
-//! There is no standard: this is what the two schemas in use have in common, that of Ant's reports
+//! There is no standard: this is the common part of the two schemas in use, that of Ant's reports
 //! (`JUnit.xsd`) and that of Jenkins (`junit-10.xsd`). The first test case is the measurement itself: a run
 //! that shows nothing about the target is an error, and its thresholds are skipped where they are not
-//! [proven](ThresholdOutcome::proven). One whose measurement is invalid, though what it shows is enough for a
+//! [proven](ThresholdOutcome::proven). One whose measurement is invalid, though its figures are enough for a
 //! failure, is not passed but skipped. Where there is no threshold and no request succeeded, that is a
-//! failure of a second test case. Whether a store has what it acknowledged is a test case for each of its
-//! tables, and what a check of a cluster found is one. The report for people is the output of the suite.
+//! failure of a second test case. The comparison of a store's contents with its acknowledgements is a test
+//! case for each of its tables, and so are the findings of each check of a cluster. The report for people is
+//! the output of the suite.
 
 use std::fmt::Write as _;
 
@@ -133,8 +134,7 @@ fn measurement(out: &mut String, result: &RunResult) {
     line(out, 2, "</testcase>");
 }
 
-/// Returns `true` if a request succeeded, where no threshold says what has to hold; `None` where that is not
-/// asked.
+/// Returns `true` if a request succeeded, if there is no threshold; `None` where that is not asked.
 fn served(result: &RunResult) -> Option<bool> {
     let asked = result.thresholds.is_empty() && !is_error(&result.verdict);
     asked.then(|| result.verdict.cause != Some(CauseResult::NothingSucceeded))

@@ -1,8 +1,8 @@
 //! The summary that k6 exports at the end of a test (`--summary-export`), as far as the two measure the same.
 //!
-//! Times are in milliseconds. `http_req_duration` is what k6 means by it, the time of the exchange alone: our
+//! Times are in milliseconds. `http_req_duration` has the meaning of k6, the time of the exchange alone: our
 //! service time. The response time, which counts from when a request should have started, is beside it as
-//! `plimsoll_response_time`. What has no equivalent is left out; `docs/formats.md` lists it.
+//! `plimsoll_response_time`. Figures without an equivalent are left out; `docs/formats.md` lists it.
 
 use plimsoll_metrics::Threshold;
 use plimsoll_metrics::threshold::{Counted, Metric, TimeKind};
@@ -36,7 +36,7 @@ pub(crate) fn summary(result: &RunResult) -> Value {
         add("dropped_iterations", counter(dropped));
     }
     trend(&mut add, SERVICE, &result.service_time);
-    // Of it, what failed is "passes": the metric is a share of failures.
+    // In this metric failures are "passes": it is a share of failures.
     add(FAILED, share(bad, accounting.ok));
     trend(&mut add, "http_req_waiting", &result.first_byte_time);
     add(REQUESTS, counter(ended));
@@ -69,7 +69,7 @@ fn trend(add: &mut impl FnMut(&str, Value) -> Option<Value>, name: &str, times: 
         ("p(90)", times.p.p90),
         ("p(95)", times.p.p95),
     ];
-    // k6 has a percentile of however few values; here one without enough is left out.
+    // k6 has a percentile for any number of values; here one with too few is left out.
     let known = figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(ms(value)?))));
     if times.count > 0 {
         add(name, Value::Object(known.collect()));
@@ -91,8 +91,8 @@ fn gauge(value: u64) -> Value {
     json!({ "value": value, "min": value, "max": value })
 }
 
-/// Requests in flight at the ends of measured intervals: what comes nearest to users of k6, of whom each has
-/// one request in flight.
+/// Requests in flight at the ends of measured intervals: the nearest equivalent of k6's users, each of whom
+/// has one request in flight.
 fn in_flight(result: &RunResult) -> Option<Value> {
     let measured = || result.intervals.iter().filter(|interval| !interval.warmup && !interval.drain);
     let range = |interval: &IntervalResult| {

@@ -32,7 +32,7 @@ pub(crate) enum Emphasis {
 }
 
 impl Emphasis {
-    /// Returns the emphasis of an outcome. A run that is done is as good as its figures, which nobody has
+    /// Returns the emphasis of an outcome. A run that is done is as good as its figures, which were not
     /// judged.
     pub(crate) const fn of(outcome: RunOutcome) -> Self {
         match outcome {
@@ -82,14 +82,14 @@ impl<'a> Page<'a> {
         self.out.push('\n');
     }
 
-    /// A heading over what follows.
+    /// A heading over the next lines.
     pub(crate) fn heading(&mut self, text: &str) {
         let text = self.printable(text);
         self.emphasised(Emphasis::Heading, &text);
         self.out.push('\n');
     }
 
-    /// A label and a sentence, wrapped beside it. An empty label continues what was above.
+    /// A label and a sentence, wrapped beside it. An empty label continues the field above.
     pub(crate) fn field(&mut self, label: &str, text: &str) {
         self.wrapped(label, None, text);
     }
@@ -99,7 +99,8 @@ impl<'a> Page<'a> {
         self.wrapped(label, Some((emphasis, start.chars().count())), &format!("{start}{rest}"));
     }
 
-    /// A sentence over the whole width, whose beginning is emphasised; what follows its first line is set in.
+    /// A sentence over the whole width, whose beginning is emphasised; the lines after the first are
+    /// indented.
     pub(crate) fn statement(&mut self, emphasis: Emphasis, start: &str, rest: &str) {
         let text = self.printable(&format!("{start}{rest}"));
         let end = self.printable(start).chars().count();
@@ -272,7 +273,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns `true` if a word is a unit of `plimsoll_metrics::figure`, whatever punctuation follows.
+/// Returns `true` if a word is a unit of `plimsoll_metrics::figure`, with any punctuation behind it.
 fn is_unit(word: &str) -> bool {
     let word = word.trim_end_matches([',', ';', ':', '.', ')']);
     matches!(word, "%" | "ns" | "µs" | "us" | "ms" | "s" | "B" | "KiB" | "MiB" | "GiB" | "TiB" | "PiB")

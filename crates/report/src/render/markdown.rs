@@ -1,4 +1,4 @@
-//! Markdown in the dialect of GitHub and GitLab: text that says what it said, and tables.
+//! Markdown in the dialect of GitHub and GitLab: text that keeps its content, and tables.
 
 pub(crate) mod comparison;
 mod run;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 pub(crate) use run::run;
 
-/// Text as it is, whatever it has: nothing of it is markup, and a line of it ends no row of a table.
+/// Text without markup: every character is shown as it is, and a line break does not end a row of a table.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -19,7 +19,7 @@ pub(crate) fn escaped(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // Names and team names would be told, and issues linked.
+            // User and team names would be notified, and issues linked.
             '@' => out.push_str("&#64;"),
             _ if c.is_control() => out.push(' '),
             _ => out.push(c),
@@ -59,7 +59,7 @@ impl Table {
         table
     }
 
-    /// Adds a row; what is missing of it is empty.
+    /// Adds a row; missing cells are empty.
     pub(crate) fn row<'a>(&mut self, cells: impl IntoIterator<Item = &'a str>) {
         let padded = cells.into_iter().chain(std::iter::repeat("")).take(self.columns);
         let cells: Vec<&str> = padded.collect();

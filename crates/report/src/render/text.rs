@@ -1,5 +1,4 @@
-//! The report for people in full, from what came of the run down to what it cost, and the
-//! [short one](brief()).
+//! The report for people in full, from the outcome of the run down to its cost, and the [short one](brief()).
 
 mod brief;
 pub(crate) mod capacity;
@@ -49,13 +48,13 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
     document.beside.iter().for_each(|beside| section(&mut page, beside));
     document.generator.iter().for_each(|part| facts(&mut page, &part.facts));
     page.blank();
-    // What is last stays in sight.
+    // The last lines of a report stay visible in a terminal.
     headline(&mut page, &document);
     page.finish()
 }
 
-/// The first lines of every report: what came of the run, then whether the measurement is valid and what
-/// limited it.
+/// The first lines of every report: the outcome, then the validity of the measurement and the factor that
+/// limited the run.
 fn opening(page: &mut Page<'_>, document: &Document) {
     headline(page, document);
     let opening = &document.opening;
@@ -87,7 +86,7 @@ fn what_ran(page: &mut Page<'_>, document: &Document) {
     page.field("run", &document.circumstances);
 }
 
-/// Writes the findings about the measurement with their hints, the hint about what limited the run, and the
+/// Writes the findings about the measurement with their hints, the hint about the limit of the run, and the
 /// thresholds.
 fn verdict(page: &mut Page<'_>, document: &Document) {
     for (emphasis, kind, Finding { code, evidence, hint }) in document.findings() {
@@ -103,8 +102,8 @@ fn verdict(page: &mut Page<'_>, document: &Document) {
     document.notes.iter().for_each(|note| page.field("note", note));
 }
 
-/// One line for each of the first thresholds: whether it held, and what was seen. Those that do not hold come
-/// first if not all of them are shown.
+/// One line for each of the first thresholds: its outcome, and its figure. Those that do not hold come first
+/// if not all of them are shown.
 fn thresholds(page: &mut Page<'_>, document: &Document, most: usize) {
     let mut all: Vec<_> = document.thresholds.iter().collect();
     if most < usize::MAX {
@@ -257,8 +256,8 @@ pub(crate) fn range(row: &Bar) -> String {
     }
 }
 
-/// A bar whose length is that share of the width, in eighths of a column where the terminal can; what is not
-/// nothing has a bar.
+/// A bar whose length is that share of the width, in eighths of a column where the terminal can; every
+/// positive share has a bar.
 fn bar(share: f64, width: usize, unicode: bool) -> String {
     const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     if share <= 0.0 {

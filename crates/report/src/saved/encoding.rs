@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::{SAVED_VERSION, SavedRun};
 use crate::ReadError;
 
-/// Bytes of text that a saved run may have in any case: five times what one of 3,600 intervals and a hundred
-/// steps has.
+/// Bytes of text that a saved run may have in any case: five times that of a run of 3,600 intervals and a
+/// hundred steps.
 const ANY_TEXT: u64 = 64 << 20;
 /// Largest ratio of the length of a larger text to that of its compressed bytes. Real runs have ratios of 4
 /// to 12; DEFLATE gets to 1,032 (RFC 1951: a match of 258 bytes of two bits).
@@ -120,7 +120,7 @@ fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     }
 }
 
-/// Tallies as bytes: what a run that goes on leaves behind, step by step.
+/// Tallies as bytes: the form in which a run that goes on stores them, step by step.
 ///
 /// # Errors
 /// If they cannot be written as JSON, which none that was measured causes.
@@ -128,7 +128,7 @@ pub fn tallies_to_bytes(tallies: &[Tally]) -> io::Result<Vec<u8>> {
     compressed(&tallies)
 }
 
-/// Reads what [`tallies_to_bytes`] wrote.
+/// Reads the bytes of [`tallies_to_bytes`].
 ///
 /// # Errors
 /// If it is something else.
@@ -143,7 +143,7 @@ fn from_compressed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
     serde_json::from_slice(&text).map_err(ReadError::Broken)
 }
 
-/// The error of what was read and cannot be.
+/// The error of damaged contents.
 fn broken(damage: String) -> ReadError {
     ReadError::Broken(serde_json::Error::custom(damage))
 }

@@ -88,8 +88,8 @@ impl std::error::Error for MergeError {}
 impl SavedRun {
     /// Several runs of one plan as one, as if they had been made at the same time: counts and rates are added
     /// up, times are counted from the start of each, and the length is that of the longest. Histograms are
-    /// merged exactly, and every figure of a time is made of the merged ones. What cannot be known of several
-    /// runs together is missing, with its reason.
+    /// merged exactly, and every figure of a time is made of the merged ones. Figures that cannot be computed
+    /// for several runs together are missing, with a reason.
     ///
     /// # Errors
     /// If there are none, one has no histograms, or they are of different plans.
@@ -124,8 +124,8 @@ impl SavedRun {
     }
 }
 
-/// Adds what can be added up, or is a list. The counts are those of a file: of those that no run can have the
-/// sum is the largest number at most.
+/// Adds the sums and lists. The counts are those of a file: of those that no run can have the sum is the
+/// largest number at most.
 fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
     mine.accounting.merge(&theirs.accounting);
     mine.iterations.merge(&theirs.iterations);
@@ -234,7 +234,7 @@ fn slices(runs: &[SavedRun]) -> Vec<SavedSlice> {
         let widest = all().map(|slice| slice.length.0).max().unwrap_or(0);
         let last = all().map(|slice| slice.at.0).max().unwrap_or(0);
         let first = all().map(|slice| slice.at.since(slice.length).0).min().unwrap_or(0);
-        // Of the drain there is one.
+        // There is one slice of the drain.
         let grid = if drain { u64::MAX } else { widest.max((last - first) / MOST_OF_TIMELINE as u64).max(1) };
         let mut parts: BTreeMap<u64, SavedSlice> = BTreeMap::new();
         for slice in all() {
@@ -249,7 +249,7 @@ fn slices(runs: &[SavedRun]) -> Vec<SavedSlice> {
     merged
 }
 
-/// Makes the figures of the merged histograms, and takes away what was one run's.
+/// Makes the figures of the merged histograms, and removes the facts of single runs.
 fn figures(merged: &mut SavedRun, runs: &[SavedRun]) {
     let total = merged.total();
     let completed: f64 =
@@ -374,7 +374,7 @@ fn intervals(runs: &[SavedRun], slices: &[SavedSlice]) -> Vec<IntervalResult> {
 }
 
 /// Intervals of several runs that lie between the same two ends, each of which is the end of an interval in
-/// every run that goes on so long. What lies between is joined.
+/// every run that goes on so long. Intervals in between are joined.
 fn between_common_ends(runs: &[Vec<IntervalResult>]) -> Vec<Vec<IntervalResult>> {
     // To the millisecond: workers end together.
     let place = |one: &IntervalResult| (one.at_s * 1_000.0).round() as u64;
@@ -472,7 +472,7 @@ fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> Inte
     }
 }
 
-/// Valid is what is valid in each run; a threshold is met that is met in each.
+/// The merged run is valid if every run is; a threshold is met if it is met in every run.
 fn judgement(result: &mut RunResult, runs: &[SavedRun]) {
     let count = runs.len();
     let verdicts = || runs.iter().map(|run| &run.result.verdict);

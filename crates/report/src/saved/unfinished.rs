@@ -1,4 +1,4 @@
-//! A run that did not come to its end: what was kept of it while it went on, as a result.
+//! A run that did not come to its end: the parts that were kept while it went on, as a result.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct Beginning {
     pub plan: Option<String>,
 }
 
-/// A part of a run: what became of the requests of each step in it.
+/// A part of a run: the outcomes of the requests of each step in it.
 ///
 /// Neighbours of one kind can be [joined](plimsoll_statistics::Join), so that there are at most
 /// [`MOST_PARTS`] of each.

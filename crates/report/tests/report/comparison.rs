@@ -111,7 +111,7 @@ fn the_same_and_the_better_are_found_too() {
     assert_eq!(same.verdict, Word::Same);
     let better = compared(&a, &group("b", 6, -100, 20), &Question::default());
     assert_eq!((better.verdict, word(&better, "errors")), (Word::Better, Some(Word::Same)));
-    // A change of 2 % matters to one who says so.
+    // A change of 2 % matters if the question asks for it.
     let asked = Question { effect: 0.01, measures: vec!["p99".parse().unwrap()], ..Question::default() };
     assert_eq!(compared(&a, &group("b", 6, 20, 20), &asked).verdict, Word::Worse);
     assert_eq!(compared(&a, &group("b", 6, 20, 20), &Question::default()).verdict, Word::Same);

@@ -162,7 +162,7 @@ fn described(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<
     if let (Some(own), Some(_), Value::Object(fields)) =
         (schema["properties"].as_object(), schema.get("$ref"), value)
     {
-        // What stands beside a reference is said in addition to it: the tag of an object.
+        // Properties beside a reference apply in addition to it: the tag of an object.
         let (tags, rest): (Vec<_>, Vec<_>) =
             fields.clone().into_iter().partition(|(name, _)| own.contains_key(name));
         for (name, tag) in tags {

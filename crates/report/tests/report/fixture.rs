@@ -271,7 +271,7 @@ pub(crate) fn closed() -> RunResult {
     result_with(record, RunContext { targets: vec![target("example.test", &urls)], ..context(CLOSED) })
 }
 
-/// Nobody answers: every request is refused within 60 µs.
+/// There is no server: every request is refused within 60 µs.
 pub(crate) fn all_failed() -> RunResult {
     let refused = |i: u64| Sample {
         sent: Nanos::MAX,

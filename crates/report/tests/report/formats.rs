@@ -188,7 +188,7 @@ fn errors_that_the_target_answered_fail_an_invalid_run() {
     assert_eq!(result.verdict.outcome, OutcomeResult::Fail, "{:?}", result.verdict);
     let suite = junit(&result);
     assert_eq!((suite.errors, suite.failures, suite.skipped, suite.tests), (0, 1, 1, 2));
-    // What is not so has not passed.
+    // A measurement that is not valid has not passed.
     let measured = &suite.cases[0];
     assert!(
         measured.name.ends_with("the measurement is valid") && measured.status.is_skipped(),
@@ -339,7 +339,7 @@ fn saved() -> SavedRun {
         let at = fixture::SECOND * second;
         let gauges = Gauges { at, warmup: second == 1, drain: second == 4, ..Gauges::default() };
         if second == 1 {
-            // What the warm-up counted is not in the record.
+            // The record excludes requests of the warm-up.
             merger.add(&recorder.snapshot(gauges));
             recorder = Recorder::new(&["a, b".to_owned(), "c".to_owned()]);
         } else {
@@ -422,7 +422,7 @@ fn a_spectrum_tells_the_percentiles_of_the_run() {
     assert!(rows.len() > 20, "{text}");
     for row in &rows {
         let [value, share, count, rest @ ..] = row.as_slice() else { panic!("{row:?}") };
-        // That many values are not larger, up to the digits that are written.
+        // The bucket counts values up to the limit, within the digits that are written.
         let limit = (value * 1e6 + 500.0) as u64;
         assert!(times.count() - times.count_above(limit) >= *count as u64, "{row:?}");
         assert!(*count >= share * times.count() as f64 - 1e-3, "{row:?}");

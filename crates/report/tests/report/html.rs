@@ -1,4 +1,5 @@
-//! The page of HTML: what it says without a script, what cannot break out of it, and one of a very large run.
+//! The page of HTML: its text without a script, content that tries to break out of it, and one of a very
+//! large run.
 
 use std::path::Path;
 
@@ -91,7 +92,7 @@ fn a_run_without_a_response_has_a_page() {
     }
 }
 
-/// Doubles what was counted, as merging a run with its like does.
+/// Doubles the counts, as merging a run with its like does.
 fn doubled(record: &mut RunRecord) {
     let twice = |tally: &mut Tally| tally.merge(&tally.clone());
     for step in record.steps.iter_mut().chain([&mut record.total]) {

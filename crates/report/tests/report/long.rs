@@ -1,4 +1,4 @@
-//! Runs of days: how large what is kept of them is, and what is still to be seen.
+//! Runs of days: the size of their records, and the details that remain.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::histogram::Delta;

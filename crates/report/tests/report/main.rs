@@ -285,8 +285,8 @@ fn text_fits_its_width_and_a_screen() {
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "{name} in {width} columns: {line}");
             }
-            // At its usual width a report fits a screen, but for the huge run, whose figures are wrapped, and
-            // those in which all that HTTP/2, thresholds and a second watched server can tell happened.
+            // At its usual width a report fits a screen, except for the huge run, whose figures are wrapped,
+            // and those with every line that HTTP/2, thresholds and a second watched server can add.
             let long = ["huge", "http2", "thresholds", "machine"].contains(&name) || width < 100;
             let lines = text.lines().count();
             assert!(long || lines <= 65, "{name} in {width} columns: {lines} lines");
@@ -305,8 +305,8 @@ fn a_summary_begins_and_ends_with_the_outcome_on_half_a_screen() {
             assert!(lines.iter().all(|line| line.chars().count() <= width), "{name}: {text}");
             let (first, last) = (lines[0], lines[lines.len() - 1]);
             assert!(first.starts_with(outcome) && last.starts_with(outcome), "{name}: {text}");
-            // The huge run has every finding and every class of errors that there is, and one that ended
-            // early has steps and thresholds of all kinds.
+            // The huge run has every finding and every class of errors, and a run that ended early has steps
+            // and thresholds of all kinds.
             let long = ["huge", "thresholds"].contains(&name) || width < 100;
             assert!(lines.len() <= if long { 35 } else { 25 }, "{name}: {} lines", lines.len());
         }

@@ -1,4 +1,4 @@
-//! Repeated runs: what is said of them together, and that they are read back as they were written.
+//! Repeated runs: statements about them together, and that they are read back as they were written.
 
 use plimsoll_report::repeated::RepeatedResult;
 use plimsoll_report::result::{OutcomeResult, Thresholds, Tool};

@@ -1,4 +1,4 @@
-//! Saved runs: what is written is read back, and what is damaged is not.
+//! Saved runs: written ones are read back, and damaged ones are refused.
 
 use std::io::Write as _;
 
@@ -209,7 +209,7 @@ fn counts_that_no_run_can_have_are_damage() {
     }
 }
 
-/// Symptom: so could those of the result, which nobody looks at before they are added up.
+/// Symptom: so could those of the result, which are not checked before they are added up.
 #[test]
 fn counts_of_a_result_add_up_to_the_largest_number_at_most() {
     let mut run = saved(&[sample(0, 5, Nanos(1), Nanos(2), Nanos(3))], 0, None);
@@ -249,7 +249,7 @@ fn a_hundred_million_requests_are_ten_runs_of_ten_million() {
     );
     assert_eq!(merged.result.rate.achieved_per_s, Some(100_010_000.0));
     assert_eq!((merged.result.duration_s, merged.result.run.id.as_str()), (1.0, "20260301-120000-2a+9"));
-    // They have the same course, which is that of all of them.
+    // All of them have the same intervals.
     let shape = |run: &SavedRun| run.slices.iter().map(|slice| (slice.at, slice.length)).collect::<Vec<_>>();
     assert_eq!(shape(&merged), shape(&run));
     assert_eq!(merged.slices[0].tally.ok, 10 * run.slices[0].tally.ok);

@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 /// Compares two texts as numbers; `None` if one of them is no number.
 ///
-/// A number is what JSON calls so (RFC 8259 section 6), perhaps with leading zeros or a `+`. Whole numbers
-/// are compared digit by digit, however large they are; with a fraction or an exponent, as 64-bit floats,
-/// where one that is too large for a float is no number.
+/// A number is one of JSON (RFC 8259 section 6), perhaps with leading zeros or a `+`. Whole numbers are
+/// compared digit by digit, however large they are; with a fraction or an exponent, as 64-bit floats, where
+/// one that is too large for a float is no number.
 pub(super) fn compare(left: &[u8], right: &[u8]) -> Option<Ordering> {
     let (left, right) = (Number::parse(left)?, Number::parse(right)?);
     if left.is_whole && right.is_whole {
@@ -61,7 +61,7 @@ impl<'a> Number<'a> {
     }
 
     fn float(self) -> Option<f64> {
-        // What was parsed is ASCII.
+        // Parsed numbers are ASCII.
         let float: f64 = std::str::from_utf8(self.text).ok()?.parse().ok()?;
         float.is_finite().then_some(float)
     }

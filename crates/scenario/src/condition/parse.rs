@@ -98,7 +98,7 @@ fn no_operator(sign: char, place: usize) -> TemplateError {
     error.with_hint(hint).at(format_args!("character {place}"))
 }
 
-/// Bytes of the word that `text` starts with. What is between the braces of a slot belongs to it.
+/// Bytes of the word that `text` starts with. Text between the braces of a slot belongs to it.
 fn word_len(text: &str) -> usize {
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {

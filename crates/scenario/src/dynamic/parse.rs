@@ -69,7 +69,7 @@ pub(super) fn parse(raw: &[u8]) -> Result<DynamicRequest, String> {
             request.fields.push(field.name.as_bytes(), field.value);
         }
     }
-    // RFC 9112 section 3.2.2: an absolute target is what counts.
+    // RFC 9112 section 3.2.2: an absolute target takes precedence.
     if let Some(authority) = authority {
         request.authority.clear();
         request.authority.extend_from_slice(authority.as_bytes());

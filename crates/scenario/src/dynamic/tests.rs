@@ -1,4 +1,4 @@
-//! Requests of scripts: what is refused, and what is written.
+//! Requests of scripts: refusals, and the written bytes.
 
 use plimsoll_core::Random;
 use plimsoll_wire::http2::FieldLimits;
@@ -228,7 +228,7 @@ proptest! {
         prop_assume!(request.check().is_ok());
         let mut raw = Vec::new();
         request.write_http1(&mut raw);
-        // A server cannot make more of it, or less; `Connection` may make it the last, no more.
+        // A server cannot read more requests from it, or fewer; `Connection` may only make it the last.
         prop_assert_eq!(DynamicRequest::count_http1(&raw), Ok(1));
         let read = DynamicRequest::parse_http1(&raw).unwrap();
         prop_assert_eq!((&read.method, &read.path), (&request.method, &request.path));

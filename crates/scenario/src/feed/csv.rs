@@ -1,9 +1,9 @@
 //! Records of CSV files (RFC 4180).
 
-/// Takes a record apart: calls `take` with the position of each value and what appends it, in order. Returns
-/// how many there are.
+/// Takes a record apart: calls `take` with the position of each value and the value to append, in order.
+/// Returns their number.
 ///
-/// A value between quotes has what is between them, with doubled quotes for one; any other value is what is
+/// A quoted value is the text between its quotes, with doubled quotes for one; any other value is the text
 /// between delimiters, spaces included, and has no quotes.
 pub(super) fn split<'r>(
     record: &'r [u8],
@@ -32,7 +32,7 @@ pub(super) struct Value<'r> {
 }
 
 impl Value<'_> {
-    /// Puts the value in the place of what is there.
+    /// Replaces the content of `into` by the value.
     pub(super) fn write(&self, into: &mut Vec<u8>) {
         into.clear();
         if !self.has_quotes {

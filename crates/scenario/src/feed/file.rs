@@ -176,7 +176,7 @@ pub(super) fn names(rows: &Rows) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// A file that is read from its begin to its end, of which a worker takes every so many rows.
+/// A file that is read from its start to its end, of which a worker takes every so many rows.
 #[derive(Debug)]
 pub(super) struct Stream {
     format: Format,
@@ -254,7 +254,7 @@ impl Stream {
     }
 }
 
-/// A file whose rows are read in any order; what workers share of it.
+/// A file whose rows are read in any order; the part that workers share.
 #[derive(Debug)]
 pub(super) struct Indexed {
     format: Format,

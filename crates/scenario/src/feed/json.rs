@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 /// JSON text. One that it has twice comes twice; others are not looked at.
 ///
 /// # Errors
-/// The text is no JSON object, or what `take` said.
+/// The text is no JSON object, or the error of `take`.
 pub(super) fn members<'r>(
     text: &'r [u8],
     members: &[String],
@@ -84,7 +84,7 @@ impl Visitor<'_> for Member<'_> {
     }
 }
 
-/// Puts a value in the place of what is there: a string without quotes and escapes, anything else as it is
+/// Replaces the content of `into` by a value: a string without quotes and escapes, anything else as it is
 /// written. `text` is JSON.
 ///
 /// # Errors

@@ -4,9 +4,9 @@ use plimsoll_core::Random;
 
 /// A seeded permutation of `0..count`.
 ///
-/// A Feistel network over the smallest power of two that is not below the count, with cycle walking: what
-/// leads outside is led on until it is inside (Black and Rogaway, *Ciphers with Arbitrary Finite Domains*,
-/// 2002). That takes less than two turns on average. It mixes well, and is no cipher.
+/// A Feistel network over the smallest power of two that is not below the count, with cycle walking: values
+/// outside are permuted again until they are inside (Black and Rogaway, *Ciphers with Arbitrary Finite
+/// Domains*, 2002). That takes less than two turns on average. It mixes well, and is no cipher.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Permutation {
     count: u64,

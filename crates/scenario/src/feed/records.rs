@@ -24,7 +24,7 @@ pub(super) struct Record {
     pub(super) range: Range<usize>,
     /// Its first line, from 1.
     pub(super) line: u64,
-    /// Its first byte, from the begin of the file.
+    /// Its first byte, from the start of the file.
     pub(super) offset: u64,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Records<R> {
     at_end: bool,
 }
 
-/// Why there is no record: the line where the trouble is, and what it is.
+/// Why there is no record: the line of the problem, and its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) line: u64,
@@ -103,7 +103,7 @@ impl<R: Read> Records<R> {
         self.offset
     }
 
-    /// Begins again with the first record, after the source was sought to its begin.
+    /// Begins again with the first record, after the source was sought to its start.
     pub(super) fn rewind(&mut self, seek: impl FnOnce(&mut R) -> io::Result<()>) -> Result<(), Broken> {
         seek(&mut self.source).map_err(|error| self.broken(error))?;
         (self.pending, self.line, self.offset, self.at_end) = (0..0, 1, 0, false);
@@ -160,8 +160,8 @@ struct End {
     in_quotes: bool,
 }
 
-/// A quote within quotes is doubled, so the second one begins what the first one has ended: counting quotes
-/// is enough. A file with quotes elsewhere is cut somewhere; whoever takes the record apart finds them.
+/// A quote within quotes is doubled, so the second one reopens the text that the first one ended: counting
+/// quotes is enough. A file with quotes elsewhere is cut somewhere; splitting the record finds them.
 fn find_end(bytes: &[u8], ends: Ends) -> End {
     let (mut lines, mut in_quotes) = (0, false);
     if ends == Ends::Lines {

@@ -11,8 +11,8 @@ const LONGEST: usize = 200;
 const LONGEST_PART: usize = 70;
 
 impl ResponseHandler {
-    /// Describes a failure in words, for the first example of an error: what was expected and, of the
-    /// response, the status alone. If the status is what failed, the first line of the body follows; a
+    /// Describes a failure in words, for the first example of an error: the expectation and, of the response,
+    /// the status alone. If the status is what failed, the first line of the body follows; a
     /// [judge](crate::Judge) describes its own failures. At most 400 characters.
     pub fn describe(&self, failure: Failure, received: &Received<'_>) -> String {
         let what = usize::from(failure.what);
@@ -21,7 +21,7 @@ impl ResponseHandler {
             judge.judge.describe(received.body, received.id.as_ref())
         } else if failure.what == STATUS {
             let text = format!("status {}, expected {}", received.status, expected(&self.spec.statuses));
-            // In words, if the server says it in words and they were kept.
+            // The words of the server, if it sent some and they were kept.
             match first_line(received.body) {
                 said if said.is_empty() => text,
                 said => format!("{text}: {said}"),

@@ -1,4 +1,4 @@
-//! Answers whose status does not say everything: what they mean, and whether they are still to come.
+//! Answers whose status does not say everything: their meaning, and whether they are still pending.
 
 use std::any::Any;
 use std::fmt;
@@ -95,7 +95,7 @@ pub struct PollSpec {
     pub until: Vec<CheckSpec>,
     /// The first pause.
     pub every: Nanos,
-    /// By what share of the time since the request was sent pauses grow, in thousandths: 500 makes each half
+    /// Share of the time since the request was sent by which pauses grow, in thousandths: 500 makes each half
     /// as long again as the one before, if responses take no time.
     pub growth: u32,
     /// The longest pause.

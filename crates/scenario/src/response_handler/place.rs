@@ -112,7 +112,7 @@ impl Place {
             | Self::RequestMethod
             | Self::RequestAuthority
             | Self::RequestPointer(_)
-            // That of the session, if the response sets none.
+            // The session's cookie, if the response sets none.
             | Self::Cookie(_) => false,
         }
     }

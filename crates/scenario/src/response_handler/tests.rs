@@ -1,4 +1,4 @@
-//! Reactions: what holds, what is taken, what is said.
+//! Reactions: checks, extractions, messages.
 
 use plimsoll_core::Shard;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ fn pointer(path: &str) -> Source {
     Source::JsonPointer(path.to_owned())
 }
 
-/// Applies it to the usual response: what failed, and in words.
+/// Applies it to the usual response: returns the failure, and its description.
 fn applied(spec: &ReactionSpec, status: u16, session: &mut Session) -> Result<(), (ErrorClass, String)> {
     let handler = compiled(spec).unwrap();
     let fields = fields();

@@ -72,7 +72,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// That of a text: what is random about it is the text's CRC-32.
+    /// That of a text: the CRC-32 of the text takes the place of randomness.
     fn of(self, text: &[u8]) -> usize {
         match self {
             Self::Uniform { low, high } if low == high => low as usize,
@@ -125,7 +125,7 @@ impl Call {
             Function::Base64 | Function::Base64Url => base64_len(len, true),
             Function::UrlEncode => 3 * len,
             Function::Json => 6 * len,
-            // That of the variable, or of the other claims, is not known here.
+            // The length of the variable, or of the other claims, is not known here.
             Function::Upper | Function::Lower | Function::Merge { .. } | Function::Sign { .. } => len,
             Function::Fill(length) => length.longest(),
         };
@@ -199,7 +199,7 @@ impl Function {
         }
     }
 
-    /// Replaces what stands in `out` from `start` on.
+    /// Replaces the text in `out` from `start` on.
     fn apply(self, start: usize, out: &mut Vec<u8>) {
         match self {
             Self::Sha256 => {
@@ -221,7 +221,7 @@ impl Function {
             Self::Lower => out[start..].make_ascii_lowercase(),
             Self::Json => json_escape(start, out),
             Self::Fill(length) => fill(start, length.of(&out[start..]), out),
-            // They need more than their text.
+            // The length of these is not bounded by their text.
             Self::Merge { .. } | Self::Sign { .. } => {}
         }
     }
@@ -236,7 +236,7 @@ fn merge(object: &[u8], start: usize, out: &mut Vec<u8>) {
     if old.each_member(|_, _| {}).is_none() || members(&out[start..end]).is_none() {
         return;
     }
-    // What is merged is written behind the changes, which are read from there.
+    // Members of the old object are written behind the changes, which are read from there.
     let _ = old.each_member(|name, value| {
         write_name(name, end, out);
         match find_member(&out[start..end], |_, other| other == name) {
@@ -293,8 +293,7 @@ fn find_member(json: &[u8], wanted: impl Fn(usize, &[u8]) -> bool) -> Option<(Ra
     found
 }
 
-/// Repeats what stands from `start` on, up to `len` bytes of it. Of nothing there is one thing to repeat:
-/// `x`.
+/// Repeats the text from `start` on, up to `len` bytes of it. Of nothing there is one thing to repeat: `x`.
 fn fill(start: usize, len: usize, out: &mut Vec<u8>) {
     if out.len() == start {
         out.push(b'x');
@@ -306,7 +305,7 @@ fn fill(start: usize, len: usize, out: &mut Vec<u8>) {
     out.truncate(start + len);
 }
 
-/// Writes what stands from `start` on as [`Function::Base64Url`] does.
+/// Encodes the text from `start` on as [`Function::Base64Url`] does.
 pub(crate) fn base64url(start: usize, out: &mut Vec<u8>) {
     base64(start, URL_SAFE, false, out);
 }

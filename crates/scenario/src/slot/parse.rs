@@ -80,7 +80,7 @@ impl<'s> Parser<'s> {
         Self { scope, depth: 0 }
     }
 
-    /// Parses what stands between `${` and `}`: one of [`Slot::FORMS`], or a variable.
+    /// Parses the text between `${` and `}`: one of [`Slot::FORMS`], or a variable.
     pub(crate) fn slot(self, text: &str) -> Result<Parsed, TemplateError> {
         let text = text.trim();
         if text.chars().any(char::is_control) {
@@ -213,7 +213,7 @@ impl<'s> Parser<'s> {
                 if inner.argument.is_static() && function.variable().is_none() && !function.signs() =>
             {
                 let (mut text, secret) = (Vec::new(), inner.argument.has_secret());
-                // Nothing of it depends on what it is given.
+                // The functions that are tried here do not draw.
                 let mut random = plimsoll_core::Random::new(0, 0);
                 call.render(&crate::Context::default(), &mut random, &mut text);
                 Parsed::Constant { text, secret }
@@ -308,7 +308,7 @@ impl<'s> Parser<'s> {
 }
 
 /// Where the slot ends that `text` starts with, behind its `${`: at the first `}` that belongs to no slot
-/// inside of it, and is not in quotes at the begin of an argument.
+/// inside of it, and is not in quotes at the start of an argument.
 pub fn slot_end(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at, mut begins) = (0_u32, 0, false);
     while let Some(&byte) = text.get(at) {
@@ -328,7 +328,7 @@ pub fn slot_end(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Bytes of the quoted text at the begin of `text`, with its quotes, if its end is the end of an argument.
+/// Bytes of the quoted text at the start of `text`, with its quotes, if its end is the end of an argument.
 fn quoted_len(text: &[u8]) -> Option<usize> {
     let quote = *text.first()?;
     let ends = text.iter().enumerate().skip(1).filter(|&(_, &byte)| byte == quote);

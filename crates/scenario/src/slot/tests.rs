@@ -1,4 +1,4 @@
-//! Every slot: how it is written, what it renders, and what is said about mistakes.
+//! Every slot: its spelling, its rendering, and messages about mistakes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -293,7 +293,7 @@ fn objects_are_merged() {
         (item, "'{}'", r#"{"id":"a","price":1,"tags":["x", {"price": 2}]}"#),
         ("{}", r#"'{"a":1,"b":2}'"#, r#"{"a":1,"b":2}"#),
         ("{}", "'{}'", "{}"),
-        // What is no object does not change anything.
+        // Values that are no objects change nothing.
         ("", r#"'{"a":1}'"#, r#"{"a":1}"#),
         ("[1]", r#"'{"a":1}'"#, r#"{"a":1}"#),
         (r#"{"a":1"#, r#"'{"b":1}'"#, r#"{"b":1}"#),

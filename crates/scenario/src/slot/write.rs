@@ -54,7 +54,7 @@ pub(super) fn write_text(value: &[u8], writing: Writing, out: &mut Vec<u8>) {
     encode_from(start, writing, out);
 }
 
-/// Rewrites what stands in `out` from `start` on in the way that its place needs.
+/// Encodes the text in `out` from `start` on for its place.
 pub(crate) fn encode_from(start: usize, writing: Writing, out: &mut Vec<u8>) {
     if writing == Writing::AsIs {
         return;
@@ -86,7 +86,7 @@ fn cut_origin(start: usize, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Percent-encodes what stands in `out` from `start` on, but for the bytes that `fit`.
+/// Percent-encodes the text in `out` from `start` on, but for the bytes that `fit`.
 pub(super) fn percent_encode(start: usize, fit: impl Fn(u8) -> bool, out: &mut Vec<u8>) {
     let digit = |nibble: u8| UPPER_HEX[usize::from(nibble)];
     expand(
@@ -100,7 +100,7 @@ pub(super) fn percent_encode(start: usize, fit: impl Fn(u8) -> bool, out: &mut V
     );
 }
 
-/// Escapes what stands in `out` from `start` on for the inside of a JSON string (RFC 8259 section 7).
+/// Escapes the text in `out` from `start` on for the inside of a JSON string (RFC 8259 section 7).
 pub(super) fn json_escape(start: usize, out: &mut Vec<u8>) {
     let short = |byte: u8| match byte {
         b'"' | b'\\' => Some(byte),
@@ -129,7 +129,7 @@ pub(super) fn json_escape(start: usize, out: &mut Vec<u8>) {
 }
 
 /// Replaces each byte from `start` on by `len` bytes that `write` writes, in place: from the end to the
-/// begin, so that nothing is overwritten before it was read. `len` is at least 1.
+/// start, so that nothing is overwritten before it was read. `len` is at least 1.
 fn expand(start: usize, len: impl Fn(u8) -> usize, write: impl Fn(u8, &mut [u8]), out: &mut Vec<u8>) {
     let mut from = out.len();
     let mut to = start + out[start..].iter().map(|&byte| len(byte)).sum::<usize>();
@@ -137,7 +137,7 @@ fn expand(start: usize, len: impl Fn(u8) -> usize, write: impl Fn(u8, &mut [u8])
         return;
     }
     out.resize(to, 0);
-    // Where both are the same, all that is left in front stays as it is.
+    // If both are at the same place, the bytes in front stay as they are.
     while to > from {
         from -= 1;
         let byte = out[from];

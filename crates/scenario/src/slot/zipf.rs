@@ -14,7 +14,8 @@ pub struct Zipf {
     count: u64,
     /// s, in thousandths.
     thousandths: u32,
-    /// H(1.5) − 1, H(count + 0.5) and the width of what is accepted at once: bits of floating point numbers.
+    /// H(1.5) − 1, H(count + 0.5) and the width of the range that is accepted at once: bits of floating point
+    /// numbers.
     low: u64,
     high: u64,
     width: u64,

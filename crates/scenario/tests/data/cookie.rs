@@ -49,7 +49,7 @@ fn domains() {
         ("a=b; Domain=www.example.com", "http://x.www.example.com/", true),
         ("a=b; Domain=", "http://www.example.com/", true),
         ("a=b; Domain=", "http://x.www.example.com/", false),
-        // Not the server's to give.
+        // The server may not set this cookie.
         ("a=b; Domain=x.www.example.com", "http://x.www.example.com/", false),
         ("a=b; Domain=other.com", "http://other.com/", false),
         ("a=b; Domain=ww.example.com", from, false),
@@ -182,7 +182,7 @@ fn there_are_only_so_many() {
     for number in 0..CookieJar::MOST_PER_HOST + 2 {
         assert!(store(&mut jar, &format!("c{number}=1; Path=/{}", number % 2), "http://h/"));
     }
-    // One that is set anew takes no other's place.
+    // A cookie that is set anew does not take another one's place.
     assert!(store(&mut jar, "c2=2; Path=/0", "http://h/"));
     let sent_there = sent(&jar, "http://h/0") + "; " + &sent(&jar, "http://h/1");
     let names: Vec<&str> = sent_there.split("; ").collect();

@@ -1,4 +1,4 @@
-//! Data sources: what they give out, in which order, to whom, and what is wrong with them.
+//! Data sources: their rows, the order and the receivers of these, and their problems.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -333,7 +333,7 @@ proptest! {
             drawn.sort_unstable();
             prop_assert_eq!(drawn, (0..count).collect::<Vec<_>>());
         }
-        // Where rows are makes no difference to who has which when.
+        // The place of the rows does not affect which worker gets which row when.
         prop_assert!(orders.iter().all(|order| *order == orders[0]));
     }
 

@@ -1,4 +1,4 @@
-//! Programs: what each instruction does, and structured programs against an interpreter of their own.
+//! Programs: the effect of each instruction, and structured programs against an interpreter of their own.
 
 use plimsoll_core::{Nanos, Random, Shard};
 use plimsoll_scenario::{

@@ -389,7 +389,7 @@ fn secrets_are_never_indexed_wherever_they_stand() {
         assert_eq!(value(&fields, "x-own"), Some(&b"topsecret"[..]));
         connection.block.len()
     };
-    // What is indexed is one byte the second time; what is not is sent anew.
+    // An indexed field takes one byte the second time; others are sent anew.
     let (first, second) = (send(), send());
     assert!(second > 2 * 10 && first - second < 60, "{first} {second}");
     let redirected = request.redirected("/elsewhere", 307).unwrap();

@@ -43,7 +43,7 @@ fn the_rate_is_exact_however_often_it_is_set() {
 fn a_pause_shifts_what_follows_and_its_end_takes_up_the_old_profile() {
     let planned = Profile::constant(per_second(4), SECOND * 10);
     let paused = planned.changed(Nanos(1_100_000_000), per_second(0)).unwrap();
-    // What was due stays due: at 0, 0.25, 0.5, 0.75 and 1 s.
+    // Due arrivals stay due: at 0, 0.25, 0.5, 0.75 and 1 s.
     assert_eq!(paused.total(), 5);
     let resumed = paused.spliced(Nanos(3_100_000_000), &planned).unwrap();
     let shifted = planned.spliced(SECOND * 8, &Profile::constant(per_second(0), SECOND * 10)).unwrap();
@@ -182,8 +182,8 @@ fn changes() -> impl Strategy<Value = Vec<(u64, Change)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Shards that hear of each change at moments of their own take, together, what a single machine takes
-    /// that knew everything from the start.
+    /// Shards that learn of each change at different moments take together the same arrivals as a single
+    /// machine that knew everything from the start.
     #[test]
     fn shards_that_change_unite_to_the_whole(
         planned in planned(), changes in changes(), of in 1_u32..9, seed: u64, poisson: bool,
@@ -206,7 +206,7 @@ proptest! {
         prop_assert_eq!(all, whole);
     }
 
-    /// Whatever is due before a change is due at the same time after it.
+    /// An arrival that is due before a change is due at the same time after it.
     #[test]
     fn a_change_leaves_the_past_alone(
         planned in planned(), changes in changes(), seed: u64, poisson: bool,
@@ -248,8 +248,8 @@ proptest! {
             high += area.div_ceil(u128::from(rate.period().0));
             let before = u128::from(uniform(&profile).count_before(window * number));
             let (least, most) = (low.div_ceil(1_000_000_000_000), high.div_ceil(1_000_000_000_000));
-            // At the end only whole units count; and an arrival that would not have stood for a whole one
-            // when it was due is not due in the past because of a change.
+            // At the end only whole units count; and an arrival that was less than a whole unit when it was
+            // due does not become due in the past by a change.
             let least = if number as usize == rates.len() { low / 1_000_000_000_000 } else { least };
             let least = least.saturating_sub(1);
             prop_assert!((least..=most).contains(&before), "{} not in {}..={}", before, least, most);

@@ -35,7 +35,7 @@ fn nothing_drifts_over_hours_and_shards_reach_the_end_without_the_others() {
     let rate = Rate::per_second(9_999_991);
     let profile = Profile::constant(rate, Nanos::from_secs(10 * 3600));
     assert_eq!(profile.total(), 9_999_991 * 36_000);
-    // So many shards that this one steps through ten hours with a few thousand steps.
+    // With this many shards, ten hours take this one a few thousand steps.
     let of = 50_000_017;
     let (mut count, mut last) = (0, None);
     for arrival in arrivals(&profile, Process::Uniform, 0, 12_345, of) {

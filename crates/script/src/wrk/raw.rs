@@ -13,7 +13,7 @@ pub(crate) struct RawRequests {
 /// Reads whole requests of HTTP/1.1 (RFC 9112), as far as it takes to find where they end.
 ///
 /// # Errors
-/// What is wrong, in words that follow "returned".
+/// The problem, in words that follow "returned".
 pub(crate) fn read(bytes: &[u8], found: &mut RawRequests) -> Result<(), String> {
     found.count = 0;
     found.method.clear();
@@ -52,7 +52,7 @@ fn no_request(line: &[u8]) -> String {
     format!("something that is no HTTP/1.1 request: `{}`", line.escape_debug())
 }
 
-/// The next line, without its end, and what follows it.
+/// The next line, without its end, and the rest.
 fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr(b'\n', bytes)?;
     let line = &bytes[..end];

@@ -108,7 +108,7 @@ pub(crate) fn install(lua: &Lua, given: &WrkRequest, options: &ScriptOptions) ->
     Ok(wrk)
 }
 
-/// In a worker: what cannot be done there once the run goes on.
+/// Replaces the functions that a worker cannot use during the run.
 pub(crate) fn forbid_waiting(lua: &Lua, wrk: &Table) -> mlua::Result<()> {
     for name in ["lookup", "connect"] {
         let refuse = move |_: &Lua, _: mlua::MultiValue| -> mlua::Result<()> {

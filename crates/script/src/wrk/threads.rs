@@ -118,8 +118,8 @@ impl WrkMain {
         Ok((Self { script, state, workers, is_over }, setups))
     }
 
-    /// Runs `done` with what [`finish`](plimsoll_scenario::Scripts::finish) of each worker gave; returns what
-    /// it printed, which belongs on the standard output.
+    /// Runs `done` with the results of [`finish`](plimsoll_scenario::Scripts::finish) of each worker; returns
+    /// its output, which belongs on the standard output.
     ///
     /// # Errors
     /// The script's.

@@ -159,7 +159,7 @@ struct WrkWorker {
     index: u32,
     /// The request, if the script has no function for it.
     ready: Option<DynamicRequest>,
-    /// The last bytes that `request` returned, and what is in them.
+    /// The last bytes that `request` returned, and the requests in them.
     raw: Vec<u8>,
     counted: RawRequests,
     stop: Rc<Cell<bool>>,
@@ -171,7 +171,7 @@ struct WrkWorker {
     delay_name: LuaString,
     /// Parts of responses that are kept.
     needs: Needs,
-    /// The function `response` as it was last looked into, what it uses, and the line where it begins.
+    /// The function `response` as it was last looked into, its inputs, and the line where it begins.
     analysed: (*const c_void, Uses, u32),
     keeps_globals: bool,
 }
@@ -200,7 +200,7 @@ impl WrkWorker {
         self.analysed.1
     }
 
-    /// Takes what `response` reads: whether that is the headers, and the body as an argument.
+    /// Calls `response` with its inputs: the headers, and the body as an argument, as far as it reads them.
     fn call_response(&mut self, response: &Function, received: &Received<'_>) -> mlua::Result<(bool, Value)> {
         let Uses([_, headers, body, _]) = self.uses(response);
         if (headers && self.needs.fields == FieldNeeds::Nothing) || (body && !self.needs.body) {
@@ -238,7 +238,7 @@ impl Scripts for WrkWorker {
         let doing = Doing { script: &self.name, line: 0, what: "request" };
         let returned: Value = self.state.machine.call(&function, (), &doing)?;
         if self.stop.get() && !matches!(returned, Value::String(_)) {
-            // What it returns beside `wrk.thread:stop()` is nobody's business, as in wrk.
+            // Further return values of a request that calls `wrk.thread:stop()` are ignored, as in wrk.
             request.clear();
             return Ok(());
         }

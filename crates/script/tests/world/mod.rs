@@ -1,4 +1,4 @@
-//! The world as the tests make it: a clock that moves when it is read, and what was printed.
+//! The world as the tests make it: a clock that moves when it is read, and the printed output.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 

@@ -60,7 +60,7 @@ fn assert_coverage(customers: usize) {
                 "p{p} of {customers} at load {load}: {ours} % of {shares:?}"
             );
         }
-        // What the inflation is for: without it the queue of load 0.8 is held in a third of the runs or less.
+        // The inflation is needed: without it the queue of load 0.8 is held in a third of the runs or less.
         assert!(load < 0.5 || shares.iter().all(|(_, naive)| *naive < 50.0), "{shares:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Seeded simulations with known answers: what the statistics say has to be right as often as they claim.
+//! Seeded simulations with known answers: statements of the statistics have to be right as often as they
+//! claim.
 
 mod coverage;
 mod overload;

@@ -1,8 +1,9 @@
-//! Events: what happened to machines, in business, to safety and in applications.
+//! Events: those of machines, business, security and applications.
 //!
-//! 36 types of four categories, equally often. What failed, was denied or exceeded is an error or critical
-//! and no success; what was completed, succeeded or recovered is information; what was started or opened is
-//! information or a warning; of the others nine of ten are a success, and any severity comes equally often.
+//! 36 types of four categories, equally often. Types that failed, were denied or exceeded are errors or
+//! critical and no success; those that completed, succeeded or recovered are information; those that started
+//! or opened are information or warnings; of the others nine of ten are a success, and all severities are
+//! equally frequent.
 
 use super::{ENVIRONMENTS, Moment, REGIONS, Steps, between, halves, pick, purpose, random};
 use crate::lexicon::Lexicon;

@@ -1,6 +1,6 @@
 //! Logs: lines of services.
 //!
-//! Levels 30/50/15/4/1 %; what failed is slower and has a status to match, as measured on the script.
+//! Levels 30/50/15/4/1 %; failed requests are slower and have a status to match, as measured on the script.
 //! Response times are whole milliseconds, as in the guide.
 
 use plimsoll_core::Random;

@@ -49,7 +49,7 @@ impl Metrics {
     pub(super) fn new(spec: &Spec, seed: u64) -> (Self, Table) {
         let (hosts, series) = (spec.host_count(), spec.series_count());
         let order_seed = mix(seed ^ mix(purpose::ORDER));
-        // Those without any series do not count for the churn.
+        // Hosts without any series do not count for the churn.
         let used = match spec.shape {
             Shape::Host => series.div_ceil(3),
             _ => series.min(hosts),

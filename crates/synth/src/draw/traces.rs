@@ -131,7 +131,7 @@ impl Traces {
         }
     }
 
-    /// Draws what the spans of a trace have by themselves, and puts the longest first.
+    /// Draws the own properties of a trace's spans, and puts the longest first.
     fn draw_spans(&mut self, count: usize, random: &mut Random) {
         self.trace.clear();
         for _ in 0..count {
@@ -144,8 +144,7 @@ impl Traces {
     }
 
     /// Draws parents and beginnings. Spans begin whole units after each other, so that rounding to the unit
-    /// changes nothing of what lies within what; in seconds, which say too little of spans, they begin
-    /// together.
+    /// does not change the nesting; in seconds, which are too coarse for spans, they begin together.
     fn place_spans(
         &mut self,
         random: &mut Random,
@@ -190,11 +189,11 @@ impl Traces {
             self.trace[..row].iter().rposition(|span| span.duration >= limit).map_or(0, |at| at + 1);
         if candidates > 0 {
             let parent = between(which, 0, candidates as u32 - 1) as usize;
-            // One that was made shorter itself may be too short; the longest is not.
+            // A parent that was made shorter itself may be too short; the longest is not.
             return Some(if self.trace[parent].duration >= limit { parent } else { 0 });
         }
         let duration = self.trace[0].duration.saturating_sub(grain);
-        // Shorter than the shortest that there are it must not become, and then has no parent.
+        // A span must not become shorter than the shortest of its service; then it has no parent.
         if duration < shortest(self.trace[row].service) {
             return None;
         }
@@ -237,7 +236,7 @@ impl Traces {
     }
 }
 
-/// Draws what a span has by itself.
+/// Draws the own properties of a span.
 fn draw_span(services: u32, random: &mut Random) -> Span {
     let (for_service, for_operation) = halves(random);
     let (for_kind, for_error) = halves(random);
@@ -262,8 +261,8 @@ fn draw_span(services: u32, random: &mut Random) -> Span {
     Span { duration, service, operation: service * 4 + operation, kind, method, status, is_error }
 }
 
-/// The length of a span without an error, in nanoseconds: 1 to 50 ms of what only stores, 10 to 500 of the
-/// gateway, else 5 to 200.
+/// The length of a span without an error, in nanoseconds: 1 to 50 ms for stores, 10 to 500 for the gateway,
+/// else 5 to 200.
 fn random_duration(service: u32, random: &mut Random) -> u64 {
     let longest = match service % SERVICES.len() as u32 {
         GATEWAY => 500,

@@ -102,9 +102,9 @@ const INNER: u8 = 0x12;
 const OUTER: u8 = 0x0a;
 /// `Metric.gauge`.
 const GAUGE: u8 = 0x2a;
-/// `scope`, field 1, with the name of who wrote it.
+/// `scope`, field 1, with the name of its writer.
 const SCOPE: &[u8] = b"\x0a\x0a\x0a\x08plimsoll";
-/// Bytes of a length that are reserved: of what is longer than 16 KiB, of what is longer than 127 bytes.
+/// Bytes of a length that are reserved: for contents longer than 16 KiB, for those longer than 127 bytes.
 const LONG: usize = 3;
 const MIDDLE: usize = 2;
 

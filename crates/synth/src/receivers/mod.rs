@@ -1,4 +1,4 @@
-//! The formats: what each writes around and for the records of a table.
+//! The formats: the output of each around and for the records of a table.
 
 mod grouped;
 mod records;
@@ -57,7 +57,7 @@ impl Writer {
     }
 }
 
-/// The column by which records are grouped, and the same for the other kinds: who they are of.
+/// The column by which records are grouped, and the same for the other kinds: their owner.
 fn owner(spec: &Spec, table: &Table) -> usize {
     use crate::kind::Kind;
     table.position(match spec.kind {

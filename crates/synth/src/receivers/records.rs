@@ -120,7 +120,7 @@ pub(super) fn json_lines(table: &Table, spare: Spare<'_>) -> Records {
     })
 }
 
-/// Elasticsearch's bulk API: a line that says what is done, and a line with the document.
+/// Elasticsearch's bulk API: a line with the action, and a line with the document.
 pub(super) fn bulk(table: &Table, spare: Spare<'_>) -> Records {
     Records::new(Vec::new(), table, spare, |builder, measurement| {
         builder.text(format!("{{\"create\":{{\"_index\":\"{measurement}\"}}}}\n{{\"@timestamp\":"));
@@ -139,7 +139,7 @@ fn json_record(table: &Table, builder: &mut Builder<'_>) {
 }
 
 /// Prometheus remote write 1.0: a time series with one sample for each record. Labels are in the order of
-/// their names, as is required. What a metric is called begins with the measurement.
+/// their names, as is required. The name of a metric begins with the measurement.
 pub(super) fn remote_write(table: &Table, spare: Spare<'_>) -> Records {
     let metric = table.position("metric_name");
     let mut labels: Vec<_> = table.written().filter(|&(column, it)| it.is_tag && column != metric).collect();

@@ -1,11 +1,11 @@
-//! The same seed gives the same bytes, whoever makes them and in whatever order.
+//! The same seed gives the same bytes, on any thread and in any order.
 
 use plimsoll_synth::{Format, Kind, Shape, Spec, Synthesizer};
 
 use crate::{NOW, spec};
 
-/// Every valid spec of two records a batch or so, with whatever makes batches depend on each other if
-/// anything does.
+/// Every valid spec of two records a batch or so, with all settings that could make batches depend on each
+/// other.
 pub(crate) fn all_specs() -> Vec<Spec> {
     let kinds = Kind::ALL.into_iter().flat_map(|kind| Shape::ALL.map(|shape| (kind, shape)));
     let specs = kinds.flat_map(|(kind, shape)| {

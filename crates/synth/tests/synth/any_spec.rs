@@ -1,4 +1,4 @@
-//! Whatever spec is accepted, its batches can be made and decoded.
+//! For every accepted spec, batches can be made and decoded.
 
 use std::io::Read as _;
 

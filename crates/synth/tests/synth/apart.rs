@@ -33,7 +33,7 @@ fn point(measurement: &str, record: &Record) -> String {
 /// Records of a run that have the series and time of others. Workers make so many batches each, ahead of the
 /// clock at first, then at the pace of the rate, with a pause.
 fn repeated(spec: &Spec, rate: f64, workers: u32, batches: u32) -> usize {
-    // The format has no part in what is drawn.
+    // The format does not affect the draws.
     let columnar = Spec { format: Format::Columnar, step_ns: Some(spec.step()), ..spec.clone() };
     let mut synthesizer = Synthesizer::new(&columnar, 5).unwrap();
     let turns: Vec<SequenceAllocator> =

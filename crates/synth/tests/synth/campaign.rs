@@ -20,7 +20,7 @@ fn told(seed: u64) -> BTreeMap<&'static str, Vec<Record>> {
     batches.collect()
 }
 
-/// Minutes after the begin of the campaign.
+/// Minutes after the start of the campaign.
 fn minute(record: &Record) -> f64 {
     (record["time"].number() - BEGIN as f64) / MINUTE
 }

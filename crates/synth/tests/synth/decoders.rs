@@ -1,4 +1,4 @@
-//! Each format's bytes to records, by decoders that somebody else wrote.
+//! Each format's bytes to records, by independent decoders.
 
 use influxdb_line_protocol::{FieldValue, parse_lines};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
@@ -285,7 +285,7 @@ fn spans(bytes: &[u8], has_kind: bool) -> Vec<Record> {
     records
 }
 
-/// Returns the number of records in an OpenTelemetry request, whatever they contain.
+/// Returns the number of records in an OpenTelemetry request, of any content.
 pub(crate) fn otlp_count(bytes: &[u8], kind: Kind) -> usize {
     match kind {
         Kind::Metrics => {

@@ -1,7 +1,7 @@
 //! Cells have the distributions that they should have: goodness of fit with fixed seeds.
 //!
 //! Each test is at 0.1 %: data of the right distribution would fail one of a thousand of them. Seeds are
-//! fixed, so that what passes once always does.
+//! fixed, so that a test that passes once always does.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::{Record, records, spec};
 
 const SIGNIFICANCE: f64 = 0.001;
 
-/// Pearson's chi-squared statistic of counts, and what it exceeds with the probability [`SIGNIFICANCE`].
+/// Pearson's chi-squared statistic of counts, and the value that it exceeds with the probability
+/// [`SIGNIFICANCE`].
 fn chi_squared(observed: &[(u64, f64)]) -> (f64, f64) {
     let total: u64 = observed.iter().map(|&(count, _)| count).sum();
     let weight: f64 = observed.iter().map(|&(_, weight)| weight).sum();
@@ -49,7 +50,7 @@ fn assert_even<'a>(what: &str, texts: impl Iterator<Item = &'a str>, kinds: usiz
     assert!(statistic < critical, "{what}: {statistic} is not below {critical}");
 }
 
-/// Kolmogorov and Smirnov's distance from a distribution, and what it exceeds with the probability
+/// Kolmogorov and Smirnov's distance from a distribution, and the value that it exceeds with the probability
 /// [`SIGNIFICANCE`]: `sqrt(−ln(α/2) / 2n)`.
 fn kolmogorov_smirnov(mut values: Vec<f64>, cdf: impl Fn(f64) -> f64) -> (f64, f64) {
     values.sort_unstable_by(f64::total_cmp);
@@ -67,7 +68,7 @@ fn assert_uniform(what: &str, values: impl Iterator<Item = f64>, low: f64, high:
     let values: Vec<f64> = values.collect();
     assert!(values.len() > 300, "{what}: {}", values.len());
     assert!(values.iter().all(|value| (low..=high).contains(value)), "{what}");
-    // That the outermost twelve of n parts at an end have nothing happens once in exp(12) = 160,000 times.
+    // The outermost twelve of n parts at an end are empty once in exp(12) = 160,000 times.
     let margin = (high - low + grid) * 12.0 / values.len() as f64;
     let (smallest, largest) = values.iter().fold((high, low), |(low, high), &it| (low.min(it), high.max(it)));
     assert!(smallest <= low + margin && largest >= high - margin, "{what}: from {smallest} to {largest}");
@@ -131,7 +132,7 @@ fn metrics_are_uniform_within_the_bounds_of_their_types() {
         let of_it = of(&records, |record| record["metric_name"].text() == name);
         assert_eq!(of_it.len(), 6_000);
         assert_uniform(name, numbers(&of_it, "value"), low, high, 0.001);
-        // Values of the same series have nothing to do with each other: neither have neighbours.
+        // Values of the same series are independent, and so are neighbours.
         let values: Vec<f64> =
             numbers(&of_it, "value").map(|value| (value - low) / (high - low) - 0.5).collect();
         let products = values.windows(2).map(|pair| pair[0] * pair[1]);

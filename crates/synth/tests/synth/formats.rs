@@ -15,7 +15,7 @@ fn fitting(format: Format) -> Vec<Spec> {
 
 /// The same data in columns.
 fn columns_of(spec: &Spec, index: u64) -> (String, Vec<Record>) {
-    // Of what is not said, the step depends on the format.
+    // Of the defaults, only the step depends on the format.
     let step_ns = Some(spec.step());
     let columnar = Spec { format: Format::Columnar, compression: Compression::None, step_ns, ..spec.clone() };
     decoders::columnar(&batch(&columnar, 5, index))
@@ -112,7 +112,7 @@ fn opentelemetry_s_requests_say_what_columns_say() {
                 assert_alike(spec, decode, true);
             }
             Kind::Traces if spec.shape == Shape::Small => {
-                // What is always a part of a span, and none of the shape's columns.
+                // Fields that every span has and that are no columns of the shape.
                 let decode = |bytes: &[u8]| {
                     let mut records = decoders::otlp_spans_of_no_kind(bytes);
                     records.iter_mut().for_each(|record| {
@@ -208,7 +208,7 @@ fn times_are_in_the_unit_and_a_step_apart() {
         let time = records[0]["time"].number();
         let guessed = [1e10, 1e13, 1e16].into_iter().filter(|&limit| time >= limit).count();
         assert_eq!(TimeUnit::ALL[guessed], unit);
-        // Those who want nanoseconds get them whatever the unit is.
+        // Formats that require nanoseconds get them whatever the unit is.
         let logs = Spec { kind: Kind::Logs, format: Format::LokiPush, ..spec };
         let text = String::from_utf8(batch(&logs, 1, 0)).unwrap();
         assert!(text.contains("[\"1790000000000000000\",\""), "{text}");

@@ -27,7 +27,7 @@ type Record = BTreeMap<String, Cell>;
 #[derive(Clone, Debug, PartialEq)]
 enum Cell {
     Text(String),
-    /// Whole or not: what a parser makes of it is the same.
+    /// Whole or not: the value after parsing is the same.
     Number(f64),
     Flag(bool),
 }

@@ -73,7 +73,7 @@ fn churn_replaces_the_asked_share_of_the_series_and_keeps_their_number() {
             assert!((replaced - expected).abs() <= 7.0, "{churn} {seconds}: {replaced} {expected}");
         }
     }
-    // Hosts that no series is of are not among those that are replaced.
+    // Hosts without any series are not among those that are replaced.
     for json in [
         r#"{"churn":0.1,"hosts":100,"cardinality":50}"#,
         r#"{"churn":0.1,"hosts":100,"cardinality":60,"shape":"host"}"#,

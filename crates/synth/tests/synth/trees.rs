@@ -64,7 +64,7 @@ fn parents_exist_begin_earlier_and_end_no_sooner() {
             // Five standard deviations of a binomial share.
             let expected = possible as f64 * parents;
             let margin = 5.0 * (expected * (1.0 - parents)).sqrt();
-            // In whole milliseconds a few have no room within any other.
+            // In whole milliseconds a few spans do not fit into any other.
             let missing = possible as f64 * if unit == TimeUnit::Ms { 0.001 } else { 0.0 } + 1e-6;
             let difference = (with_parent as f64 - expected).abs();
             assert!(difference <= margin + missing, "{spec:?}: {with_parent} of {possible}");
@@ -74,7 +74,7 @@ fn parents_exist_begin_earlier_and_end_no_sooner() {
 
 #[test]
 fn in_seconds_spans_are_within_their_parents_as_far_as_seconds_can_say() {
-    // Whole seconds of a begin, and a length in nanoseconds: traces begin anywhere in a second.
+    // Whole seconds of a start, and a length in nanoseconds: traces begin anywhere in a second.
     let spec = Spec { time_unit: TimeUnit::S, step_ns: Some(7_654_321), ..spec(r#"{"kind":"traces"}"#) };
     assert!(check(&spec).0 > 0);
 }

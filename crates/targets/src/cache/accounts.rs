@@ -32,7 +32,7 @@ struct Sessions {
     basic: Option<String>,
 }
 
-/// Somebody who may use the port.
+/// A user of the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiUser {
     /// Of a Basic request: the token of its session, and whether that was open before.
@@ -76,13 +76,13 @@ impl Accounts {
     }
 
     fn knows(&self, user: &str, password: &str) -> bool {
-        // The time says nothing about where a wrong word begins to differ.
+        // The time of the comparison does not reveal where a wrong user begins to differ.
         let user = user.as_bytes().ct_eq(self.user.as_bytes());
         bool::from(user & password.as_bytes().ct_eq(self.password.as_bytes()))
     }
 
     fn sessions(&self) -> std::sync::MutexGuard<'_, Sessions> {
-        // Sound after every call: no thread could leave it half done.
+        // Every call leaves the data sound: no thread could leave them half done.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,7 +95,7 @@ impl Sessions {
             let until = ends[ends.len() / 2];
             self.ends.retain(|_, ends| *ends > until.max(now));
         }
-        // Keyed by what the system gives for hash tables: not to be guessed from another token.
+        // Keyed like the system's hash tables, so that one token does not help to guess another.
         let [high, low] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(now.0));
         let token = format!("{high:016x}{low:016x}");
         self.ends.insert(token.clone(), now + Nanos::from_secs(SESSION_SECONDS));

@@ -28,7 +28,7 @@ impl Api {
     pub(crate) fn answer(&mut self, request: &Request<'_>, body: &[u8], now: Nanos) -> HttpReply {
         let path = request.target.split(|byte| *byte == b'?').next().unwrap_or_default();
         let parts: Vec<_> = path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/').collect();
-        // What is open to everybody.
+        // Paths that need no credentials.
         match (parts.as_slice(), request.method) {
             ([b"health"], b"GET" | b"HEAD") => return HttpReply::text(200, "OK"),
             ([b"health"], _) => return not_allowed("GET,HEAD"),
@@ -87,7 +87,7 @@ impl Api {
             Ok(name) => name,
             Err(reply) => return reply,
         };
-        // Without the field the real server takes what it refuses then.
+        // Without the field the real server accepts what it refuses otherwise.
         let eviction = match fields.get("eviction").map_or(Some("timebound"), Value::as_str) {
             Some("ttl") => "ttl",
             Some("size") => "size",
@@ -188,7 +188,7 @@ fn not_allowed(methods: &str) -> HttpReply {
     HttpReply::empty(405).with_field("allow", methods)
 }
 
-/// The object in a body, or what to answer instead.
+/// The object in a body, or the reply to an error.
 fn object(request: &Request<'_>, body: &[u8]) -> Result<Map<String, Value>, HttpReply> {
     let media_type = request.header("content-type").unwrap_or_default();
     let media_type = media_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
@@ -203,7 +203,7 @@ fn object(request: &Request<'_>, body: &[u8]) -> Result<Map<String, Value>, Http
     }
 }
 
-/// A field that has to be there and to be a string, or what to answer instead.
+/// A field that has to be there and to be a string, or the reply to an error.
 fn word<'f>(fields: &'f Map<String, Value>, name: &str) -> Result<&'f str, HttpReply> {
     fields.get(name).and_then(Value::as_str).ok_or_else(|| wrong_shape(name, "a string"))
 }
@@ -213,7 +213,7 @@ fn wrong_shape(what: &str, expected: &str) -> HttpReply {
     HttpReply::text(422, format!("{why}: {what} has to be {expected}"))
 }
 
-/// A part of a path as text; what is none is no name of anything.
+/// A part of a path as text; invalid UTF-8 matches no name.
 fn text(part: &[u8]) -> String {
     String::from_utf8_lossy(&decoded(part)).into_owned()
 }

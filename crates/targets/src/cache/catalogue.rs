@@ -30,7 +30,7 @@ impl Catalogue {
     }
 
     fn insert(&self, name: &str, most: usize, store: impl FnOnce() -> Store) -> Option<bool> {
-        // What is guarded is sound after every call: no thread could leave it half done.
+        // Every call leaves the guarded map sound: no thread could leave it half done.
         let mut stores = self.stores.write().unwrap_or_else(PoisonError::into_inner);
         if stores.contains_key(name) {
             return Some(false);

@@ -13,7 +13,7 @@ use super::store::Store;
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
-/// Chooses the GETs of one thread that are answered wrongly, and what they get.
+/// Chooses the GETs of one thread that are answered wrongly, and their answers.
 #[derive(Debug)]
 pub(crate) struct FaultInjector {
     lie: Lie,
@@ -65,7 +65,7 @@ impl FaultInjector {
         }
     }
 
-    /// Nothing more comes with what was read.
+    /// The input that was read has ended.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         if let Some(reply) = self.waiting.take()
             && !self.before.is_empty()
@@ -80,7 +80,7 @@ impl FaultInjector {
     fn swap(&mut self, out: &mut Vec<u8>, first: Range<usize>, second: Range<usize>) {
         let [one, other] = [first.clone(), second.clone()].map(|reply| out[reply].to_vec());
         self.told += 2 * u64::from(one != other);
-        // From the back: the places before it stay.
+        // From the back, so that the places in front stay valid.
         out.splice(second, one.iter().copied());
         out.splice(first, other);
         self.before = one;

@@ -9,7 +9,7 @@ use super::api::Api;
 use super::setup::{CacheReport, Setup};
 use crate::http_reply::HttpReply;
 
-/// The most bytes of a body: what the real server takes.
+/// The most bytes of a body: the limit of the real server.
 const LONGEST_BODY: u64 = 2 << 20;
 /// Memory that a connection keeps for bodies.
 const USUAL_BODY: usize = 16 * 1024;
@@ -74,7 +74,7 @@ impl HttpDesk {
             } else {
                 self.api.answer(&request, body, now)
             };
-            // A client of HTTP/1.0 would have to be told that it is kept.
+            // A client of HTTP/1.0 would have to be told that the connection is kept.
             let stays = request.keep_alive && request.version_minor > 0;
             reply.write(&mut self.out, request.head_request, stays);
             self.requests += 1;
@@ -88,7 +88,7 @@ impl HttpDesk {
         }
     }
 
-    /// Says why the connection ends that takes what is missing of the `most` bytes for unfinished requests.
+    /// Writes the reason why a connection ends that exceeds the `most` bytes for unfinished requests.
     pub(crate) fn refuse_for_memory(&mut self, most: u64) {
         let why = format!("unfinished requests of all connections have {most} bytes");
         HttpReply::text(503, why).write(&mut self.out, false, false);

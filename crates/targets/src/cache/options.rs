@@ -4,7 +4,7 @@ use crate::lies::Lies;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 
-/// The least bound of a cache: what the real server asks for.
+/// The least bound of a cache: the minimum of the real server.
 pub(crate) const SMALLEST_CACHE: u64 = 1 << 20;
 
 /// Options of a cache server.
@@ -27,7 +27,7 @@ pub struct CacheOptions {
     pub not_found: bool,
     /// Wrong answers on the binary port. HTTP always tells the truth.
     pub lie: Option<Lie>,
-    /// Seed of the choice of what is answered wrongly.
+    /// Seed of the choice of wrong answers.
     pub seed: u64,
     /// User who may use the HTTP port,
     pub user: String,
@@ -43,9 +43,9 @@ pub type Lie = Lies<LieKind>;
 /// The way in which a GET is answered wrongly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LieKind {
-    /// With a value that nobody has put.
+    /// With a value that was never put.
     Wrong,
-    /// With what was there before the last PUT: the value before it, or that there is none.
+    /// With the state before the last PUT: the earlier value, or a miss.
     Stale,
     /// With the reply to the next GET that was read with it on its connection, which gets this one's. Where
     /// none follows, with the reply to the GET before it on the same thread.

@@ -15,13 +15,13 @@ use super::setup::{CacheReport, Setup};
 /// call with one piece more.
 const INLINE_LIMIT: usize = 16 * 1024;
 
-/// Answers the requests of one thread. What it writes of one call is the caller's to send, and to clear.
+/// Answers the requests of one thread. The caller sends and clears the output of each call.
 #[derive(Debug)]
 pub(crate) struct RequestHandler {
     finder: Finder,
     injector: Option<FaultInjector>,
     not_found: bool,
-    /// Replies, but for what `large` has of them.
+    /// Replies, except for the values in `large`.
     pub(crate) out: Vec<u8>,
     /// Values that go out without being copied, each with its place in `out`.
     pub(crate) large: Vec<(usize, Arc<[u8]>)>,
@@ -69,7 +69,7 @@ impl RequestHandler {
         end
     }
 
-    /// Says why the connection ends that takes what is missing of the `most` bytes for unfinished requests.
+    /// Writes the reason why a connection ends that exceeds the `most` bytes for unfinished requests.
     pub(crate) fn refuse_for_memory(&mut self, most: u64) {
         self.refuse(format_args!("Out of memory: unfinished requests of all connections have {most} bytes"));
     }

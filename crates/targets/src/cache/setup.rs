@@ -73,7 +73,7 @@ pub struct CacheReport {
     pub lies: u64,
     /// Requests over HTTP.
     pub http_requests: u64,
-    /// Connections that were ended for what the client sent or did not read.
+    /// Connections that were ended because of bytes that the client sent or did not read.
     pub refused: u64,
     /// Connections that were ended because the unfinished requests of all of them took too much memory.
     pub over_memory: u64,

@@ -13,8 +13,8 @@ const UPKEEP: u64 = 96;
 /// The least share of a cache that has a lock of its own: a value that does not fit one is not held.
 const SMALLEST_SHARD: u64 = 32 << 20;
 
-/// One cache: values by key, bounded in bytes, each with its time to live. What is over that time is not
-/// found any more, and goes when its place is needed.
+/// One cache: values by key, bounded in bytes, each with its time to live. Older values are not found any
+/// more, and are dropped when their place is needed.
 #[derive(Debug)]
 pub(crate) struct Store {
     entries: Cache<Box<[u8]>, Entry, Weight>,
@@ -53,7 +53,7 @@ impl Store {
         let shards = (max_bytes / SMALLEST_SHARD).clamp(1, 4 * cores as u64);
         let options = OptionsBuilder::new()
             .shards(shards as usize)
-            // Memory for what was let go of lately is made by it: values are of some 200 bytes, or few.
+            // It reserves memory for recently evicted keys: values have some 200 bytes, or few.
             .estimated_items_capacity((max_bytes / 256).clamp(1024, 1 << 20) as usize)
             .weight_capacity(max_bytes)
             .build()

@@ -17,7 +17,8 @@ const STOP_POLL: Nanos = Nanos::from_millis(20);
 /// Events of one pass: bounds how long a stop has to wait.
 const PASS_EVENTS: u32 = 1024;
 /// Replies of one flush: bounds how long the first of them waits for the last. At less than 1 µs each the
-/// wait is below what a reply takes through the kernel, and the system call of the flush is shared by enough.
+/// wait is below the time of a reply through the kernel, and the system call of the flush is shared by
+/// enough.
 const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory.
 const UNREAD_BYTES: usize = 64 << 20;
@@ -94,10 +95,10 @@ impl<B: Backend> Worker<B> {
         match event {
             Event::Accepted { listener, conn, .. } => self.accept(listener, conn),
             Event::Received { conn, at, data, .. } => self.receive(conn, at, data),
-            // What it is owed was queued when its requests came.
+            // Replies that the client is owed were queued when its requests came.
             Event::Closed { conn, .. } => self.part(conn, Close::AfterSend),
             Event::Failed { conn, .. } => self.part(conn, Close::Now),
-            // It connects nowhere.
+            // The cache server connects nowhere.
             Event::Connected { .. } | Event::ConnectFailed { .. } => {}
         }
     }
@@ -151,7 +152,7 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Queues what the handler has written.
+    /// Queues the output of the handler.
     #[inline]
     fn transmit(&mut self, conn: ConnId) {
         let RequestHandler { out, large, .. } = &mut self.handler;

@@ -1,4 +1,4 @@
-//! Requests to the control port, who may send them, and replies.
+//! Requests to the control port, their permissions, and replies.
 
 use core::net::IpAddr;
 
@@ -22,7 +22,7 @@ pub struct ControlRequest {
     pub query: String,
     /// The body; bytes that are no UTF-8 are replaced.
     pub body: String,
-    /// The fields that decide who may ask: Authorization,
+    /// The fields that decide about access: Authorization,
     pub authorization: Option<String>,
     /// Host,
     pub host: Option<String>,
@@ -71,7 +71,7 @@ impl ControlReply {
         Self::new(status, "text/plain; charset=utf-8", body.into_bytes())
     }
 
-    /// Says what is wrong with a request.
+    /// An error reply to a request.
     pub fn problem(status: u16, message: &str) -> Self {
         Self::text(status, format!("error: {message}"))
     }
@@ -128,7 +128,7 @@ impl ControlRequest {
 
     /// Returns `true` if a page in somebody's browser could have sent it.
     fn may_be_of_a_web_page(&self) -> bool {
-        // `none` is a person who typed the address.
+        // `none` means that a person typed the address.
         let elsewhere = |site: &str| !matches!(site, "none" | "same-origin");
         self.origin.is_some()
             || self.fetch_site.as_deref().is_some_and(elsewhere)
@@ -142,10 +142,10 @@ impl ControlRequest {
         authority.flatten().zip(self.host.as_deref()).is_some_and(|(of, host)| of.eq_ignore_ascii_case(host))
     }
 
-    /// Reads the fields that matter; returns what follows the head. The head was found sound before.
+    /// Reads the fields that matter; returns the bytes after the head. The head was found sound before.
     ///
     /// # Errors
-    /// The name of a field that decides who may ask, if it stands twice: whoever else reads the request could
+    /// The name of a field that decides about access, if it occurs twice: another reader of the request could
     /// see the other one (RFC 9112 section 3.2).
     fn read_fields<'a>(&mut self, raw: &'a [u8]) -> Result<&'a [u8], &'static str> {
         let (mut rest, mut in_head) = (raw, false);
@@ -189,12 +189,12 @@ impl ControlRequest {
 /// The clients that may use the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever reaches it: for what only tells.
+    /// Any client: for ports that only report.
     Anyone,
     /// Programs on this machine. Requests are refused that a web page in somebody's browser could have sent:
     /// those with an Origin or another page's Referer, those that the browser says come from another site,
-    /// and those whose Host is a name other than `localhost` (DNS rebinding). What is no GET or HEAD needs a
-    /// [`CONTROL_FIELD`] besides.
+    /// and those whose Host is a name other than `localhost` (DNS rebinding). Methods other than GET and HEAD
+    /// need a [`CONTROL_FIELD`] besides.
     Local,
     /// Bearers of this token (`Authorization: Bearer …`).
     Token(String),
@@ -224,7 +224,7 @@ impl Access {
             let (scheme, given) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| given.trim())
         });
-        // The time says nothing about where a wrong token begins to differ.
+        // The time of the comparison does not reveal where a wrong token begins to differ.
         let right = given.is_some_and(|given| bool::from(given.as_bytes().ct_eq(token.as_bytes())));
         (!right).then(|| {
             ControlReply::problem(401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`")

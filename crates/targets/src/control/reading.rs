@@ -1,4 +1,4 @@
-//! Requests to the control port, from their bytes to who may send them.
+//! Requests to the control port, from their bytes to their permissions.
 
 use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
@@ -39,8 +39,8 @@ pub enum Reading {
 }
 
 impl RequestReader {
-    /// Takes what came last on the connection. Once a request is told, or refused, the next bytes are those
-    /// of another one.
+    /// Takes the new bytes of the connection. Once a request is told, or refused, the next bytes are those of
+    /// another one.
     pub fn take(&mut self, fresh: &[u8], access: &Access, memo: &mut RequestMemo) -> Reading {
         self.raw.extend_from_slice(fresh);
         let begin = self.raw.len() - fresh.len();
@@ -56,7 +56,7 @@ impl RequestReader {
             Ok(None) => return Reading::Pending { wants_continue: self.server.wants_continue() },
             Err(_) => refused(400, "that is no request of HTTP/1.1"),
             Ok(Some(whole)) => {
-                // A client of HTTP/1.0 would have to be told.
+                // A client of HTTP/1.0 would have to be told that the connection is kept.
                 let (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
                 match ControlRequest::new(&whole, &self.raw) {
                     Ok(request) => match access.refusal(&request) {

@@ -41,7 +41,7 @@ impl Moment {
 pub(crate) enum Answer {
     /// Reply, this long after the request came.
     Reply(HttpReply, Nanos),
-    /// Reply what this finds.
+    /// Reply with the result of this question.
     Query(Question),
     /// Reset the connection.
     Reset,
@@ -95,7 +95,7 @@ impl Api {
         let (path, query) = split(request.target);
         let mut asked = ParsedRequest { request, query, body, moment, may: Permissions::default() };
         let method = if request.head_request { b"GET" } else { request.method };
-        // What is open to everybody.
+        // Paths that need no credentials.
         match (path, method) {
             (b"/ready", b"GET") => return HttpReply::json(200, &json!({"status": "ready"})).into(),
             (b"/health", b"GET") => return HttpReply::json(200, &json!({"status": "ok"})).into(),
@@ -186,7 +186,7 @@ pub(crate) fn parameter<'a>(query: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>
     Some(decoded(value))
 }
 
-/// A part of a path as text; what is none is no name of anything.
+/// A part of a path as text; invalid UTF-8 matches no name.
 fn text(part: &[u8]) -> String {
     String::from_utf8_lossy(&decoded(part)).into_owned()
 }

@@ -51,7 +51,7 @@ fn shape<T>(text: impl Into<String>) -> Result<T, Problem> {
 /// Reads a payload; rows without a time are of `now` (microseconds).
 ///
 /// # Errors
-/// What the real server says after `Invalid MessagePack payload: `.
+/// The text of the real server after `Invalid MessagePack payload: `.
 pub(crate) fn decode(payload: &[u8], now: i64) -> Result<Decoded, String> {
     let mut decoder = Decoder { now, decoded: Decoded::default(), rows: Rows::default() };
     match decoder.payload(&mut Reader::new(payload)) {
@@ -67,7 +67,7 @@ struct Decoder {
     rows: Rows,
 }
 
-/// The parts of one map, in whatever order they came.
+/// The parts of one map, in any order.
 #[derive(Default)]
 struct Parts<'a> {
     measurement: Option<Item<'a>>,
@@ -174,7 +174,7 @@ impl Decoder {
             let name: Box<str> = String::from_utf8_lossy(name).into();
             match builder.finish() {
                 Ok(Some(column)) => finished.push((name, column)),
-                // A column of nothing but nulls is none.
+                // A column of nulls only does not exist.
                 Ok(None) => {}
                 Err(conflict) => note(&mut self.decoded.conflict, &name, conflict),
             }
@@ -242,7 +242,7 @@ pub(crate) fn note(conflict: &mut Option<String>, name: &str, what: super::colum
     conflict.get_or_insert_with(|| format!("cannot convert {} to {} in column '{name}'", what.from, what.to));
 }
 
-/// The columns of a map; what is no array is none.
+/// The columns of a map; other values are skipped.
 fn columns_of<'a>(reader: &mut Reader<'a>, pairs: usize) -> Result<Vec<(&'a [u8], Builder)>, Problem> {
     let mut columns: Vec<(&[u8], Builder)> = Vec::with_capacity(pairs.min(64));
     if pairs > MOST_COLUMNS {
@@ -256,7 +256,7 @@ fn columns_of<'a>(reader: &mut Reader<'a>, pairs: usize) -> Result<Vec<(&'a [u8]
             continue;
         };
         let column = column(reader, items)?;
-        // Of two of one name the last one counts.
+        // If a name occurs twice, the last one counts.
         match columns.iter_mut().find(|(known, _)| *known == name) {
             Some(known) => known.1 = column,
             None => columns.push((name, column)),

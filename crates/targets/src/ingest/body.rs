@@ -44,8 +44,8 @@ pub struct BodyContent {
 }
 
 impl BodyForm {
-    /// Reads a body as the server does with its default options: for tests of those who make such bodies, and
-    /// for hostile ones.
+    /// Reads a body as the server does with its default options: for tests of code that makes such bodies,
+    /// and for hostile ones.
     ///
     /// # Errors
     /// The server's answer to it.

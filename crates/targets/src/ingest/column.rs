@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Int,
     Float,
     Text,
-    /// Microseconds since 1970, what the real server keeps.
+    /// Microseconds since 1970, the unit of the real server.
     Time,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     Int(i64),
-    /// Above what an `i64` holds.
+    /// Above the range of an `i64`.
     Large(u64),
     Float(f64),
     Text(&'a [u8]),
@@ -187,8 +187,8 @@ impl Builder {
         self.len
     }
 
-    /// Adds what follows as long as it is of the column's kind, in the form that most have: at most so many
-    /// values. How many there were.
+    /// Adds the next values as long as they have the column's kind in its usual form, up to `most`. Returns
+    /// their number.
     pub(crate) fn run(&mut self, reader: &mut Reader<'_>, most: usize) -> usize {
         let taken = match &mut self.cells {
             Growing::Int(cells) => reader.ints(most, cells),
@@ -203,7 +203,7 @@ impl Builder {
         taken
     }
 
-    /// Adds a value; `go_type` is what the real server calls its type, for its error text.
+    /// Adds a value; `go_type` is the real server's name of its type, for its error text.
     #[inline]
     pub(crate) fn push(&mut self, value: Value<'_>, go_type: &'static str, expected: usize) {
         match (&mut self.cells, value) {
@@ -231,7 +231,7 @@ impl Builder {
                 self.begin(value, expected.max(self.len + 1));
                 value
             }
-            // Beyond these bounds there is no such whole number.
+            // Beyond these bounds there is no such integer.
             (Growing::Int(_), Value::Float(float))
                 if (-(2_f64.powi(63))..2_f64.powi(63)).contains(&float) =>
             {
@@ -252,7 +252,7 @@ impl Builder {
         }
     }
 
-    /// Takes the kind of its first value; what was before are nulls.
+    /// Takes the kind of its first value; earlier cells are nulls.
     fn begin(&mut self, value: Value<'_>, capacity: usize) {
         let nulls = self.len;
         fn room<T: Clone>(nulls: usize, capacity: usize, filler: T) -> Vec<T> {
@@ -300,7 +300,7 @@ impl Builder {
         self.push_null();
     }
 
-    /// The column, `None` if it has nothing but nulls, or what could not be converted.
+    /// The column, `None` if it has nothing but nulls, or the conflict.
     pub(crate) fn finish(self) -> Result<Option<Column>, Conflict> {
         if let Some(conflict) = self.conflict {
             return Err(conflict);
@@ -326,7 +326,7 @@ impl Builder {
     }
 }
 
-/// Texts, with what is no UTF-8 replaced, as the real server does.
+/// Texts, with invalid UTF-8 replaced, as the real server does.
 fn texts(bytes: Vec<u8>, ends: Vec<u32>) -> Texts {
     if bytes.is_ascii() {
         // All ASCII: every place is between characters.

@@ -11,7 +11,7 @@ use super::queries::{Pending, Queries};
 use super::setup::{IngestCounts, Setup};
 use crate::http_reply::HttpReply;
 
-/// Memory for bodies that a thread keeps, for whoever sends next.
+/// Memory for bodies that a thread keeps, for the next sender.
 const SPARE_BODIES: usize = 64;
 /// The most bytes of each of them.
 const USUAL_BODY: usize = 1 << 20;
@@ -47,7 +47,7 @@ impl Caller {
         self.owed.is_some()
     }
 
-    /// Bytes of memory that it keeps for what is not answered.
+    /// Bytes of memory that it keeps for unanswered requests.
     pub(crate) const fn held_bytes(&self) -> usize {
         self.body.capacity() + self.behind.capacity()
     }
@@ -66,7 +66,7 @@ pub(crate) struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
     GoesOn,
-    /// It ends when what is written is sent, and what is held.
+    /// It ends when written and held replies are sent.
     Ends,
     Reset,
 }
@@ -124,7 +124,7 @@ impl HttpHandler {
         Some(if stays { self.go_on(caller, moment, &behind) } else { ConnectionFate::Ends })
     }
 
-    /// Says why the connection ends that takes what is missing of the memory for unfinished requests.
+    /// Writes the reason why a connection ends that exceeds the memory for unfinished requests.
     pub(crate) fn refuse_for_memory(&mut self) {
         let most = self.setup.budget.most();
         let why = format!("unfinished requests of all connections have {most} bytes: send less at once");
@@ -149,10 +149,10 @@ impl HttpHandler {
                         ConnectionFate::GoesOn
                     };
                 }
-                // The real server closes as soon as it has read so much.
+                // The real server closes as soon as it has read that much.
                 Ok(Some(request)) if request.body_bytes > self.most => break self.violation(),
                 Ok(Some(request)) => {
-                    // A client of HTTP/1.0 would have to be told that it is kept.
+                    // A client of HTTP/1.0 would have to be told that the connection is kept.
                     let stays = request.keep_alive && request.version_minor > 0;
                     (self.api.answer(&request, body, moment), request.head_request, stays)
                 }

@@ -28,10 +28,10 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// One item; of an array or a map its head, what is in it follows.
+/// One item; for an array or a map its head, whose items follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Item<'a> {
-    /// A value, and what the real server calls its type.
+    /// A value, and the real server's name of its type.
     Value(Value<'a>, &'static str),
     /// An extension type, which has no place in a store.
     Extension,
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
         Ok(item)
     }
 
-    /// Passes over what is in an item. Each item has at least a byte, so this ends.
+    /// Skips the contents of an item. Each item has at least a byte, so this ends.
     pub(crate) fn pass_over(&mut self, item: &Item<'_>) -> Result<(), Malformed> {
         let mut due = item.inside();
         while due > 0 {

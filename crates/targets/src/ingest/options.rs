@@ -14,7 +14,7 @@ pub struct IngestOptions {
     pub listen: Endpoint,
     /// Threads, which share the port.
     pub threads: u32,
-    /// Tokens from the start, with what each of them may do; if there are none, everybody may do everything.
+    /// Tokens from the start, with their permissions; without any, no request needs one.
     pub tokens: Vec<Token>,
     /// Rows are seen this long after the first of their buffer came,
     pub flush_delay: Nanos,
@@ -42,7 +42,7 @@ pub struct IngestOptions {
     pub duration: Option<Nanos>,
 }
 
-/// A token, and what its bearer may do.
+/// A token, and its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Text of the token, as it is sent.

@@ -41,7 +41,7 @@ impl Compression {
 pub(crate) enum Damage {
     /// It is larger than a payload may be: the limit in bytes.
     TooLarge(u64),
-    /// It is not what its first bytes say.
+    /// The content does not match its first bytes.
     Broken(io::Error),
 }
 
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(plain(&gzip(&bomb), 1 << 20), limit);
         assert_eq!(plain(&zstd::encode_all(&bomb[..], 1).unwrap(), 1 << 20), limit);
         assert!(plain(&gzip(&bomb), 3 << 20).is_ok());
-        // No more of a bomb is unpacked than shows that it is one.
+        // A bomb is unpacked only until it is recognized.
         for bomb in [gzip(&bomb), zstd::encode_all(&bomb[..], 1).unwrap()] {
             let mut decompressor = Decompressor::default();
             assert!(decompressor.plain(Compression::of(&bomb), &bomb, 1000).is_err());

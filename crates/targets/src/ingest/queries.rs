@@ -33,8 +33,8 @@ pub(crate) struct Question {
     pub(crate) timestamp: String,
 }
 
-/// The queries of a server that run or wait. A thread lives as long as there is something to do for it, and
-/// nobody waits for one when the server ends.
+/// The queries of a server that run or wait. A thread lives as long as there is work for it, and the end of
+/// the server does not wait for one.
 #[derive(Debug, Default)]
 pub(crate) struct Queries {
     inner: Mutex<Inner>,
@@ -67,7 +67,7 @@ impl Pending {
         match self.reply.try_recv() {
             Ok(reply) => Some(reply),
             Err(TryRecvError::Empty) => None,
-            // Its thread has panicked.
+            // The thread of the query has panicked.
             Err(TryRecvError::Disconnected) => Some(HttpReply::text(500, "the query has failed")),
         }
     }
@@ -140,7 +140,7 @@ fn work(setup: &Setup, first: Job) {
         };
         let found = query::run(&setup.store, &question.sql, &question.database, question.at, goes_on);
         let millis = clock::monotonic().since(began).0 / 1_000_000;
-        // Whoever asked may be gone.
+        // The receiver may be gone.
         let _ = reply.send(tell(found, millis, &question.timestamp));
         next = setup.queries.next();
     }

@@ -1,9 +1,9 @@
-//! SQL over what is visible: a fresh SQLite in memory for every query, in which the databases that the query
+//! SQL over the visible rows: a fresh SQLite in memory for every query, in which the databases that the query
 //! names are attached, and every measurement is a view.
 //!
 //! No row is copied. The view of a measurement is a series of row numbers with one call of a function for
-//! each column that is asked for, which looks the value up in the columns as they came. SQLite leaves out
-//! what is not asked for, so that a count is a walk over numbers; that of a whole measurement is known.
+//! each column that is asked for, which looks the value up in the columns as they came. SQLite skips columns
+//! that are not needed, so that a count is a walk over numbers; that of a whole measurement is known.
 
 mod functions;
 mod source;
@@ -22,7 +22,7 @@ use super::store::{Acknowledged, Store, Table};
 use source::Source;
 use words::{Statements, Words};
 
-/// The database of what was acknowledged.
+/// The database of acknowledged rows.
 pub(crate) const OWN_DATABASE: &str = "plimsoll";
 /// SQLite's instructions between two looks at whether to go on: some tenths of a millisecond.
 const INSTRUCTIONS: i32 = 10_000;
@@ -30,7 +30,7 @@ const INSTRUCTIONS: i32 = 10_000;
 pub(crate) const LONGEST_SQL: usize = 1 << 20;
 /// The most bytes of a result.
 const MOST_BYTES: usize = 64 << 20;
-/// The most bytes of one value, and of one row while it is sorted: what the longest payload has.
+/// The most bytes of one value, and of one row while it is sorted: the size of the longest payload.
 const LONGEST_VALUE: i32 = 16 << 20;
 /// The most bytes of a pattern of LIKE and GLOB, which are matched without a look at the time.
 const LONGEST_PATTERN: i32 = 256;
@@ -62,7 +62,7 @@ pub(crate) enum Refused {
     Dangerous,
     /// It is more than one statement.
     Multiple,
-    /// It is wrong, or took too long; what is said of it.
+    /// It is wrong, or took too long; with the message.
     Failed(String),
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn run(
     let found = match sqlite.prepare(&sql) {
         Ok(statement) if !statement.readonly() => Err(Refused::Dangerous),
         Ok(statement) => read(statement),
-        // The real server finds no files of it, and then nothing.
+        // The real server finds no files for an unknown table, and returns nothing.
         Err(error) if error.to_string().contains("no such table:") => {
             Ok(QueryResult { data: "[]".to_owned(), ..QueryResult::default() })
         }
@@ -122,8 +122,8 @@ fn whole_count(store: &Store, words: &Words, database: &str, now: Nanos) -> Opti
     Some(QueryResult { columns: vec![column], data: format!("[[{rows}]]"), rows: 1, forgotten })
 }
 
-/// The number of all rows of a measurement and what their times are, if that is all that is asked for and
-/// there is such a measurement. Rows whose values are forgotten have no time.
+/// The number of all rows of a measurement and the range of their times, if the query asks for nothing else
+/// and there is such a measurement. Rows whose values are forgotten have no time.
 fn whole_times(store: &Store, words: &Words, database: &str, now: Nanos) -> Option<QueryResult> {
     let (named, measurement, [since, until]) = words.whole_times()?;
     let database = named.unwrap_or(database);
@@ -163,7 +163,7 @@ fn prepare(
     functions::register(sqlite, &source)?;
     let mut attached: Vec<&str> = Vec::new();
     let attach = |database: &str| match database {
-        // These two are there.
+        // These two always exist.
         "main" | "temp" => Ok(()),
         _ => sqlite.execute("ATTACH ':memory:' AS ?1", [database]).map(drop),
     };
@@ -185,7 +185,7 @@ fn prepare(
     Ok(())
 }
 
-/// The table of what was acknowledged.
+/// The table of acknowledged rows.
 fn tell(sqlite: &Connection, acknowledged: &[Acknowledged]) -> Result<(), Error> {
     sqlite.execute_batch(
         "CREATE TABLE plimsoll.acknowledged (\"database\" TEXT, measurement TEXT, batches INT, rows INT, \
@@ -243,7 +243,7 @@ fn write_value(out: &mut String, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => out.push_str("null"),
         ValueRef::Integer(int) => out.push_str(&int.to_string()),
-        // What is not finite has no number in JSON.
+        // JSON has no number for infinity and NaN.
         ValueRef::Real(float) if !float.is_finite() => out.push_str("null"),
         ValueRef::Real(float) => out.push_str(&float.to_string()),
         ValueRef::Text(text) | ValueRef::Blob(text) => {

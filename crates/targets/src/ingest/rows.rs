@@ -6,9 +6,9 @@ use super::batch::{Batch, note};
 use super::column::{Builder, Column, Value};
 use super::msgpack::Item;
 
-/// The most bytes of memory that the rows of one payload may take. What stands once in a payload may stand in
-/// each of its rows, such as the attributes of a resource, and each column has a cell in each row: a payload
-/// of 16 MiB could ask for terabytes.
+/// The most bytes of memory that the rows of one payload may take. A value that occurs once in a payload may
+/// belong to each of its rows, such as the attributes of a resource, and each column has a cell in each row:
+/// a payload of 16 MiB could ask for terabytes.
 const MOST_BYTES: usize = 256 << 20;
 /// The answer to one that asks for more.
 pub(crate) const TOO_LARGE: &str = "the rows of the payload take more than 256 MiB of memory";
@@ -37,13 +37,13 @@ pub(crate) struct Group {
     places: HashMap<Box<str>, usize>,
     /// Where the next column stands if this row has those of the one before, in their order.
     next: usize,
-    /// Bytes of memory that rows may still take, as far as this is the group that was begun last; `None`:
-    /// what was set would have taken more.
+    /// Bytes of memory that rows may still take, as far as this is the group that was begun last; `None` if
+    /// the values would have taken more.
     room: Option<usize>,
 }
 
 impl Rows {
-    /// Begins a row of this instant (microseconds); its values are set on what is given.
+    /// Begins a row of this instant (microseconds); set its values on the result.
     pub(crate) fn begin(&mut self, measurement: &str, time: i64) -> &mut Group {
         let mut room = self.groups.get(self.last).map_or(Some(MOST_BYTES), |group| group.room);
         // Rows of one measurement mostly stand together.
@@ -155,7 +155,7 @@ impl Group {
         self.next = place + 1;
         let column = &mut self.columns[place].1;
         column.pad(row);
-        // Of two of one name in a row the first one counts.
+        // If a name occurs twice in a row, the first one counts.
         if column.len() == row {
             set(column);
         }

@@ -82,7 +82,7 @@ pub struct IngestCounts {
     pub writes: u64,
     /// Bytes of their payloads, without compression.
     pub bytes: u64,
-    /// Writes that were refused for what they were, or because the disk was full.
+    /// Writes that were refused for their content, or because the disk was full.
     pub refusals: u64,
     /// Writes that were refused or reset on purpose.
     pub failures: u64,
@@ -90,7 +90,7 @@ pub struct IngestCounts {
     pub skipped: u64,
     /// Queries.
     pub queries: u64,
-    /// Connections that were ended for what the client sent or did not read.
+    /// Connections that were ended because of bytes that the client sent or did not read.
     pub violations: u64,
     /// Queries that were refused because too many were running and waiting.
     pub queries_refused: u64,

@@ -20,8 +20,7 @@ const MOST_MEASUREMENTS: usize = 10_000;
 const MOST_DATABASES: usize = 10_000;
 /// The most columns that a measurement may come to have.
 const MOST_COLUMNS: usize = 10_000;
-/// The most bytes of the names of all columns, which are never forgotten; with what a name takes beside
-/// itself.
+/// The most bytes of the names of all columns, which are never forgotten; including their overhead.
 const MOST_NAME_BYTES: u64 = 64 << 20;
 /// Bytes of a name beside itself, roughly: its place and its allocation.
 const NAME_UPKEEP: u64 = 64;
@@ -250,7 +249,7 @@ impl Store {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // A thread that panics ends the server; what it left is looked at by nobody but its report.
+        // A thread that panics ends the server; only its report reads what was left.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -289,7 +288,7 @@ impl Inner {
     /// Looks whether there is room for the names of columns that are new.
     fn make_room_for_names(&self, database: &str, batches: &[Batch]) -> Result<(), Refusal> {
         let all = batches.iter().flat_map(|batch| &batch.columns).map(|(name, _)| name_bytes(name));
-        // As long as there is room for all of them nobody asks which are new.
+        // As long as all of them fit, it does not matter which are new.
         if self.name_bytes + all.sum::<u64>() <= MOST_NAME_BYTES {
             return Ok(());
         }
@@ -310,7 +309,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives up the oldest values of whoever has most of them until there is room.
+    /// Drops the oldest values of the table that has most of them until there is room.
     fn give_way(&mut self, most: u64) {
         while self.bytes > most {
             let tables = self.databases.values_mut().flat_map(BTreeMap::values_mut);
@@ -352,7 +351,7 @@ impl Measurement {
             Fate::Stored | Fate::Unacknowledged => {}
         }
         self.flush_if_due(limits, now);
-        // The real server writes out what it has when the columns change.
+        // The real server writes its buffer when the columns change.
         if self.learn(&batch) {
             self.flush();
         }

@@ -22,7 +22,7 @@ pub(crate) struct Tokens {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailure {
     NoToken,
-    /// It has one that nobody knows.
+    /// It has an unknown one.
     Unknown,
 }
 
@@ -57,7 +57,7 @@ impl Tokens {
 
     /// Makes a token; `None`: there are too many of them.
     pub(crate) fn make(&self, permissions: Permissions) -> Option<String> {
-        // Keyed by what the system gives for hash tables: not to be guessed from another token.
+        // Keyed like the system's hash tables, so that one token does not help to guess another.
         let [high, low] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(0));
         let token = format!("{high:016x}{low:016x}");
         let mut known = self.known();
@@ -69,7 +69,7 @@ impl Tokens {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<String, Permissions>> {
-        // Sound after every call: no thread could leave it half done.
+        // Every call leaves the data sound: no thread could leave them half done.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

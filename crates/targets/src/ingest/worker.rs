@@ -21,7 +21,7 @@ const PASS_EVENTS: u32 = 64;
 /// largest result of a query.
 const UNREAD_BYTES: usize = 128 << 20;
 /// While a query runs, its thread is asked for the reply again after this share of the time that it has taken
-/// so far: what that adds to its time is no more.
+/// so far: the delay is no larger than that.
 const ASK_AGAIN_SHARE: u64 = 16;
 /// The shortest and the longest pause between two such looks.
 const ASK_AGAIN: [Nanos; 2] = [Nanos::from_micros(50), Nanos::from_millis(10)];
@@ -142,7 +142,7 @@ impl<B: Backend> Worker<B> {
             Event::Received { conn, at, data, .. } => self.receive(conn, at, data),
             Event::Closed { conn, .. } => self.close(conn),
             Event::Failed { conn, .. } => self.part(conn, Close::Now),
-            // It connects nowhere.
+            // The ingest server connects nowhere.
             Event::Connected { .. } | Event::ConnectFailed { .. } => {}
         }
     }
@@ -163,7 +163,7 @@ impl<B: Backend> Worker<B> {
         self.follow(conn, course);
     }
 
-    /// Sends what the handler has written for a connection, and goes on with it.
+    /// Sends the output of the handler for a connection, and goes on with it.
     fn follow(&mut self, conn: ConnId, course: ConnectionFate) {
         let Some(Peer { caller, part }) = self.table.get(conn) else { return };
         if course == ConnectionFate::GoesOn && !self.setup.budget.note(part, caller.held_bytes()) {
@@ -182,15 +182,15 @@ impl<B: Backend> Worker<B> {
         }
         match course {
             ConnectionFate::GoesOn => {}
-            // The last of what is held ends it.
+            // The last reply that is held ends the connection.
             ConnectionFate::Ends if waits => {}
             ConnectionFate::Ends => self.part(conn, Close::AfterSend),
             ConnectionFate::Reset => self.part(conn, Close::Reset),
         }
     }
 
-    /// The client of a connection has sent everything. What it is owed was queued when its requests came, but
-    /// for the result of a query.
+    /// The client of a connection has sent everything. Replies that it is owed were queued when its requests
+    /// came, except for the result of a query.
     fn close(&mut self, conn: ConnId) {
         match self.table.get(conn) {
             Some(Peer { caller, .. }) if caller.is_owed() => caller.is_closed = true,
@@ -215,7 +215,7 @@ impl<B: Backend> Worker<B> {
                 self.owed.swap_remove(place);
                 continue;
             };
-            // What comes behind a query may be more of them.
+            // Input behind a query may contain further queries.
             if self.backend.unsent(conn) > UNREAD_BYTES {
                 self.violations += 1;
                 self.part(conn, Close::Reset);
@@ -223,7 +223,7 @@ impl<B: Backend> Worker<B> {
             }
             let moment = Moment { at: self.backend.now(), unix: clock::unix() };
             let Some(course) = self.http.settle(caller, moment) else { continue };
-            // Behind the query there may have been another one.
+            // Another query may have followed this one.
             if caller.is_owed() {
                 self.last_query = moment.at;
             } else {
@@ -242,7 +242,7 @@ impl<B: Backend> Worker<B> {
         let now = self.backend.now();
         while self.held.peek().is_some_and(|Reverse(waiting)| waiting.due <= now) {
             let Some(Reverse(Waiting { conn, bytes, ends, .. })) = self.held.pop() else { return };
-            // Whoever went away is owed nothing.
+            // A client that went away gets no reply.
             if self.table.get(conn).is_none() {
                 continue;
             }

@@ -1,9 +1,9 @@
 //! Large bodies that would have to be copied: they are sent in pieces, so that a client that asks for many of
 //! them, or reads slowly, does not fill the memory.
 //!
-//! Bodies are copied into the frames of HTTP/2 and the records of TLS. What the kernel has not taken of one
-//! connection is bounded by [`UNSENT_BYTES`], what HTTP/2's windows hold back by one [`PIECE_BYTES`] of each
-//! stream.
+//! Bodies are copied into the frames of HTTP/2 and the records of TLS. The bytes of a connection that the
+//! kernel has not taken are bounded by [`UNSENT_BYTES`], those that HTTP/2's windows hold back by one
+//! [`PIECE_BYTES`] of each stream.
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ const PASS_CONNECTIONS: usize = 8;
 pub(crate) struct Backlog {
     /// Begun, or about to: in the order of their turns.
     begun: VecDeque<PendingReply>,
-    /// On HTTP/1.1: what has to follow the one that is begun.
+    /// On HTTP/1.1: the replies that follow the one that is begun.
     behind: VecDeque<PendingReply>,
 }
 
@@ -53,7 +53,7 @@ impl Backlog {
         self.begun.push_back(due);
     }
 
-    /// Adds what has to follow the reply that is begun.
+    /// Adds a reply that has to follow the one that is begun.
     pub(crate) fn wait_behind(&mut self, due: PendingReply) {
         self.behind.push_back(due);
     }
@@ -85,7 +85,8 @@ pub(crate) fn is_in_pieces(connection: &Connection, answer: &Answer<'_>, head_on
 }
 
 impl<B: Backend> Worker<B> {
-    /// Sends of a connection's backlog what may go, and parts from the client if that was the last of it.
+    /// Sends the replies of a connection's backlog that may go, and closes the connection if they were the
+    /// last.
     pub(super) fn advance(&mut self, conn: ConnId) {
         // Streams in a row that wait for their windows.
         let mut held = 0;
@@ -97,7 +98,7 @@ impl<B: Backend> Worker<B> {
             };
             let stream = due.arrival.to.stream;
             let waits = connection.is_held(stream);
-            // Who sends nothing more also opens no windows.
+            // A client that sends nothing more does not open windows either.
             let hopeless = connection.state.mute || (waits && connection.state.deaf);
             if hopeless || !connection.is_owed(stream) {
                 connection.state.outstanding -= 1;
@@ -106,7 +107,7 @@ impl<B: Backend> Worker<B> {
                 connection.backlog.begun.push_back(due);
                 held += 1;
                 if held == connection.backlog.begun.len() {
-                    // The client's WINDOW_UPDATE will tell.
+                    // A WINDOW_UPDATE of the client continues it.
                     break;
                 }
                 continue;
@@ -178,7 +179,7 @@ impl<B: Backend> Worker<B> {
             self.flush();
         }
         let pause = RECALL_AFTER + RECALL_EACH * self.stalled.connections.len() as u64;
-        // Who moved may go on as soon as what came meanwhile is read.
+        // Connections that moved may go on as soon as the bytes that came meanwhile are read.
         self.stalled.recall_at = if moved > 0 { now } else { now + pause };
     }
 }

@@ -107,7 +107,7 @@ impl<B: Backend> Worker<B> {
         out.clear();
         let mut apart = None;
         let sent = match forms.slow {
-            // HTTP/2: the other streams have their own pace, so this one may fall behind its own.
+            // In HTTP/2, other streams keep their own pace, so this one may fall behind its own.
             Some(_) if is_clogged(connection, &due, self.writer.backend.unsent(connection.id)) => {
                 Sent::Part(due.sent)
             }

@@ -101,7 +101,7 @@ pub(crate) enum CloseMode {
     Silent,
     /// Say that this is no HTTP, then close.
     Refuse,
-    /// Close without waiting for what is outstanding: the client has broken the protocol and was told.
+    /// Close without waiting for outstanding replies: the client has broken the protocol and was told.
     Broken,
 }
 
@@ -132,7 +132,7 @@ impl Connection {
     pub(crate) fn is_settled(&self) -> bool {
         self.state.outstanding == 0
             && match &self.protocol {
-                // Who sends nothing more also opens no windows.
+                // A client that sends nothing more does not open windows either.
                 Protocol::Http2(server) => self.state.deaf || server.active() == 0,
                 Protocol::Open(_) | Protocol::Http1(_) => true,
             }

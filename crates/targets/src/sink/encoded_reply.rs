@@ -222,7 +222,7 @@ fn fields(
     fields
 }
 
-/// One reply: a form, and what is different in it this time.
+/// One reply: a form, and the parts that differ this time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer<'a> {
     pub(crate) form: &'a EncodedReply,

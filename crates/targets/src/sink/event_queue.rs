@@ -1,4 +1,4 @@
-//! Requests that are being served: when each is due and what happens then.
+//! Requests that are being served: the due time of each, and the action then.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -26,7 +26,7 @@ pub struct SinkOptions {
     pub delay: Delay,
     /// CPU time burnt for every reply before it is sent, each reply on its own, in the order of the requests:
     /// a target that computes. The thread does nothing else meanwhile, so it carries at most `1 / work` per
-    /// second. What is dropped, reset or refused costs nothing.
+    /// second. Requests that are dropped, reset or refused cost nothing.
     pub work: Nanos,
     /// One server with one FIFO queue over all connections, `delay` being the service time (T2: M/M/1 with an
     /// exponential delay, M/D/1 with a constant one). Needs `threads == 1`.

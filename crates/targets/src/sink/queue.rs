@@ -21,7 +21,7 @@ impl SingleServer {
 }
 
 /// One server with a FIFO queue and a fixed service time of `1 / rate`, exact for every rational rate: the
-/// k-th completion of a busy period is `floor(k / rate)` after its begin.
+/// k-th completion of a busy period is `floor(k / rate)` after its start.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenServer {
     rate: Rate,

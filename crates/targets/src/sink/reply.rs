@@ -35,7 +35,7 @@ impl Forms {
         Answer::plain(form.unwrap_or_else(|| self.table.largest()), number)
     }
 
-    /// The answer to a request that is not to be dropped or reset, and what it is in the log.
+    /// The answer to a request that is not to be dropped or reset, and its action in the log.
     pub(crate) fn decided<'a>(
         &'a self,
         intent: Intent,

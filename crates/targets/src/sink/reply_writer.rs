@@ -8,7 +8,7 @@ use plimsoll_driver::{Backend, Close, ConnId, Flush};
 use super::connection::{Connection, State};
 use super::truth::{Sheet, TruthRow};
 
-/// Writes to the connections of one backend and knows what is on its way to the next flush.
+/// Writes to the connections of one backend and knows the bytes that wait for the next flush.
 #[derive(Debug)]
 pub(crate) struct ReplyWriter<B> {
     pub(crate) backend: B,
@@ -38,7 +38,7 @@ impl<B: Backend> ReplyWriter<B> {
         }
     }
 
-    /// Queues `plain`, and with TLS also what its session has to say by itself.
+    /// Queues `plain`, and with TLS also the session's own output.
     #[inline]
     pub(crate) fn transmit(&mut self, connection: &mut Connection, plain: &[u8]) {
         let Connection { id, tls, state, .. } = connection;
@@ -59,7 +59,7 @@ impl<B: Backend> ReplyWriter<B> {
         }
     }
 
-    /// Queues a large body behind what was transmitted.
+    /// Queues a large body behind the transmitted bytes.
     pub(crate) fn transmit_body(&mut self, connection: &mut Connection, body: &Arc<[u8]>) {
         if connection.tls.is_some() {
             return self.transmit(connection, body);
@@ -105,7 +105,8 @@ impl<B: Backend> ReplyWriter<B> {
         self.flush_number += 1;
     }
 
-    /// Closes what was to be closed. Call it after [`flush`](Self::flush). Gives the ids that are gone now.
+    /// Closes the connections that were marked. Call it after [`flush`](Self::flush). Returns the ids that
+    /// are gone now.
     pub(crate) fn close_all(&mut self) -> impl Iterator<Item = ConnId> + '_ {
         let backend = &mut self.backend;
         self.closings.drain(..).map(|(id, how)| {

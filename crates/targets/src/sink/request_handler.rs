@@ -45,7 +45,7 @@ pub(crate) struct RequestHandler {
     path: Vec<u8>,
     /// Plaintext to send on the connection that was read last.
     pub(crate) out: Vec<u8>,
-    /// Rows about the replies in `out`, whose reply time is not known yet, and about what was abandoned.
+    /// Rows about the replies in `out`, whose reply time is not known yet, and about abandoned requests.
     pub(crate) rows: Vec<TruthRow>,
     /// Replies in `out`.
     pub(crate) answered: u32,
@@ -82,7 +82,7 @@ impl RequestHandler {
         }
     }
 
-    /// Forgets what was to be sent. Call it before a connection is read.
+    /// Drops the output that was to be sent. Call it before a connection is read.
     pub(crate) fn clear(&mut self) {
         if self.out.capacity() > OUT_KEPT {
             self.out = Vec::new();
@@ -92,7 +92,7 @@ impl RequestHandler {
         self.answered = 0;
     }
 
-    /// Takes up what the TLS handshake agreed on. Without ALPN the first bytes will tell.
+    /// Takes over the protocol from the TLS handshake. Without ALPN the first bytes decide.
     pub(crate) fn negotiated(&mut self, protocol: &mut Protocol, alpn: Option<&[u8]>, tally: &mut Tally) {
         match alpn {
             Some(b"h2") => *protocol = self.begin_http2(tally),
@@ -113,7 +113,7 @@ impl RequestHandler {
                 DetectedProtocol::Http1 => begin_http1(tally),
                 DetectedProtocol::Http2 => self.begin_http2(tally),
             };
-            // What was held back until the protocol was known.
+            // Bytes that were held back until the protocol was known.
             self.read_as(protocol, *id, state, at, &PREFACE[..matched], tally);
         }
         self.read_as(protocol, *id, state, at, bytes, tally);
@@ -154,7 +154,7 @@ impl RequestHandler {
         let mut input = bytes;
         while !state.deaf {
             if state.outstanding >= MAX_OUTSTANDING && !input.is_empty() {
-                // Those are served, then it is over.
+                // The outstanding requests are still served, then the connection ends.
                 state.deaf = true;
                 state.farewell = Some(CloseMode::Silent);
                 tally.refused += 1;
@@ -245,7 +245,7 @@ impl RequestHandler {
         requests.clear();
         let outcome = server.receive(bytes, &mut self.out, &mut requests);
         if outcome.is_err() {
-            // What came before the violation is counted, and abandoned when its turn comes.
+            // Requests before the violation are counted, and abandoned when their turn comes.
             state.deaf = true;
             state.mute = true;
             state.farewell = Some(CloseMode::Broken);
@@ -315,7 +315,7 @@ impl RequestHandler {
         if reached(faults.go_away_after) {
             server.go_away(ErrorCode::NoError, &mut self.out);
         } else if reached(faults.close_idle_after) {
-            // The server is to ignore what still comes, but the client is not told.
+            // The server ignores further requests, but the client is not told.
             server.go_away(ErrorCode::NoError, &mut Vec::new());
         } else {
             return;
@@ -356,7 +356,7 @@ mod tests {
             if is_bound {
                 assert_eq!(handler.arrivals.len(), MAX_OUTSTANDING as usize);
                 assert_eq!(connection.state.outstanding, MAX_OUTSTANDING);
-                // What was read is still answered.
+                // Requests that were read are still answered.
                 assert!(!connection.state.mute);
                 assert_eq!(connection.state.farewell, Some(CloseMode::Silent));
             }

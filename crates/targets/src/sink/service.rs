@@ -1,8 +1,8 @@
 //! The services of a sink: how it answers requests.
 //!
 //! Each is a variant of [`Service`], with a file of its own. The enums here are all that the rest of the sink
-//! knows of them: [`ReplyTable`] is what the threads of a sink share, [`ThreadState`] what each has for
-//! itself, and [`Ask`] a request as its service understands it.
+//! knows of them: [`ReplyTable`] is the part that the threads of a sink share, [`ThreadState`] the part of
+//! each thread, and [`Ask`] a request as its service understands it.
 
 mod canister;
 mod crud;
@@ -89,7 +89,7 @@ pub(crate) enum Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// The same without what it borrowed.
+    /// The same without borrowed parts.
     pub(crate) fn into_owned(self) -> Ask<'static> {
         match self {
             Self::Usual => Ask::Usual,
@@ -99,7 +99,7 @@ impl Ask<'_> {
     }
 }
 
-/// Replies of a service, and what else the threads of a sink share for it.
+/// Replies of a service, and the other parts of it that the threads of a sink share.
 #[derive(Debug)]
 pub(crate) enum ReplyTable {
     Usual(EncodedReply),
@@ -150,14 +150,14 @@ impl ReplyTable {
         }
     }
 
-    /// Does what is asked for by request `number`, which `thread` serves, and gives the answer to it.
+    /// Carries out request `number`, which `thread` serves, and returns its answer.
     #[inline]
     pub(crate) fn answer<'a>(&'a self, ask: &'a Ask<'_>, number: u64, thread: u32) -> Answer<'a> {
         match (self, ask) {
             (Self::Usual(form), _) => Answer::plain(form, number),
             (Self::Crud(crud), Ask::Resource(request)) => crud.answer(request, thread),
             (Self::Crud(crud), _) => Answer::plain(&crud.nowhere, 0),
-            // Those are answered by the state of the thread.
+            // The state of the thread answers requests to canisters.
             (Self::Canister(forms), _) => Answer::plain(&forms.nowhere, number),
         }
     }
@@ -171,7 +171,7 @@ impl ReplyTable {
         }
     }
 
-    /// Tells what locations begin with, once, before anything is answered.
+    /// Sets the origin of locations, once, before anything is answered.
     pub(crate) fn set_origin(&self, origin: String) {
         if let Self::Crud(crud) = self {
             crud.set_origin(origin);
@@ -206,7 +206,7 @@ impl ThreadState {
         }
     }
 
-    /// The answer to a request that is not to be dropped or reset, and what it is in the log.
+    /// The answer to a request that is not to be dropped or reset, and its action in the log.
     pub(crate) fn answer<'a>(
         &'a mut self,
         forms: &'a Forms,
@@ -244,12 +244,12 @@ pub struct Faults {
     pub reject: f64,
     /// Share that a [`Canister`] answers with `200` and bytes that are no CBOR.
     pub garbage: f64,
-    /// Close a connection after this many requests, without announcing it. What an HTTP/2 client sent in the
-    /// same piece is still served.
+    /// Close a connection after this many requests, without announcing it. Requests of an HTTP/2 client in
+    /// the same piece are still served.
     pub close_idle_after: Option<u64>,
     /// Announce the end of a connection after this many requests, and close it when those before are done.
-    /// HTTP/2: `GOAWAY` with `NO_ERROR`; what came in the same piece is still served, what comes later is
-    /// ignored. HTTP/1.1: `connection: close` in the reply to the last of them.
+    /// HTTP/2: `GOAWAY` with `NO_ERROR`; requests in the same piece are still served, later ones are ignored.
+    /// HTTP/1.1: `connection: close` in the reply to the last of them.
     pub go_away_after: Option<u64>,
 }
 
@@ -259,7 +259,7 @@ impl Faults {
         self.shares().any(|share| share > 0.0)
     }
 
-    /// The shares of requests that something happens to, each with what that is.
+    /// The shares of requests with a fault, each with its fault.
     pub(crate) fn intents(&self) -> impl Iterator<Item = (f64, Intent)> {
         let of_connections =
             [(self.drop, Intent::Drop), (self.reset, Intent::Reset), (self.refuse, Intent::Refuse)];

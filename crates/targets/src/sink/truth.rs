@@ -1,4 +1,4 @@
-//! The log of the truth: what really happened to every request, on the clock of the driver.
+//! The log of the truth: the real course of every request, on the clock of the driver.
 
 use std::fmt;
 use std::fs::File;

@@ -23,7 +23,7 @@ const STOP_POLL: Nanos = Nanos::from_millis(20);
 /// Events of one pass: bounds how long due replies wait behind reading.
 const PASS_EVENTS: u32 = 256;
 /// Replies of one flush: bounds how long the first of them waits for the last. At 1 µs each the wait is of
-/// the order of what a reply takes through the kernel, and the system call of the flush is shared by enough.
+/// the order of a reply's time through the kernel, and the system call of the flush is shared by enough.
 const FLUSH_REPLIES: u32 = 64;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory...
 const UNREAD_BYTES: usize = 64 << 20;
@@ -114,7 +114,7 @@ impl<B: Backend> Worker<B> {
             if self.setup.stopper.is_stopped() || now >= self.ends_at {
                 return;
             }
-            // Not the backend's wait: that would go on reading and writing.
+            // The wait of the backend would go on reading and writing.
             clock::sleep_until(end.min(now + STOP_POLL).min(self.ends_at));
             now = self.writer.backend.now();
         }
@@ -197,7 +197,7 @@ impl<B: Backend> Worker<B> {
                         self.handler.read(connection, at, &self.plain, &mut self.tally);
                     }
                     Err(_) => {
-                        // What remains to be sent is the alert.
+                        // Only the alert remains to be sent.
                         connection.state.deaf = true;
                         connection.state.farewell = Some(CloseMode::Silent);
                         self.tally.refused += 1;
@@ -225,7 +225,7 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// The client sends nothing more, but may still wait for what it is owed.
+    /// The client sends nothing more, but may still wait for its replies.
     fn peer_closed(&mut self, conn: ConnId) {
         if let Some(connection) = self.table.get(conn) {
             connection.state.deaf = true;
@@ -243,8 +243,8 @@ impl<B: Backend> Worker<B> {
         }
         let mut arrivals = std::mem::take(&mut self.handler.arrivals);
         if self.queue.is_one_queue() {
-            // One pass meets the connections in any order; the queue takes them as they came. The sort is
-            // stable: the requests of one segment stay in order.
+            // A pass visits the connections in any order; the queue takes requests by their arrival. The sort
+            // is stable: the requests of one segment stay in order.
             arrivals.sort_by_key(|arrival| arrival.at);
         }
         for arrival in arrivals.drain(..) {
@@ -255,7 +255,7 @@ impl<B: Backend> Worker<B> {
         self.handler.arrivals = arrivals;
     }
 
-    /// Does what is due.
+    /// Carries out the actions that are due.
     fn release(&mut self) {
         if self.queue.next() == Nanos::MAX {
             return;
@@ -281,7 +281,7 @@ impl<B: Backend> Worker<B> {
         self.settle_gathered();
     }
 
-    /// Prepares what was gathered together, and answers it.
+    /// Prepares the gathered requests together, and answers them.
     fn settle_gathered(&mut self) {
         if self.gathered.is_empty() {
             return;
@@ -299,7 +299,8 @@ impl<B: Backend> Worker<B> {
         self.gathered = gathered;
     }
 
-    /// Sends what had to wait for the last outstanding reply, and parts from the client if it is time.
+    /// Sends the output that had to wait for the last outstanding reply, and closes the connection if it is
+    /// time.
     pub(super) fn part(&mut self, conn: ConnId) {
         let Some(connection) = self.table.get(conn) else { return };
         if connection.state.farewell == Some(CloseMode::Broken) {
@@ -307,7 +308,7 @@ impl<B: Backend> Worker<B> {
             return self.writer.close(connection, Close::AfterSend);
         }
         if connection.state.mute {
-            // A dropped reply must look like one that takes for ever, so only the client ends this
+            // A dropped reply must look like one that takes for ever, so only the client may end this
             // connection.
             if connection.state.peer_closed {
                 self.writer.close(connection, Close::Now);
@@ -346,7 +347,7 @@ impl<B: Backend> Worker<B> {
         closed.into_iter().for_each(|id| self.forget(id));
     }
 
-    /// Forgets a connection that is gone, but for what it counted.
+    /// Forgets a connection that is gone, except for its counts.
     fn forget(&mut self, conn: ConnId) {
         let Some(mut gone) = self.table.remove(conn) else { return };
         self.tally.cancelled += gone.protocol.cancelled();

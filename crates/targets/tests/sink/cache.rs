@@ -43,7 +43,7 @@ impl<'c> Caller<'c> {
         Self { client, index, reader: ReplyClient::new() }
     }
 
-    /// Sends these requests in one write, and waits for all replies: what was answered, with the value or
+    /// Sends these requests in one write, and waits for all replies: returns the answers, with the value or
     /// text.
     fn ask(&mut self, requests: &[(Operation, &[u8], &[u8])]) -> Vec<(Answer, Vec<u8>)> {
         let mut bytes = Vec::new();
@@ -156,7 +156,7 @@ fn values_of_any_size_come_back_in_order<O: Open + 'static>(open: &Arc<O>) {
     let pairs = || keys.iter().zip(&values);
     let puts: Vec<_> = pairs().map(|(key, value)| (Operation::Put, &key[..], &value[..])).collect();
     assert!(caller.ask(&puts).iter().all(|(answer, _)| *answer == Answer::Done));
-    // Pings among them: what is not copied must not overtake what is.
+    // Pings among them: short replies must not overtake shared ones.
     let gets: Vec<_> = keys
         .iter()
         .flat_map(|key| [(Operation::Get, &key[..], &b""[..]), (Operation::Ping, &b""[..], &b""[..])])
@@ -343,6 +343,6 @@ fn a_value_is_gone_after_its_time() {
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"k", b"v");
-    // However fast this machine is: by so many round trips the time has come.
+    // However fast this machine is, the time has passed after so many round trips.
     assert!((0..1_000_000).any(|_| caller.get(b"k").is_none()));
 }

@@ -35,7 +35,7 @@ fn post(path: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Where a canister is asked for `what`.
+/// The path at which a canister is asked for `what`.
 fn path(version: u8, what: &str) -> String {
     format!("/api/v{version}/canister/{CANISTER}/{what}")
 }
@@ -147,7 +147,7 @@ fn calls_that_were_taken_in_are_asked_for<O: Open + 'static>(open: &Arc<O>) {
         assert_eq!(certified(&verifier, &ask(&mut client, &id).body, &id), [count, 0, 0, 0]);
     }
     assert_identity(&sink.stop());
-    // While it is being carried out nobody learns more.
+    // While the call is being carried out, its status says no more.
     let processing = plimsoll_core::Nanos::from_secs(3600);
     let sink = start(canister(Canister { accepted: 1.0, processing, ..Canister::default() }), open);
     let conn = client.connect(sink.endpoint());
@@ -302,7 +302,7 @@ fn rejects_and_garbage_are_those_of_the_truth_log<O: Open + 'static>(open: &Arc<
                 Ok(RequestStatus::Rejected(_)) => Action::Rejected,
                 other => panic!("{other:?}"),
             },
-            // It will be known to whoever asks.
+            // A later question for its outcome shows it.
             (202, _) if intent == Intent::Reject => Action::Rejected,
             (202, _) => Action::Replied,
             other => panic!("{other:?}"),

@@ -103,7 +103,7 @@ impl Client {
         self.wait_for("a response", |client| take_response(&mut client.peers[index].inbox, false))
     }
 
-    /// Waits for the next response without a body, whatever its content-length.
+    /// Waits for the next response without a body, with any content-length.
     pub(crate) fn head_response(&mut self, index: usize) -> Response {
         self.wait_for("a response", |client| take_response(&mut client.peers[index].inbox, true))
     }

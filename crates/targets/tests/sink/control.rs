@@ -1,4 +1,4 @@
-//! The small server of a run's control port: what its clients may take.
+//! The small server of a run's control port: the bounds for its clients.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ fn connections_heads_and_bodies_are_bounded() {
     assert_eq!(client.response(indices[1]).status, 413);
 }
 
-/// Replies that nobody read were kept for as long as requests came.
+/// Unread replies were kept for as long as requests came.
 #[test]
 fn who_does_not_read_is_cut_off() {
     let server = start(1 << 20);
@@ -50,7 +50,7 @@ fn who_does_not_read_is_cut_off() {
         sent += 1;
     }
     assert!(sent < 1_000_000, "nothing ends it");
-    // What it was sent before the end is no more than what was kept, and what the kernel held.
+    // The replies before the end are limited to the buffers of the server and of the kernel.
     let mut read = Vec::new();
     let _ = stream.read_to_end(&mut read);
     assert!(read.len() < 64 << 20, "{}", read.len());

@@ -1,4 +1,4 @@
-//! HTTP/1.1, and what does not depend on the protocol.
+//! HTTP/1.1, and behaviour that does not depend on the protocol.
 
 use std::sync::Arc;
 
@@ -402,7 +402,7 @@ fn is_silent_in_a_freeze<O: Open + 'static>(open: &Arc<O>) {
         let margin = Nanos::from_millis(1);
         let within: Vec<_> = replies().filter(|&reply| reply >= begin + margin && reply < end).collect();
         assert!(within.is_empty(), "{begin:?} {within:?} {end:?}");
-        // Who came before or in the freeze and was not answered waited for its end.
+        // Requests that came before or during the freeze and were not answered waited for its end.
         let waited = report.truth.iter().map(|row| row.reply.unwrap() - row.recv).max().unwrap();
         assert!(waited > Nanos::from_millis(150), "{waited:?}");
     }
@@ -580,11 +580,10 @@ fn cuts_off_a_client_that_does_not_read<O: Open + 'static>(open: &Arc<O>) {
     let sink = start(replying(reply), open);
     let mut client = Client::new();
     let conn = client.connect(sink.endpoint());
-    // 2 GB, of which the sink holds one body only.
+    // 2 GB, of which the sink holds only one body.
     client.send(conn, &GET.repeat(2000));
-    // What it leaves unread is looked at before each piece that is read, and the requests come in one piece
-    // or in several: so the cut comes with one of these, or with the next one, but not before this many
-    // replies.
+    // The sink looks at unread bytes before it reads each piece, and the requests come in one piece or in
+    // several. So the cut comes with one of these, or with the next one, but not before this many replies.
     while sink.counter() < 320 {
         std::thread::yield_now();
     }

@@ -450,7 +450,7 @@ fn sends_large_bodies_whole<O: Open + 'static>(open: &Arc<O>) {
     }
     let head = streams.request("HEAD", "/", Extra::default());
     assert_eq!(streams.reply(&mut client, head).field("content-length"), Some("3000000"));
-    // Those that are begun when their client goes are abandoned.
+    // Replies that have begun when their client leaves are abandoned.
     let options = ClientOptions { stream_window: 100_000, ..ClientOptions::default() };
     let mut leaves = Streams::connect(&mut client, sink.endpoint(), &options);
     (0..12).for_each(|_| _ = leaves.get());
@@ -522,7 +522,8 @@ fn goes_away_after_so_many_requests<O: Open + 'static>(open: &Arc<O>) {
         let first = streams.get();
         assert_eq!(streams.reply(&mut client, first).counter(), 0);
         assert_eq!(streams.went_away(), None);
-        // What comes in one piece with the last one is served; with it, no more than this is sent.
+        // Requests in the same piece as the last one are served; these two are sent together, and nothing
+        // after them.
         let sent = [streams.get(), streams.get()];
         for request in sent {
             assert_eq!(streams.reply(&mut client, request).status, 200);
@@ -563,7 +564,7 @@ fn stays_for_dropped_streams_when_it_goes_away<O: Open + 'static>(open: &Arc<O>)
         streams.went_away()
     });
     assert_eq!(client.try_end(streams.index), None);
-    // When the client has given them up nothing is left to stay for.
+    // Once the client has given the streams up, nothing keeps the connection open.
     sent.into_iter().for_each(|request| streams.cancel(request));
     streams.flush(&mut client);
     assert_eq!(client.end(streams.index), End::Closed);
@@ -574,7 +575,7 @@ fn stays_for_dropped_streams_when_it_goes_away<O: Open + 'static>(open: &Arc<O>)
 
 fn closes_connections_without_announcing_it<O: Open + 'static>(open: &Arc<O>) {
     let faults = Faults { close_idle_after: Some(3), ..Faults::default() };
-    // Small windows: what was promised is sent before the connection is closed.
+    // Small windows: begun replies are sent before the connection is closed.
     let options = ClientOptions { stream_window: 100, ..Default::default() };
     for delay in [Delay::None, Delay::Constant(Nanos::from_millis(1))] {
         let reply = Reply { body: Body::Bytes(5000), ..Reply::default() };

@@ -128,7 +128,7 @@ fn asked(sql: &str) -> Vec<u8> {
 fn queries_that_last_hold_up_nobody_and_end_with_the_server<O: Open + 'static>(open: &Arc<O>) {
     let server = start(options(), open);
     let mut client = Client::new();
-    // As many as run and wait. What is answered before each of them says that it was taken.
+    // As many as run and wait. The answer to the request before each of them shows that it was taken up.
     for _ in 0..4 + 64 {
         let index = client.connect(server.endpoint());
         client.send(index, &[request("GET /ready", "", b""), asked(ENDLESS)].concat());
@@ -174,7 +174,7 @@ fn what_comes_behind_a_query_waits_for_it<O: Open + 'static>(open: &Arc<O>) {
     expect(200, r#""data":[[3,1]]"#);
     expect(200, "ready");
 
-    // Whoever has sent everything is owed the result all the same.
+    // A client that has sent everything still gets the result.
     let Endpoint::Tcp(address) = server.endpoint() else { panic!("it listens on TCP") };
     let mut stream = std::net::TcpStream::connect(address).expect("it listens");
     std::io::Write::write_all(&mut stream, &asked("SELECT 6 * 7")).expect("it reads");
@@ -183,7 +183,7 @@ fn what_comes_behind_a_query_waits_for_it<O: Open + 'static>(open: &Arc<O>) {
     std::io::Read::read_to_string(&mut stream, &mut told).expect("it is text");
     assert!(told.contains(r#""data":[[42]]"#), "{told}");
 
-    // What is not read while a query runs is bounded, too.
+    // The bytes that wait while a query runs are bounded, too.
     let index = client.connect(server.endpoint());
     client.send(index, &[asked(ENDLESS), vec![b'x'; 17 << 20]].concat());
     assert_eq!(client.end(index), End::Reset);
@@ -230,7 +230,7 @@ fn a_client_that_reads_nothing_is_cut_off() {
     std::io::Write::write_all(&mut stream, &queries).expect("it reads");
     let clock = Client::new();
     let began = clock.now();
-    // The error is told once, whatever there is to read.
+    // The error is reported once, even if there are bytes to read.
     while stream.take_error().expect("it is a socket").is_none() {
         assert!(clock.now().since(began) < Nanos::from_secs(60), "nothing ends it");
         std::thread::yield_now();

@@ -97,7 +97,7 @@ impl Streams {
         std::mem::take(&mut self.out)
     }
 
-    /// Sends what was prepared.
+    /// Sends the prepared bytes.
     pub(crate) fn flush(&mut self, client: &mut Client) {
         let out = self.unsent();
         if !out.is_empty() {
@@ -141,7 +141,7 @@ impl Streams {
         self.wire.cancel(ticket, &mut self.out);
     }
 
-    /// Takes in what came.
+    /// Takes in the received bytes.
     pub(crate) fn receive(&mut self, client: &mut Client) {
         let bytes = client.take(self.index);
         if bytes.is_empty() {
@@ -171,7 +171,7 @@ impl Streams {
         self.received.ended.insert(request, end);
     }
 
-    /// Sends what was prepared and waits for the end of a request.
+    /// Sends the prepared bytes and waits for the end of a request.
     pub(crate) fn wait(&mut self, client: &mut Client, request: u32) -> Result<Reply, StreamFailure> {
         self.flush(client);
         client.wait_for("the end of a request", |client| {

@@ -58,7 +58,7 @@ impl SimBackend {
                 }
             }
         }
-        // Acknowledgements and what the windows let go now come from the process, which may stand still.
+        // Acknowledgements and data that fit the windows now come from the process, which may stand still.
         let pauses = &self.servers[self.links[index].server].behaviour.pauses;
         let says = advance(pauses, at, Nanos::ZERO);
         if says > at {
@@ -82,7 +82,7 @@ impl SimBackend {
         })
     }
 
-    /// A server carries out what it decided about a stream, unless the connection has ended meanwhile, or the
+    /// A server carries out its decision about a stream, unless the connection has ended meanwhile, or the
     /// client has given the stream up and only the stream is concerned.
     pub(super) fn act_on_stream(
         &mut self,
@@ -101,7 +101,7 @@ impl SimBackend {
         let answer = &self.servers[link.server].behaviour.answer;
         let mut done = false;
         match decision.action {
-            // These are done, and noted, with the last byte that goes out.
+            // These end, and are noted, with the last byte of the reply.
             Action::Reply(status) => _ = http2.reply(stream, answer.reply(status, head_request), entry),
             Action::Truncate => _ = http2.reply(stream, answer.reply_truncated(), entry),
             Action::Excess => _ = http2.reply(stream, answer.reply_excess(), entry),
@@ -137,7 +137,7 @@ impl SimBackend {
         self.say(at, index);
     }
 
-    /// Sends what an HTTP/2 connection has to say, and closes it if it is time.
+    /// Sends the output of an HTTP/2 connection, and closes it if it is time.
     pub(super) fn say(&mut self, at: Nanos, index: usize) {
         let link = &mut self.links[index];
         let Some(http2) = &mut link.http2 else { return };

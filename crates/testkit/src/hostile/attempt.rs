@@ -1,4 +1,4 @@
-//! The program against one hostile server, and what came of it.
+//! The program against one hostile server, and the outcome.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Case, Ends, Load, Server, Suite};
 
-/// Much longer than any of these runs takes: who needs more has hung.
+/// Much longer than any of these runs takes: a program that needs more has hung.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The most memory that a run may have had. One against a good server has about 20 MB, a connection of TLS
 /// some 100 KB more.
@@ -35,7 +35,7 @@ pub struct Run<'a> {
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// Requests by what became of them, where that is not nothing.
+    /// Requests by outcome, without zeros.
     pub ends: BTreeMap<String, u64>,
     /// From the start of the process to its end.
     pub took: Duration,
@@ -49,7 +49,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The program held, whatever became of the requests.
+    /// The program held, whatever the outcome of the requests.
     pub fn held(&self) -> bool {
         self.breaches.is_empty()
     }
@@ -97,8 +97,8 @@ pub fn attempt(run: Run<'_>, suite: &Suite, case: &Case) -> io::Result<Attempt> 
     Ok(made)
 }
 
-/// The command line but for what the case adds. Nothing is asked before the load but by the commands that
-/// cannot do without.
+/// The command line without the additions of the case. Nothing is asked before the load but by the commands
+/// that cannot do without.
 fn arguments(suite: &Suite, case: &Case, address: &str, run: Run<'_>) -> Vec<String> {
     let Run { requests, connections, .. } = run;
     // Where no timeout is expected a busy machine must not bring one about.
@@ -116,7 +116,7 @@ fn read(from: Option<impl Read + Send + 'static>) -> Receiver<String> {
         if let Some(mut from) = from {
             let _ = from.read_to_end(&mut bytes);
         }
-        // Nobody waits for it if the process was killed.
+        // If the process was killed, the receiver has gone.
         let _ = send.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     text
@@ -126,7 +126,7 @@ fn text(of: &Receiver<String>, begin: Instant) -> Option<String> {
     of.recv_timeout(LIMIT.saturating_sub(begin.elapsed())).ok()
 }
 
-/// The exit code, if there is one. Who hangs is killed.
+/// The exit code, if there is one. A program that hangs is killed.
 fn end(child: &mut Child, hangs: bool) -> io::Result<Option<i32>> {
     if hangs {
         child.kill()?;

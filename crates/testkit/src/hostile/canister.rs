@@ -85,7 +85,7 @@ fn cases() -> Vec<Case> {
         answering("a reject of 1 MiB", REJECTED, "200 OK", &rejected(long(0x60, &vec![b'x'; 1 << 20])), ""),
         answering("a reject that is a number", CHECK_OR_REJECTED, "200 OK", &rejected(vec![7]), ""),
     ]);
-    // Updates: what should be a certificate is none.
+    // Updates whose certificate is invalid.
     let certified =
         |certificate: Vec<u8>| map(&[text("status"), text("replied"), text("certificate"), certificate]);
     for (name, body) in [
@@ -103,9 +103,9 @@ fn cases() -> Vec<Case> {
     ] {
         cases.push(answering(name, CHECK_OR_REJECTED, "200 OK", &body, "-u"));
     }
-    // The submission is taken in, and the answer to the question for the outcome is none.
+    // The submission is accepted, but the answer to the question for its outcome is invalid.
     cases.push(answering("an update, nothing", CHECK_OR_LOST, "200 OK", b"", "-u"));
-    // Taken in, and then never heard of: the same answer is none to the question for the outcome.
+    // Accepted, and then unknown: the same answer is invalid as an answer to the question for the outcome.
     cases.push(answering(
         "an update that is taken in, and garbage",
         CHECK_OR_LOST,

@@ -23,7 +23,7 @@ pub enum Identity {
     NoHost,
     /// An authority of the same name signed it, with another key.
     OtherAuthority,
-    /// Nobody signed it but itself.
+    /// It is signed only by itself.
     SelfSigned,
     /// It is that of the authority.
     Authority,
@@ -35,7 +35,7 @@ pub enum Identity {
     Constrained,
     /// It was signed by an authority that is not shown.
     Gap,
-    /// It has an extension that nobody knows and everybody must.
+    /// It has an unknown critical extension.
     CriticalExtension,
     /// A bit of its signature is wrong.
     BadSignature,
@@ -123,7 +123,7 @@ pub(super) fn chain(identity: Identity) -> (Vec<CertificateDer<'static>>, Privat
         Identity::SelfSigned => {
             vec![params.self_signed(&own).expect("the parameters are good").der().clone()]
         }
-        // Its key is another one; that is looked at last.
+        // Its key differs; the key is checked last.
         Identity::Authority => vec![authority.der.clone()],
         Identity::ClientsOnly => {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

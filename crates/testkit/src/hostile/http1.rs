@@ -94,7 +94,7 @@ fn start_lines() -> Vec<Case> {
     cases.extend(refused.map(|(name, text)| Case::new(name, PROTOCOL, once(text))));
     cases.extend(bytes.map(|(name, bytes)| Case::new(name, PROTOCOL, once(bytes))));
     cases.extend(fine.map(|(name, text)| Case::new(name, OK, kept(text))));
-    // This version says of itself that the connection ends with the response.
+    // HTTP/1.0 implies that the connection ends with the response.
     cases.push(Case::new("HTTP/1.0", OK, once(line("HTTP/1.0 200 OK"))));
     cases.push(Case::new("a status of 999", SERVER_ERROR, kept(line("HTTP/1.1 999 OK"))));
     let reason = format!("HTTP/1.1 200 {}", "x".repeat(1 << 20));
@@ -148,7 +148,7 @@ fn lengths() -> Vec<Case> {
     cases.extend(refused.map(|(name, field)| Case::new(name, PROTOCOL, once(with_field(field)))));
     cases.extend(fine.map(|(name, field)| Case::new(name, OK, kept(with_field(field)))));
     cases.extend(cut.map(|(name, field)| Case::new(name, CLOSED_WITHIN, once(with_field(field)))));
-    // The response is whole; the connection is given up for what follows, and nobody waits for it.
+    // The response is whole; the connection is given up for the bytes behind it, without harm to a request.
     cases.push(Case::new(
         "a body longer than its length",
         OK,
@@ -430,7 +430,7 @@ fn timing() -> Vec<Case> {
             ],
             vec![Act::Send(good.clone()), Act::Close],
         ),
-        // What comes second may meet the next request.
+        // A second response may meet the next request.
         Case::new(
             "two responses to each request",
             &[Ends::Ok, Ends::Failed(ErrorClass::UnsolicitedData)],
@@ -465,7 +465,7 @@ fn ends() -> Vec<Case> {
         Case::new("the end in the body", CLOSED_WITHIN, cut(40)),
         Case::new("a reset before the request", unmet, vec![Act::Reset]),
         Case::new("a reset behind the request", RESET, vec![Act::Await, Act::Reset]),
-        // What was received before a reset may be lost with it.
+        // A reset may destroy bytes that were received before it.
         Case::new("a reset in the head", RESET, reset(25)),
         Case::new("a reset in the body", RESET, reset(40)),
         Case::new(

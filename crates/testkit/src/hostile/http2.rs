@@ -212,7 +212,7 @@ fn settings() -> Vec<Case> {
             ),
         ],
     ));
-    // No stream may be opened: there is no answer, and nobody is to blame for it.
+    // No stream may be opened: there is no answer, and no fault either.
     let none = vec![hello_with(&setting(3, 0)), Act::Hold];
     list.push(Case::new("no streams at all", TIMED_OUT, none));
     list
@@ -277,8 +277,8 @@ fn frames() -> Vec<Case> {
             ("PRIORITY on an idle stream", then_reply(frame(PRIORITY, 0, On::Beyond(100), [0, 0, 0, 0, 1]))),
         ],
     ));
-    // Breaches that a receiver may end the stream for, or the connection, or look over (RFC 9113 section
-    // 5.3.1 and 6.3); the priority of a server has no meaning.
+    // Breaches for which a receiver may end the stream or the connection, or which it may ignore (RFC 9113
+    // section 5.3.1 and 6.3); the priority of a server has no meaning.
     let either = [Ends::Ok, Ends::Failed(ErrorClass::Protocol)];
     list.extend(cases(
         &either,
@@ -536,7 +536,7 @@ fn windows() -> Vec<Case> {
         ],
     )
     .collect();
-    // 4 MiB for windows of 64 KiB. Too much at once is found out, unless the windows were opened by then.
+    // 4 MiB for windows of 64 KiB. The excess is detected, unless the windows were opened by then.
     let heedless = begun(vec![Act::Repeat(256, piece()), here(DATA, END, [])]);
     let heedless = Case::new("content that heeds no window", PROTOCOL_OR_OK, answer(heedless));
     list.push(heedless.with("--http2 -m 1 --window-bits 16 --connection-window-bits 16"));
@@ -683,7 +683,8 @@ fn goodbyes() -> Vec<Case> {
 /// Requests that are under way are taken back; those that are not find no connection that takes them.
 const GONE_OR_TIMED_OUT: &[Ends] = &[Ends::Failed(ErrorClass::GoAway), Ends::TimedOut];
 
-/// The last stream must not grow (RFC 9113 section 6.8); who looks over it waits for the response in vain.
+/// The last stream must not grow (RFC 9113 section 6.8); a client that ignores this waits for the response in
+/// vain.
 const PROTOCOL_OR_GONE: &[Ends] =
     &[Ends::Failed(ErrorClass::Protocol), Ends::Failed(ErrorClass::GoAway), Ends::TimedOut];
 
@@ -692,7 +693,7 @@ fn ends() -> Vec<Case> {
     let whole = Frame { kind: DATA, flags: END, on: On::Request, payload: b"hello".to_vec() };
     let block = Frame { kind: HEADERS, flags: END_HEADERS, on: On::Request, payload: STATUS_200.to_vec() };
     let part = |frame: &Frame, length| Act::Part(frame.clone(), length);
-    // What was received before a reset may be lost with it.
+    // A reset may destroy bytes that were received before it.
     vec![
         Case::new(
             "the end in the head of a frame",
@@ -746,7 +747,7 @@ fn odd() -> Vec<Case> {
     let brief = Duration::from_millis(1);
     let large = begun(vec![Act::Repeat(6, Box::new(here(DATA, 0, [b'x'; 10_000]))), here(DATA, END, [])]);
     vec![
-        // The first request of each connection is answered. That the connection ends is said within the
+        // The first request of each connection is answered. The end of the connection is announced within the
         // answer: after it the next request may be on its way.
         Case::new(
             "byte by byte",

@@ -1,14 +1,15 @@
-//! Records of TLS under the keys of a connection, with any type and content: what a library does not send.
+//! Records of TLS under the keys of a connection, with any type and content: a library does not send such
+//! records.
 
 use std::io;
 
 use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustls::{ConnectionTrafficSecrets, ProtocolVersion, ServerConnection};
 
-/// The type of application data, which every record has in TLS 1.3 to those who cannot read it.
+/// The type of application data, which is the outer type of every encrypted record in TLS 1.3.
 const APPLICATION_DATA: u8 = 23;
 
-/// Encrypts what a server sends.
+/// Encrypts the output of a server.
 pub(super) struct Sealer {
     key: LessSafeKey,
     iv: [u8; 12],

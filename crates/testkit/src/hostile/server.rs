@@ -31,7 +31,7 @@ struct Script {
 }
 
 impl Server {
-    /// Listens on a free port of 127.0.0.1, and does there what the case says.
+    /// Listens on a free port of 127.0.0.1, and plays the case there.
     ///
     /// # Errors
     /// If there is no such port, or rustls refuses the handshake.
@@ -68,7 +68,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
-        // So that it looks; if that fails, it is gone already.
+        // Wakes the thread that accepts. If that fails, the thread has ended already.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -82,7 +82,7 @@ impl Script {
         if let (Some(handshake), Some(config)) = (&self.case.handshake, &self.tls)
             && let Err(error) = wire.shake(handshake, config)
         {
-            // An alert of ours would be lost with a connection that is closed before all is read.
+            // Our alert would be lost with a connection that is closed before all bytes are read.
             wire.close()?;
             wire.linger(LINGER)?;
             return Err(error);

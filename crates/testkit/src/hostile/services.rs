@@ -79,7 +79,7 @@ fn ingest() -> Vec<Case> {
             bulk,
         ),
     ];
-    // Neither that all is well nor that it is not is said: no acknowledgement.
+    // These say neither success nor failure, so they are no acknowledgement.
     for (name, body) in [
         ("bulk: nothing", &b""[..]),
         ("bulk: HTML", b"<html>it works</html>"),
@@ -92,8 +92,8 @@ fn ingest() -> Vec<Case> {
     ] {
         cases.push(answering(name, CHECK, "200 OK", body, bulk));
     }
-    // partial_success is field 1: rejected_data_points, field 1, and error_message, field 2. What is no such
-    // message says nothing, and counts by its status.
+    // partial_success is field 1: rejected_data_points, field 1, and error_message, field 2. Other messages
+    // say nothing, and the status counts.
     for (name, ends, body) in [
         ("OTLP: all is well", OK, &b""[..]),
         ("OTLP: a part is refused", REJECTED, b"\x0a\x02\x08\x05"),
@@ -114,8 +114,8 @@ fn ingest() -> Vec<Case> {
     cases
 }
 
-/// A creation without an id fails. An update asks for an id first, and does without where there is none. What
-/// stands behind an item is not looked at.
+/// A creation without an id fails. An update asks for an id first, and does without where there is none.
+/// Bytes behind an item are ignored.
 const NO_ITEM: &[Ends] = &[Ends::Ok, Ends::Failed(ErrorClass::Extraction)];
 
 /// Answers of resources.

@@ -275,7 +275,7 @@ fn agreements() -> Vec<Case> {
         shaking("1.3 where 1.2 is wanted", TLS, http1(), kept(GOOD)).with("--cacert {ca} --tls 1.2"),
         shaking("HTTP/1.1 where HTTP/2 is wanted", TLS, http1(), kept(GOOD)).with("--cacert {ca} --http2"),
         shaking("HTTP/2 where HTTP/1.1 is wanted", TLS, spoken(Version::Tls13, Alpn::Http2), kept(GOOD)),
-        // Without a word on the protocol it is the one that was wanted; what comes is none of it.
+        // Without ALPN the client assumes the protocol that it wanted; the bytes of the server are neither.
         shaking(
             "no protocol where HTTP/2 is wanted",
             &[Ends::Failed(ErrorClass::Tls), Ends::Failed(ErrorClass::WrongProtocol)],
@@ -427,7 +427,7 @@ fn after() -> Vec<Case> {
             good(),
             [
                 vec![Act::Await],
-                // The server has given its keys away for this, and can read no second request.
+                // The server has handed out its keys for this, and cannot read a second request.
                 LAST.iter().map(|byte| Act::Record(23, vec![*byte])).collect(),
                 vec![Act::Hold],
             ]

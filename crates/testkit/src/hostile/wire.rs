@@ -17,8 +17,8 @@ use super::{Alpn, Handshake, Speaks, Tamper, Version};
 use crate::http2::PREFACE;
 use crate::http2::frame::HEADERS;
 
-/// The longest time without a byte of the client, and without room for one of ours: who is silent for longer
-/// has hung.
+/// The longest time without a byte of the client, and without room for one of ours: a client that is silent
+/// for longer has hung.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One connection.
@@ -41,7 +41,7 @@ enum Layer {
     Sealed(Sealer),
 }
 
-/// The client has gone, or what it sends is not worth an answer.
+/// The client has gone, or its bytes are not worth an answer.
 pub(super) fn gone() -> io::Error {
     io::ErrorKind::ConnectionAborted.into()
 }
@@ -140,7 +140,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Takes a whole request out of what was received.
+    /// Takes a whole request out of the received bytes.
     fn take_request(&mut self) -> bool {
         if self.speaks == Speaks::Http2 && !self.greeted {
             if !self.inbox.starts_with(PREFACE) {
@@ -258,7 +258,7 @@ fn message_length(speaks: Speaks, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Changes what is about to be sent after `sent` bytes. `true` if nothing more may follow.
+/// Tampers with the bytes that are about to be sent after `sent` bytes. `true` if nothing more may follow.
 fn tamper(tamper: &Tamper, sent: usize, out: &mut Vec<u8>) -> bool {
     let place = |at: &usize| at.checked_sub(sent).filter(|place| *place < out.len());
     match tamper {

@@ -1,4 +1,4 @@
-//! A run under way that the page has started, and whoever listens to it.
+//! A run under way that the page has started, and its listeners.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) struct LiveRun {
     /// The number of its process.
     pub(crate) process: Option<u32>,
     state: Mutex<State>,
-    /// Wakes the listeners when there is something new. Nobody else subscribes to it.
+    /// Wakes the listeners when there is something new. Only they subscribe to it.
     news: watch::Sender<()>,
     /// Progress of its start.
     stage: watch::Sender<Stage>,
@@ -224,7 +224,7 @@ impl LiveRun {
         self.news.send_replace(());
     }
 
-    /// Begins to listen: whoever holds the result is woken for news.
+    /// Begins to listen: the receiver is woken for news.
     pub(crate) fn listen(self: &Arc<Self>) -> watch::Receiver<()> {
         let news = self.news.subscribe();
         self.poll_if_heard();

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::client::{Reply, Server};
 
-/// Every combination of who asks, for which name, from which page and how. Only what our own page sends with
-/// a session is carried out.
+/// Every combination of client, host name, page and method. Only requests of our own page with a session are
+/// carried out.
 #[test]
 fn a_request_is_carried_out_only_if_all_of_it_is_ours() {
     let server = Server::start();
@@ -311,7 +311,7 @@ fn with_a_certificate_the_page_is_served_by_tls_only() {
     let reply = ask(&format!("https://{}", server.address));
     assert!(reply.status == 200 && reply.field("set-cookie").unwrap().contains("; Secure"), "{reply:?}");
     ask(&format!("http://{}", server.address)).assert_refused(403);
-    // Plain HTTP gets no answer.
+    // A client without TLS gets no answer.
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut answer = Vec::new();

@@ -75,7 +75,7 @@ impl Reply {
         })
     }
 
-    /// Asserts that it is a refusal with this status, which says what to do.
+    /// Asserts that it is a refusal with this status, with a hint.
     pub(crate) fn assert_refused(&self, status: u16) {
         assert_eq!(self.status, status, "{self:?}");
         let object = self.json();

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use super::{Kind, LENGTH_BYTES, LONGEST_FRAME, Operation, TooLong};
 
-/// Appends a whole request. A GET, DELETE or PING has no value, and a PING neither cache nor key: what is
-/// given of them is not sent. If it is too long, `out` is as before.
+/// Appends a whole request. A GET, DELETE or PING has no value, and a PING neither cache nor key: those
+/// arguments are not sent. If it is too long, `out` is as before.
 pub fn write_request(
     operation: Operation,
     cache: &[u8],
@@ -43,7 +43,7 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Appends what comes before the key. A PING names no cache: what is given is not sent.
+    /// Appends the bytes before the key. A PING names no cache: the argument is not sent.
     #[inline]
     pub fn begin(operation: Operation, cache: &[u8], out: &mut Vec<u8>) -> Self {
         let start = out.len();
@@ -51,7 +51,7 @@ impl FrameWriter {
         Self { operation, start, key: out.len(), key_end: out.len() }
     }
 
-    /// Says that all bytes behind what [`begin`](Self::begin) wrote are the key.
+    /// Declares all bytes behind the output of [`begin`](Self::begin) to be the key.
     #[inline]
     pub fn key_written(&mut self, out: &[u8]) {
         self.key_end = out.len();
@@ -69,8 +69,8 @@ impl FrameWriter {
         Ok(self.finish_before(0, out))
     }
 
-    /// The same for a PUT of whose value `more` bytes are sent behind what is in `out`, and for a frame that
-    /// is to be sent even if it is too long for the server. Below 4 GiB there is no limit then.
+    /// The same for a PUT of whose value `more` bytes are sent behind the content of `out`, and for a frame
+    /// that is to be sent even if it is too long for the server. Below 4 GiB there is no limit then.
     #[inline]
     pub fn finish_before(self, more: usize, out: &mut [u8]) -> usize {
         let whole = out.len() - self.start + more;
@@ -155,8 +155,8 @@ pub enum ServerReply<'a> {
     Error(fmt::Arguments<'a>),
 }
 
-/// Appends a reply. A value of which the frame would be too long is the caller's mistake: whatever came in
-/// one frame goes out in one. A text that would not fit, as it names a cache of such a name, is cut.
+/// Appends a reply. A value of which the frame would be too long is the caller's mistake: a value that came
+/// in one frame fits into one. A text that would not fit, as it names a cache of such a name, is cut.
 #[inline]
 pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
     match reply {
@@ -171,8 +171,7 @@ pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what comes before a value of so many bytes in its reply: for a server that does not want to copy
-/// it.
+/// Appends the head of a reply with a value of so many bytes: for a server that does not want to copy it.
 #[inline]
 pub fn write_value_head(bytes: usize, out: &mut Vec<u8>) {
     let mut head = [0; 2 * LENGTH_BYTES + 1];

@@ -54,9 +54,9 @@ pub struct Reply {
 /// Reads the replies of one connection. One per connection; 40 bytes, and nothing on the heap until a request
 /// is refused.
 ///
-/// Call [`next_into`](Self::next_into) with what was received until it gives `None`, [`finish`](Self::finish)
-/// when the server has closed, and [`reset`](Self::reset) before use on another connection. After an error
-/// only `reset` makes sense.
+/// Call [`next_into`](Self::next_into) with the received bytes until it returns `None`,
+/// [`finish`](Self::finish) when the server has closed, and [`reset`](Self::reset) before use on another
+/// connection. After an error only `reset` makes sense.
 ///
 /// It never asks for more than one reply at a time: `next_into` leaves the bytes of the next in its input.
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ impl ReplyClient {
         self.content = 0;
     }
 
-    /// Reads whatever comes, in whatever pieces.
+    /// Reads bytes, in pieces of any size.
     fn advance(
         &mut self,
         owed: PendingRequest,

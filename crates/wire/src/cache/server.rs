@@ -7,7 +7,7 @@ use super::{LENGTH_BYTES, LONGEST_FRAME, Operation, Refusal, number};
 /// Bytes of memory that a connection keeps for requests that come in pieces.
 const USUAL_REQUEST: usize = 4096;
 
-/// One whole request. What it borrows is in the input or in the [`RequestServer`].
+/// One whole request. Its borrowed parts are in the input or in the [`RequestServer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The operation that is asked for.
@@ -20,11 +20,11 @@ pub struct Request<'a> {
     pub value: &'a [u8],
 }
 
-/// Reads the requests of one connection. One per connection; 32 bytes, and on the heap no more than has come
-/// of a request that did not come whole.
+/// Reads the requests of one connection. One per connection; 32 bytes, and on the heap no more than the
+/// received part of an incomplete request.
 ///
-/// Call [`next`](Self::next) with what was received until it gives `None`. After an error the connection has
-/// to be closed, as the real server does, without an answer.
+/// Call [`next`](Self::next) with the received bytes until it returns `None`. After an error the connection
+/// has to be closed, as the real server does, without an answer.
 #[derive(Debug, Default)]
 pub struct RequestServer {
     /// Received bytes of a frame that is not whole, its length included; or the frame that was returned last.
@@ -117,7 +117,7 @@ impl RequestServer {
 }
 
 impl<'a> Request<'a> {
-    /// Reads what a frame carries. Bytes behind it are ignored, as the real server does.
+    /// Parses the content of a frame. Bytes behind it are ignored, as the real server does.
     #[inline]
     fn read(frame: &'a [u8]) -> Result<Self, Refusal> {
         let (&code, rest) = frame.split_first().ok_or(Refusal::Empty)?;
@@ -141,7 +141,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The length at the front of `bytes`, and what is behind it.
+/// The length at the front of `bytes`, and the rest.
 #[inline]
 fn length(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((number(bytes)?, &bytes[LENGTH_BYTES..]))

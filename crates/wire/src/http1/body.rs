@@ -7,17 +7,17 @@ use super::{Limits, ProtocolError};
 /// extensions; no known server sends more than a few dozen bytes.
 const CHUNK_LINE_BYTES_MAX: u32 = 4096;
 
-/// Bytes of a body that are kept at most. What comes behind them is counted all the same.
+/// Bytes of a body that are kept at most. Later bytes are counted all the same.
 pub const LONGEST_KEPT_BODY: usize = 16 << 20;
 
-/// Bytes that are kept of the body of a response that is no success, even where nobody asked for it: room for
-/// the words in which a server says what is wrong.
+/// Bytes that are kept of the body of a response that is no success, even without a capture: room for the
+/// text of a server's error.
 pub const LONGEST_QUOTE: usize = 1 << 10;
 
 /// The first status whose body is quoted.
 pub(super) const QUOTED_FROM: u16 = 300;
 
-/// Keeps the begin of a body of which nothing else is kept.
+/// Keeps the start of a body of which nothing else is kept.
 #[cold]
 pub(super) fn quote(body: &[u8], kept: &mut Vec<u8>) {
     let room = LONGEST_QUOTE.saturating_sub(kept.len());
@@ -52,8 +52,8 @@ impl BodyReader {
         }
     }
 
-    /// Consumes what belongs to the body from the front of `input`, and gives its payload to `payload`.
-    /// Returns whether the body is complete.
+    /// Consumes the bytes of the body from the front of `input`, and gives its payload to `payload`. Returns
+    /// whether the body is complete.
     pub(super) fn advance(
         &mut self,
         limits: &Limits,
@@ -170,7 +170,7 @@ impl ChunkReader {
         Ok(true)
     }
 
-    /// Takes one byte that is not payload; says what the next one is.
+    /// Takes one byte that is not payload; returns the kind of the next one.
     fn framing_byte(&mut self, limits: &Limits, byte: u8) -> Result<At, ProtocolError> {
         self.line_bytes = self.line_bytes.saturating_add(1);
         match self.at {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!((bytes, kept.len()), (12, LONGEST_QUOTE));
     }
 
-    /// The whole of `body` at once: payload, what is left of the input, and whether it is complete.
+    /// The whole of `body` at once: payload, the rest of the input, and whether it is complete.
     fn read(body: &[u8]) -> Result<(u64, usize, bool), ProtocolError> {
         let (mut reader, mut bytes, mut kept, mut input) = (ChunkReader::new(), 0, Vec::new(), body);
         let mut payload = Payload { bytes: &mut bytes, kept: Some(&mut kept), most: LONGEST_KEPT_BODY };
@@ -280,7 +280,7 @@ mod tests {
         ];
         for (body, payload) in ok {
             assert_eq!(read(body), Ok((*payload, 0, true)), "{:?}", body.escape_ascii().to_string());
-            // What follows belongs to the next message.
+            // Bytes after the body belong to the next message.
             let followed = [*body, b"HTTP/1.1"].concat();
             assert_eq!(read(&followed), Ok((*payload, 8, true)));
         }

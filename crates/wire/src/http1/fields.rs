@@ -71,8 +71,7 @@ impl FramingFields {
 
     fn add_transfer_encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for coding in list(value) {
-            // "No coding" in RFC 2616 (section 3.6), dropped since; servers that still send it mean nothing
-            // by it.
+            // "No coding" in RFC 2616 (section 3.6), dropped since; servers still send it, without a meaning.
             if coding.eq_ignore_ascii_case(b"identity") {
                 continue;
             }
@@ -108,7 +107,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 /// Runs `parse` with room for the fields of a head: on the stack, or on the heap if there are many.
 ///
-/// `parse` is a parse of httparse over the whole of `head`; it returns what it read and the length it gave.
+/// `parse` is a parse of httparse over the whole of `head`; it returns the parsed value and its length.
 pub(super) fn parse_whole<'h, T>(
     head: &'h [u8],
     limits: &Limits,
@@ -125,8 +124,8 @@ pub(super) fn parse_whole<'h, T>(
     }
     match parsed {
         Ok((value, length)) if length == head.len() => Ok(value),
-        // The empty line at the end of `head` is the first one, so a parse that stops elsewhere has not seen
-        // what it takes for line ends where they are.
+        // The empty line at the end of `head` is the first one, so a parse that stops elsewhere saw other
+        // line ends than `gather` did.
         Ok(_) => Err(ProtocolError::Malformed("line ends")),
         Err(Refusal::Syntax(error)) => Err(from_httparse(error)),
         Err(Refusal::Meaning(error)) => Err(error),

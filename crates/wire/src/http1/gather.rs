@@ -9,7 +9,7 @@ use super::{Limits, ProtocolError};
 /// send them for ever.
 const EMPTY_LINE_BYTES_MAX: usize = 8;
 
-/// Which kind of message a head opens: decides what its first bytes may be.
+/// Which kind of message a head opens: decides about its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     Request,
@@ -21,11 +21,11 @@ pub(super) enum Message {
 pub(super) enum Place<'i> {
     /// In the input, which has been advanced beyond it.
     Input(&'i [u8]),
-    /// It is what the spill holds.
+    /// The spill has it.
     Spill,
 }
 
-/// A whole head and what was consumed for it over all calls: the head and the empty lines before it.
+/// A whole head and the bytes consumed for it over all calls: the head and the empty lines before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CompleteHead<'i> {
     pub(super) place: Place<'i>,
@@ -77,7 +77,7 @@ fn gather(
 ) -> Result<Option<usize>, ProtocolError> {
     while !input.is_empty() {
         let line = memchr(b'\n', input).map_or(input.len(), |lf| lf + 1);
-        // Not more than decides the matter: a line without an end is not copied whole. At least one byte, so
+        // No more than is needed to decide: a line without an end is not copied whole. At least one byte, so
         // that every pass advances.
         let line = line.min(limits.head_bytes.max(1));
         let (taken, rest) = input.split_at(line);
@@ -140,7 +140,7 @@ impl Message {
         if empty > EMPTY_LINE_BYTES_MAX {
             return Err(ProtocolError::Malformed("too many empty lines before the start line"));
         }
-        // What lies beyond the limit must not decide: cut there, the head is too large before it is anything
+        // Bytes beyond the limit must not decide: cut there, the head is too large before it is anything
         // else.
         let start = &bytes[empty..];
         let start = &start[..start.len().min(limits.head_bytes)];

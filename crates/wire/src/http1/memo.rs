@@ -12,7 +12,7 @@ pub(super) trait ParsedHead: Copy {
 /// One head and its parsed form.
 ///
 /// Invariant: `bytes` is a whole head, from its start line to its first empty line. So an input that begins
-/// with these bytes begins with this very head, whatever follows.
+/// with these bytes begins with this very head, whatever bytes follow.
 #[derive(Clone, Debug)]
 pub(super) struct Memo<H> {
     bytes: Vec<u8>,
@@ -25,7 +25,7 @@ impl<H: ParsedHead> Memo<H> {
     #[inline]
     pub(super) fn recognise<'i>(&self, limits: &Limits, input: &'i [u8]) -> Option<(H, &'i [u8])> {
         let head = self.head?;
-        // A memo filled under wider limits must not let through what these limits forbid.
+        // A memo that was filled under wider limits must not bypass these limits.
         let within = self.bytes.len() <= limits.head_bytes && head.fields() <= limits.headers;
         if within && input.starts_with(&self.bytes) { Some((head, &input[..self.bytes.len()])) } else { None }
     }

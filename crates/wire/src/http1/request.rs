@@ -9,7 +9,7 @@ use super::{Limits, ProtocolError, RequestMemo};
 /// The header field by which a client names a request, for the truth log of a server.
 const ID_HEADER: &str = "x-plimsoll-id";
 
-/// One whole request. What it borrows is in the input or in the [`RequestServer`].
+/// One whole request. Its borrowed parts are in the input or in the [`RequestServer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The method, as sent: methods are case-sensitive.
@@ -39,7 +39,7 @@ impl<'a> Request<'a> {
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         let limits = Limits { head_bytes: usize::MAX, headers: usize::MAX, interim: 0 };
         let mut found = None;
-        // It was parsed before it was given: this cannot fail.
+        // The request was parsed before it was given: this cannot fail.
         let _ = parse_whole(self.head, &limits, |slots| {
             let mut request = httparse::Request::new(&mut []);
             let length = httparse::ParserConfig::default().parse_request_with_uninit_headers(
@@ -58,7 +58,7 @@ impl<'a> Request<'a> {
 /// Reads the requests of one connection. One per connection; nothing on the heap between requests that came
 /// whole.
 ///
-/// Call [`next`](Self::next) with what was received until it gives `None`; then, if
+/// Call [`next`](Self::next) with the received bytes until it returns `None`; then, if
 /// [`wants_continue`](Self::wants_continue), send a 100. After an error the connection has to be answered
 /// with an error and closed: where the next request begins is not known any more.
 ///

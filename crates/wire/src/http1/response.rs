@@ -12,7 +12,7 @@ const USUAL_HEAD: usize = 2048;
 /// Facts about the oldest unanswered request that are needed to read its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// Set for a HEAD request: its response has no body, whatever its head says.
+    /// Set for a HEAD request: its response has no body, regardless of its head.
     pub head_request: bool,
     /// The parts of the response to keep.
     pub capture: Capture,
@@ -74,9 +74,9 @@ pub struct Response {
 /// Reads the responses of one connection. One per connection; 64 bytes, and nothing on the heap between
 /// responses unless the last one was captured.
 ///
-/// Call [`next`](Self::next) with what was received until it gives `None`, [`finish`](Self::finish) when the
-/// peer has closed, and [`reset`](Self::reset) before use on another connection. After an error only `reset`
-/// makes sense: where the next response begins is not known any more.
+/// Call [`next`](Self::next) with the received bytes until it returns `None`, [`finish`](Self::finish) when
+/// the peer has closed, and [`reset`](Self::reset) before use on another connection. After an error only
+/// `reset` makes sense: where the next response begins is not known any more.
 ///
 /// It never asks for more than one response at a time, so it may be given bytes of a pipelined successor:
 /// `next` leaves them in its input.
@@ -90,7 +90,7 @@ pub struct ResponseClient {
     /// Payload consumed of this response so far.
     body_bytes: u64,
     phase: Phase,
-    /// Length of the final head. 32 bits hold it: what comes after a head of 4 GiB is not worth 4 bytes here.
+    /// Length of the final head. 32 bits hold it: a head of 4 GiB is not worth 4 more bytes here.
     head_bytes: u32,
     status: u16,
     interim: u8,
@@ -245,7 +245,7 @@ impl ResponseClient {
         }
         let head = self.spill.as_slice();
         let limits = Limits { head_bytes: usize::MAX, headers: usize::MAX, interim: 0 };
-        // It was parsed before it was kept: this cannot fail.
+        // The response was parsed before it was kept: this cannot fail.
         let _ = parse_whole(head, &limits, |slots| {
             let mut response = httparse::Response::new(&mut []);
             let length = config().parse_response_with_uninit_headers(&mut response, head, slots)?;
@@ -339,7 +339,7 @@ impl ResponseClient {
         };
         let bytes = found.head(&self.spill);
         let (head, length) = (ResponseHead::parse(bytes, limits)?, bytes.len());
-        // Interim heads alternate with final ones: remembering them would evict the head that pays.
+        // Interim heads alternate with final ones: remembering them would evict the useful one.
         if !head.is_interim() {
             memo.0.remember(bytes, head);
         }

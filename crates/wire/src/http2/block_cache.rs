@@ -21,11 +21,11 @@ use super::hpack::encoder::{
 };
 use super::hpack::{ENTRY_OVERHEAD, INITIAL_TABLE_SIZE, STATIC_ENTRIES, find_field, put_literal};
 
-/// The most bytes of table (RFC 7541 section 4.1) that a book uses: what every peer allows until it says
-/// otherwise.
+/// The most bytes of table (RFC 7541 section 4.1) that a book uses: the size that every peer allows until it
+/// says otherwise.
 const BUDGET: u32 = INITIAL_TABLE_SIZE;
 
-/// Names whose values differ from block to block: they get what the other fields leave of the budget.
+/// Names whose values differ from block to block: they get the rest of the budget after the other fields.
 const LAST_IN_LINE: [&[u8]; 2] = [b":path", b"content-length"];
 
 /// One block of a [`HeaderBlockCache`].
@@ -126,8 +126,8 @@ impl HeaderBlockCache {
         Self::default()
     }
 
-    /// Adds a block. Call it for all blocks before the first [`write`](Self::write): what a connection has
-    /// inserted is not comparable with what a changed book would insert.
+    /// Adds a block. Call it for all blocks before the first [`write`](Self::write): the entries of a
+    /// connection do not match those of a changed book.
     ///
     /// Until the next [`seal`](Self::seal) nothing goes into a table.
     pub fn add(&mut self, fields: Vec<Field>) -> BlockId {
@@ -143,8 +143,8 @@ impl HeaderBlockCache {
 
     /// Decides which fields go into the tables: of the fixed ones that are neither never indexed nor in the
     /// static table as they are, first those that are no `:path` and no `content-length`, then these, in the
-    /// order of their first use, as long as they fit into 4,096 bytes (RFC 7541 section 4.1) together. What
-    /// does not fit is passed over.
+    /// order of their first use, as long as they fit into 4,096 bytes (RFC 7541 section 4.1) together. Fields
+    /// that do not fit are skipped.
     pub fn seal(&mut self) {
         let all = || self.fields.iter().flatten().filter_map(candidate);
         let is_last = |&(name, _): &Entry<'_>| LAST_IN_LINE.contains(&name);
@@ -156,8 +156,8 @@ impl HeaderBlockCache {
                 left -= size as u32;
             }
         }
-        // Numbered in the order in which a connection meets them that sends the blocks in turn: it is in the
-        // order of the book from its first blocks on.
+        // Numbered in the order in which a connection that sends the blocks in turn meets them, so that its
+        // table is in the order of the book from the first blocks on.
         let mut entries = Vec::with_capacity(chosen.len());
         for field in all().filter(|field| chosen.contains(field)) {
             if !entries.contains(&field) {
@@ -173,8 +173,7 @@ impl HeaderBlockCache {
     /// in the order of the block, and nothing else.
     ///
     /// `indexing` is that of the connection, and was never used with another book. Blocks have to be sent in
-    /// the order in which they were written, and all of them: each may depend on what those before it
-    /// inserted.
+    /// the order in which they were written, and all of them: each may depend on the entries of earlier ones.
     ///
     /// Panics if `block` is not of this book.
     #[inline]
@@ -193,9 +192,9 @@ impl HeaderBlockCache {
         }
     }
 
-    /// Appends what has to stand at the begin of a block that is not of this book, on a connection whose
-    /// other blocks are: if the peer's table has to change its size, that stands at the begin of the next
-    /// block, whichever it is (RFC 7541 section 4.2). Nothing in most cases.
+    /// Appends the prefix of a block that is not of this book, on a connection whose other blocks are: if the
+    /// peer's table has to change its size, that stands at the start of the next block, whichever it is (RFC
+    /// 7541 section 4.2). Nothing in most cases.
     pub fn begin(&self, indexing: &mut Indexing, out: &mut Vec<u8>) {
         if indexing.state == State::Undecided {
             indexing.decide(self, out);
@@ -284,7 +283,7 @@ impl Block {
         block
     }
 
-    /// A field that is the same whatever is in the table.
+    /// A field that does not depend on the table.
     fn add_fixed(&mut self, field: &Field, value: &[u8]) {
         let from = self.plain.bytes.len();
         match find_field(&field.name, value) {
@@ -315,7 +314,7 @@ impl Block {
         self.parts.push(Part::Entry { number, to: self.bytes.len() as u32 });
     }
 
-    /// Takes what the plain form has from `from` on over into the others.
+    /// Copies the plain form from `from` on into the others.
     fn add_bytes(&mut self, from: usize) {
         let bytes = &self.plain.bytes[from..];
         self.warm.bytes.extend_from_slice(bytes);

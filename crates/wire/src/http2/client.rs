@@ -43,7 +43,7 @@ pub struct ClientOptions {
     /// Bytes of the payload of a frame from the server (SETTINGS_MAX_FRAME_SIZE, from 2^14 to 2^24 - 1; the
     /// nearest if it is outside).
     pub max_frame_size: u32,
-    /// Streams that may be open at once, whatever the server allows.
+    /// Streams that may be open at once, even if the server allows more.
     pub max_streams: u32,
     /// Limits of a response head; the bytes are announced to the server (SETTINGS_MAX_HEADER_LIST_SIZE).
     pub limits: FieldLimits,
@@ -52,8 +52,8 @@ pub struct ClientOptions {
 }
 
 impl Default for ClientOptions {
-    /// Windows of 1 GiB, so that they do not limit what is measured; the table and frame sizes of the RFC;
-    /// 100 streams; heads of 64 KiB and 256 fields and 32 interim responses, as in HTTP/1.1.
+    /// Windows of 1 GiB, so that they do not limit the measurement; the table and frame sizes of the RFC; 100
+    /// streams; heads of 64 KiB and 256 fields and 32 interim responses, as in HTTP/1.1.
     fn default() -> Self {
         Self {
             header_table_size: 4096,
@@ -80,7 +80,7 @@ impl ClientOptions {
 /// A request, apart from its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Submit<'a> {
-    /// Set for a HEAD request: its response has no content, whatever its head says.
+    /// Set for a HEAD request: its response has no content, regardless of its head.
     pub head_request: bool,
     /// Set if the fields of the response's head are wanted: [`Event::Head`] comes then.
     pub capture: bool,
@@ -92,11 +92,11 @@ pub struct Submit<'a> {
     pub body: Payload<'a>,
 }
 
-/// Bytes of content that are kept of a response at most. What comes behind them is counted all the same.
+/// Bytes of content that are kept of a response at most. Later bytes are counted all the same.
 pub const LONGEST_KEPT_BODY: usize = 16 << 20;
 
-/// Bytes of content that are kept of a response that is no success, even where nobody asked for it: room for
-/// the words in which a server says what is wrong.
+/// Bytes of content that are kept of a response that is no success, even without a capture: room for the text
+/// of a server's error.
 pub const LONGEST_QUOTE: usize = 1 << 10;
 
 /// The first status whose content is quoted.
@@ -195,8 +195,8 @@ pub struct Response {
 /// One connection, seen from the client: requests in, responses out, up to a limit at the same time.
 ///
 /// Call [`start`](Self::start) once, first. Then, in any order: [`submit`](Self::submit) while there is
-/// [`capacity`](Self::capacity), and [`receive`](Self::receive) with whatever came. Each call appends what
-/// has to go to the server to an `out` of the caller, which must be sent in that order. After an error the
+/// [`capacity`](Self::capacity), and [`receive`](Self::receive) with the received bytes. Each call appends
+/// output for the server to an `out` of the caller, which must be sent in that order. After an error the
 /// connection is over: send `out` (a GOAWAY is in it), close, and give up the [`tickets`](Self::tickets) that
 /// are left. When the server closes, those are without a response, too.
 ///
@@ -268,8 +268,8 @@ impl Client {
         }
     }
 
-    /// Appends what a client has to send first: the preface, SETTINGS, and the connection's window. Requests
-    /// may follow at once (RFC 9113 section 3.4).
+    /// Appends the first bytes of a client: the preface, SETTINGS, and the connection's window. Requests may
+    /// follow at once (RFC 9113 section 3.4).
     pub fn start(&mut self, out: &mut Vec<u8>) {
         let options = &self.options;
         out.extend_from_slice(PREFACE);
@@ -291,7 +291,7 @@ impl Client {
         self.ready
     }
 
-    /// Streams that may be opened: what is left of the smaller of the own limit and the server's (until its
+    /// Streams that may be opened: the rest of the smaller of the own limit and the server's (until its
     /// SETTINGS come, of the own). 0 once either side goes away, after an error, and when all identifiers are
     /// used.
     #[inline]
@@ -393,8 +393,8 @@ impl Client {
         body.shrink_to(BODY_ROOM);
     }
 
-    /// Gives up a request: RST_STREAM with CANCEL. What still comes for it is ignored, and its ticket is free
-    /// at once. A ticket whose request has ended is ignored.
+    /// Gives up a request: RST_STREAM with CANCEL. Later frames for it are ignored, and its ticket is free at
+    /// once. A ticket whose request has ended is ignored.
     pub fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
         if let Some(stream) = self.slots.get(ticket as usize).filter(|stream| stream.id() != 0) {
             put_rst_stream(out, stream.id(), ErrorCode::Cancel);

@@ -1,4 +1,4 @@
-//! Error codes, and what is wrong with a connection.
+//! Error codes, and errors of a connection.
 
 use std::fmt;
 

@@ -16,7 +16,7 @@ const NAME_BYTES: [bool; 256] = {
 };
 
 /// Checks a field that is no pseudo-header: the bytes of name and value, and that it belongs to the message
-/// and not to an HTTP/1.1 connection. What a `content-length` says is read by [`content_length`].
+/// and not to an HTTP/1.1 connection. [`content_length`] parses the value of a `content-length`.
 #[inline]
 pub(super) fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
     if name.is_empty() || !name.iter().fold(true, |good, &byte| good & NAME_BYTES[byte as usize]) {

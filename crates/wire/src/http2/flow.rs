@@ -9,7 +9,7 @@ use super::payload::{Payload, StreamOutput, Unsent};
 use super::settings::PeerSettings;
 use super::window::{INITIAL_WINDOW, SendWindow};
 
-/// The sending side of one stream. Part of whatever else its owner knows of the stream.
+/// The sending side of one stream. A part of its owner's state of the stream.
 #[derive(Debug)]
 pub(super) struct Flow {
     /// The stream; 0 if the slot is vacant.
@@ -66,8 +66,8 @@ impl Outflow {
         Self { window: SendWindow::new(INITIAL_WINDOW), unsent: Vec::new(), queue: VecDeque::new() }
     }
 
-    /// Sends what the windows allow of `body` and keeps the rest. With `end` the stream ends behind it: true
-    /// as soon as END_STREAM has gone out.
+    /// Sends as much of `body` as the windows allow and keeps the rest. With `end` the stream ends behind it:
+    /// true as soon as END_STREAM has gone out.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -191,7 +191,7 @@ impl Outflow {
         Ok(())
     }
 
-    /// The stream is over: what waits is dropped and the slot is vacant.
+    /// The stream is over: waiting content is dropped and the slot is vacant.
     #[inline]
     pub(super) fn close(&mut self, slot: u32, flow: &mut Flow) {
         flow.stream = 0;
@@ -235,7 +235,7 @@ mod tests {
         flows
     }
 
-    /// Lets everyone send who can; the slots whose streams ended.
+    /// Lets every stream send that can; returns the slots whose streams ended.
     fn pump(outflow: &mut Outflow, flows: &mut [Flow], peer: &PeerSettings, out: &mut Vec<u8>) -> Vec<u32> {
         let mut ended = Vec::new();
         while let Some(slot) = outflow.next_turn() {

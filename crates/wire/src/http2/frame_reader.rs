@@ -1,4 +1,4 @@
-//! The cutting of a received byte stream into frames, whatever pieces it comes in.
+//! The cutting of a received byte stream into frames, in pieces of any size.
 
 use super::ConnectionError;
 use super::frame::{FrameHead, Front, HEAD_BYTES, flag, front};
@@ -14,7 +14,7 @@ pub(super) enum Piece<'i> {
     Content { stream: u32, bytes: &'i [u8] },
     /// The last byte came of a DATA frame with END_STREAM, on this stream.
     End { stream: u32 },
-    /// The head of a frame of an unknown type; what is in it is dropped.
+    /// The head of a frame of an unknown type; its payload is dropped.
     Unknown { head: FrameHead },
     /// Any other frame, whole.
     Whole { head: FrameHead, payload: &'i [u8] },
@@ -94,8 +94,8 @@ impl FrameReader {
         self.skip == 0 && self.ends == 0 && (self.spent || self.partial.is_empty())
     }
 
-    /// The first bytes of the frame at the front of `input`, as many as came of its head, with what was kept
-    /// of it. Only between frames that are whole.
+    /// The first bytes of the frame at the front of `input`, as many as came of its head, with the kept part.
+    /// Only between frames that are whole.
     pub(super) fn peek<'r>(&self, input: &[u8], room: &'r mut [u8; HEAD_BYTES]) -> &'r [u8] {
         let kept = if self.spent { &[] } else { &self.partial[..] };
         let mut length = 0;
@@ -132,7 +132,7 @@ impl FrameReader {
             *input = rest;
         }
         self.spent = true;
-        // The front borrows from what was kept of it, and is noted beside that.
+        // The kept part of the front is borrowed from the reader, and the rest is noted beside it.
         let partial = std::mem::take(&mut self.partial);
         let noted = front(&partial, max_frame_size).map(|front| self.note_dropped(&front));
         self.partial = partial;

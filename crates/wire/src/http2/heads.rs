@@ -58,7 +58,7 @@ pub(super) fn decode_trailers(
     Ok(if large { Err(HeadFault::TooLarge) } else { found.map_err(HeadFault::Malformed) })
 }
 
-/// Decodes a block that nobody waits for: only the dynamic table has to follow it.
+/// Decodes a block that is not needed: only the dynamic table has to follow it.
 pub(super) fn decode_unused(
     decoder: &mut Decoder,
     limits: &FieldLimits,
@@ -68,8 +68,8 @@ pub(super) fn decode_unused(
 }
 
 /// Remembers the last heads of a connection by their header blocks. A block that did not change the decoder's
-/// table means the same again, byte for byte, as long as nothing else changes the table; that is what nearly
-/// every message of a load test is, and comparing it costs a few nanoseconds.
+/// table means the same again, byte for byte, as long as nothing else changes the table; this applies to
+/// nearly every message of a load test, and the comparison costs a few nanoseconds.
 #[derive(Debug)]
 pub(super) struct HeadMemo<H> {
     /// The remembered heads, at most `ENTRIES`.
@@ -83,8 +83,8 @@ pub(super) struct HeadMemo<H> {
 /// Several, because the requests of a test may go to several resources in turn.
 const ENTRIES: usize = 8;
 
-/// Longer blocks are not remembered, so that what a connection holds stays small; the usual ones have less
-/// than a hundred bytes.
+/// Longer blocks are not remembered, so that a connection stays small; the usual ones have less than a
+/// hundred bytes.
 const BLOCK_BYTES: usize = 1024;
 
 #[derive(Clone, Debug)]

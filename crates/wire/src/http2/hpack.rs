@@ -2,9 +2,9 @@
 //!
 //! The receiving half is the [`Decoder`]: it keeps a dynamic table per connection and calls back with each
 //! field, borrowed from the block, from a table or from a buffer for Huffman-coded strings; nothing is
-//! allocated per field or block once the table is full. The sending half has no table: what is in the peer's
-//! is decided beforehand, see [`HeaderBlockCache`](super::HeaderBlockCache), and here are only the functions
-//! that write representations.
+//! allocated per field or block once the table is full. The sending half has no table: the content of the
+//! peer's is decided beforehand, see [`HeaderBlockCache`](super::HeaderBlockCache), and this module has only
+//! the functions that write representations.
 
 mod decoder;
 mod dynamic_table;

@@ -10,9 +10,9 @@ use super::window::SendWindow;
 pub enum Payload<'a> {
     /// No content: the message ends with its head.
     None,
-    /// Content of this message; what the windows do not let go at once is copied.
+    /// Content of this message; the part that the windows hold back is copied.
     Bytes(&'a [u8]),
-    /// Content of many messages; what the windows do not let go at once is shared.
+    /// Content of many messages; the part that the windows hold back is shared.
     Shared(&'a Arc<[u8]>),
 }
 
@@ -63,7 +63,7 @@ impl Unsent {
         &bytes[self.sent..]
     }
 
-    /// Appends what follows the first `sent` bytes of `payload` to what waits.
+    /// Appends `payload` without its first `sent` bytes to the waiting content.
     pub(super) fn keep(&mut self, payload: Payload<'_>, sent: usize) {
         match payload {
             Payload::Shared(bytes) if self.is_empty() => {
@@ -95,8 +95,8 @@ impl Unsent {
         self.sent = 0;
     }
 
-    /// Appends one DATA frame of what waits, as large as the windows and `max_frame_size` allow; with
-    /// END_STREAM if it is the last and `end` is set. Gives the bytes of content sent.
+    /// Appends one DATA frame of the waiting content, as large as the windows and `max_frame_size` allow;
+    /// with END_STREAM if it is the last and `end` is set. Gives the bytes of content sent.
     pub(super) fn send_frame(&mut self, to: &mut StreamOutput<'_>, end: bool, out: &mut Vec<u8>) -> usize {
         let sent = to.put_frame(self.rest(), end, out);
         self.sent += sent;

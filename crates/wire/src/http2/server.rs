@@ -41,8 +41,8 @@ pub struct ServerOptions {
     pub max_frame_size: u32,
     /// Limits of a request head; the bytes are announced to the client (SETTINGS_MAX_HEADER_LIST_SIZE).
     pub limits: FieldLimits,
-    /// Keep what comes as content of requests, up to [`LONGEST_KEPT_CONTENT`] bytes of each, instead of only
-    /// counting it.
+    /// Keep the content of requests, up to [`LONGEST_KEPT_CONTENT`] bytes of each, instead of only counting
+    /// it.
     pub keeps_content: bool,
 }
 
@@ -109,11 +109,11 @@ pub struct Request {
 
 /// One connection, seen from the server: requests out, replies in, in any order.
 ///
-/// Call [`start`](Self::start) once, first. Then [`receive`](Self::receive) whatever comes, and answer each
-/// request once: by [`reply`](Self::reply), by [`reply_head`](Self::reply_head) and [`data`](Self::data), or
-/// by [`reset`](Self::reset). Each call appends what has to go to the client to an `out` of the caller, which
-/// must be sent in that order. After an error the connection is over: send `out` (a GOAWAY is in it) and
-/// close.
+/// Call [`start`](Self::start) once, first. Then pass received bytes to [`receive`](Self::receive), and
+/// answer each request once: by [`reply`](Self::reply), by [`reply_head`](Self::reply_head) and
+/// [`data`](Self::data), or by [`reset`](Self::reset). Each call appends output for the client to an `out` of
+/// the caller, which must be sent in that order. After an error the connection is over: send `out` (a GOAWAY
+/// is in it) and close.
 ///
 /// Content of requests is counted, and dropped unless the [options](ServerOptions) say otherwise. Content of
 /// replies that the client's windows hold back is kept and follows in `receive`, the streams taking turns: at
@@ -131,7 +131,7 @@ pub struct Server {
     slots: Vec<Stream>,
     /// By slot, as far as requests had content: the heads of those that are not whole yet.
     heads: Vec<RequestHead>,
-    /// By slot, where content is kept: what came of those that are not whole yet.
+    /// By slot, where content is kept: the received parts of those that are not whole yet.
     contents: Vec<Vec<u8>>,
     outflow: Outflow,
 
@@ -156,7 +156,7 @@ pub struct Server {
     /// The highest stream that the client opened.
     highest: u32,
     /// The highest stream that was reset, refused or ignored from this side: late frames of streams up to it
-    /// are nobody's fault. A client cannot know of a reset before it comes.
+    /// are no fault. A client cannot know of a reset before it comes.
     reset: u32,
     /// The last stream that our GOAWAY named, if there was one.
     last: Option<u32>,
@@ -204,8 +204,8 @@ impl Server {
         }
     }
 
-    /// Appends what a server has to send first: SETTINGS, and the connection's window. The client's preface
-    /// need not have come.
+    /// Appends the first bytes of a server: SETTINGS, and the connection's window. The client's preface need
+    /// not have come.
     pub fn start(&mut self, out: &mut Vec<u8>) {
         let options = &self.options;
         let settings = [
@@ -291,10 +291,9 @@ impl Server {
     }
 
     /// Continues an answer, with `end` for the last time. For a HEAD request the content is left out.
-    /// `false`, and nothing is written, if the stream is gone, was not begun to be answered, or was ended
-    /// before.
+    /// `false`, and nothing is written, if the stream is gone, has no reply head yet, or was ended before.
     ///
-    /// What the client's windows hold back is kept, see [`waiting`](Self::waiting).
+    /// Content that the client's windows hold back is kept, see [`waiting`](Self::waiting).
     pub fn data(&mut self, stream: u32, body: Payload<'_>, end: bool, out: &mut Vec<u8>) -> bool {
         let Some(slot) = self.streams.find(stream) else { return false };
         let entry = &mut self.slots[slot as usize];

@@ -39,10 +39,10 @@ impl Default for PeerSettings {
 }
 
 impl PeerSettings {
-    /// Takes over the payload of a SETTINGS frame (without ACK); unknown settings are ignored. What a change
-    /// of the initial window means for open streams is left to the caller, which compares before and after.
-    /// Gives the smallest size of the dynamic table that the payload sets, if it sets one: that is the one
-    /// that an encoder has to follow, even if a larger one comes after it (RFC 7541 section 4.2).
+    /// Takes over the payload of a SETTINGS frame (without ACK); unknown settings are ignored. The effect of
+    /// a changed initial window on open streams is left to the caller, which compares before and after. Gives
+    /// the smallest size of the dynamic table that the payload sets, if it sets one: that is the one that an
+    /// encoder has to follow, even if a larger one comes after it (RFC 7541 section 4.2).
     pub(super) fn apply(&mut self, payload: &[u8]) -> Result<Option<u32>, ConnectionError> {
         let (settings, []) = payload.as_chunks::<6>() else {
             return Err(ConnectionError::frame_size("the length of SETTINGS is not a multiple of 6"));

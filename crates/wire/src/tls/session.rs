@@ -10,8 +10,8 @@ use super::{ClientConfig, ServerConfig, TlsConfigError, TlsError};
 /// One side of one TLS connection: no socket, no clock.
 ///
 /// After creating a client, and after each [`receive`](Self::receive), call [`transmit`](Self::transmit) and
-/// send what it gives, also after an error. [`send`](Self::send) is for the time from the end of the
-/// handshake on.
+/// send its output, also after an error. [`send`](Self::send) is for the time from the end of the handshake
+/// on.
 pub struct Session {
     connection: Connection,
     was_handshaking: bool,
@@ -54,8 +54,8 @@ impl Session {
     }
 
     fn new(mut connection: Connection) -> Self {
-        // With a limit, `send` would take a part of a large body and drop the rest. What is sent is fetched
-        // at once, so nothing piles up.
+        // With a limit, `send` would take a part of a large body and drop the rest. Sent bytes are fetched at
+        // once, so nothing piles up.
         connection.set_buffer_limit(None);
         Self { connection, was_handshaking: true }
     }
@@ -107,8 +107,8 @@ impl Session {
         TlsError::new(error, self.connection.protocol_version().is_some())
     }
 
-    /// Encrypts `plain` and appends the records to `out`. What is given before the end of the handshake
-    /// follows it.
+    /// Encrypts `plain` and appends the records to `out`. Bytes that are given before the end of the
+    /// handshake follow it.
     pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         // Without a buffer limit a write takes everything.
         let _ = self.connection.writer().write_all(plain);

@@ -11,8 +11,8 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore,
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use webpki::EndEntityCert;
 
-/// Verifies the certificates of servers. The signature of the handshake is checked whatever is trusted: the
-/// work is that of a handshake in earnest, and a peer that does not hold its key is noticed.
+/// Verifies the certificates of servers. The signature of the handshake is checked in every case: the work is
+/// that of a handshake in earnest, and a peer that does not hold its key is noticed.
 #[derive(Debug)]
 pub(super) struct Verifier {
     provider: Arc<CryptoProvider>,
@@ -25,7 +25,7 @@ enum Trust {
     Any,
     /// Verification by webpki, with two additions.
     ///
-    /// webpki never takes the certificate of an authority (`CA:TRUE`, what `openssl req -x509` makes) for
+    /// webpki never takes the certificate of an authority (`CA:TRUE`, as made by `openssl req -x509`) for
     /// that of a server, even if exactly this certificate is trusted. OpenSSL, and so curl, does. Here, too,
     /// a server may show a certificate that is in the CA file byte for byte: validity, name and the
     /// possession of its key are checked as ever. If it has no alternative name, the name is the common name
@@ -44,7 +44,8 @@ impl Verifier {
         Self { provider, trust: Trust::Any }
     }
 
-    /// Accepts what the authorities vouch for, and servers that show one of the certificates in `given`.
+    /// Accepts certificates that the authorities vouch for, and servers that show one of the certificates in
+    /// `given`.
     ///
     /// # Errors
     /// If there is no authority.
@@ -75,12 +76,12 @@ impl ServerCertVerifier for Verifier {
             verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         let Err(rustls::Error::InvalidCertificate(reason)) = verified else { return verified };
         match reason {
-            // webpki looks at the validity before this: tests/tls/refusals.rs holds it to that.
+            // webpki has checked the validity before this: tests/tls/refusals.rs asserts that.
             _ if is_authority(&reason) && given.contains(end_entity) => {
                 verify_name_of_given(end_entity, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
-            // As far as the name everything was verified.
+            // Everything but the name was verified.
             _ if is_name(&reason) && given.contains(end_entity) => {
                 verify_name_of_given(end_entity, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -115,7 +116,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The certificate names itself as its issuer, and nobody else vouches for it.
+/// The certificate names itself as its issuer, and has no other signature.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SelfSigned;
 
@@ -195,7 +196,7 @@ fn common_name(subject: &[u8]) -> Option<&str> {
     found
 }
 
-/// Tag and content of the first element of DER, and what follows it.
+/// Tag and content of the first element of DER, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, mut rest) = rest.split_first()?;

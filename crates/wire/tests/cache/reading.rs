@@ -10,7 +10,7 @@ pub(crate) const PUT: PendingRequest = PendingRequest { operation: Operation::Pu
 pub(crate) const GET: PendingRequest = PendingRequest { operation: Operation::Get, keep: true };
 pub(crate) const DELETE: PendingRequest = PendingRequest { operation: Operation::Delete, keep: true };
 
-/// One reply with what was kept of it, and the text by which it was refused.
+/// One reply with its captured part, and the text by which it was refused.
 pub(crate) type Told = (Reply, Vec<u8>, Option<Vec<u8>>);
 
 /// The replies of a connection to a server, and its end: `true` if it was within a reply, or an error.
@@ -40,7 +40,7 @@ pub(crate) fn read_replies<'p>(
     (told, Ok(in_reply))
 }
 
-/// One request, with what it borrows copied.
+/// One request, with its borrowed parts copied.
 pub(crate) type Asked = Result<(Operation, String, Vec<u8>, Vec<u8>), Refusal>;
 
 /// The requests of a connection from a client, and its end: `true` if it was within a request, or an error.

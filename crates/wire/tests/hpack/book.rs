@@ -87,7 +87,8 @@ fn blocks_share_their_fields() {
     assert_eq!(write(&book, two, &mut indexing), hex("8286 c0be"));
 }
 
-/// A connection may never see the first block of the book: what it does see is inserted all the same.
+/// A connection may never see the first block of the book: the fields of the blocks that it does see are
+/// inserted all the same.
 #[test]
 fn a_connection_that_sends_other_blocks_inserts_their_fields() {
     let (book, [one, two]) = book([request("/one"), request("/two")]);
@@ -246,7 +247,7 @@ fn a_peer_without_room_is_told_that_nothing_is_indexed() {
         let expected = [vec![0x20], plain_request()].concat();
         assert_eq!(write(&book, block, &mut indexing), expected, "after {written_before} blocks");
         assert_eq!(write(&book, block, &mut indexing), plain_request());
-        // More room later is not used, and there is nothing left to tell.
+        // More room later is not used, and no update remains to be sent.
         indexing.peer_limit(4096);
         indexing.peer_limit(0);
         assert_eq!(write(&book, block, &mut indexing), plain_request());

@@ -117,7 +117,7 @@ fn a_list_beyond_the_limits_fails_alone() {
         let expected = if told == 3 { Ok(()) } else { Err(HpackError::ListTooLarge) };
         assert_eq!(result, expected, "{limits:?}");
         assert_eq!(heard, pairs(&fields[..told]), "{limits:?}");
-        // The table has all of them all the same.
+        // The table has all fields nonetheless.
         let mut table = pairs(&fields);
         table.reverse();
         assert_eq!(dynamic_table(&mut decoder), table, "{limits:?}");
@@ -188,7 +188,7 @@ fn written_field() -> impl Strategy<Value = (Pair, Vec<u8>)> {
     })
 }
 
-/// A byte that is the begin of a representation more often than not.
+/// A byte that is the start of a representation more often than not.
 fn plausible_byte() -> impl Strategy<Value = u8> {
     prop_oneof![any::<u8>(), 0x80_u8..0xd0, Just(0x40), Just(0x3f), 0_u8..8]
 }

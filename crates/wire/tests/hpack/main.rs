@@ -1,4 +1,4 @@
-//! Header compression: the examples of its RFC, other implementations, and what is ours alone.
+//! Header compression: the examples of its RFC, other implementations, and our own parts.
 
 mod appendix_c;
 mod book;

@@ -1,7 +1,7 @@
 //! Blocks that nghttp2 wrote (`nghttp2.txt`): requests, replies, a small table, sizes that change, entries
 //! that push each other out.
 //!
-//! The library itself is C and would take unsafe code to call, so what it wrote once is kept.
+//! The library itself is C and would take unsafe code to call, so its output is kept here.
 
 use plimsoll_wire::http2::hpack::Decoder;
 

@@ -153,7 +153,7 @@ prop_compose! {
         }
         let body_bytes = if without_body { 0 } else { carried.payload_bytes() };
         let owed = PendingRequest { head_request, capture };
-        // Of what is no success the begin is kept in any case.
+        // The beginning of an unsuccessful response is kept in any case.
         let mut kept = if without_body { Vec::new() } else { carried.payload() };
         kept.truncate(match status {
             _ if capture.body() => usize::MAX,
@@ -318,7 +318,8 @@ proptest! {
         let requests = read_requests(&limits, Memory::Kept, [&bytes[..]]);
         for memory in [Memory::Kept, Memory::FreshEveryTime] {
             for pieces in [cut(&bytes, &places), bytes.chunks(1).collect()] {
-                // How far a broken stream was consumed is nobody's business; what was read from it is.
+                // Implementations may differ in how far they consume a broken stream, but not in what they
+                // read from it.
                 let read = read_responses(&limits, memory, &owed, pieces.iter().copied());
                 prop_assert_eq!((&read.responses, read.end), (&whole.responses, whole.end));
                 prop_assert_eq!(&read_requests(&limits, memory, pieces), &requests);
@@ -334,8 +335,8 @@ proptest! {
         read_requests(&Limits::default(), Memory::Kept, cut(&bytes, &places));
     }
 
-    /// httparse alone, with the strictest reading, as the oracle: what it accepts as a whole head is
-    /// accepted, with the same status and length, and its fields are found by name.
+    /// httparse alone, with the strictest reading, as the oracle: a whole head that it accepts is accepted,
+    /// with the same status and length, and its fields are found by name.
     #[test]
     fn what_httparse_accepts_is_read_as_httparse_reads_it(
         status in 200_u16..1000,
@@ -367,7 +368,7 @@ proptest! {
         close in any::<bool>(),
         extra in prop::collection::vec(("x-[a-z]{1,8}", any::<String>()), 0..4),
     ) {
-        // Controls other than line ends are the caller's to keep out: no encoder can guess what they meant.
+        // The caller has to keep out controls other than line ends: an encoder cannot guess their meaning.
         let printable = |text: &str| text.chars().filter(|&c| !c.is_control() || "\r\n\0".contains(c)).collect();
         let extra: Vec<(String, String)> =
             extra.iter().map(|(name, value)| (name.clone(), printable(value))).collect();

@@ -81,7 +81,7 @@ pub(crate) fn read_at_once(owed: &[PendingRequest], bytes: &[u8]) -> Responses {
     read_responses(&Limits::default(), Memory::Kept, owed, [bytes])
 }
 
-/// A request that owns what it says.
+/// A request that owns its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnedRequest {
     pub(crate) method: String,

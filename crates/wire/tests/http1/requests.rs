@@ -187,11 +187,11 @@ fn a_continue_is_wanted_once_and_only_while_the_client_waits() {
         assert!(!server.wants_continue());
     }
 
-    // The body began to come before anybody asked.
+    // The body began to arrive before a 100 was due.
     let mut server = RequestServer::new();
     assert_eq!(server.next(&limits, &mut memo, &mut &[&head[..], b"o"].concat()[..]), Ok(None));
     assert!(!server.wants_continue());
-    // There is nothing to wait for.
+    // There is no body to wait for.
     let mut server = RequestServer::new();
     let mut empty = &b"POST / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n"[..];
     assert!(server.next(&limits, &mut memo, &mut empty).unwrap().unwrap().expects_continue);

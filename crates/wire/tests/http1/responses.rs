@@ -273,7 +273,7 @@ fn heads_are_bounded() {
         let at_once = read_responses(&limits, Memory::Kept, &[GET], [bytes]);
         let by_bytes = read_responses(&limits, Memory::Kept, &[GET], bytes.chunks(1));
         assert_eq!((&at_once.end, &at_once.responses), (&by_bytes.end, &by_bytes.responses));
-        // Not much beyond the limit is ever taken in: there is no place where an endless head could grow.
+        // Little beyond the limit is ever taken in, so an endless head cannot grow anywhere.
         assert!(by_bytes.consumed <= 108, "{}", by_bytes.consumed);
         at_once.end
     };

@@ -208,8 +208,8 @@ fn tickets_are_dense_and_used_again() {
     assert_eq!(link.client.active(), 2);
 }
 
-/// Whoever handles the first of these events may submit at once, and still has to tell the second one's
-/// request.
+/// A caller may submit as soon as it handles the first of these events, and still has to find the second
+/// one's request.
 #[test]
 fn a_ticket_is_not_used_again_before_its_end_was_dealt_with() {
     let mut link = Link::with_requests(&[GET, GET]);

@@ -1,4 +1,4 @@
-//! A client and what it said, for scripts.
+//! A client and its output, for scripts.
 
 use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{
@@ -36,7 +36,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// A client that has started; what it sent is gone.
+    /// A client that has started; its output is discarded.
     pub(crate) fn start(options: &ClientOptions) -> Self {
         let mut link = Self { client: Client::new(options), out: Vec::new(), events: Vec::new() };
         link.client.start(&mut link.out);
@@ -79,7 +79,7 @@ impl Link {
         self.client.receive(bytes, &mut self.out, &mut self.events)
     }
 
-    /// Feeds what must be all right, and gives the events; the tickets that they end may be used again.
+    /// Feeds valid bytes, and returns the events; the tickets that they end may be used again.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<Event> {
         assert_eq!(self.feed(bytes), Ok(()));
         for ticket in self.events.iter().filter_map(ended) {

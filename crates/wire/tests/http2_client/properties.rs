@@ -263,7 +263,7 @@ proptest! {
         }
     }
 
-    /// Capturing switches the memory of heads off, and must not change what a response is.
+    /// Capturing switches the memory of heads off, and must not change responses.
     #[test]
     fn remembered_heads_mean_what_decoded_ones_do(
         heads in prop::collection::vec(any_block(), 1..40),
@@ -301,7 +301,7 @@ proptest! {
         prop_assert_eq!(&converse(&options, cut(&bytes, &places).into_iter()), &whole);
     }
 
-    /// Short frames of all kinds, flags and streams: what arbitrary bytes hardly ever are.
+    /// Short frames of all kinds, flags and streams: arbitrary bytes hardly ever form such frames.
     #[test]
     fn arbitrary_frames_do_no_harm(frames in prop::collection::vec(arbitrary_frame(), 0..60)) {
         for one in &frames {

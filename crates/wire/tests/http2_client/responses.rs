@@ -1,4 +1,4 @@
-//! Responses that are all right, and what is counted of them.
+//! Responses that are all right, and their counts.
 
 use plimsoll_wire::http2::{Event, Response};
 

@@ -1,4 +1,4 @@
-//! Requests that end without a whole response, and what still comes for them.
+//! Requests that end without a whole response, and late frames for them.
 
 use plimsoll_wire::http2::{ClientOptions, ErrorCode, Event, FieldLimits, StreamFailure};
 
@@ -83,7 +83,7 @@ fn malformed_responses_fail_alone() {
         assert!(fault.contains(what), "{what}: {fault}");
         assert_eq!(parse(&link.out), parse(&rst_stream(1, 1)), "{what}");
         link.out.clear();
-        // What was on its way meanwhile does not matter, and the connection goes on.
+        // Late frames of the stream do not matter, and the connection goes on.
         let late = [head_200(1, 0), data(1, 0, b"late"), head_200(1, END_STREAM)].concat();
         assert_eq!(link.take(&late), [], "{what}");
         assert_eq!(responses(&link.take(&response(3, b"fine")))[0].0, 1);

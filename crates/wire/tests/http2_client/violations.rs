@@ -156,8 +156,7 @@ fn the_events_before_an_error_are_valid() {
 #[test]
 fn more_data_than_the_connections_window_allows() {
     let options = ClientOptions { connection_window: 70_000, ..ClientOptions::default() };
-    // A window that is replenished is never used up by a single frame of 16 KiB; this one is by one of 64
-    // KiB.
+    // A window that is replenished is never used up by a single frame of 16 KiB, but by one of 64 KiB.
     let options = ClientOptions { max_frame_size: 80_000, ..options };
     let mut link = Link::ready_with(&options, &[]);
     link.submit(GET);

@@ -85,7 +85,7 @@ pub(crate) struct Replies {
     blocks: Vec<BlockId>,
 }
 
-/// Statuses that a reply may have; the last one says what it answers, and how long its content is.
+/// Statuses that a reply may have; the last one names its request, and the length of its content.
 pub(crate) const STATUSES: [u16; 4] = [200, 404, 503, 201];
 
 impl Replies {

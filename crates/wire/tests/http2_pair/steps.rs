@@ -2,7 +2,7 @@
 
 use super::world::{Fate, World};
 
-/// One thing that happens. Numbers are taken modulo what there is to choose from.
+/// One thing that happens. Numbers are taken modulo the number of choices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Submit { ask: usize, bytes: usize, capture: bool },

@@ -279,7 +279,7 @@ impl World {
                 let course = self.course_of(ticket);
                 let kept = match response.status {
                     _ if course.capture => response.body_bytes,
-                    // Of what is no success the begin is kept in any case.
+                    // The beginning of an unsuccessful response is kept in any case.
                     300.. => response.body_bytes.min(LONGEST_QUOTE as u64),
                     _ => 0,
                 };

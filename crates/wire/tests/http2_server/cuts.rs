@@ -20,7 +20,7 @@ struct Transcript {
     cancelled: u64,
 }
 
-/// Spans depend on the cuts; what they stand for does not.
+/// Spans depend on the cuts; their texts do not.
 fn without_spans(request: Request) -> Request {
     Request { method: Default::default(), path: Default::default(), id: None, ..request }
 }

@@ -1,4 +1,4 @@
-//! A server with a settled connection, and what it says in return.
+//! A server with a settled connection, and its output.
 
 use plimsoll_wire::http2::{
     ConnectionError, Indexing, PREFACE, Payload, Request, Server, ServerOptions, Span,

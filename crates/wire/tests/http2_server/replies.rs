@@ -1,4 +1,4 @@
-//! Replies, and what holds them back.
+//! Replies, and the limits that hold them back.
 
 use std::sync::Arc;
 
@@ -242,7 +242,7 @@ fn replies_use_the_clients_table_as_far_as_it_allows() {
     let mut link = asked(&[], &[]);
     assert!(block(&mut link, 1).len() > 2);
     assert_eq!(block(&mut link, 3), [0x88, 0xbe]);
-    // A client that takes its table away is told that it is empty, and gets literals.
+    // A client that sets its table to zero is told that it is empty, and gets literals.
     link.hear(&settings(&[(HEADER_TABLE_SIZE, 0)]));
     assert_eq!(block(&mut link, 5)[..2], [0x20, 0x88]);
     let plain = block(&mut link, 7);

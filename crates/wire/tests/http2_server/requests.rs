@@ -96,7 +96,7 @@ fn content_is_kept_where_that_is_asked_for() {
         let mut heard = Vec::new();
         for piece in bytes.chunks(cut) {
             link.hear(piece);
-            // What spans refer to lasts until more is received.
+            // Spans stay valid until more is received.
             let requests = std::mem::take(&mut link.requests);
             heard.extend(requests.iter().map(|request| (request.stream, link.text(request.content))));
         }
@@ -188,7 +188,7 @@ fn a_malformed_request_ends_its_stream_only() {
             "{what}"
         );
         assert!(link.requests.is_empty() && !link.server.is_open(1), "{what}");
-        // What the client has sent before it could know is ignored, and the connection goes on.
+        // Frames that the client sent before it could know are ignored, and the connection goes on.
         assert!(link.hear(&[data(1, 0, b"late"), headers(1, END_STREAM, &[("t", "1")])].concat()).is_empty());
         link.hear(&headers(3, END_STREAM, &GET));
         assert_eq!(link.streams(), [3], "{what}");

@@ -119,7 +119,7 @@ fn windows_of_streams_overflow_alone() {
     let said: Vec<_> = frames.iter().map(|frame| (frame.kind, frame.stream, frame.word())).collect();
     assert_eq!(said, [(RST_STREAM, 1, FLOW.value()), (RST_STREAM, 3, PROTOCOL.value())]);
     assert_eq!(link.server.active(), 0);
-    // A change of the initial window that makes one overflow is the connection's matter.
+    // An overflow of a window by a changed initial window is an error of the connection.
     let mut link = Link::usual();
     link.hear(&[headers(1, END_STREAM, &GET), window_update(1, 0x7fff_ffff - 65_535)].concat());
     assert_eq!(link.receive(&settings(&[(INITIAL_WINDOW_SIZE, 65_536)])).unwrap_err().code, FLOW);

@@ -94,7 +94,7 @@ fn the_end_is_announced_and_nothing_follows_it() {
         let received = link.client.session.receive(&wire, &mut plain).unwrap();
         assert!(received.closed && !received.handshake_done_now);
         assert_eq!(plain, b"last words");
-        // What comes later is ignored too, and the other direction still works until it is closed.
+        // Later data are ignored too, and the other direction still works until it is closed.
         assert!(link.client.session.receive(&bytes(10), &mut plain).unwrap().closed);
         assert_eq!(plain, b"last words");
         wire.clear();

@@ -108,7 +108,7 @@ proptest! {
         prop_assert!(!intact, "the handshake has three flights");
         let (client, server) = (&link.client.session, &link.server.session);
         if !client.is_handshaking() && !server.is_handshaking() {
-            // Then both agree on the keys all the same.
+            // Both agree on the keys nonetheless.
             let (mut wire, sent) = (Vec::new(), b"still the same");
             link.client.session.send(sent, &mut wire);
             if link.server.take(&wire, usize::MAX).is_ok() {

@@ -1,4 +1,4 @@
-//! Handshakes that succeed, and what they agree on.
+//! Handshakes that succeed, and the agreed parameters.
 
 use std::sync::{Arc, Mutex};
 
@@ -148,7 +148,7 @@ fn keys_may_be_pkcs8_sec1_or_pkcs1() {
 
 /// The key inside of PKCS #8: the octet string after the version and the algorithm (RFC 5208).
 fn inner_key(pkcs8: &[u8]) -> &[u8] {
-    /// Content of the first DER element, and what follows it.
+    /// Content of the first DER element, and the rest.
     fn element(der: &[u8]) -> (&[u8], &[u8]) {
         let (length, start) = match der[1] {
             short @ 0..0x80 => (usize::from(short), 2),

@@ -2,7 +2,7 @@
 
 use plimsoll_wire::tls::{ClientConfig, Received, ServerConfig, Session, TlsError};
 
-/// One side and what it has received.
+/// One side and its received bytes.
 pub(crate) struct Side {
     pub(crate) session: Session,
     pub(crate) plain: Vec<u8>,

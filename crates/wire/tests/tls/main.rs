@@ -1,4 +1,4 @@
-//! TLS: a client and a server in memory, as they are meant to work, and what they refuse.
+//! TLS: a client and a server in memory, handshakes, data, and refusals.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod authority;

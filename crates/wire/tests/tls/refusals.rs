@@ -137,7 +137,7 @@ fn the_very_certificate_of_a_ca_file_may_have_its_name_in_its_subject_only() {
         let refused = tried(&named(NAME, &["a.test"])).unwrap_err();
         assert!(refused.ends_with("it is not for `server.test`, but for `a.test`"), "{refused}");
     }
-    // Not of a certificate that an authority vouches for.
+    // A certificate that an authority signed is not accepted by itself.
     let authority = Authority::new("root");
     let issued = server(&authority.issue(&[]), None);
     let refused = refusal(&authority.client(), &issued, "root").1.to_string();
@@ -161,7 +161,7 @@ fn the_very_certificate_of_a_ca_file_is_still_verified() {
     assert!(text.contains("it expired "), "{text}");
     let text = said(&new, &new, NAME);
     assert!(text.contains("it is not valid yet"), "{text}");
-    // Of the same name, and another one all the same.
+    // Another certificate of the same name.
     let twin = of_openssl(&[NAME], (2020, 4000));
     let text = said(&own, &twin, NAME);
     assert!(text.ends_with("it is signed by itself, and is not one that is trusted"), "{text}");
@@ -180,7 +180,7 @@ fn the_certificate_of_an_authority_is_none_of_a_server() {
         error.to_string().ends_with("it is the certificate of an authority, and not of a server"),
         "{error}"
     );
-    // Its signature would do, but it is none that was given itself.
+    // The signature is valid, but the certificate was not given itself.
     assert_eq!(error.hint(), Some("-k accepts any certificate"));
 }
 

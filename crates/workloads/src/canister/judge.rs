@@ -66,7 +66,7 @@ impl CanisterNotes {
         self.highest.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Bytes of all replies so far, without certificates and what else is around them.
+    /// Bytes of all replies so far, without certificates and other envelopes.
     pub fn payload(&self) -> u64 {
         self.payload.load(Ordering::Relaxed)
     }
@@ -93,7 +93,7 @@ impl CanisterNotes {
             8 => u64::from_le_bytes(reply.try_into().unwrap_or_default()),
             _ => return,
         };
-        // Mostly another worker has seen a higher one: then nothing is written.
+        // Usually another worker has seen a higher one, and nothing is written.
         if self.highest.load(Ordering::Relaxed) <= counter {
             self.highest.fetch_max(counter.saturating_add(1), Ordering::Relaxed);
         }
@@ -138,7 +138,7 @@ pub fn judges(notes: &Arc<CanisterNotes>) -> [Arc<dyn Judge>; 3] {
         .map(|asked| Arc::new(CanisterJudge::new(asked, Arc::clone(notes))) as Arc<dyn Judge>)
 }
 
-/// Says what the answers of replicas mean.
+/// Judges the answers of replicas.
 #[derive(Debug)]
 pub(super) struct CanisterJudge {
     asked: CallKind,
@@ -163,7 +163,7 @@ impl CanisterJudge {
                 Judgement::Good
             }
             RequestStatus::Rejected(_) => Judgement::Failed(ErrorClass::Rejected),
-            // It was carried out, and nobody knows any more how that went.
+            // The call was carried out, but its result is no longer known.
             RequestStatus::Done => GARBAGE,
             RequestStatus::Unknown | RequestStatus::Received | RequestStatus::Processing => {
                 Judgement::Pending
@@ -172,7 +172,7 @@ impl CanisterJudge {
     }
 }
 
-/// The judgement of what is no answer to what was asked.
+/// The judgement of a reply that does not answer the request.
 const GARBAGE: Judgement = Judgement::Failed(ErrorClass::Check);
 
 impl Judge for CanisterJudge {

@@ -189,7 +189,7 @@ impl BodyFactory for MessageFactory {
     }
 }
 
-/// The question what became of the last update.
+/// The question for the outcome of the last update.
 fn inquiry(spec: &CanisterSpec, place: Option<Place>, context: &mut dyn BodyContext) -> Option<BodyContent> {
     let mut alone = CanisterSpec::default();
     alone.state.clone_from(&spec.state);
@@ -199,7 +199,7 @@ fn inquiry(spec: &CanisterSpec, place: Option<Place>, context: &mut dyn BodyCont
         return context.fail_form(place, problem.with_hint(hint));
     }
     let judge = judge(CallKind::State, None, context);
-    // Of whichever supply the call was.
+    // The inquiry applies to a call of any supply.
     let body = Body::Supplied { supply: 0, inquiry: true, of: "read_state".into() };
     Some(BodyContent { body, headers: cbor(), judge: Some(judge) })
 }

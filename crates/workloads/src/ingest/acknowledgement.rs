@@ -1,4 +1,4 @@
-//! Judgement of what stores say in the body of a response with a good status.
+//! Judgement of the body of a store's response with a good status.
 
 use plimsoll_core::ErrorClass;
 use plimsoll_scenario::pointer::{JsonPointer, JsonText};
@@ -25,7 +25,7 @@ impl BulkJudge {
     /// The error of the first item that has one, as it stands there.
     fn first_error<'b>(&self, body: &'b [u8]) -> Option<JsonText<'b>> {
         let mut found = None;
-        // What is malformed behind the first error does not take it back.
+        // Malformed data behind the first error do not take it back.
         let _ = self.items.find(body)?.each_element(|item| {
             let _ = item.each_member(|_, action| found = found.or_else(|| self.error.find(action.raw())));
             found.is_none()
@@ -168,7 +168,7 @@ mod tests {
             (r#"{"errors":false,"took":3,"items":[{"create":{"status":201}}]}"#, Judgement::Good, ""),
             // Elasticsearch 7.
             (r#"{"took":3, "errors" : false, "items":[]}"#, Judgement::Good, ""),
-            // Not even the end has to be there.
+            // Even the end may be missing.
             (r#"{"errors":false,"items":[{"crea"#, Judgement::Good, ""),
             (
                 r#"{"errors":true,"items":[{"create":{"status":201}},{"create":{"status":400,"error":{"type":"a"}}},
@@ -209,7 +209,7 @@ mod tests {
             (b"\x0a\x05\x12\x03old", Judgement::Good, ""),
             (b"\x0a\x02\x08\x05", refused, "the store refused records, 5 of them, and does not say why"),
             (b"\x0a\x07\x08\x05\x12\x03old", refused, "the store refused records, 5 of them: old"),
-            // Fields that nobody knows, of each kind.
+            // Unknown fields, of each kind.
             (b"\x19........\x25....\x18\x01\x0a\x02\x08\x05", refused, ""),
             (long, refused, ""),
             (b"what is this", Judgement::Good, ""),

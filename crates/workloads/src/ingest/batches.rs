@@ -70,7 +70,7 @@ impl BodyFactory for BatchFactory {
         let Some(supply) = context.next_supply() else {
             return context.fail(place, Problem::new("the plan has more than 65536 steps with `batch`"));
         };
-        // All settings, those that were left out, too: equal texts are equal bodies.
+        // All settings, including defaults: equal texts are equal bodies.
         let of = serde_json::to_string(&batch).ok()?.into();
         let fixed =
             [("Content-Type", Some(batch.content_type())), ("Content-Encoding", batch.content_encoding())];
@@ -78,7 +78,7 @@ impl BodyFactory for BatchFactory {
         let headers = fixed.chain(batch.headers().iter().copied());
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let records = batch.batch_size;
-        // A good status is not all that these say.
+        // For these, a good status is not enough.
         let judge: Option<Arc<dyn Judge>> = match batch.format {
             Format::ElasticBulk => Some(Arc::new(BulkJudge::new().ok()?)),
             Format::OtlpProtobuf => Some(Arc::new(OtlpJudge)),

@@ -1,4 +1,4 @@
-//! The demonstration: a story in four databases of a store with Arc's HTTP API, and what can be asked of it.
+//! The demonstration: a story in four databases of a store with Arc's HTTP API, and the queries about it.
 //!
 //! The SQL is such that DuckDB, which is in Arc, and SQLite, which is in `plimsoll target ingest`, answer it
 //! alike: instants are compared as numbers, by DuckDB's `epoch_ms`. Databases stand in it without quotes: Arc
@@ -25,7 +25,7 @@ impl Prefix {
     /// cannot have them.
     ///
     /// # Errors
-    /// What the prefix has to be.
+    /// The form of a prefix.
     pub fn new(prefix: &str) -> Result<Self, WorkloadError> {
         let most = LONGEST - Kind::ALL.map(|kind| kind.name().len() + 1).into_iter().max().unwrap_or(0);
         let may = |char: char| char.is_ascii_alphanumeric() || char == '_';
@@ -121,7 +121,7 @@ impl Demo {
         self.prefix.database(kind)
     }
 
-    /// The step of a plan that writes a batch of the story. Its body is to be replaced: what a plan makes are
+    /// The step of a plan that writes a batch of the story. Its body is to be replaced: a plan itself makes
     /// other records.
     pub fn write(&self, batch: &StoryBatch) -> Value {
         let spec = Spec {
@@ -192,7 +192,7 @@ WHERE {}",
         )
     }
 
-    /// That an event is the begin of the campaign of this story.
+    /// That an event is the start of the campaign of this story.
     fn is_campaign(&self) -> String {
         let instant = self.campaign_ms;
         format!("e.event_type = 'marketing_campaign_started' AND epoch_ms(e.time) = {instant}")

@@ -31,8 +31,8 @@ const fn preset(
 }
 
 impl Preset {
-    /// All of them: the tables "Batch Size Recommendations" of the guide, and what its scripts are said to
-    /// have reached.
+    /// All of them: the tables "Batch Size Recommendations" of the guide, and the reported results of its
+    /// scripts.
     pub const ALL: [Self; 12] = [
         preset("metrics-100k", Kind::Metrics, [100_000, 500, 10, 30, 10]),
         preset("metrics-500k", Kind::Metrics, [500_000, 1_000, 50, 30, 20]),

@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use super::IngestLoad;
 use crate::WorkloadError;
 
-/// The store of Arc's API that also says what it has acknowledged: it takes the formats of other stores, too.
+/// The store of Arc's API that also lists the acknowledged rows: it takes the formats of other stores, too.
 const OWN_STORE: &str = "/plimsoll/acknowledged";
 /// Where it and Arc take SQL.
 pub(super) const SQL: &str = "/api/v1/query";
-/// Where they are told to show what they have.
+/// The path of the request to make all rows visible.
 const FLUSH: &str = "/api/v1/write/line-protocol/flush";
-/// Seconds that times of records may be ahead of what was sent: batches are made ahead of their turn, and
-/// what was made and not sent leaves its time out.
+/// Seconds that times of records may be ahead of the clock: batches are made ahead of their turn, and those
+/// that are not sent leave a gap.
 const AHEAD_S: u64 = 3_600;
 
 /// API of a server, as far as it tells stores apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// Arc's API, and what was acknowledged: our own store.
+    /// Arc's API, and the acknowledged rows: our own store.
     Own,
     /// Arc's API.
     Arc,
@@ -64,7 +64,7 @@ pub enum Store {
     Arc,
     /// InfluxDB 1, or a newer one with its compatible query API: InfluxQL.
     InfluxDb,
-    /// Prometheus, or whatever has its query API: PromQL.
+    /// Prometheus, or a store with its query API: PromQL.
     Prometheus,
 }
 
@@ -78,8 +78,8 @@ impl Store {
         }
     }
 
-    /// The request that makes it show what it has, as a step of a plan; `None` if it always does. Whether it
-    /// succeeds is no matter: such a store shows it after a while, too.
+    /// The request that makes all rows visible, as a step of a plan; `None` if it always does. Its success
+    /// does not matter: such a store shows the rows after a while, too.
     pub fn flush(self) -> Option<Value> {
         (self == Self::Arc).then(|| json!({ "name": "flush", "post": FLUSH }))
     }
@@ -118,7 +118,7 @@ pub struct TableContents {
     /// Records at times that no record of the load has; `None` where these are not counted at all.
     pub misdated: Option<u64>,
     /// The least and the greatest time of all records, in milliseconds since the epoch; `None` where there
-    /// are none, or where nobody asked.
+    /// are none, or if they were not asked for.
     pub times_ms: Option<(i64, i64)>,
 }
 
@@ -208,7 +208,7 @@ impl IngestLoad {
                             Some(named.unwrap_or_else(|| "default".to_owned()))
                         }
                     };
-                    // InfluxQL counts no different tags or texts of long runs in a time worth waiting for.
+                    // InfluxQL does not count distinct tags or texts of long runs in reasonable time.
                     let id = match (spec.kind, spec.shape) {
                         _ if store != Store::Arc => None,
                         (Kind::Logs, Shape::Seed) => Some("request_id"),
@@ -257,8 +257,8 @@ fn place_of_own(format: Format, kind: Kind) -> Option<(&'static str, &'static st
 }
 
 impl Check {
-    /// The requests that ask for what there is, as steps of a plan. `window` has the times of the load; `ids`
-    /// says whether duplicates are asked for.
+    /// The requests for the contents of the store, as steps of a plan. `window` has the times of the load;
+    /// `ids` says whether duplicates are asked for.
     pub fn steps(&self, window: Window, ids: bool) -> Vec<Value> {
         self.tables.iter().map(|table| table.step(window, ids)).collect()
     }
@@ -310,7 +310,7 @@ impl Table {
             }
             Store::Prometheus => {
                 let window = until_s.saturating_sub(since_s);
-                // Of several names at once it cannot count: what is left of their series may be the same.
+                // It cannot count several names at once: without their names, the series may be the same.
                 let counts = self.series.iter().map(|name| {
                     format!("(sum(count_over_time({{__name__=\"{name}\"}}[{window}s])) or vector(0))")
                 });
@@ -346,7 +346,7 @@ impl Table {
         match self.store {
             Store::Arc => {
                 let rows = told.pointer("/data").and_then(Value::as_array).ok_or_else(refused)?;
-                // What is not there yet is no row.
+                // A table that is not there yet gives no row.
                 let Some(row) = rows.first() else { return Ok(TableContents::default()) };
                 let count = |column: usize| number(row.get(column)).ok_or_else(refused);
                 let time = |column: usize| row.get(column).and_then(Value::as_i64);
@@ -383,14 +383,14 @@ impl Table {
             Store::Prometheus => {
                 let result = told.pointer("/data/result").and_then(Value::as_array).ok_or_else(refused)?;
                 let count = result.first().and_then(|sample| sample.pointer("/value/1"));
-                // It counts records of the window alone: those at other times are missing.
+                // It counts only records within the window: those at other times are missing.
                 Ok(TableContents { records: number(count).ok_or_else(refused)?, ..TableContents::default() })
             }
         }
     }
 }
 
-/// A count, which may be a text; what is not there is none.
+/// A count, which may be a text; `None` if it is missing.
 fn number(value: Option<&Value>) -> Option<u64> {
     match value {
         None | Some(Value::Null) => Some(0),

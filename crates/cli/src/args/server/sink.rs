@@ -188,7 +188,7 @@ impl PlaceArgs {
         let listen = reader.read("--listen", &self.listen, parse_endpoint);
         let threads = reader.read("--threads", &self.threads, |text| whole(text, 1..=1024));
         Place {
-            // What stands for a value that is wrong is not used.
+            // The replacement for a wrong value is never used: the errors end the command.
             listen: listen.unwrap_or(Endpoint::Unix(PathBuf::new())),
             threads: threads.map_or(1, |threads| threads as u32),
             duration: reader.maybe("--duration", self.duration.as_ref(), parse_positive),

@@ -68,8 +68,7 @@ pub(crate) fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<
     })
 }
 
-/// Share of what is asked for that is treated wrongly if `--lie` gives none: enough for the tests that look
-/// for it.
+/// Share of requests that are answered wrongly if `--lie` gives none: enough for tests to notice.
 const LIES: f64 = 0.01;
 
 /// `KIND`, `KIND:2%`, of the kinds of a server.

@@ -14,7 +14,7 @@ const ADMIN_PORT: u16 = 8080;
 const DEFAULT_USER: &str = "admin:admin123";
 
 #[derive(Debug, Args)]
-// What is meant by a key here is not that of a certificate.
+// `--key` of this command names keys of the cache, so the key of the client certificate is `--client-key`.
 #[command(mut_arg("key", |arg| arg.long("client-key")))]
 pub(crate) struct CacheArgs {
     #[command(flatten)]
@@ -116,7 +116,7 @@ impl CacheArgs {
         let mut size = args.preset.map_or(default.size, Preset::size);
         let iterations = self.run.plan.iterations();
         size = Size { iterations: args.requests.or(iterations).or(size.iterations), ..size };
-        // Whoever says how long means that alone.
+        // A duration replaces the number of iterations.
         if self.run.plan.has_duration() {
             size.iterations = None;
         }

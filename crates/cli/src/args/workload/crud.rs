@@ -174,7 +174,7 @@ impl CrudLoadArgs {
                 UpdateName::Patch => Update::Patch,
             },
             size: Size {
-                // Whoever says how long means that alone.
+                // A duration replaces the number of iterations.
                 total: match args.total {
                     Some(0) => {
                         let problem = Problem::new("--total 0: there is nothing to do");
@@ -260,7 +260,8 @@ impl CrudLoadArgs {
     fn mode(&self) -> Result<Mode, Problem> {
         let args = &self.workload;
         let says_mode = args.mode.is_some() || args.preset.is_some();
-        // Who has not said what is done means something else.
+        // Without a mode or preset, a flag of other modes is a mistake and not a leftover of a shared command
+        // line.
         if let Some(flag) = self.idle().first().filter(|_| !says_mode) {
             let problem = Problem::new(format!("{flag} no effect: items are created and nothing else"));
             return Err(problem.with_hint("add --mode random, or leave it out"));

@@ -21,7 +21,7 @@ const BATCH_SIZE: u32 = 1_000;
 #[derive(Debug, Args)]
 // A rate is one of records here; that of the plan is one of batches.
 #[command(mut_arg("rate", |arg| arg.long("batch-rate").short(None).help("Batches per second")))]
-// That is h2loadrunner's, of requests on each connection. Arc's scripts mean records by it.
+// `--rps` belongs to h2loadrunner and counts requests on each connection. Arc's scripts mean records by it.
 #[command(mut_arg("rps", |arg| arg.long("batch-rps").hide(true)))]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct IngestArgs {
@@ -290,7 +290,7 @@ impl IngestArgs {
             (None, 1) => Shape::Seed,
             (None, _) => Shape::Small,
         };
-        // Of line protocol the URL may say the unit already.
+        // With line protocol, the URL may already give the unit.
         let of_url = precision_in(&self.store.url).filter(|_| args.format == Format::InfluxLine);
         let of_url = of_url.and_then(TimeUnit::of_precision);
         let time_unit = args.time_unit.or(of_url).unwrap_or(match kinds.len() {
@@ -298,7 +298,7 @@ impl IngestArgs {
             _ => TimeUnit::Ms,
         });
         let all: f64 = kinds.iter().copied().map(unified_rate).sum();
-        // Of several kinds a flag is about those that it can be about; of one alone it has to be.
+        // With several kinds, a flag applies to those that know it; with one kind, it has to fit.
         let is_about = |kind: Kind, about: &[Kind]| kinds.len() == 1 || about.contains(&kind);
         let is_about_series = |kind: Kind| is_about(kind, &[Kind::Metrics]);
         let stream = |kind: Kind| Stream {

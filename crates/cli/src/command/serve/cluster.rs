@@ -156,13 +156,13 @@ impl Cluster {
                 others.map(|(id, (http, raft))| format!("peer {id}={http}/{raft}\n")).collect();
             lines.push_str("start\n");
             if let Some(stdin) = &mut node.stdin {
-                // If it has ended, that will be told.
+                // If the node has ended, that is reported elsewhere.
                 drop(stdin.write_all(lines.as_bytes()));
             }
         }
     }
 
-    /// Says who leads when all nodes are there and agree for the first time, and then whenever that changes.
+    /// Reports the leader when all nodes agree for the first time, and whenever it changes.
     fn tell_leader(&mut self, voice: &ServerMessages) {
         let Some(latest) = self.nodes.iter().filter_map(|node| node.leader).max_by_key(|(_, term)| *term)
         else {
@@ -212,11 +212,11 @@ impl Cluster {
             }
         }
         for node in &mut self.nodes {
-            // It may have ended by now.
+            // The node may have ended by now.
             drop(node.child.kill());
             drop(node.child.wait());
         }
-        // Nodes remove their own, unless they were killed.
+        // Nodes remove their own folders, unless they were killed.
         drop(self.temporary.take().map(std::fs::remove_dir_all));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
     let watch = Watch::new(stop(server.stopper()))?;
     voice.say(format!("listening on {}", url(server.endpoint())));
     voice.say(access);
-    // What spoils a run is not to be a surprise.
+    // Faults are announced at the start, so that nobody is surprised by the errors they cause.
     if !faults.is_empty() {
         voice.say(format!("faults: {faults}"));
     }
@@ -55,7 +55,7 @@ fn start(options: IngestOptions, uring: bool) -> Result<IngestServer, Failure> {
     if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
 }
 
-/// Describes who may use the server.
+/// Describes the credentials that the server asks for.
 fn access(options: &IngestOptions) -> String {
     match options.tokens.len() {
         0 => "everybody may read and write: no --token".to_owned(),
@@ -99,7 +99,7 @@ fn faults(options: &IngestOptions) -> String {
     found.join(", ")
 }
 
-/// Describes what the server did, in lines.
+/// Describes the requests and contents of the server, in lines.
 fn summary(report: &IngestReport) -> Vec<String> {
     let mut lines: Vec<String> = report.acknowledged.iter().take(TOLD).map(told).collect();
     if let Some(more) = report.acknowledged.len().checked_sub(TOLD).filter(|more| *more > 0) {
@@ -127,7 +127,7 @@ fn summary(report: &IngestReport) -> Vec<String> {
     lines
 }
 
-/// Describes what became of the rows of one measurement.
+/// Describes the fate of the rows of one measurement.
 fn told(of: &Acknowledged) -> String {
     let mut text = format!(
         "{}.{}: {} rows acknowledged, {} visible",

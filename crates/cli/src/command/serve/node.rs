@@ -32,7 +32,7 @@ pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
     if with_parent && !hear_of_peers(id, &mut peers)? {
         return Ok(Exit::Success);
     }
-    // Whoever reads what is said here may be slow, and the node must not wait for that.
+    // A slow reader of stderr must not hold up the node.
     let (tell, told) = channel();
     let heard = move |status: &NodeStatus| {
         let _ = tell.send((status.leader, status.term));
@@ -46,7 +46,7 @@ pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
     if with_parent {
         let stopper = stopper.clone();
         std::thread::spawn(move || {
-            // Whatever ends stdin is the end of the parent.
+            // The end of stdin means the end of the parent, whatever its reason.
             drop(std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink()));
             stopper.stop();
         });
@@ -71,14 +71,14 @@ pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
     // It ends with the node, which has ended.
     drop(teller.join());
     if temporary {
-        // What cannot be removed is left to the system's cleaning; the folder around it goes with the last.
+        // The system cleans up files that cannot be removed. The folder around them goes with the last node.
         drop(std::fs::remove_dir_all(&data));
         drop(data.parent().map(std::fs::remove_dir));
     }
     ended.map_err(failure).map(|()| Exit::Success)
 }
 
-/// Reads who the others are; whether the node is to start at all.
+/// Reads the addresses of the other nodes; returns `false` if the node is not to start at all.
 fn hear_of_peers(id: u64, peers: &mut Vec<Peer>) -> Result<bool, Failure> {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return Ok(false) };

@@ -37,8 +37,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Begins to listen; `None` where there is no terminal, or this process is not in its foreground. What is
-    /// only about the screen goes to the stage, if there is to be one.
+    /// Begins to listen; `None` where there is no terminal, or this process is not in its foreground. Keys
+    /// that only concern the screen go to the stage, if there is one.
     pub(crate) fn listen(
         controller: RateController,
         say: Notify,
@@ -49,7 +49,7 @@ impl Keys {
         }
         let mut signals = Signals::new([SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH])?;
         let over = Arc::new(AtomicBool::new(false));
-        // From here on it gives the terminal back, whatever fails.
+        // From here on the terminal is given back, whatever fails.
         let mut keys = Self { over: Arc::clone(&over), signals: signals.handle(), thread: None };
         if !terminal::take() {
             return Ok(None);
@@ -90,14 +90,14 @@ impl Drop for Keys {
         self.over.store(true, Ordering::Relaxed);
         self.signals.close();
         if let Some(thread) = self.thread.take() {
-            // A thread that has panicked has said so.
+            // The thread has reported its own panic.
             let _ = thread.join();
         }
         terminal::give_back();
     }
 }
 
-/// Reader of keys, and what they act on.
+/// Reader of keys, and the targets of their actions.
 struct KeyReader {
     controller: RateController,
     say: Notify,
@@ -149,12 +149,12 @@ enum Key {
     Slower,
     Pause,
     Stop,
-    /// One that changes what is shown.
+    /// A key that changes the view.
     View(ViewKey),
 }
 
-/// The keys in what was read at once. Of escape sequences (ECMA-48 5.4) those of arrows and the like are
-/// known, and the others are skipped, as is a letter that was typed together with Alt.
+/// The keys in bytes that were read at once. Of escape sequences (ECMA-48 5.4) those of arrows and the like
+/// are known, and the others are skipped, as is a letter that was typed together with Alt.
 fn keys_of(bytes: &[u8]) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = bytes;
@@ -202,7 +202,7 @@ fn of_sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
     (Some(Key::View(key)), behind)
 }
 
-/// Does to the run what a key asks for.
+/// Applies a key to the run.
 fn steer(key: Key, controller: &RateController, say: &Notify) {
     let control = &controller.control;
     let status = control.status();
@@ -221,7 +221,7 @@ fn steer(key: Key, controller: &RateController, say: &Notify) {
             match status.target_per_second.map(|target| rounded(target * factor)) {
                 Some(Some(rate)) => RateCommand::To(rate),
                 Some(None) => return say("the rate can go no further"),
-                // The control says why.
+                // The control answers with the reason.
                 None => RateCommand::To(Rate::per_second(1)),
             }
         }
@@ -232,7 +232,7 @@ fn steer(key: Key, controller: &RateController, say: &Notify) {
     }
 }
 
-/// The rate with three digits that is nearest; `None` if that is zero or beyond what a rate can be. So the
+/// The rate with three digits that is nearest; `None` if that is zero or above the highest rate. So the
 /// numbers stay short however often a key is pressed.
 fn rounded(per_second: f64) -> Option<Rate> {
     if !(1e-6..1e12).contains(&per_second) {
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(keys(b"\x1b[A"), view(ViewKey::Up));
         assert_eq!(keys(b"\x1bOB"), view(ViewKey::Down));
         assert_eq!(keys(b"\x1b[6~\x1b[Z\t").len(), 3);
-        // Sequences that stand for nothing hide nothing behind them.
+        // Keys after an unknown sequence are still read.
         assert_eq!(keys(b"\x1b[1;5qp\x1b[99"), [Key::Pause]);
         assert_eq!(keys(b"\x1bq"), []);
         assert_eq!(keys(b"xyz \n\0\xff"), []);

@@ -1,4 +1,4 @@
-//! `--control`: what the control port answers.
+//! `--control`: the answers of the control port.
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl ControlPort {
         let config_by_get = spec.h2loadrunner || spec.token.is_some();
         let options = ControlOptions { listen: Endpoint::Tcp(listen), access, name: "control" };
         let desk = RequestHandler { controller, live_stats, growing, config_by_get };
-        // One request now and then: epoll does, whatever the load runs on.
+        // There is one request now and then, so epoll will do whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         let server = ControlServer::start(options, open, Box::new(move |request| desk.answer(request)))
             .map_err(|error| {

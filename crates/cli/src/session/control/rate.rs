@@ -47,10 +47,10 @@ impl PerConnection {
     }
 }
 
-/// Reads what somebody wants: a rate, `pause` or `resume`.
+/// Parses a command: a rate, `pause` or `resume`.
 ///
 /// # Errors
-/// What is wrong with the text, in one line.
+/// The problem with the text, in one line.
 pub(crate) fn parse_preference(text: &str) -> Result<RateCommand, String> {
     match text.trim() {
         "pause" => Ok(RateCommand::Pause),

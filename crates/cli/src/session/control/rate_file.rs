@@ -27,8 +27,8 @@ pub(crate) struct RateFile {
 }
 
 impl RateFile {
-    /// Begins to watch. The file may come later, and go; what it says at the start of the run is the first
-    /// change. Its rate is `per_connection` in requests, or else that of the run.
+    /// Begins to watch. The file may appear later, and disappear; its content at the start of the run is the
+    /// first change. Its rate is `per_connection` in requests, or else that of the run.
     pub(crate) fn watch(
         path: PathBuf,
         controller: RateController,
@@ -85,7 +85,7 @@ impl Watch {
             Ok(command) => match self.controller.control.set_rate(command, SteeredBy::File) {
                 // Again with the next look.
                 Err(SteerError::NotYet) => return,
-                // At the end of a run there is nothing to tell.
+                // At the end of a run the file has no effect, and that needs no message.
                 Err(SteerError::Over) => None,
                 Err(error) => Some(format!("`{}` is ignored: {error}", line.escape_debug())),
                 Ok(change) => change.map(|change| told(Some(change))),

@@ -1,4 +1,4 @@
-//! Steering a run while it goes on: what is common to the file, the port and the keys.
+//! Steering a run while it goes on: the common part of the file, the port and the keys.
 
 use std::sync::Arc;
 use std::thread;
@@ -38,7 +38,7 @@ pub(crate) struct Steerers {
 }
 
 impl Steerers {
-    /// Starts what the flags ask for. Until the run has begun they can only read.
+    /// Starts the controls that the flags ask for. Until the run has begun they can only read.
     ///
     /// # Errors
     /// The address of the control port cannot be listened on, or there is no thread.
@@ -68,7 +68,7 @@ impl Steerers {
         let per_connection = spec.per_connection;
         let file =
             file.map(|path| RateFile::watch(path, controller.clone(), per_connection, Arc::clone(say)));
-        // Whoever wants no messages does not want to be told what a key did.
+        // With --quiet, keys do not print messages.
         let keys = (spec.keys && !quiet).then(|| Keys::listen(controller, Arc::clone(say), stage.cloned()));
         Ok(Self {
             _port: port,

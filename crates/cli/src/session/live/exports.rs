@@ -21,7 +21,7 @@ use crate::base::messages::Notify;
 
 /// Everything that tells figures of a run, as long as it lives.
 pub(crate) struct Exporters {
-    /// `None` if nobody wants any.
+    /// `None` without any exporter.
     totals: Option<Shared>,
     port: Option<Port>,
     sender: Option<Sender>,
@@ -51,7 +51,7 @@ impl Exporters {
             wanted.then(|| Arc::new(Mutex::new(Totals::new(plan.outline(), facts(plan)))));
         let mut this = Self { totals, port: None, sender: None, redaction: plan.redaction.clone() };
         let Some(totals) = &this.totals else { return Ok(this) };
-        // A few requests now and then: epoll does, whatever the load runs on.
+        // There are a few requests now and then, so epoll will do whatever the load runs on.
         let open = OpenEpoll(BackendOptions { receive_stamps: false, ..BackendOptions::default() });
         if let Some(listen) = spec.prometheus {
             let asked = Arc::new(AtomicU64::new(0));
@@ -89,8 +89,8 @@ impl Exporters {
         }
     }
 
-    /// Tells how the run ended, and what came of the telling. Whoever does not listen holds it up for two
-    /// seconds at most.
+    /// Reports how the run ended, and returns the outcomes of the exports. A receiver that does not answer
+    /// holds it up for two seconds at most.
     pub(crate) fn finish(self, valid: bool, say: &Notify) -> Vec<ExportResult> {
         if let Some(totals) = &self.totals {
             lock(totals).end(valid);

@@ -1,4 +1,4 @@
-//! The result of a run as it stands, for whoever asks while the run goes on.
+//! The result of a run as it stands, for requests while the run goes on.
 //!
 //! The run control hands over its intervals and never waits; a thread of the lowest priority adds them up.
 //! The result itself is made when somebody asks, by the thread that asks.
@@ -72,7 +72,8 @@ impl GrowingResult {
     }
 
     fn collect(&self, receive: &Receiver<Update>) {
-        // Of this thread alone, as Linux has it. Without it the workers pay a little more.
+        // On Linux the priority is that of this thread alone. If it cannot be lowered, workers pay a little
+        // more.
         let _ = process::setpriority_process(None, NICE);
         for mut update in receive {
             let Some(state) = &mut *self.lock() else { return };
@@ -131,7 +132,7 @@ impl Drop for IntervalFeed {
     fn drop(&mut self) {
         self.send = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that has panicked has said so.
+            // The thread has reported its own panic.
             let _ = thread.join();
         }
     }

@@ -155,7 +155,7 @@ fn line(progress: &Progress<'_>) -> String {
         let requests = interval.completed as f64 / interval.length.as_secs_f64().max(1e-9);
         parts.push(figure::per_second_of("requests", requests));
     }
-    // A pause is asked for, too, and is no rate.
+    // A pause is a wish as well, but no rate.
     parts.push(if progress.paused { pace.achieved_text() } else { pace.to_string() });
     if progress.paused {
         parts.push("paused".to_owned());

@@ -44,7 +44,7 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    /// Opens what was asked for, and starts the thread if there is something.
+    /// Opens the logs that were asked for, and starts the thread if there is something.
     pub(crate) fn open(
         plan: &Plan,
         live: &LiveArgs,
@@ -98,7 +98,7 @@ impl RequestLog {
     pub(crate) fn finish(self) -> LostEntries {
         let Self { log, thread } = self;
         log.end();
-        // A panic has been shown.
+        // The thread has reported its own panic.
         thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }

@@ -13,8 +13,8 @@ use plimsoll_plan::Problem;
 use crate::args::rotate::Rotation;
 use crate::base::failure::Failure;
 
-/// A file of records that is rotated. Whoever reads along finds the newest records under its name; what came
-/// before is beside it under numbers that ascend, and a number that is taken by another file is left out.
+/// A file of records that is rotated. A reader finds the newest records under its name; earlier ones are in
+/// files beside it with ascending numbers, and a number that is taken by another file is left out.
 #[derive(Debug)]
 pub(crate) struct RecordFile {
     out: BufWriter<File>,
@@ -31,11 +31,11 @@ pub(crate) struct RecordFile {
     taken: u64,
     /// The number that the next renamed file gets, if it is free.
     number: u64,
-    /// Files that were renamed and are kept, the oldest first, each with what the system knows it by.
+    /// Files that were renamed and are kept, the oldest first, each with its identity for the system.
     kept: VecDeque<(PathBuf, Identity)>,
 }
 
-/// Device and number of a file: what tells it from another one that has taken its name.
+/// Device and number of a file: they tell it from another one that has taken its name.
 type Identity = (u64, u64);
 
 impl RecordFile {
@@ -46,7 +46,7 @@ impl RecordFile {
     pub(crate) fn create(path: &Path, header: &str, rotation: Rotation) -> Result<Self, Failure> {
         let failed = |error: io::Error| unwritable(path, &error);
         let rotates = rotation.size.is_some() || rotation.every.is_some();
-        // Before it is opened: a pipe would wait for its reader.
+        // Checked before the file is opened: opening a pipe would wait for its reader.
         if rotates && fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let problem = Problem::new(format!("cannot rotate {}: it is no regular file", path.display()));
             return Err(Failure::usage(problem.with_hint("name a file, or leave --rotate-… away")));
@@ -92,7 +92,7 @@ impl RecordFile {
     /// Gives the file up after an error: how many of the records that were taken have not reached it whole.
     pub(crate) fn give_up(mut self) -> u64 {
         self.forget_written();
-        // Without its last attempt to write what it holds.
+        // Skips the last attempt to write the buffer.
         let _ = self.out.into_parts();
         self.ends.len() as u64
     }
@@ -137,7 +137,7 @@ impl RecordFile {
     fn rotate(&mut self) -> io::Result<()> {
         self.out.flush()?;
         let mine = identity(&self.out.get_ref().metadata()?);
-        // Somebody else may have moved it away, or put another file there: that one is not ours.
+        // Another process may have moved the file away and put another one there: that one is not ours.
         if fs::metadata(&self.path).is_ok_and(|found| identity(&found) == mine) {
             let aside = self.free_name();
             // Unlike a rename, a link never replaces what is there.
@@ -156,7 +156,7 @@ impl RecordFile {
         self.clear()
     }
 
-    /// `stats.1.csv` beside `stats.csv`: the first name from the next number on that nobody has.
+    /// `stats.1.csv` beside `stats.csv`: the first free name from the next number on.
     fn free_name(&mut self) -> PathBuf {
         loop {
             let number = self.number;
@@ -174,7 +174,7 @@ impl RecordFile {
         }
     }
 
-    /// Deletes what is more than is kept, if it is still what we have written.
+    /// Deletes the files beyond those that are kept, if they are still ours.
     fn clear(&mut self) -> io::Result<()> {
         let Some(keep) = self.rotation.keep else { return Ok(()) };
         while self.kept.len() > keep {
@@ -218,7 +218,7 @@ mod tests {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // What cannot be removed is left to the system's cleaning.
+            // The system cleans up files that cannot be removed.
             let _ = fs::remove_dir_all(&self.0);
         }
     }
@@ -260,7 +260,7 @@ mod tests {
         let folder = Folder::new("counted");
         let mut file = RecordFile::create(&folder.0.join("log"), "head\n", rotation(20, None)).unwrap();
         (0..10).for_each(|_| file.write(b"7 bytes").unwrap());
-        // Of the last file two are in the buffer; those before have been handed over.
+        // Two records of the last file are in the buffer; those before have been handed over.
         assert_eq!((file.taken(), file.give_up()), (10, 2));
         assert_eq!(folder.read("log").as_deref(), Some("head\n"));
     }
@@ -273,7 +273,7 @@ mod tests {
         let mut file = RecordFile::create(&path, "", rotation(10, Some(2))).unwrap();
         let mut write = |text: &str| file.write(text.as_bytes()).unwrap();
         ["first 10 b", "second 10b", "third 10 b"].into_iter().for_each(&mut write);
-        // Two were renamed: 1, and 3, because somebody has 2. Now somebody takes 3, too.
+        // Two were renamed: 1, and 3, because 2 belongs to somebody else, who now takes 3, too.
         assert_eq!(folder.read("log.1").as_deref(), Some("first 10 b"));
         assert_eq!(folder.read("log.3").as_deref(), Some("second 10b"));
         fs::write(folder.0.join("other"), "somebody's").unwrap();

@@ -1,4 +1,4 @@
-//! The live screen: what a run does, while it does it, on the terminal of stderr.
+//! The live screen: a view of the run under way, on the terminal of stderr.
 //!
 //! The run control leaves its intervals in an inbox and never waits; a thread of its own, with the lowest
 //! priority, takes them, judges and draws, at most four times per second. Messages that come while the screen
@@ -33,7 +33,8 @@ pub(crate) use self::handle::{ScreenHandle, ViewKey};
 use crate::base::color::Theme;
 use crate::base::{environment, messages, terminal};
 
-/// Intervals that wait to be taken up. Whoever is so late has no processor; more would be memory without end.
+/// Intervals that wait to be taken up. A screen that is so late has no processor; more would be memory
+/// without end.
 const INBOX: usize = 64;
 
 /// The screen of one run. It closes when this is dropped.
@@ -100,7 +101,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.stage.leave(|inbox| inbox.over = true);
         if let Some(thread) = self.thread.take() {
-            // A thread that has panicked has said so.
+            // The thread has reported its own panic.
             let _ = thread.join();
         }
         terminal::close_screen();
@@ -109,7 +110,7 @@ impl Drop for Screen {
         let messages = std::mem::take(&mut inbox.messages);
         let unkept = inbox.unkept;
         drop(inbox);
-        // Whoever has something to say from here on says it behind these.
+        // From here on, other threads write their messages behind these.
         messages.iter().for_each(|message| messages::tell(message));
         if unkept > 0 {
             messages::tell(&format!("{unkept} more messages came than the screen could keep"));

@@ -30,7 +30,7 @@ impl Standing {
         }
     }
 
-    /// Takes the next interval, while it has its steps, and what the machine did meanwhile.
+    /// Takes the next interval, while it has its steps, and the state of the machine in it.
     pub(crate) fn add(
         &mut self,
         interval: &mut Interval,
@@ -46,7 +46,7 @@ impl Standing {
         }
     }
 
-    /// States what was changed about the rate so far.
+    /// Sets the changes of the rate so far.
     pub(crate) fn set_changes(&mut self, changes: Vec<RateChange>) {
         self.record.set_changes(changes);
     }

@@ -55,7 +55,7 @@ enum Format {
     Json,
     /// For people, on stderr.
     Table,
-    /// The same where requests carry records, which are what is counted there.
+    /// The same for requests that carry records, which are counted then.
     Lines,
 }
 
@@ -71,7 +71,7 @@ struct Pending {
     unix: Nanos,
     at: Nanos,
     length: Nanos,
-    /// Mean of the iterations per second that were asked for, and in what time.
+    /// Mean of the iterations per second that were asked for, and the time they cover.
     asked: Option<(f64, Nanos)>,
     scenarios: Vec<Tally>,
     /// Records by scenario: of requests that ended well, and of others.
@@ -79,7 +79,7 @@ struct Pending {
 }
 
 impl Statistics {
-    /// Opens what was asked for.
+    /// Opens the outputs that were asked for.
     pub(crate) fn open(plan: &Plan, live: &LiveArgs, quiet: bool) -> Result<Self, Failure> {
         let (outline, records) = (plan.outline(), plan.records());
         let so_far = vec![0; outline.scenarios.len()];
@@ -140,7 +140,7 @@ impl Statistics {
             scenarios: vec![Tally::default(); scenarios],
             records: vec![[0; 2]; scenarios],
         });
-        // Of several intervals, their mean.
+        // The wanted rate is the mean over the intervals.
         if let Some(asked) = progress.pace.asked {
             let (mean, length) = pending.asked.unwrap_or((0.0, Nanos::ZERO));
             let (before, seconds) = (length.as_secs_f64(), interval.length.as_secs_f64());
@@ -166,7 +166,7 @@ impl Statistics {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(crate) fn finish(mut self) {
         self.write();
     }
@@ -198,7 +198,7 @@ impl Statistics {
                 Format::Csv => writeln!(out, "{}", row.csv()),
                 Format::Json => writeln!(out, "{}", row.json()),
                 Format::Table => writeln!(out, "{}", row.table()),
-                // Of one scenario, the total says the same.
+                // With one scenario, the total says the same.
                 Format::Lines if rows.len() == 2 && row.scenario != TOTAL => Ok(()),
                 Format::Lines => writeln!(out, "{}", row.line(&pending)),
             })

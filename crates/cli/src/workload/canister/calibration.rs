@@ -1,6 +1,6 @@
 //! `plimsoll calibrate --canister`: the experiment that the load sink was made for, as a command. The same
-//! server is asked with plain requests and with calls of a canister, in turn, and what a call costs is told
-//! apart: its encoding and hashing, its signature, and HTTP.
+//! server is asked with plain requests and with calls of a canister, in turn, and the cost of a call is split
+//! into encoding and hashing, signature, and HTTP.
 
 use std::fmt::Write as _;
 use std::io;
@@ -26,7 +26,7 @@ use crate::experiment::full_speed::{CONNECTIONS, WARMUP, interrupted};
 use crate::session::backend::{self, backend_name};
 use crate::session::built_in_sink;
 
-/// Keys of nobody: what they sign is verified nowhere.
+/// Keys that belong to nobody: their signatures are never verified.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6
 -----END PRIVATE KEY-----
@@ -45,12 +45,12 @@ const CALLS: u64 = 200;
 const PLAN: &str = "calibration.yaml";
 const KEY: &str = "key.pem";
 
-/// Kind of request, and who signs it.
+/// Kind of request, and its signer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asking {
     /// Plain requests with a body as long as a signed query.
     Plain,
-    /// Queries that nobody signs.
+    /// Unsigned queries.
     Anonymous,
     Ed25519,
     Secp256k1,
@@ -278,7 +278,7 @@ fn text(rows: &[Row]) -> String {
         "one worker", "per second", "sending, µs", "CBOR, µs", "signing, µs", "made late"
     );
     for Row { asking, per_s, cpu_us, encoding_us, signature_us, late } in rows {
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{:<18}{per_s:>12.0}{cpu_us:>14.2}{encoding_us:>12.2}{signature_us:>12.2}{:>12}",

@@ -22,13 +22,13 @@ pub(crate) fn charts(times: &Histogram, (width, classes): (usize, usize)) -> Str
             _ => times.percentile(percentile),
         };
         if let Some(value) = value {
-            // A string takes everything.
+            // Writing to a string cannot fail.
             let _ =
                 writeln!(text, "{percentile:>7}% {:>10} |{}", time(value), bar(value as f64, longest as f64));
         }
     }
     text.push_str("Histogram\n");
-    // Classes of the same ratio: times of one server span orders of magnitude.
+    // Classes of equal ratio: times of one server span orders of magnitude.
     let first = shortest.max(1) as f64;
     let ratio = (longest.max(1) as f64 / first).powf(1.0 / classes as f64).max(1.000_001);
     let mut counts = vec![0_u64; classes];

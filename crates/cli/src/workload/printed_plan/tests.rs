@@ -361,7 +361,7 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
             flags = flags.replace("KEY", &key.display().to_string());
             let typed = if flags.is_empty() { Vec::new() } else { words(&flags) };
             let seed = if *name == "seed" { Vec::new() } else { seed.clone() };
-            // What a workload does not take is refused by both ways.
+            // Both ways reject a flag that the workload does not take.
             let Some(Ok(PrintedPlan { yaml, notes, resolved })) =
                 printed(&[own.clone(), seed, typed].concat())
             else {
@@ -412,7 +412,7 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
 #[test]
 fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
     let (cert, key) = certificate("own");
-    // Whose key it is does not matter before anything is verified.
+    // The owner of the key does not matter before anything is verified.
     let root = cert.with_file_name("root.der");
     std::fs::write(&root, [0; 96]).unwrap();
     let prompts = cert.with_file_name("prompts.jsonl");

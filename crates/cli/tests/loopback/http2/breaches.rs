@@ -89,8 +89,8 @@ fn what_ends_the_connection() {
     });
 }
 
-/// The peer hears why, on each connection. Only of a breach that is followed by nothing: what else it has
-/// sent by then lets the system reset the connection, and the word with it.
+/// The peer hears why, on each connection. Only for a breach without further bytes: with unread bytes, the
+/// system resets the connection, and the message is lost.
 #[test]
 fn the_peer_is_told_what_it_broke() {
     on_each(|backend| {

@@ -8,8 +8,7 @@ use crate::foreign::Certificate;
 use crate::process::{Folder, Process};
 use crate::sink::{Saw, Sink};
 
-/// Runs a program to its end and gives what it wrote to stdout; `None`, and a word on stderr, if it is not
-/// installed.
+/// Runs a program to its end and returns its stdout; `None`, and a word on stderr, if it is not installed.
 pub(super) fn output(program: &str, args: &str) -> Option<String> {
     let Some(process) = Process::try_start(Command::new(program).args(args.split_whitespace())) else {
         skip::without_program(program);
@@ -35,7 +34,7 @@ impl Sinks {
         Self { plain: Sink::start(args), tls, _folder: folder }
     }
 
-    /// A URL on either of them, and what it is called.
+    /// A URL on either of them, and its name.
     fn each(&self) -> [String; 2] {
         [self.plain.url(), format!("https://{}/", self.tls.endpoint)]
     }

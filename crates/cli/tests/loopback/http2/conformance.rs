@@ -14,8 +14,8 @@ const PATIENCE_S: &str = "1";
 /// Rules of RFC 7540 that RFC 9113 has no more: its section 5.3.1 left priorities out.
 const WITHDRAWN: [&str; 2] =
     ["Sends HEADERS frame that depend on itself", "Sends PRIORITY frame that depend on itself"];
-/// Without TLS the sink takes what is no preface of HTTP/2 for HTTP/1.1, and says in that what is wrong with
-/// it.
+/// Without TLS the sink takes other bytes than the preface of HTTP/2 for HTTP/1.1, and reports the error in
+/// that protocol.
 const NOT_THE_ONLY_PROTOCOL: &str = "Sends invalid connection preface";
 
 /// Returns the failures that h2spec reports for a sink; `None`, with a message on stderr, if h2spec is not

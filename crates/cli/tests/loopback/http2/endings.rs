@@ -16,7 +16,7 @@ use super::scripted::{
 /// Few requests against servers that keep silent.
 pub(super) const BRIEFLY: &str = "-n 20 -c 4 -m 1 --timeout 400ms";
 
-/// The connection ends in the middle of what is owed.
+/// The connection ends in the middle of a response.
 #[test]
 fn connections_that_end_too_early() {
     let ends: [(&str, Answer); 4] = [
@@ -82,8 +82,8 @@ fn streams_that_are_refused() {
     });
 }
 
-/// A goodbye in the middle: what was processed is answered, what was not is counted or sent elsewhere, and
-/// the connection is replaced.
+/// A goodbye in the middle: processed requests are answered, others are counted or sent elsewhere, and the
+/// connection is replaced.
 #[test]
 fn goodbyes_in_the_middle() {
     on_each(|backend| {
@@ -94,7 +94,7 @@ fn goodbyes_in_the_middle() {
                 let last = [stream.to_be_bytes(), NO_ERROR.to_be_bytes()].concat();
                 wire.frame(GOAWAY, 0, 0, &last)
             }
-            // Opened before the goodbye came: not processed, and not answered.
+            // The stream was opened before the GOAWAY came: not processed, and not answered.
             _ => Ok(()),
         });
         for shape in ["-n 200 -c 2 -m 1", "-n 200 -c 2 -m 8"] {
@@ -164,7 +164,7 @@ fn timeouts_are_told_to_the_server() {
     });
 }
 
-/// An answer that comes after its request was given up is ignored, and is nobody else's.
+/// An answer that comes after its request was given up is ignored, and is not taken for another one's.
 #[test]
 fn late_answers_are_ignored() {
     on_each(|backend| {

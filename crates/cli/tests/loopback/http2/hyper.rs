@@ -1,4 +1,5 @@
-//! A server on hyper, in this process: it counts for itself, and does on purpose what others do by accident.
+//! A server on hyper, in this process: it counts for itself, and misbehaves on purpose as others do by
+//! accident.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
@@ -114,7 +115,7 @@ async fn serve(stream: TcpStream, manners: Manners, tally: Arc<Tally>) {
     }
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut said_goodbye = false;
-    // A client that goes away in the middle is the test's business.
+    // A client that goes away in the middle concerns the test.
     let _ = poll_fn(|context| {
         loop {
             let polled = connection.as_mut().poll(context);
@@ -162,7 +163,7 @@ struct OnDrop<'a>(&'a Sender<()>);
 
 impl Drop for OnDrop<'_> {
     fn drop(&mut self) {
-        // Where nobody listens the test is over.
+        // If the receiver has gone, the test is over.
         let _ = self.0.send(());
     }
 }

@@ -107,7 +107,7 @@ fn no_header_table() {
     });
 }
 
-/// It gives back what it got: bodies that are larger than its windows of 64 KiB go out as it opens them.
+/// It returns the request bodies: bodies that are larger than its windows of 64 KiB go out as it opens them.
 #[test]
 fn bodies_are_sent_as_the_windows_allow() {
     const BODY_BYTES: u64 = 200_000;

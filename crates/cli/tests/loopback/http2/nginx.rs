@@ -138,7 +138,7 @@ fn redirects() {
     assert_eq!(account(&followed, "redirects_followed"), 20);
 }
 
-/// It says GOAWAY after so many requests, and ignores what comes later on the connection.
+/// It sends GOAWAY after this many requests, and ignores later ones on the connection.
 #[test]
 fn a_connection_that_says_goodbye_is_replaced() {
     on_each(|backend| {
@@ -146,7 +146,8 @@ fn a_connection_that_says_goodbye_is_replaced() {
         let socket = nginx.folder.file("goodbye.sock");
         let load = format!("-n 1000 -c 2 -m 4 --backend {backend}");
         let result = http2(&format!("http://localhost/ --unix-socket {socket} {load}"));
-        // What was on its way then was not processed: it is sent again, or counted as such.
+        // Requests that were in flight at the GOAWAY were not processed: they are sent again, or counted as
+        // such.
         let unprocessed = errors(&result, "go_away");
         assert_eq!(account(&result, "ok") + unprocessed, 1_000, "{}", result["errors"]);
         let goodbyes = count(&result, "/http2/go_aways/NO_ERROR");

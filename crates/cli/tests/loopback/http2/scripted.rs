@@ -1,4 +1,4 @@
-//! A server of HTTP/2 that does what a test tells it to, frame by frame.
+//! A server of HTTP/2 that a test controls, frame by frame.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -43,7 +43,7 @@ pub(super) const SINGLY: &str = "-n 20 -c 4 -m 1 --timeout 10s";
 
 /// Connection preface of a client (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Longest time without a byte of the client; who is silent for longer hangs.
+/// Longest time without a byte of the client; a client that is silent for longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Behaviour of a server for one request.
@@ -68,7 +68,7 @@ pub(super) fn greeting(greet: fn(&mut Wire) -> io::Result<()>) -> Script {
     Script { greet, answer: |_, _| Ok(()) }
 }
 
-/// The result of a run without a preflight, and what the server saw of it.
+/// The result of a run without a preflight, and the counts of the server.
 pub(super) fn observe(script: Script, backend: &str, load: &str) -> (Value, Saw) {
     let server = Scripted::start(script);
     let url = server.url();
@@ -84,7 +84,7 @@ pub(super) struct Scripted {
     ends: Arc<AtomicBool>,
 }
 
-/// Counts of what a server saw of its clients.
+/// Counts of a server about its clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Saw {
     pub(super) connections: u64,
@@ -135,7 +135,7 @@ impl Scripted {
         format!("http://{}/", self.address)
     }
 
-    /// Waits until every client has gone, and says what they did.
+    /// Waits until every client has gone, and returns its counts.
     pub(super) fn saw(&self) -> Saw {
         let remain = |saw: &mut Saw| saw.ended < saw.connections;
         let (saw, waited) = self
@@ -151,7 +151,7 @@ impl Scripted {
 impl Drop for Scripted {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
-        // So that it looks; if that fails, it is gone already.
+        // Wakes the thread that accepts. If that fails, the thread has ended already.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -206,7 +206,7 @@ impl Wire {
     }
 
     fn serve(mut self, script: Script) {
-        // What a client sends until it closes is looked at in any case: it may say why.
+        // Frames are read until the client closes, in any case: they may say why it does.
         let greeted = self.begin(script);
         while let Ok((kind, flags, stream, payload)) = self.next() {
             let word = |from: usize| payload.get(from..from + 4).and_then(|bytes| bytes.try_into().ok());

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use super::{Group, Note};
 use crate::contract::result::{ModelKind, RunResult};
 
-/// Rates that were asked for differ if they do by more than this share: what the achieved rate may be off.
+/// Rates that were asked for differ if they do by more than this share: the tolerance of the achieved rate.
 const RATE_TOLERANCE: f64 = 0.01;
 
-/// A circumstance of a run: its name and what it was.
+/// A circumstance of a run: its name and value.
 type Facet = (&'static str, fn(&RunResult) -> String);
 
 /// Runs that differ in one of these measure different things.
@@ -103,7 +103,7 @@ pub(super) fn same_rate_asked(a: &Group, b: &Group) -> bool {
     rates.iter().all(|rate| (rate - first).abs() <= RATE_TOLERANCE * first)
 }
 
-/// In what all runs together differ.
+/// The difference between all runs of one group and those of the other.
 fn difference((name, of): Facet, a: &Group, b: &Group) -> Option<String> {
     let values = |group: &Group| -> BTreeSet<String> {
         group.members.iter().map(|member| of(&member.result)).collect()

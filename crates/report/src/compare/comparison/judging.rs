@@ -1,4 +1,4 @@
-//! The figures of both groups, the method that fits their number of runs, and what is to be said.
+//! The figures of both groups, the method that fits their number of runs, and notes.
 
 use plimsoll_statistics::bootstrap::{Bootstrap, mean_change, quantile_ratio, relative_mean_change};
 use plimsoll_statistics::holm::holm;
@@ -53,8 +53,7 @@ fn chosen(a: &Group, b: &Group, question: &Question) -> Vec<(Measure, bool)> {
     if a.members.iter().chain(&b.members).all(|member| rare.of(&member.result).is_ok()) {
         usual.push((rare, true));
     }
-    // What the generator costs is no property of the target: it is shown, and judged only if it was asked
-    // for.
+    // The CPU time of the generator is no property of the target: it is shown, and judged only on request.
     usual.extend([(Measure::Rate, true), (Measure::Errors, true), (Measure::Cpu, false)]);
     usual
 }
@@ -186,7 +185,7 @@ fn within(measure: Measure, a: &Group, b: &Group, confidence: f64) -> Option<Cha
     Some(Change { shift: change.shift, p: Some(change.p), method: "slices" })
 }
 
-/// Raises the probabilities for each other. What cannot differ whatever the groups are is no test.
+/// Raises the probabilities for each other. A figure that cannot differ for any groups is no test.
 fn adjust(compared: &mut [(Measure, Compared)]) {
     let tested = |compared: &Compared| {
         let change = compared.change.as_ref().filter(|_| compared.judged)?;

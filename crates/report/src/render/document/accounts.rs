@@ -45,8 +45,8 @@ pub(super) fn pace(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-/// From when on the run was steady. In a text only where it has a beginning that differs; what never was is a
-/// warning.
+/// From when on the run was steady. In a text only where it has a beginning that differs; a run that never
+/// was steady has a warning.
 fn steady(result: &RunResult) -> Vec<Fact> {
     let page = |text: String| Fact::new("steady", text).on(Shown::Page);
     match (result.steady.from_s, &result.steady.reason) {

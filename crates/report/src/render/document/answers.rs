@@ -57,7 +57,7 @@ pub(super) fn errors(result: &RunResult) -> Table {
     Table::new("Failed requests by class", columns, rows)
 }
 
-/// Connections, what arrivals waited for, and HTTP/2 if it was spoken.
+/// Connections, the waits of arrivals, and HTTP/2 if it was spoken.
 pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
     let connections = &result.connections;
     let counted = |value: u64, key: &str| count(value, format!("/connections/{key}"));

@@ -252,7 +252,7 @@ fn process(used: &ProcessResult, at: &str) -> Vec<Fact> {
     facts.into_iter().filter_map(|(label, value)| Some(page(label, value?))).collect()
 }
 
-/// A server that was watched. What else is known of the target's process stands above.
+/// A server that was watched. Other facts about the target's process stand above.
 fn watched((number, server): (usize, &WatchedResult)) -> Section {
     let at = format!("/generator/watched/{number}");
     let labels = iter::once("watched").chain(iter::repeat(""));

@@ -1,4 +1,4 @@
-//! Records that were sent in batches: their counts, and what the store has of them.
+//! Records that were sent in batches: their counts, and the records that the store has.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
@@ -10,7 +10,7 @@ use crate::contract::result::RunResult;
 use crate::contract::timestamp::rfc3339;
 use crate::render::layout::Emphasis;
 
-/// From these shares of what was asked for on a store keeps up, or nearly: Arc's guide to load tests.
+/// Shares of the wanted rate from which a store keeps up, or nearly: Arc's guide to load tests.
 const EXCELLENT: f64 = 0.95;
 const GOOD: f64 = 0.80;
 
@@ -29,7 +29,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
             facts.push(Fact::new("", text));
         }
         if let (Some(target), Some(achieved)) = (records.target_per_s, records.achievement()) {
-            // What cannot be believed says nothing of the store.
+            // The rate of an invalid run says nothing about the store.
             let (emphasis, meaning) = match result.verdict.valid {
                 true => meaning(achieved),
                 false => (Emphasis::Plain, "the run is invalid, which says nothing of the store"),
@@ -62,7 +62,7 @@ pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-/// Describes the difference between the contents of a store and what it acknowledged.
+/// Describes the difference between the contents of a store and the acknowledged records.
 pub(crate) fn said(check: &ReconciliationCheck) -> String {
     let found = [
         (check.missing, "acknowledged and not there"),
@@ -76,7 +76,7 @@ pub(crate) fn said(check: &ReconciliationCheck) -> String {
         .map(|(count, what)| format!("{} {what}", figure::count(*count)))
         .collect();
     if let (1.., Some((least, greatest))) = (check.misdated.unwrap_or(0), check.times_ms) {
-        // Stores have times before 1970, and nobody sends them.
+        // Stores have times before 1970, which no client sends.
         let [least, greatest] =
             [least, greatest].map(|ms| rfc3339(Nanos::from_millis(u64::try_from(ms).unwrap_or(0))));
         wrong.push(format!("all that is there from {least} to {greatest}"));

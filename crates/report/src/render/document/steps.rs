@@ -115,7 +115,7 @@ pub(super) fn phases(result: &RunResult) -> Table {
     Table::new(caption, columns, result.phases.iter().enumerate().map(row))
 }
 
-/// `low, 10.0 s of 500/s asked for, not measured`: what a text says behind the figures of a phase.
+/// `low, 10.0 s of 500/s asked for, not measured`: the note of a text behind the figures of a phase.
 fn phase_note(result: &RunResult, phase: &PhaseResult) -> String {
     let mut note = format!("{}, {}", phase.name, seconds(phase.duration_s));
     if let Some(asked) = result.pace_of(phase).asked_text() {

@@ -12,13 +12,13 @@ use crate::contract::summary::{PERCENTILES, Summary};
 
 /// Variance inflation from which the dependence of samples is told.
 const DEPENDENT: f64 = 2.0;
-/// Rows of the distribution at most: what keeps a text on one screen.
+/// Rows of the distribution at most: the number that keeps a text on one screen.
 const DISTRIBUTION_ROWS: usize = 12;
 
 /// A time of the request: its name, its pointer in the result, and its figures.
 type Time<'a> = (&'static str, &'static str, &'a Summary);
 
-/// The three times of the request in the order of what they say about the model.
+/// The three times of the request in the order of their relevance to the model.
 fn columns(result: &RunResult) -> [Time<'_>; 3] {
     let response = ("response time", "/response_time", &result.response_time);
     let service = ("service time", "/service_time", &result.service_time);
@@ -37,7 +37,7 @@ pub(crate) fn main_time(result: &RunResult) -> Time<'_> {
 /// The three times side by side, with the intervals of the percentiles.
 pub(super) fn table(result: &RunResult) -> Table {
     let [first, second, lag] = columns(result);
-    // What says nothing about a user's wait has a star, and a remark below the table.
+    // Times that say nothing about a user's wait get a star, and a remark below the table.
     let star = if result.model.kind == ModelKind::Open { "" } else { "*" };
     let interval = |summary: &Summary, name: &str| {
         let text = summary.interval_of(name).map_or_else(String::new, PercentileBounds::text);
@@ -179,7 +179,7 @@ fn dependence(summary: &Summary) -> Vec<String> {
     }
     let mut reasons = BTreeSet::new();
     for (name, reason) in &summary.interval_missing {
-        // That of the percentile itself is told with it.
+        // The reason for the percentile itself covers its interval.
         if !summary.p_missing.contains_key(name) {
             reasons.insert(reason);
         }

@@ -1,5 +1,5 @@
-//! The opening of the report: the outcome, the validity of the measurement, what limited the run, and the few
-//! figures that everyone asks for.
+//! The opening of the report: the outcome, the validity of the measurement, the factor that limited the run,
+//! and the most important figures.
 
 use plimsoll_metrics::{RateUnit, figure};
 
@@ -13,7 +13,8 @@ use crate::contract::result::{Generator, OutcomeResult, Run, RunResult, Threshol
 /// percentiles up to the p90 are on time.
 const SHARED_WAKEUPS: f64 = 0.10;
 
-/// The first lines of every report: the outcome, then the validity of the measurement and what limited it.
+/// The first lines of every report: the outcome, then the validity of the measurement and the factor that
+/// limited it.
 pub(crate) struct Opening {
     pub(crate) outcome: OutcomeResult,
     pub(crate) word: Span,
@@ -34,7 +35,7 @@ impl Opening {
     pub(super) fn new(result: &RunResult) -> Self {
         let verdict = &result.verdict;
         let limited = &verdict.limited_by;
-        // What a finding says in full is only named here.
+        // Evidence that a finding gives in full is not repeated.
         let mut findings = verdict.evidence.iter().chain(&verdict.warnings);
         let is_said = findings.any(|finding| finding.evidence == limited.evidence);
         Self {
@@ -80,7 +81,7 @@ fn ended_early(run: &Run) -> Option<String> {
     Some(format!("{by}: the figures are of the part before it"))
 }
 
-/// The hint about what limited the run, unless a finding has the same.
+/// The hint about the limit of the run, unless a finding has the same.
 pub(super) fn hint(verdict: &VerdictResult) -> String {
     let hint = &verdict.limited_by.hint;
     let mut findings = verdict.evidence.iter().chain(&verdict.warnings);

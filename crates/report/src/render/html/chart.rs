@@ -130,7 +130,7 @@ impl Spectrum {
         let value = |share: f64| Some((share, histogram.percentile(share * 100.0)?));
         spectrum.points.extend(shares.into_iter().filter_map(value));
         spectrum.points.push((last, max));
-        // Lower bounds are all values from the smallest of them on.
+        // Lower bounds include all values from the smallest of them on.
         let first =
             PERCENTILES.iter().zip(summary.p.values()).find(|((name, _), _)| summary.is_at_least(name));
         let from = first.map_or(summary.is_at_least("max").then_some(max), |(_, value)| value);

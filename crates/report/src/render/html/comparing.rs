@@ -83,7 +83,7 @@ pub(super) fn side_by_side(page: &mut Markup, runs: &[ShownRun<'_>]) {
 fn of_run(index: usize, run: &ShownRun<'_>) -> Vec<Line> {
     let result = run.result;
     let (name, at, summary) = main_time(result);
-    // Figures of the page point into the results of its runs, one after the other.
+    // Links of the page point into the results of its runs, which are listed in order.
     let at = format!("/{index}{at}");
     let verdict = &result.verdict;
     let validity = if verdict.valid { "measurement valid" } else { "measurement INVALID" };

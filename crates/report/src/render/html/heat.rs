@@ -29,7 +29,8 @@ impl Heat {
     pub(super) fn new(run: &SavedRun) -> Option<Self> {
         let is_open = run.result.model.kind == ModelKind::Open;
         let time = if is_open { "response_time" } else { "service_time" };
-        // What came in the drain belongs to the time after the load, however long that was.
+        // A slice without a length holds only requests that ended in the drain, after the load, and gets no
+        // column.
         let slices: Vec<_> = run.slices.iter().filter(|slice| slice.length.0 > 0).collect();
         let per_column = slices.len().div_ceil(MOST_COLUMNS).max(1);
         let mut columns = Vec::new();

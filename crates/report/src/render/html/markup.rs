@@ -40,7 +40,7 @@ impl Markup {
         self.close(tag);
     }
 
-    /// An element around what `inner` writes.
+    /// An element around the output of `inner`.
     pub(super) fn within(&mut self, tag: &str, class: &str, inner: impl FnOnce(&mut Self)) {
         self.open(tag, &[("class", class)]);
         inner(self);
@@ -275,7 +275,7 @@ const fn is_direction(character: char) -> bool {
 pub(super) fn json_in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        // What is hidden is so from who looks at the source, too.
+        // Invisible characters are escaped, so that they can be seen in the source, too.
         match matches!(c, '<' | '\u{2028}' | '\u{2029}') || is_hidden(c) {
             true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
             false => out.push(c),

@@ -16,7 +16,7 @@ pub(super) struct Part {
     /// The text of the link to it.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// Charts at its begin.
+    /// Charts at its start.
     pub(super) charts: &'static [&'static str],
     pub(super) write: fn(&mut Markup, &ShownRun<'_>),
 }
@@ -251,7 +251,7 @@ fn answers(page: &mut Markup, document: &Document) {
     page.facts(&document.connections);
 }
 
-/// By what methods the figures were made, and everything that another run needs to be the same.
+/// The methods of the figures, and the settings that reproduce the run.
 fn origin(page: &mut Markup, document: &Document, plan: Option<&str>) {
     page.element("h3", "", "Load");
     page.notes(&document.model);

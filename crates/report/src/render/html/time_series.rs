@@ -255,7 +255,7 @@ impl Annotation {
             let text = format!("a threshold did not hold in the window that ended at {}", seconds(at));
             marks.push(Self { at_s: at, length_s: 0.0, kind: "threshold", text });
         }
-        // The longest are what is to be seen.
+        // The longest marks are kept.
         marks.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
         let (changes, mut others): (Vec<_>, Vec<_>) =
             marks.into_iter().partition(|mark| mark.kind == "change");

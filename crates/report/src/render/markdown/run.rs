@@ -1,4 +1,4 @@
-//! One run as Markdown: the headline first, then what was measured, the rest folded away.
+//! One run as Markdown: the headline first, then the figures, the rest folded away.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The short report: what people see at the end of a run unless they ask for more, on half a screen.
+//! The short report: the usual output at the end of a run, on half a screen.
 
 use plimsoll_metrics::figure;
 
@@ -16,7 +16,7 @@ const LINES: usize = 25;
 const FINDINGS: usize = 6;
 /// Thresholds that have a line of their own at most.
 const THRESHOLDS: usize = 3;
-/// Lines of details that are there whatever stands above.
+/// Lines of details that are always there.
 const FEWEST_DETAILS: usize = 4;
 /// Targets, and lines about the model, that are named.
 const NAMED: usize = 2;
@@ -128,7 +128,7 @@ fn streams(page: &mut Page<'_>, document: &Document) {
 fn times(page: &mut Page<'_>, result: &RunResult) {
     let service = ("service", &result.service_time, "from when it was sent");
     let mut all = match result.model.kind {
-        // A response time counts from when a request was due, and in the closed model nothing is.
+        // A response time counts from when a request was due, and requests of the closed model are never due.
         ModelKind::Closed => vec![service],
         ModelKind::Open => vec![("response", &result.response_time, "from when it was due"), service],
     };
@@ -145,7 +145,7 @@ fn times(page: &mut Page<'_>, result: &RunResult) {
         page.line("no response or service times: no request succeeded");
         all.clear();
     }
-    // What failed before it was sent, as in a script, took no time.
+    // Requests that failed before they were sent, as in a script, took no time.
     let timed = result.failed_response_time.max.is_some_and(|max| max > 0);
     if (nothing || result.accounting.ok == 0) && timed {
         all.push(("failed", &result.failed_response_time, "response time of failed requests"));
@@ -236,7 +236,7 @@ fn errors(page: &mut Page<'_>, result: &RunResult, document: &Document, room: us
     examples.for_each(|line| page.field("", line));
 }
 
-/// The outcome once more, for it is what stays in sight, and where there is more to read.
+/// The outcome once more, since the last line stays in sight, and where there is more to read.
 fn last_line(page: &mut Page<'_>, document: &Document) {
     let opening = &document.opening;
     let rest = " · the whole report: --long, or --report FILE";

@@ -42,7 +42,7 @@ pub(crate) fn page(result: &CapacityResult, style: &Style) -> String {
     page.finish()
 }
 
-/// `800 to 835.4 /s`, or what of it is known.
+/// `800 to 835.4 /s`, or its known part.
 fn interval(result: &CapacityResult) -> String {
     let rate = |rate: f64| figure::per_second_of("iterations", rate);
     let plain = |value: f64| match result.capacity.requests_per_iteration {
@@ -60,7 +60,7 @@ fn interval(result: &CapacityResult) -> String {
 /// A level, with the figures of its longest trial.
 fn row(level: &LevelResult, result: &CapacityResult) -> Row {
     let of_level = |trial: &&TrialResult| trial.rate_per_s == level.rate_per_s && trial.after_per_s.is_none();
-    // One that the generator spoiled says something about the generator only.
+    // A trial that the generator spoiled says something about the generator only.
     let rank = |trial: &TrialResult| (trial.finding != "not_applied", trial.figures.measured_s);
     let longest = result.trials.iter().filter(of_level).max_by(|a, b| {
         let ((a_applied, a), (b_applied, b)) = (rank(a), rank(b));

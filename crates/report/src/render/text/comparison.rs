@@ -149,7 +149,7 @@ pub(crate) fn word(metric: &MetricResult) -> &'static str {
     metric.verdict.map_or("not judged", Word::name)
 }
 
-/// By what methods it was judged.
+/// The methods of its judgement.
 pub(crate) fn methods(comparison: &Comparison) -> String {
     let mut kinds: Vec<&str> =
         comparison.metrics.iter().filter_map(|m| m.metric.split_once('.')).map(|k| k.0).collect();
@@ -158,7 +158,7 @@ pub(crate) fn methods(comparison: &Comparison) -> String {
     let has = |method: &str| {
         comparison.metrics.iter().any(|m| m.change.as_ref().is_some_and(|change| change.method == method))
     };
-    // Those that could differ at all: these are the tests that are made at once.
+    // Only metrics that could differ at all count: these are the tests that are made at once.
     let tests = comparison.metrics.iter().filter_map(|metric| metric.change.as_ref());
     let tests = tests.filter(|change| change.p_adjusted.is_some() && change.method != "equal").count();
     let mut parts = Vec::new();

@@ -8,8 +8,8 @@ use crate::compare::repeated::{BetweenRunsResult, RepeatedResult, RepeatedVerdic
 use crate::contract::result::{ModelKind, RunResult, Thresholds};
 use crate::render::layout::{Emphasis, Page, Row};
 
-/// A spread that is so many times what chance within the runs lets expect is pointed out: with five runs
-/// alike, less than one in a hundred exceeds it (χ² with 4 degrees of freedom, √(13.3 / 4)).
+/// A spread that exceeds the one expected from chance within the runs by this factor is pointed out: with
+/// five runs alike, less than one in a hundred exceeds it (χ² with 4 degrees of freedom, √(13.3 / 4)).
 const NOTEWORTHY: f64 = 1.83;
 
 /// The whole page.
@@ -99,7 +99,7 @@ fn failed_thresholds(page: &mut Page<'_>, result: &RepeatedResult) {
     }
 }
 
-/// One row per run: the times that count in its model, the rate, and what became of it.
+/// One row per run: the times that count in its model, the rate, and its outcome.
 fn runs_table(page: &mut Page<'_>, result: &RepeatedResult) {
     let shown =
         ["50", "90", "99"].map(Measure::percentile).into_iter().chain([Measure::Rate, Measure::Errors]);

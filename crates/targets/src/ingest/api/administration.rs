@@ -1,4 +1,4 @@
-//! Tokens, databases, and what the server knows of itself.
+//! Tokens, databases, and facts about the server.
 
 use serde_json::{Map, Value, json};
 

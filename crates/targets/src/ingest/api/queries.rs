@@ -8,7 +8,7 @@ use super::super::time;
 use super::{Answer, Api, ParsedRequest, denied, is_database, is_measurement};
 use crate::http_reply::HttpReply;
 
-/// Rows of a measurement if the request names no number: what the real server gives.
+/// Rows of a measurement if the request names no number: the default of the real server.
 const USUAL_ROWS: &str = "100";
 
 impl Api {
@@ -103,7 +103,7 @@ pub(crate) fn overloaded(timestamp: &str) -> HttpReply {
 
 fn told(found: QueryResult, millis: u64, timestamp: &str) -> HttpReply {
     let (columns, rows) = (json!(found.columns), found.rows);
-    // It may be long: the rows are moved, and not copied.
+    // The rows may be long, so they are moved, and not copied.
     let mut body = found.data;
     body.insert_str(0, &format!(r#"{{"success":true,"columns":{columns},"data":"#));
     body.push_str(&format!(

@@ -84,7 +84,7 @@ impl Api {
         }
         match self.take(form, asked) {
             Ok(Some(accepted)) => Answer::Reply(accepted, service),
-            // It is stored, and on purpose nobody is told.
+            // The batch is stored, and on purpose not acknowledged.
             Ok(None) => Answer::Reset,
             Err(reply) => {
                 self.counts.refusals += 1;
@@ -93,7 +93,7 @@ impl Api {
         }
     }
 
-    /// Stores what a payload holds, all of it or nothing.
+    /// Stores the rows of a payload, all of them or none.
     fn take(&mut self, form: WriteFormat, asked: &ParsedRequest<'_>) -> Result<Option<HttpReply>, HttpReply> {
         let (bytes, Taken { database, decoded, accepted }) = self.read(form, asked)?;
         if let Some(conflict) = decoded.conflict {

@@ -70,7 +70,7 @@ pub(crate) fn lines(payload: &[u8], time: Option<&str>, now: i64) -> Result<Deco
     stored("lines", &documents, time, now)
 }
 
-/// A document, with what is known of it besides.
+/// A document, with its labels.
 type Document = (Vec<(&'static str, String)>, Map<String, Json>);
 
 /// The way in which the values of documents become columns.

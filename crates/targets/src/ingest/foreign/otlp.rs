@@ -30,7 +30,7 @@ impl Signal {
     }
 }
 
-/// Reads an export request: a row for each data point, log record or span. What has no time is of `now`
+/// Reads an export request: a row for each data point, log record or span. Records without a time get `now`
 /// (microseconds).
 pub(crate) fn decode(signal: Signal, payload: &[u8], now: i64) -> Result<Decoded, Refused> {
     let mut rows = Rows::default();
@@ -42,7 +42,7 @@ pub(crate) fn decode(signal: Signal, payload: &[u8], now: i64) -> Result<Decoded
 }
 
 fn of_resource(signal: Signal, message: &[u8], rows: &mut Rows, now: i64) -> Result<(), Refused> {
-    // The resource may stand behind what belongs to it.
+    // The resource may follow the data that belong to it.
     let mut attributes: Vec<&[u8]> = Vec::new();
     fields(message, |number, resource| match number {
         1 => fields(resource.bytes()?, |number, attribute| match number {
@@ -121,7 +121,7 @@ fn data_point(
     row.set_text(b"name", &String::from_utf8_lossy(name));
     row.set_text(b"type", kind);
     row.set_value("value", value.map_or(Value::Null, Value::Float));
-    // Also where there is none: an attribute of this name would make the column one of texts.
+    // Set even without a count: an attribute of this name would turn the column into text.
     let count = count.map(|count| Value::Int(i64::try_from(count).unwrap_or(i64::MAX)));
     row.set_value("count", count.unwrap_or(Value::Null));
     set_attributes(row, &attributes, resource)
@@ -221,7 +221,7 @@ fn pair(message: &[u8], depth: u32) -> Result<(&[u8], Json), Refused> {
     Ok((key, value))
 }
 
-/// A value of any kind as JSON: what is neither a list nor a map is a text.
+/// A value of any kind as JSON: values other than lists and maps become text.
 fn any(message: &[u8], depth: u32) -> Result<Json, Refused> {
     let mut value = Json::from("");
     fields(message, |number, field| {

@@ -355,8 +355,8 @@ fn values_of_unknown_kinds_are_empty() {
     assert_eq!(of(&unknown), of(&known).replace("deep=x", "deep="));
 }
 
-/// Symptom: what stands once in a payload and belongs to each of its rows took any amount of memory, here 10
-/// GB of 200 kB.
+/// Symptom: a value that occurs once in a payload but belongs to each of its rows took any amount of memory,
+/// here 10 GB of 200 kB.
 #[test]
 fn rows_of_one_payload_have_a_bound_of_memory() {
     let (long, many) = ("x".repeat(100_000), 100_000);

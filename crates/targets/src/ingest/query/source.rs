@@ -111,7 +111,7 @@ fn places_in(table: &Table, chunk: &Chunk) -> Arc<[Option<u32>]> {
     table.columns.iter().map(|column| place(column).map(|place| place as u32)).collect()
 }
 
-/// A name as SQL writes it, whatever it is.
+/// Any name as SQL writes it.
 fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -57,7 +57,7 @@ fn times_of_a_whole_measurement_are_those_that_a_walk_over_it_finds() {
     let [known, walked] = [sql, &walk].map(|sql| ask(&store, sql).unwrap());
     assert_eq!(known.data, "[[3,2,1600000000000,1700000009000]]");
     assert_eq!((known.data, known.rows, known.forgotten), (walked.data, walked.rows, walked.forgotten));
-    // What is not there is no row.
+    // A measurement that is not there gives no row.
     assert_eq!(ask(&store, &sql.replace("cpu", "gpu")).unwrap().data, "[]");
 }
 
@@ -227,7 +227,7 @@ fn the_correlations_of_the_seed_are_answered() {
     assert_eq!(counts, [3, 5, 4, 5].map(|count| format!("records [[{count}]]")));
     let latest = found(&store, &Prefix::new("demo").unwrap().latest_campaign());
     assert_eq!(latest, format!("campaign_ms [[{START}]]"));
-    // Of another story nothing is there.
+    // The queries find nothing of another story.
     let later = Demo::new(Prefix::new("demo").unwrap(), START as u64 + 5_400_000).unwrap();
     assert_eq!(found(&store, &later.count(Kind::Logs)), "records [[0]]");
     assert_eq!(

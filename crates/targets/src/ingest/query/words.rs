@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Words that begin what is no query, in SQLite and in DuckDB.
+/// Words that begin statements other than queries, in SQLite and in DuckDB.
 const DANGEROUS: [&str; 27] = [
     "ALTER",
     "ANALYZE",
@@ -39,7 +39,7 @@ const CHANGES: [&str; 3] = ["DELETE", "INSERT", "UPDATE"];
 /// The words of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    /// Names and key words, what was quoted without its quotes, and signs; texts as `'`.
+    /// Names and key words, quoted names without their quotes, and signs; texts as `'`.
     tokens: Vec<String>,
     /// The first word of each statement.
     first: Vec<String>,
@@ -133,8 +133,7 @@ impl Words {
     }
 
     /// If this is nothing but `SELECT COUNT(*) [[AS] name] FROM [database.]measurement`: the name of the
-    /// number, the database and the measurement. What a load is checked with is not to be a walk over all
-    /// that it wrote.
+    /// number, the database and the measurement. A check of a load should not walk over all of its rows.
     pub(crate) fn whole_count(&self) -> Option<(String, Option<&str>, &str)> {
         let tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
         let is = |token: &str, word: &str| token.eq_ignore_ascii_case(word);
@@ -188,7 +187,7 @@ impl Words {
     pub(crate) fn statements(&self) -> Statements {
         match self.first.as_slice() {
             [first] if DANGEROUS.iter().any(|word| word.eq_ignore_ascii_case(first)) => Statements::Dangerous,
-            // Behind WITH there may be any of them.
+            // Any of these may follow WITH.
             [first] if self.changes && first.eq_ignore_ascii_case("WITH") => Statements::Dangerous,
             [] | [_] => Statements::One,
             _ => Statements::Several,
@@ -200,7 +199,7 @@ fn is_of_word(char: char) -> bool {
     char.is_alphanumeric() || matches!(char, '_' | '$')
 }
 
-/// Bytes of what is quoted at the front; a doubled quote does not end it.
+/// Bytes of the quoted text at the front; a doubled quote does not end it.
 fn quoted(text: &str, quote: char) -> usize {
     let mut at = 1;
     while let Some(end) = text[at..].find(quote) {

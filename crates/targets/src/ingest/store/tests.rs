@@ -43,7 +43,7 @@ fn rows_are_seen_after_the_delay_of_the_first_of_them() {
     write(&store, 10, Fate::Stored, Nanos(3 * SECOND.0));
     assert_eq!(rows(&store, Nanos(6 * SECOND.0 - 1)), (0, 0, 20));
     assert_eq!(rows(&store, Nanos(6 * SECOND.0)), (20, 20, 0));
-    // What comes after that waits by itself, also if nobody asked in between.
+    // Later rows have a wait of their own, also if nobody asked in between.
     write(&store, 1, Fate::Stored, Nanos(7 * SECOND.0));
     write(&store, 2, Fate::Stored, Nanos(13 * SECOND.0));
     assert_eq!(rows(&store, Nanos(13 * SECOND.0)), (21, 21, 2));

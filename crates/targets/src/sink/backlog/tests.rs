@@ -106,7 +106,7 @@ impl Worker<Kernel> {
         }
     }
 
-    /// A pass at a later time; what the kernel took meanwhile goes by its own accord before it.
+    /// A pass at a later time; bytes that the kernel took meanwhile go before it.
     fn go_on(&mut self) -> Vec<u8> {
         self.writer.backend.time += RECALL_AFTER * 2;
         self.writer.backend.flush();
@@ -120,7 +120,7 @@ impl Worker<Kernel> {
     }
 }
 
-/// A client, what it says first, and `count` requests.
+/// A client, its first bytes, and `count` requests.
 fn client(options: &ClientOptions, count: usize) -> (Client, Vec<u8>, Vec<u32>) {
     let (mut client, mut out) = (Client::new(options), Vec::new());
     client.start(&mut out);

@@ -20,12 +20,12 @@ pub(crate) use ask::{Call, CanisterRequest, Shown};
 pub(crate) use forms::CanisterForms;
 pub(crate) use response_signer::{ResponseSigner, Written};
 
-/// The seed of the key that certifies. It is no secret: who has the program can sign as this subnet.
+/// The seed of the key that certifies. It is no secret: anybody with the program can sign as this subnet.
 const ROOT_SEED: &[u8; 32] = b"plimsoll sink: a test root key  ";
 /// The seed of the key of the one node.
 const NODE_SEED: &[u8; 32] = b"plimsoll sink: a test node key  ";
 /// "Reject codes" of the interface specification, each with the error code that a replica of the mainnet has
-/// for what is rejected here: no such canister, rejected by the canister itself, no such method.
+/// for the rejections of the sink: no such canister, rejected by the canister itself, no such method.
 const DESTINATION_INVALID: (u64, &str) = (3, "IC0301");
 const CANISTER_REJECT: (u64, &str) = (4, "IC0406");
 const CANISTER_ERROR: (u64, &str) = (5, "IC0536");
@@ -58,7 +58,7 @@ pub struct Canister {
     pub sign_queries: bool,
     /// Share of the calls of versions 3 and 4 that get `202` and have to be asked for.
     pub accepted: f64,
-    /// Duration for which clients who ask for a call learn that it is being carried out.
+    /// Duration for which the status of a call is that it is being carried out.
     pub processing: Nanos,
     /// Duration for which `/api/v2/status` says `starting`.
     pub unhealthy_for: Nanos,
@@ -149,7 +149,7 @@ impl Subnet {
         self.outcome_of(call, |counter| counter.load(Ordering::Relaxed).wrapping_add(1))
     }
 
-    /// Carries a call out, once: one with the same id is the same call. What came of it can be asked for from
+    /// Carries a call out, once: one with the same id is the same call. Its outcome is available from
     /// `ready_ns` on.
     fn execute(&self, call: &Call, rejected: bool, ready_ns: u64) -> Outcome {
         self.calls.once(call.id, ready_ns, || {
@@ -178,8 +178,8 @@ impl Subnet {
         self.calls.status(id, now_ns)
     }
 
-    /// A certificate that shows the time, what is asked for of these calls and canisters, and if that is
-    /// asked for the subnet with its node.
+    /// A certificate that shows the time, the requested parts of these calls and canisters, and the subnet
+    /// with its node if requested.
     fn certificate(&self, asked: &Shown, now_ns: u64) -> Vec<u8> {
         let statuses = asked.calls.iter().map(|id| (id.0.to_vec(), self.status(id, now_ns).tree()));
         let mut parts = vec![

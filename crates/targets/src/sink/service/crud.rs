@@ -22,8 +22,8 @@ use crate::sink::encoded_reply::{Answer, Draft, EncodedReply, FormBody};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crud {
     /// Most resources at a time over all threads, 1 to 2^32 - 1. Each takes a place of about 12 bytes, which
-    /// is kept for the next one that the same thread creates. So memory is that of the most resources that
-    /// each thread has held at a time, summed over the threads: at worst this number for each of them.
+    /// is kept for the next one that the same thread creates. So the memory is that of the peak of each
+    /// thread, summed over the threads: at worst this number for each of them.
     pub max_resources: u64,
     /// Form of locations.
     pub location: Location,
@@ -115,7 +115,7 @@ impl CrudForms {
         }
     }
 
-    /// Does what is asked for, by the thread with this index, and gives the answer to it.
+    /// Carries out a request on the thread with this index, and returns the answer.
     pub(super) fn answer<'a>(&'a self, request: &'a ResourceRequest<'_>, thread: u32) -> Answer<'a> {
         match request {
             ResourceRequest::Create(parent) => match self.resources.create(thread, parent) {
@@ -143,7 +143,7 @@ impl CrudForms {
         &self.found
     }
 
-    /// Tells what locations begin with, once, before anything is answered.
+    /// Sets the origin of locations, once, before anything is answered.
     pub(super) fn set_origin(&self, origin: String) {
         self.origin.get_or_init(|| origin.into_bytes());
     }

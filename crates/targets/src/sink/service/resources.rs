@@ -1,4 +1,4 @@
-//! The resources of a crud service, and what requests ask of them.
+//! The resources of a crud service, and the requests for them.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +50,7 @@ impl<'a> ResourceRequest<'a> {
         key_of(path).map_or(Self::Nowhere, |key| Self::On(verb, key))
     }
 
-    /// The same without what it borrowed.
+    /// The same without borrowed parts.
     pub(crate) fn into_owned(self) -> ResourceRequest<'static> {
         match self {
             Self::Create(parent) => ResourceRequest::Create(Cow::Owned(parent.into_owned())),

@@ -171,7 +171,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends what waited for the connection's window, one frame of each stream in turn.
+    /// Sends content that waited for the connection's window, one frame of each stream in turn.
     fn send_waiting(&mut self, out: &mut Vec<u8>) {
         let before = out.len();
         while let Some(ticket) = self.outflow.next_turn() {

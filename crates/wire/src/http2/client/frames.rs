@@ -21,7 +21,7 @@ pub(super) struct Sinks<'s> {
 
 impl Client {
     /// Consumes all of `input`; of a frame that is not complete the beginning is kept, of DATA nothing.
-    /// Appends answers and content that may be sent to `out`, and what happened to `events`.
+    /// Appends answers and content that may be sent to `out`, and events to `events`.
     ///
     /// How the server's bytes are cut makes no difference but for [`Event::Began`]. After an error the events
     /// before it are valid, GOAWAY is in `out`, and every further call gives the same error.
@@ -50,7 +50,7 @@ impl Client {
             let mut room = [0; HEAD_BYTES];
             self.check_first(self.frame_reader.peek(input, &mut room))?;
         }
-        // The pieces borrow from the reader, and what they say changes everything else.
+        // The pieces borrow from the reader, while handling them changes everything else.
         let mut frame_reader = std::mem::take(&mut self.frame_reader);
         let result = self.read_pieces(&mut frame_reader, input, sinks);
         self.frame_reader = frame_reader;
@@ -105,8 +105,8 @@ impl Client {
         Ok(())
     }
 
-    /// Sees from the first bytes of the connection whether they can be those of SETTINGS
-    /// (RFC 9113 section 3.4). What is not even a frame is another protocol.
+    /// Sees from the first bytes of the connection whether they can be those of SETTINGS (RFC 9113 section
+    /// 3.4). Bytes that are no frame belong to another protocol.
     fn check_first(&self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let &[a, b, c, ref rest @ ..] = bytes else {
             return Ok(());
@@ -239,7 +239,7 @@ impl Client {
         Ok(None)
     }
 
-    /// Content came, which is kept if it was asked for, or if it says what is wrong.
+    /// Content came, which is kept if it is wanted, or if it explains an error.
     #[inline]
     fn keep_content(&mut self, ticket: u32, content: &[u8], sinks: &mut Sinks<'_>) {
         let stream = &self.slots[ticket as usize];
@@ -259,7 +259,7 @@ impl Client {
         body.extend_from_slice(&content[..content.len().min(room)]);
     }
 
-    /// The response is no success: the begin of its content is kept.
+    /// The response is no success: the start of its content is kept.
     #[cold]
     fn quote(&mut self, ticket: u32, sinks: &mut Sinks<'_>) {
         sinks.quotes = true;
@@ -358,7 +358,7 @@ impl Client {
         let decoded = decode_head(&mut self.decoder, &self.options.limits, block, captured)?;
         let is_final = decoded.is_ok_and(|head| head.status >= 200);
         match decoded {
-            // An interim head would take the place of a final one, which is what pays.
+            // An interim head would replace a final one, which is the useful one.
             Ok(head) if is_final && epoch == self.decoder.epoch() => self.memo.remember(block, epoch, &head),
             _ => {}
         }

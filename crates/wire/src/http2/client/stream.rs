@@ -21,7 +21,8 @@ pub(super) enum Retention {
     Told,
 }
 
-/// One request and as much of its response as has come. 64 bytes: what waits to be sent is kept elsewhere.
+/// One request and as much of its response as has come. 64 bytes: content that waits to be sent is kept
+/// elsewhere.
 #[derive(Debug)]
 pub(super) struct Stream {
     /// With the identifier of the stream.

@@ -32,7 +32,7 @@ impl Default for FieldLimits {
 }
 
 /// Decodes the header blocks of one connection, in the order in which they came: each may depend on all
-/// before it, also on those of streams that nobody is interested in any more.
+/// before it, also on those of streams that were given up.
 ///
 /// It holds at most a few times the larger of the advertised table size and 4,096 bytes, and at first
 /// nothing.
@@ -135,7 +135,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the size updates at the begin of a block (sections 4.2 and 6.3) and gives what follows them.
+    /// Takes the size updates at the start of a block (sections 4.2 and 6.3) and returns the rest.
     #[inline]
     fn take_size_updates<'b>(&mut self, block: &'b [u8]) -> Result<&'b [u8], HpackError> {
         let mut rest = block;
@@ -155,9 +155,9 @@ impl Decoder {
     fn take_literal<'b>(&mut self, first: u8, rest: &mut &'b [u8]) -> Result<Literal<'b>, HpackError> {
         let (is_inserted, index) = match first {
             0x40.. => (true, take_integer(first, 6, rest)?),
-            // Not at the begin, where updates were taken.
+            // Not at the start, where updates were taken.
             0x20..0x40 => return Err(HpackError::TableSize),
-            // What is never indexed differs for those that pass it on.
+            // Never-indexed literals differ only for intermediaries.
             0..0x20 => (false, take_integer(first, 4, rest)?),
         };
         let mut decoded = 0;
@@ -169,7 +169,7 @@ impl Decoder {
         Ok(Literal { name, value, is_inserted })
     }
 
-    /// Takes a string (section 5.2). `decoded` is the end of what the scratch buffer holds of this field.
+    /// Takes a string (section 5.2). `decoded` is the end of this field's part of the scratch buffer.
     #[inline]
     fn take_text<'b>(&mut self, decoded: &mut usize, rest: &mut &'b [u8]) -> Result<Text<'b>, HpackError> {
         let (&first, after) = rest.split_first().ok_or(HpackError::Truncated)?;

@@ -70,9 +70,9 @@ impl DynamicTable {
         fields.split_at_checked(entry.name_len as usize)
     }
 
-    /// Inserts a field whose name and value together have less than 4 GiB, and evicts what has no room beside
-    /// it: everything, itself included, if it is larger than the table (section 4.4). Of `OfEntry` the entry
-    /// has to exist.
+    /// Inserts a field whose name and value together have less than 4 GiB, and evicts entries that have no
+    /// room beside it: everything, itself included, if it is larger than the table (section 4.4). Of
+    /// `OfEntry` the entry has to exist.
     pub(super) fn insert(&mut self, name: EntryName<'_>, value: &[u8]) {
         let name_entry = match name {
             EntryName::Bytes(_) => None,
@@ -89,7 +89,7 @@ impl DynamicTable {
         }
         self.forget_dead(length);
         let start = self.base + self.bytes.len() as u64;
-        // Before anything is evicted: the entry that the name is taken from may be the first to go.
+        // Copied before anything is evicted: the entry with the name may be the first to go.
         match (name, name_entry) {
             (EntryName::Bytes(bytes), _) => self.bytes.extend_from_slice(bytes),
             (EntryName::OfEntry(_), Some(entry)) => {
@@ -106,7 +106,7 @@ impl DynamicTable {
         self.changes += 1;
     }
 
-    /// Sets the size that may not be exceeded, and evicts what does (section 4.3).
+    /// Sets the maximum size, and evicts entries beyond it (section 4.3).
     pub(super) fn set_max_size(&mut self, max_size: u32) {
         if max_size != self.max_size {
             self.changes += 1;

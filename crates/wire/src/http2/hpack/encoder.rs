@@ -60,7 +60,7 @@ pub(crate) fn put_indexed(out: &mut Vec<u8>, index: u32) {
     put_integer(out, 7, 0x80, u64::from(index));
 }
 
-/// Appends a dynamic table size update (RFC 7541 section 6.3), which may stand at the begin of a block only.
+/// Appends a dynamic table size update (RFC 7541 section 6.3), which may stand at the start of a block only.
 pub(crate) fn put_size_update(out: &mut Vec<u8>, size: u32) {
     put_integer(out, 5, 0x20, u64::from(size));
 }
@@ -80,7 +80,7 @@ pub(crate) fn put_rendered(out: &mut Vec<u8>, render: impl FnOnce(&mut Vec<u8>))
     }
 }
 
-/// Puts `length` where one byte was left for it, and moves what follows.
+/// Puts `length` where one byte was left for it, and moves the bytes behind it.
 #[cold]
 fn lengthen(out: &mut Vec<u8>, at: usize, length: usize) {
     let mut integer = Vec::with_capacity(10);

@@ -17,7 +17,7 @@ pub enum HpackError {
     Huffman,
     /// An index that neither table has (section 2.3.3).
     Index,
-    /// A dynamic table size update above what was advertised, or after a field (sections 4.2 and 6.3).
+    /// A dynamic table size update above the advertised size, or after a field (sections 4.2 and 6.3).
     TableSize,
     /// The fields are larger, or more, than [`FieldLimits`](super::FieldLimits). The block was decoded to its
     /// end and the dynamic table is right: only the stream fails, and the connection goes on.

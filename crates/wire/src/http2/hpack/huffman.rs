@@ -1,8 +1,8 @@
 //! The Huffman code of strings (RFC 7541 section 5.2 and Appendix B).
 //!
 //! The code is canonical: within one length the codes count up in the order of the symbols, and each length
-//! begins where the one before it ended. So the lengths are all that is written down here; codes and the
-//! table of the decoder follow from them at compile time.
+//! begins where the one before it ended. So only the lengths are listed here; codes and the table of the
+//! decoder follow from them at compile time.
 
 /// Bits that one step of the decoder looks at. Two of the usual symbols (5 to 7 bits) fit more often than
 /// not, and the table (16 KiB) still leaves most of a first-level cache to others.
@@ -142,7 +142,7 @@ pub(super) const fn decoded_room(length: usize) -> usize {
     length * 8 / SHORTEST + size_of::<u64>()
 }
 
-/// Steps between two looks at the input: what they take and write fits into a word each.
+/// Steps between two looks at the input: their input and their output fit into a word each.
 const STEPS_AT_ONCE: usize = 4;
 
 /// Decodes `input` to the front of `out`, which has to have [`decoded_room`], and gives the length.
@@ -167,7 +167,7 @@ pub(super) fn decode(input: &[u8], out: &mut [u8]) -> Option<usize> {
         }
         *out.get_mut(at..)?.first_chunk_mut()? = symbols.to_le_bytes();
         at += count as usize;
-        // Then the last steps have stood still, and perhaps all.
+        // Then the last steps have not advanced, and perhaps none has.
         if STEPS[(window >> (64 - STEP_BITS)) as usize].count == 0 && held >= LONGEST {
             let (symbol, length) = long_code(window)?;
             *out.get_mut(at)? = symbol;
@@ -184,8 +184,8 @@ pub(super) fn decode(input: &[u8], out: &mut [u8]) -> Option<usize> {
             held += 8;
             rest = after;
         }
-        // Behind the end come ones: what is cut there is then either padding, or a code that is longer than
-        // what is held.
+        // Ones follow the end: the truncated part is then either padding, or a code that is longer than the
+        // bits that are held.
         let padded = window | u64::MAX >> held;
         if held < 8 && padded == u64::MAX {
             return Some(at);
@@ -331,7 +331,7 @@ mod tests {
             let (ones, missing_one) = (u32::MAX >> (32 - rest), u32::MAX >> (32 - rest) << 1);
             assert_eq!(decoded(&bits(&[code])), Some(vec![symbol]));
             if rest < 8 {
-                // The last bit a zero: that is no padding, and too short for a code.
+                // The last bit is a zero: that is no padding, and too short for a code.
                 assert_eq!(decoded(&bits(&[code, (missing_one, rest)])), None, "symbol {symbol}");
             }
             // A whole byte more.
@@ -364,7 +364,7 @@ mod tests {
             prop_assert_eq!(decoded(&encoded(text.as_bytes())), Some(text.into_bytes()));
         }
 
-        /// There is one encoding of a text: what can be decoded is what would be encoded.
+        /// There is one encoding of a text: decoding and encoding are inverse.
         #[test]
         fn what_is_decoded_is_encoded_to_the_same(input in prop::collection::vec(any::<u8>(), 0..12)) {
             if let Some(text) = decoded(&input) {

@@ -35,8 +35,8 @@ pub(super) fn take_integer(first: u8, prefix_bits: u8, rest: &mut &[u8]) -> Resu
     take_continuation(full, rest)
 }
 
-/// Five bytes hold 35 bits, which is more than anything in a block may need: what is longer is refused, as
-/// section 5.1 asks, even if it is only zeros.
+/// Five bytes hold 35 bits, which is enough for every integer in a block: longer ones are refused, as section
+/// 5.1 asks, even if it is only zeros.
 const CONTINUATION_BYTES_MAX: usize = 5;
 
 fn take_continuation(full: u8, rest: &mut &[u8]) -> Result<u32, HpackError> {

@@ -52,7 +52,7 @@ impl Server {
             let waited = entry.state != State::Requesting && entry.whole_at != self.calls;
             self.release(slot);
             if waited {
-                // The caller had its time to answer: an impatient client is no rapid reset.
+                // The caller had time to answer: an impatient client is no rapid reset.
                 return Ok(());
             }
         }
@@ -88,7 +88,7 @@ impl Server {
         Ok(())
     }
 
-    /// Section 6.7. Nobody here asks, so an answer is a frame like any other that carries nothing.
+    /// Section 6.7. This side never sends a PING, so an answer counts like any frame without content.
     fn ping(
         &mut self,
         head: FrameHead,
@@ -135,7 +135,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sends what waited for a window, one frame of each stream in turn.
+    /// Sends content that waited for a window, one frame of each stream in turn.
     fn send_waiting(&mut self, sinks: &mut Sinks<'_>) {
         while let Some(slot) = self.outflow.next_turn() {
             let flow = &mut self.slots[slot as usize].flow;

@@ -183,7 +183,7 @@ impl Server {
         }
         self.highest = stream;
         if self.last.is_some() {
-            // GOAWAY has told the client that this one is not processed (section 6.8).
+            // GOAWAY has told the client that this stream is not processed (section 6.8).
             return self.ignore(stream, block);
         }
         if self.streams.len() >= self.options.max_streams {

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
     use crate::http2::hpack::put_literal;
 
-    /// Method, path and id; or what is wrong.
+    /// Method, path and id; or the fault.
     fn read(fields: &[(&str, &str)]) -> Result<(String, String, Option<String>), &'static str> {
         let mut block = Vec::new();
         for (name, value) in fields {

@@ -75,7 +75,7 @@ impl Scale {
                     |decade: u16| (f64::from(last) * f64::from(decade) / f64::from(decades)).round() as u16;
                 let mut labels = vec![(0, low)];
                 for decade in 1..decades {
-                    // What is written upon another says nothing, and the ends come first.
+                    // A label must not overwrite another one; the first and the last come first.
                     if row(decade) < last && labels.last().is_some_and(|(below, _)| row(decade) > *below) {
                         labels.push((row(decade), low * 10_f64.powi(decade.into())));
                     }
@@ -97,7 +97,7 @@ fn round_up(value: f64) -> f64 {
     steps.iter().map(|step| step * power).find(|round| *round >= value * 0.999).unwrap_or(power * 10.0)
 }
 
-/// The axis at the left of an area; what is left for the chart.
+/// The axis at the left of an area; returns the area that is left for the chart.
 pub(super) fn axis(scale: Scale, label: impl Fn(f64) -> String, area: Rect, buffer: &mut Buffer) -> Rect {
     if area.width < WIDE_ENOUGH || area.height == 0 {
         return area;

@@ -25,7 +25,8 @@ const NICE: i32 = 19;
 
 /// Draws until the run is over, or its terminal has gone.
 pub(super) fn draw(stage: &ScreenHandle, subject: Subject, control: &Control, look: Theme) {
-    // Of this thread alone, as Linux has it. Without it the screen costs the workers a little more.
+    // On Linux the priority is that of this thread alone. If it cannot be lowered, the screen costs the
+    // workers a little more.
     let _ = process::setpriority_process(None, NICE);
     let mut canvas = Canvas::new(look);
     let (mut figures, mut page) = (Figures::new(subject, clock::monotonic()), Page::default());
@@ -39,7 +40,7 @@ pub(super) fn draw(stage: &ScreenHandle, subject: Subject, control: &Control, lo
         let now = clock::monotonic();
         figures.look_at(control, now);
         if !canvas.show(&figures, &mut page) {
-            // Nobody sees it any more. The run goes on, and messages are for stderr again, if there is one.
+            // The screen is gone. The run goes on, and messages go to stderr again, if there is one.
             stage.inbox().shown = false;
             return;
         }
@@ -47,8 +48,8 @@ pub(super) fn draw(stage: &ScreenHandle, subject: Subject, control: &Control, lo
     }
 }
 
-/// Waits until something has come, and the first of these times; but not beyond the second. Takes what there
-/// is. Whether the run is over.
+/// Waits until something has come, and the first of these times; but not beyond the second. Takes all news.
+/// Returns `true` if the run is over.
 fn gather(
     stage: &ScreenHandle,
     (next, latest): (Nanos, Nanos),
@@ -73,7 +74,7 @@ fn gather(
     let keys = std::mem::take(&mut inbox.keys);
     let messages = inbox.messages[inbox.read..].to_vec();
     inbox.read = inbox.messages.len();
-    // Whoever has something waits for nothing that follows.
+    // Released early, so that senders do not wait for the drawing.
     drop(inbox);
     let now = clock::monotonic();
     intervals.into_iter().for_each(|news| figures.add(news, now));
@@ -83,7 +84,7 @@ fn gather(
     over
 }
 
-/// The terminal with what is drawn on it.
+/// The terminal with the last frame.
 struct Canvas {
     look: Theme,
     terminal: Option<Terminal<Surface>>,

@@ -128,7 +128,7 @@ pub(super) struct Figures {
     pub(super) subject: Subject,
     pub(super) standing: Standing,
     pub(super) points: VecDeque<Point>,
-    /// The last interval: its length, what became of requests in it, and where it ended.
+    /// The last interval: its length, the outcomes of its requests, and its end.
     pub(super) length: Nanos,
     pub(super) tally: Tally,
     pub(super) in_flight: u64,
@@ -140,7 +140,7 @@ pub(super) struct Figures {
     pub(super) warmup: bool,
     pub(super) drain: bool,
     pub(super) steps: Vec<StepFigures>,
-    /// Responses with a status of 3xx, 4xx and 5xx since the begin of the measured part.
+    /// Responses with a status of 3xx, 4xx and 5xx since the start of the measured part.
     pub(super) statuses: [u64; 3],
     pub(super) machine: Option<MachineInterval>,
     pub(super) facts: MachineFacts,
@@ -174,7 +174,7 @@ impl Figures {
             let scenario = subject.outline.scenario_of(index).map(|index| &subject.outline.scenarios[index]);
             let named = scenario.filter(|scenario| several || scenario.steps.len() > 1);
             let scenario = named.map_or(String::new(), |scenario| scenario.name.clone());
-            // Which server it is stands in the first line.
+            // The first line names the server already.
             let here = [format!("http://{}", subject.target), format!("https://{}", subject.target)];
             let name = here.iter().fold(name.clone(), |name, url| name.replacen(url.as_str(), "", 1));
             StepFigures { scenario, name, ..StepFigures::default() }
@@ -287,7 +287,7 @@ impl Figures {
         self.messages.back().filter(|_| is_news).map(String::as_str)
     }
 
-    /// Looks at what is asked of the run, and at the time.
+    /// Updates the wanted rate and the time.
     pub(super) fn look_at(&mut self, control: &Control, now: Nanos) {
         let status = control.status();
         (self.paused, self.wished, self.stopping) =

@@ -11,7 +11,7 @@ use ratatui::widgets::Widget as _;
 use super::figures::{Figures, Times};
 use super::look::{BAD, DOUBTFUL, GOOD, HEADING, LABEL};
 
-/// A rule with a title over a panel; what is left of the panel below it.
+/// A rule with a title over a panel; returns the rest of the panel below it.
 pub(super) fn titled(title: &str, note: &str, area: Rect, buffer: &mut Buffer) -> Rect {
     if area.height == 0 {
         return area;

@@ -1,4 +1,4 @@
-//! The handle of a screen: what others leave for the thread that draws it.
+//! The handle of a screen: the inbox of the thread that draws it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) const SMALLEST: (u16, u16) = (60, 15);
 /// Bytes of messages that are kept until the screen closes: scripts may print without end.
 const KEPT: usize = 4 << 20;
 
-/// A key that changes what the screen shows.
+/// A key that changes the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ViewKey {
     /// The next view.

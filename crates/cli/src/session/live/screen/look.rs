@@ -21,7 +21,7 @@ pub(super) const RATE: Style = Style::new().fg(Color::Cyan);
 pub(super) const TIME: Style = Style::new().fg(Color::Magenta);
 
 impl Theme {
-    /// Takes away what the terminal cannot show.
+    /// Removes styles that the terminal cannot show.
     pub(super) fn apply(self, buffer: &mut Buffer) {
         if self.color && self.unicode {
             return;

@@ -76,7 +76,7 @@ impl View {
     }
 }
 
-/// The page, with what the reader has chosen.
+/// The page, with the choices of the reader.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) view: View,
@@ -185,8 +185,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// The parts of so many rows. What has no room goes in this order: how times are spread, the verdict,
-    /// then rows of thresholds and steps.
+    /// The parts of so many rows. Without room, parts are dropped in this order: the spread of times, the
+    /// verdict, then rows of thresholds and steps.
     fn of(figures: &Figures, height: u16) -> Self {
         let tall = height + 4 >= TALL;
         let verdict = if tall { 6 } else { 0 };
@@ -210,13 +210,13 @@ impl Parts {
             _ => 0,
         };
         let chart = (free - spread).min(TALLEST_CHART);
-        // What nobody needs is the verdict's, or else the list's.
+        // Spare rows go to the verdict, or else to the list.
         let list = if tall { list } else { beside - spread - chart };
         Self { chart, spread, middle, thresholds, list, verdict: tall }
     }
 }
 
-/// Rows from the top of what is left.
+/// Takes rows from the top of the remaining area.
 fn take(rest: &mut Rect, height: u16) -> Rect {
     let height = height.min(rest.height);
     let taken = Rect { height, ..*rest };
@@ -242,7 +242,7 @@ fn header(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     badge.render(Rect { x: area.right() - width, width, height: 1, ..area }, buffer);
 }
 
-/// The phase, how far the run is, and what is left of it.
+/// The phase, the progress of the run, and the time that is left.
 fn course(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let (elapsed, end) = (figures.elapsed, figures.subject.end);
     let phases = &figures.subject.outline.phases;
@@ -299,7 +299,7 @@ fn clock(time: Nanos) -> String {
     }
 }
 
-/// The latest message, or what is wrong, unless the page `says_why` already.
+/// The latest message, or the problem, unless the page `says_why` already.
 fn notice(figures: &Figures, says_why: bool, area: Rect, buffer: &mut Buffer) {
     let (text, style) = if figures.lost > 0 {
         (format!("{} intervals are missing on this screen, not in the result", figures.lost), DOUBTFUL)

@@ -24,10 +24,10 @@ const OTHERS_SHARE: f64 = 0.05;
 /// Columns of a time: `≥1.23 ms`.
 const TIME_WIDTH: usize = 9;
 
-/// Draws the rate: the target, and what was achieved.
+/// Draws the rate: the target, and the achieved one.
 pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let closed = figures.subject.basis.model == Model::Closed;
-    // Beside a target only what is counted in the same.
+    // Next to a target, only rates in the same unit can be charted.
     let charted = |point: &Point| if closed { Some(point.rate) } else { point.pace.achieved };
     let top = figures.points.iter().filter_map(charted).fold(0.0, f64::max);
     let unit = match figures.pace.unit {
@@ -50,7 +50,7 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let paused = if figures.paused { "  paused" } else { "" };
     let run = figures.mean_rate().map_or(String::new(), |mean| format!("mean {}", figure::per_second(mean)));
     let connections = format!("{} connections", figure::count(figures.connections));
-    // Beside the first figure there is not room for another one everywhere.
+    // A second figure does not fit beside the first one on every terminal.
     let beside = |text: String| if inner.width < BESIDE { String::new() } else { text };
     let responses = Span::styled(format!("{:<7}  ", figure::per_second(figures.rate())), RATE.patch(HEADING));
     let in_flight = Span::raw(format!("{:<7}  ", figure::count(figures.in_flight)));
@@ -127,7 +127,7 @@ pub(super) fn instrument(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let mut rows = vec![cpu(figures), lag(figures, short)];
     let stalls = stalls(figures);
     let target = target(figures);
-    // Where there is room for three, the target comes before what should not be.
+    // With room for three rows, the target comes before the faults.
     if inner.height < 4
         && target.is_some()
         && figures.standing.record().workers.iter().all(|w| w.stalls.is_empty())
@@ -351,7 +351,7 @@ pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
             Span::raw(format!(": {}", limited.evidence)),
         ]));
     }
-    // The latest is in the line of messages.
+    // The line of messages shows the latest one already.
     let shown = usize::from(figures.latest_message().is_some());
     let messages = figures.messages.iter().rev().skip(shown);
     lines.extend(messages.map(|message| Line::styled(format!("- {message}"), LABEL)));
@@ -370,7 +370,7 @@ fn labelled(label: &str, mut spans: Vec<Span<'static>>) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Writes rows from the top; what is left below them.
+/// Writes rows from the top; returns the area below them.
 fn write(area: Rect, rows: &[Line<'_>], buffer: &mut Buffer) -> Rect {
     for (place, line) in area.rows().zip(rows) {
         line.render(place, buffer);

@@ -72,7 +72,7 @@ pub(super) fn panel(figures: &Figures, [left, right]: [Rect; 2], buffer: &mut Bu
     }
 }
 
-/// An interval: the shade of each row says what share of its requests took so long.
+/// An interval: the shade of each row shows the share of its requests that took so long.
 fn heat_column(rows: &Rows, spread: &TimeClasses, style: Style, area: Rect, buffer: &mut Buffer) {
     let counts: Vec<u64> = (0..rows.count).map(|row| rows.count(spread, row)).collect();
     let most = counts.iter().copied().max().unwrap_or(0);
@@ -98,7 +98,7 @@ fn histogram_row((count, most, all): (u64, u64, u64), area: Rect, buffer: &mut B
     buffer.set_stringn(x + 1, area.y, "\u{2588}".repeat(length), usize::from(room.saturating_sub(1)), TIME);
 }
 
-/// A time of two digits, which is what a label has room for.
+/// A time of two digits, which fits a label.
 fn two_digits(nanos: f64) -> f64 {
     let power = 10_f64.powf(nanos.log10().floor() - 1.0);
     (nanos / power).round() * power

@@ -34,7 +34,8 @@ const COLUMNS: [Column; 10] = [
 ];
 const PLACES: [usize; 10] = [0, 4, 2, 3, 6, 1, 5, 7, 8, 9];
 
-/// Draws the rows from `first` on, which is corrected where it is beyond the end. How many fit.
+/// Draws the rows from `first` on, which is corrected where it is beyond the end. Returns the number that
+/// fit.
 pub(super) fn table(figures: &Figures, first: &mut usize, area: Rect, buffer: &mut Buffer) -> usize {
     let inner = titled("steps", "times over the run", area, buffer);
     let (all, room) = (figures.steps.len(), usize::from(inner.height).saturating_sub(1));
@@ -46,7 +47,7 @@ pub(super) fn table(figures: &Figures, first: &mut usize, area: Rect, buffer: &m
     let (name, columns, chart) = widths(usize::from(inner.width));
     head(name, &columns, chart, inner, buffer);
     let mut rows = inner.rows().skip(1);
-    // Those that fail are seen first, else all stand as in the plan.
+    // Failing steps come first, the others in the order of the plan.
     let mut steps: Vec<&StepFigures> = figures.steps.iter().collect();
     steps.sort_by_key(|step| step.bad == 0);
     let shown = steps.into_iter().skip(*first).take(fits);
@@ -79,7 +80,7 @@ fn widths(width: usize) -> (usize, Vec<Column>, usize) {
         left -= width;
     }
     let columns = PLACES.iter().filter(|place| chosen[**place]).map(|place| COLUMNS[*place]).collect();
-    // What is left is shared by the name and a chart.
+    // The name and a chart share the remaining width.
     let chart = if left >= 2 * CHART.0 { (left / 2).min(CHART.1) } else { 0 };
     ((NAME.0 + left - chart).min(NAME.1), columns, chart)
 }

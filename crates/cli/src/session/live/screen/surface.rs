@@ -1,4 +1,4 @@
-//! From the cells of a frame to what a terminal understands.
+//! Converts the cells of a frame into bytes for a terminal.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -10,11 +10,11 @@ use ratatui::style::{Color, Modifier};
 
 /// Begins and ends the alternate screen, hides and shows the cursor (xterm's private modes 1049 and 25).
 pub(crate) const ENTER: &str = "\x1b[?1049h\x1b[?25l";
-/// A terminal that knows it shows what lies between both at once (private mode 2026); others ignore it.
+/// A terminal that knows it shows the output between both at once (private mode 2026); others ignore it.
 const BEGIN_FRAME: &str = "\x1b[?2026h";
 const END_FRAME: &str = "\x1b[?2026l";
 
-/// Collects the bytes of frames; whoever owns the terminal writes them.
+/// Collects the bytes of frames; the owner of the terminal writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Surface {
     /// Bytes to be written.
@@ -68,7 +68,7 @@ impl Surface {
 }
 
 /// The code of a colour of the terminal's own, beyond that of the first; `None` for the usual one. Others
-/// than those sixteen are not used: what they look like on somebody's background is not known.
+/// than those sixteen are not used: their look on a user's background is unknown.
 const fn code_of(color: Color) -> Option<u16> {
     Some(match color {
         Color::Black => 0,

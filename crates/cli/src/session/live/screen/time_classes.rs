@@ -7,7 +7,7 @@ pub(super) const PER_DECADE: usize = 16;
 
 pub(super) const DECADES: usize = 8;
 
-/// Nanoseconds where the first class begins: what is shorter belongs to it.
+/// Nanoseconds where the first class begins: shorter times belong to it.
 pub(super) const LOWEST: f64 = 1e3;
 
 pub(super) const CLASSES: usize = PER_DECADE * DECADES;

@@ -104,7 +104,7 @@ impl CanisterRequest {
     }
 
     /// Collects the calls, canisters and subnet that these paths ask about. The certificate shows the absence
-    /// of whatever the subnet does not have.
+    /// of paths that the subnet does not have.
     fn state(paths: &Paths<'_>) -> Result<Result<Self, String>, Undecodable> {
         let (mut shown, mut others, mut too_many) = (Shown::default(), false, false);
         paths.each(|path| match path {
@@ -131,7 +131,7 @@ impl CanisterRequest {
     }
 }
 
-/// The canister that an address names, and what the address is for.
+/// The canister that an address names, and the kind of the address.
 fn endpoint(path: &[u8]) -> Option<(&[u8], Endpoint)> {
     let (version, rest) = path.strip_prefix(b"/api/v")?.split_first()?;
     let rest = rest.strip_prefix(b"/canister/")?;

@@ -1,4 +1,4 @@
-//! The calls that were made, and what came of them.
+//! The calls that were made, and their outcomes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -42,7 +42,7 @@ impl Calls {
         act(&mut shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Carries the call with this id out, unless that was done before. Gives what came of it.
+    /// Carries the call with this id out, unless that was done before. Returns its outcome.
     pub(crate) fn once(&self, id: RequestId, ready_ns: u64, carry_out: impl FnOnce() -> Outcome) -> Outcome {
         self.with(&id, |shard| {
             if let Some(kept) = shard.kept.get(&id) {

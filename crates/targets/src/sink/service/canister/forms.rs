@@ -29,7 +29,7 @@ impl CanisterForms {
         }
     }
 
-    /// Puts what a signer has written into its form.
+    /// Puts the output of a signer into its form.
     pub(crate) fn answer<'a>(&'a self, written: Written<'a>) -> (Answer<'a>, Action) {
         let form = match written.status {
             200 => &self.usual,

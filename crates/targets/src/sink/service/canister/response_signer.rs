@@ -12,7 +12,7 @@ use crate::sink::event_queue::PendingReply;
 use crate::sink::law::Intent;
 use crate::sink::truth::Action;
 
-/// Tells the draw of who has to ask for its certificate from that of the fates, which the seed is for too.
+/// Separates the draw for "has to ask for its certificate" from that of the fates, which have the same seed.
 const ACCEPTED: u64 = 0x6163_6365_7074_6564;
 /// The same for the bytes of answers without a meaning.
 const GARBAGE: u64 = 0x6761_7262_6167_6521;
@@ -21,8 +21,8 @@ const MOST_GARBAGE: u64 = 64;
 
 /// Writes the answers of one thread.
 ///
-/// What is due at the same time is gathered, [certified](Self::certify) under one signature, which takes
-/// about 0.14 ms, and then answered one by one.
+/// Answers that are due at the same time are gathered, [certified](Self::certify) under one signature, which
+/// takes about 0.14 ms, and then answered one by one.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseSigner {
     round: Option<Round>,
@@ -41,8 +41,8 @@ pub(crate) struct Written<'a> {
 }
 
 impl ResponseSigner {
-    /// Carries out the calls among what was gathered whose clients wait for a certificate, and signs for all
-    /// of them, and for those who ask for the fate of a call.
+    /// Carries out the gathered calls whose clients wait for a certificate, and signs for all of them, and
+    /// for clients that ask for the fate of a call.
     pub(crate) fn certify<'a>(
         &mut self,
         subnet: &Subnet,
@@ -142,8 +142,7 @@ impl ResponseSigner {
     }
 }
 
-/// The certificate of a round for one of its calls. Whatever is answered belongs to the round that was signed
-/// last.
+/// The certificate of a round for one of its calls. All answers belong to the round that was signed last.
 fn show<'a>(round: Option<&Round>, id: &RequestId, certificate: &'a mut Vec<u8>) -> &'a [u8] {
     certificate.clear();
     if let Some(round) = round {
