@@ -120,7 +120,7 @@ fn closed_get(peer: Peer, connections: u32) -> Load {
 
 fn post(session: &Session, peer: Peer) -> Result<Duel> {
     if peer != Peer::Wrk {
-        return Err(Failure::new("only wrk can make a body per request: leave --vs away for post"));
+        return Err(Failure::new("only wrk can make a body per request: leave out --vs for post"));
     }
     let connections = CONNECTIONS.to_string();
     Ok(Duel {

@@ -25,7 +25,7 @@ const OTHERS: [Shape; 2] = [(1, 1), (100, 100)];
 /// Carries out one of the cases.
 pub(crate) fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
     if session.options.vs.is_some_and(|peer| peer != Peer::H2load) {
-        return Err(Failure::new("wrk does not speak HTTP/2: leave --vs away"));
+        return Err(Failure::new("wrk does not speak HTTP/2: leave out --vs"));
     }
     let mut sections = Vec::new();
     for duel in duels(session, case) {

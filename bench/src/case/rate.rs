@@ -36,7 +36,7 @@ pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
 
 fn against_h2load(session: &Session) -> Result<Section> {
     if session.options.vs.is_some_and(|peer| peer != Peer::H2load) {
-        return Err(Failure::new("wrk cannot hold a rate: leave --vs away for rate"));
+        return Err(Failure::new("wrk cannot hold a rate: leave out --vs for rate"));
     }
     let rate = RATE.to_string();
     let duel = Duel {

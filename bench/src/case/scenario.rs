@@ -40,7 +40,7 @@ const PROTOCOLS: [(&str, &[&str]); 2] =
 /// Carries out the case.
 pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     if session.options.vs.is_some() {
-        return Err(Failure::new("scenario compares Plimsoll with itself: leave --vs away"));
+        return Err(Failure::new("scenario compares Plimsoll with itself: leave out --vs"));
     }
     PROTOCOLS.iter().map(|(protocol, flags)| compare(session, protocol, flags)).collect()
 }

@@ -25,7 +25,7 @@ const SCRIPTS: [(&str, &str); 6] = [
 /// Carries out the case.
 pub(crate) fn measure(session: &Session) -> Result<Vec<Section>> {
     if session.options.vs.is_some_and(|peer| peer != Peer::Wrk) {
-        return Err(Failure::new("only wrk runs wrk's scripts: leave --vs away for scripts"));
+        return Err(Failure::new("only wrk runs wrk's scripts: leave out --vs for scripts"));
     }
     SCRIPTS
         .iter()

@@ -52,7 +52,7 @@ impl Objective {
             return Err(HINT);
         }
         if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
-            return Err("leave window, delay and abort_on_fail away: trials are judged as a whole");
+            return Err("leave out window, delay and abort_on_fail: trials are judged as a whole");
         }
         let (bad, limit) = match (metric, limit) {
             (Metric::Time(TimeKind::Response, Figure::Percentile(p)), Limit::Time(limit)) => {

@@ -151,7 +151,7 @@ impl ThresholdSpec {
         };
         if part && whole {
             let message = format!("`{text}` is known of the whole run only");
-            return error(message, "leave scenario and step away".to_owned());
+            return error(message, "leave out scenario and step".to_owned());
         }
         if let Some(name) = &self.phase {
             let measured = outline.phases.iter().filter(|phase| phase.measured);
@@ -159,23 +159,23 @@ impl ThresholdSpec {
             if !names.contains(&name.as_str()) {
                 let message = format!("there is no measured phase \"{name}\"");
                 let hint = match names.as_slice() {
-                    [] => "the plan has no phases: leave it away".to_owned(),
+                    [] => "the plan has no phases: leave it out".to_owned(),
                     names => format!("write one of {}", names.join(", ")),
                 };
                 return error(message, hint);
             }
             if !live {
                 let message = format!("`{text}` is known of the whole run only");
-                return error(message, "leave the phase away".to_owned());
+                return error(message, "leave out the phase".to_owned());
             }
         }
         if self.window.is_some() && !live {
             let message = format!("`{text}` is known over the whole run only");
-            return error(message, "leave the window away".to_owned());
+            return error(message, "leave out the window".to_owned());
         }
         if self.abort_on_fail && !live {
             let message = format!("`{text}` is known at the end only");
-            return error(message, "leave abort_on_fail (--abort-on-fail) away".to_owned());
+            return error(message, "leave out abort_on_fail (--abort-on-fail)".to_owned());
         }
         match self.window {
             Some(window) if window == Nanos::ZERO || !window.0.is_multiple_of(interval.0.max(1)) => {

@@ -52,7 +52,7 @@ pub struct Document {
     /// URLs.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub targets: Keyed<TargetSpec>,
-    /// Variables and their first values, which are templates rendered at the begin of each iteration.
+    /// Variables and their first values, which are templates rendered at the beginning of each iteration.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub variables: Keyed<Field<Text>>,
     /// Sources of data. Each iteration takes a row of every source that its scenario uses.

@@ -472,7 +472,7 @@ pub(crate) async fn stop(
     // A search, or a run whose port does not listen yet, gets a signal, like `^C`.
     let process = run.process.and_then(|process| Pid::from_raw(process.cast_signed()));
     match process.filter(|_| !run.has_ended()).map(|process| kill_process(process, Signal::INT)) {
-        Some(Ok(())) => Ok(Json(json!({"told": "stopping: what is in flight is waited for"}))),
+        Some(Ok(())) => Ok(Json(json!({"told": "stopping: waiting for requests in flight"}))),
         Some(Err(error)) => Err(Refusal::failed(error.to_string(), "try it again")),
         None => Err(over()),
     }
@@ -520,7 +520,7 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
     let told: Value = serde_json::from_str(&reply.body).unwrap_or_default();
     let told = match told["message"].as_str() {
         Some(message) => message.to_owned(),
-        None => "stopping: what is in flight is waited for".to_owned(),
+        None => "stopping: waiting for requests in flight".to_owned(),
     };
     Ok(Json(json!({"told": told})))
 }

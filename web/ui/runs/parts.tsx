@@ -297,7 +297,7 @@ export function PaceFacts({ result }: { result: Result }) {
   );
 }
 
-/** Facts in columns; those without a value are left away. */
+/** Facts in columns; those without a value are omitted. */
 export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
   return (
     <dl class="facts">

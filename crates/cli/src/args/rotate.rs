@@ -51,7 +51,7 @@ impl RotateArgs {
         ];
         let first = given.iter().find(|(_, text)| text.is_some());
         if let Some((flag, _)) = first.filter(|_| !writes_files) {
-            let hint = "add --stats FILE, --log FILE or --failed FILE, or leave it away";
+            let hint = "add --stats FILE, --log FILE or --failed FILE, or leave it out";
             refuse(format!("{flag} is about files that are written during the run, and there is none"), hint);
         }
         if self.rotate_keep.is_some() && self.rotate_size.is_none() && self.rotate_every.is_none() {

@@ -31,7 +31,7 @@ pub(crate) struct RunsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Its id or the begin of it, its name (the latest run of it), latest, latest~1, or a file
+    /// Its id, or the beginning of it, its name (the latest run of it), latest, latest~1, or a file
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Its id or the begin of it, its name (the latest run of it), latest, latest~1, or a file
+    /// Its id, or the beginning of it, its name (the latest run of it), latest, latest~1, or a file
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     /// Format
@@ -114,7 +114,7 @@ impl ValueEnum for ExportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Ids or their begins, names (the latest run of each), latest, latest~1
+    /// Ids, or their beginnings, names (the latest run of each), latest, latest~1
     #[arg(value_name = "RUN", required_unless_present = "older_than")]
     pub(crate) runs: Vec<String>,
     /// Every run that began before: an age such as 30d, or a date

@@ -84,7 +84,7 @@ impl SaveArgs {
         }
         if self.place.store.is_some() && !wanted {
             let problem = Problem::new("--store says where to save a run, but this one is not saved");
-            problems.push(problem.with_hint("add --save, or leave --store away"));
+            problems.push(problem.with_hint("add --save, or leave out --store"));
         }
         if !problems.is_empty() {
             return Err(problems);

@@ -28,7 +28,7 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
     {
         let message = format!("--name: the key is that of agent {of_key}, and the broker knows it as such");
         return Err(Failure::usage(
-            Problem::new(message).with_hint("leave --name away, or take its own key"),
+            Problem::new(message).with_hint("leave out --name, or take its own key"),
         ));
     }
     let name = args.name.clone().or(of_key).unwrap_or_else(of_machine);

@@ -293,7 +293,7 @@ impl UnderTest {
             .iter()
             .filter_map(last_ok)
             .fold(None, |last: Option<f64>, at| Some(last.map_or(at, |last| last.max(at))));
-        let said = last.map_or("the begin of the load".to_owned(), |at| format!("{at:.1} s into the load"));
+        let said = last.map_or("the start of the load".to_owned(), |at| format!("{at:.1} s into the load"));
         (!self.writing.is_empty()).then_some(said)
     }
 }

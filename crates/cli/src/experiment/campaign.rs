@@ -54,7 +54,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     pub(crate) fn add(&mut self, plan: &mut Plan, beside: u32) -> Result<(), Failure> {
         if plan.start != StartTime::WhenReady {
             let problem = Problem::new("--start-at is of a single run: the next one would begin too late");
-            return Err(Failure::usage(problem.with_hint("leave it away, or make the runs one by one")));
+            return Err(Failure::usage(problem.with_hint("leave it out, or make the runs one by one")));
         }
         let fewer = backend::fit_descriptors(plan, beside).map_err(Failure::environment)?;
         fewer.iter().for_each(|note| messages::say(self.quiet)(&format!("note: {note}")));

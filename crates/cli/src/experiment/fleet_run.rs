@@ -20,7 +20,7 @@ pub(crate) fn admit(
     let mut refuse = |given: bool, other: &str, why: &str| {
         if given {
             let message = format!("--fleet and {other} exclude each other: {why}");
-            problems.push(Problem::new(message).with_hint("leave one of them away"));
+            problems.push(Problem::new(message).with_hint("leave out one of them"));
         }
     };
     let single = "it is of a run in this process";

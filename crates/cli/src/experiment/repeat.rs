@@ -30,7 +30,7 @@ pub(crate) fn admit(flag: &str, plan: &Plan, live: &LiveArgs, control: &ControlS
         let message = format!("{flag} and {other} exclude each other: {why}");
         problems.push(Problem::new(message).with_hint(hint));
     };
-    let singly = "make the runs one by one, or leave one of them away";
+    let singly = "make the runs one by one, or leave out one of them";
     let files = [("--stats", live.stats()), ("--log", live.log()), ("--failed", live.failed())];
     for (other, _) in files.iter().filter(|(_, file)| file.is_some()) {
         refuse(other, "each run would overwrite the file", singly);

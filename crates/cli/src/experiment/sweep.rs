@@ -46,7 +46,7 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
     }
     let is_rate = spec.setting == SweptSetting::Rate;
     if plans.first().is_some_and(|(_, plan)| is_rate != matches!(plan.load, Load::Open { .. })) {
-        let hint = "leave the plan's rate away, or use --sweep rate=…";
+        let hint = "leave out the plan's rate, or use --sweep rate=…";
         let problem = Problem::new("--sweep: the plan has a rate of its own");
         return Err(Failure::usage(problem.with_hint(hint)));
     }

@@ -23,7 +23,7 @@ pub(crate) fn uses_uring(choice: BackendChoice) -> Result<bool, Failure> {
             Ok(()) => Ok(true),
             Err(reason) => Err(Failure::environment(
                 Problem::new(format!("io_uring does not work here: {reason}"))
-                    .with_hint("leave --backend away, or use --backend epoll"),
+                    .with_hint("leave out --backend, or use --backend epoll"),
             )),
         },
     }

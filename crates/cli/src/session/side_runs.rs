@@ -76,10 +76,10 @@ fn admit_company(flag: &str, plan: &Plan, repeat: Option<u32>) -> Result<(), Pro
         Err(Problem::new(format!("{flag} and {other} exclude each other: {why}")).with_hint(hint))
     };
     if !plan.feeds.is_empty() {
-        return refused("data sources", "it would take rows of the load", format!("leave {flag} away"));
+        return refused("data sources", "it would take rows of the load", format!("leave out {flag}"));
     }
     if plan.wrk.is_some() {
-        return refused("--script", "the script has one beginning and one end", format!("leave {flag} away"));
+        return refused("--script", "the script has one beginning and one end", format!("leave out {flag}"));
     }
     if repeat.is_some() {
         let hint = format!("make single runs with {flag}");

@@ -80,7 +80,7 @@ fn books(args: &CrudLoadArgs, load: &CrudLoad, flags: PlanPatch) -> Result<Write
     ] {
         if given {
             let problem = Problem::new(format!("--verify and {flag} exclude each other"));
-            return Err(Failure::usage(problem.with_hint("leave one of them away: one load is verified")));
+            return Err(Failure::usage(problem.with_hint("leave out one of them: one load is verified")));
         }
     }
     let listing = Listing::new(&load.model.path);

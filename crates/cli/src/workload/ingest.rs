@@ -72,7 +72,7 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
     ] {
         if args.store.verify && given {
             let problem = Problem::new(format!("--verify and {flag} exclude each other: {why}"));
-            return Err(Failure::usage(problem.with_hint("leave one of them away")));
+            return Err(Failure::usage(problem.with_hint("leave out one of them")));
         }
     }
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;

@@ -134,7 +134,7 @@ impl Store<'_> {
             let problem = Problem::new(format!("the store {} has no campaign in {database}", self.origin));
             Failure::environment(
                 problem.with_hint(
-                    "leave --queries-only away to tell it the story first, or name its --database",
+                    "leave out --queries-only to tell it the story first, or name its --database",
                 ),
             )
         })

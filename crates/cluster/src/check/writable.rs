@@ -24,7 +24,7 @@ const SHOWN: usize = 200;
 pub(super) struct Moment<'a> {
     /// Event before it: "the load".
     pub(super) after: &'a str,
-    /// Since when it takes none, if it takes none: "the begin of the load".
+    /// Since when it takes none, if it takes none: "the start of the load".
     pub(super) since: &'a str,
 }
 

@@ -22,7 +22,7 @@ pub struct MachineUse {
     pub generator: Option<ProcessResult>,
     /// The target's processes together, if they are on this machine and were found.
     pub target: Option<ProcessResult>,
-    /// The servers that were watched, in the order of `generator.watched`; left away if there were none.
+    /// The servers that were watched, in the order of `generator.watched`; omitted if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedInterval>,
     /// Other processes that used the processors, by their names, the largest first; looked for where others

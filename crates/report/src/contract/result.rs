@@ -227,12 +227,12 @@ pub struct Tool {
 pub struct Run {
     /// Identity of the run.
     pub id: String,
-    /// Its name: from `--name`, else from its plan, else that of the plan's file; left away without any.
+    /// Its name: from `--name`, else from its plan, else that of the plan's file; omitted without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Seed of every random choice: the same seed makes the same load.
     pub seed: u64,
-    /// The part of the load that the run carried out, such as "2/3" for the second of three shards; left away
+    /// The part of the load that the run carried out, such as "2/3" for the second of three shards; omitted
     /// where it is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,

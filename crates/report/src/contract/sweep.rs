@@ -42,7 +42,7 @@ pub struct SweepLevel {
     /// Its figures.
     #[serde(flatten)]
     pub figures: TrialFigures,
-    /// Records acknowledged per second; left away where requests carry none.
+    /// Records acknowledged per second; omitted where requests carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_per_s: Option<f64>,
     /// Result of the SLO at this level: holds, breaks, unclear, or not_applied if the generator was the

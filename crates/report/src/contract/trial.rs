@@ -34,7 +34,7 @@ pub struct TrialFigures {
     pub limited_by: String,
     /// Findings about the instrument.
     pub findings: Vec<Finding>,
-    /// The servers whose processes were watched; left away if there were none.
+    /// The servers whose processes were watched; omitted if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watched: Vec<WatchedResult>,
 }

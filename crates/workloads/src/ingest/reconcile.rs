@@ -156,7 +156,7 @@ impl IngestLoad {
             Format::RemoteWrite => Ok(Store::Prometheus),
             other => Err(WorkloadError::new(
                 format!("what a store has of {} cannot be asked for", other.name()),
-                "leave --verify away, or send to `plimsoll target ingest`, which takes every format",
+                "leave out --verify, or send to `plimsoll target ingest`, which takes every format",
             )),
         }
     }
@@ -182,7 +182,7 @@ impl IngestLoad {
         if let (Store::Arc, false, Some(name)) = (store, own, all().find(|name| name.contains('-'))) {
             return Err(WorkloadError::new(
                 format!("Arc does not find `{name}` in SQL: only names without hyphens"),
-                "take another --measurement, or leave --verify away",
+                "take another --measurement, or leave out --verify",
             ));
         }
         let mut checks: Vec<Check> = Vec::new();

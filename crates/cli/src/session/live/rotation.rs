@@ -49,7 +49,7 @@ impl RecordFile {
         // Checked before the file is opened: opening a pipe would wait for its reader.
         if rotates && fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let problem = Problem::new(format!("cannot rotate {}: it is no regular file", path.display()));
-            return Err(Failure::usage(problem.with_hint("name a file, or leave --rotate-… away")));
+            return Err(Failure::usage(problem.with_hint("name a file, or leave out --rotate-…")));
         }
         let out = BufWriter::new(File::create(path).map_err(failed)?);
         let mut this = Self {
