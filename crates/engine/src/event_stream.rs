@@ -325,7 +325,8 @@ mod tests {
     fn streams_that_are_not_whole_are_told_apart() {
         let error = "data: {\"error\":{\"message\":\"out of memory\"}}\n\n";
         let finished = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-        let cases: &[(&[&str], Option<(ErrorClass, &str)>)] = &[
+        type Case<'a> = (&'a [&'a str], Option<(ErrorClass, &'a str)>);
+        let cases: &[Case<'_>] = &[
             (&[HI, DONE], None),
             (&[HI, finished], None),
             (&[HI], Some((ErrorClass::StreamIncomplete, "without `[DONE]`"))),

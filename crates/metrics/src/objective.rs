@@ -48,7 +48,9 @@ impl Objective {
         let Threshold { metric, operator, limit } = spec.threshold;
         let is_goodput = metric == Metric::Count(Counted::Total(Total::Goodput));
         let is_lower = matches!(operator, Operator::Greater | Operator::AtLeast);
-        if !(is_goodput && is_lower) && !matches!(operator, Operator::Less | Operator::AtMost) {
+        let is_upper = matches!(operator, Operator::Less | Operator::AtMost);
+        let is_share_limit = is_upper || is_goodput && is_lower;
+        if !is_share_limit {
             return Err(HINT);
         }
         if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
