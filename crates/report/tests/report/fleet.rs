@@ -33,8 +33,7 @@ fn text(run: &SavedRun) -> String {
 
 #[test]
 fn agents_are_merged_and_each_has_its_line() {
-    let shares: Vec<FleetShare> =
-        (1..=3).map(|number| share(number, 3, AgentState::Finished, 0)).collect();
+    let shares: Vec<FleetShare> = (1..=3).map(|number| share(number, 3, AgentState::Finished, 0)).collect();
     let one = shares[0].run.clone().expect("it has a run");
     let merged = SavedRun::merge_fleet(shares).unwrap();
     let result = &merged.result;
@@ -54,8 +53,7 @@ fn agents_are_merged_and_each_has_its_line() {
 fn of_a_lost_agent_its_parts_count_and_the_rest_is_unknown() {
     let silent = FleetShare { run: None, ..share(3, 3, AgentState::Lost, 900) };
     // The first shard is a lost one: what the whole load was is taken from another.
-    let shares =
-        vec![share(1, 3, AgentState::Lost, 77), share(2, 3, AgentState::Finished, 0), silent];
+    let shares = vec![share(1, 3, AgentState::Lost, 77), share(2, 3, AgentState::Finished, 0), silent];
     let one = shares[1].run.clone().expect("it has a run").result.accounting;
     let merged = SavedRun::merge_fleet(shares).unwrap();
     let result = &merged.result;
