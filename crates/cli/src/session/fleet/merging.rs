@@ -28,13 +28,19 @@ impl AskedLoad<'_> {
         let Load::Open { profile, process, .. } = &self.plan.load else { return 0 };
         let profile = self.profile.as_ref().unwrap_or(profile);
         let end = self.stopped.unwrap_or(Nanos::MAX).min(profile.duration());
+        let whole = Arrivals::new(profile, *process, self.plan.seed, Shard::WHOLE);
+        let (first, last) = (whole.count_before(self.plan.warmup), whole.count_before(end));
         let of_worker = |worker: u32| {
             let shard = Shard { index: shard * self.threads + worker, of: of * self.threads };
-            let arrivals = Arrivals::new(profile, *process, self.plan.seed, shard);
-            arrivals.count_before(end).saturating_sub(arrivals.count_before(self.plan.warmup))
+            of_shard(last, shard).saturating_sub(of_shard(first, shard))
         };
         (0..self.threads).map(of_worker).sum()
     }
+}
+
+/// Arrivals of a shard among the first `count` of the whole load.
+fn of_shard(count: u64, shard: Shard) -> u64 {
+    count.saturating_sub(u64::from(shard.index)).div_ceil(u64::from(shard.of.max(1)))
 }
 
 /// The run of all agents. Those that were lost, or left nothing, have what is known of them.
@@ -68,7 +74,11 @@ fn share(member: &Member, (shard, of): (u32, u32), load: &AskedLoad<'_>) -> Flee
         state,
         clock_ahead_ns: member.clock.map(|clock| clock.ahead_ns),
         clock_bound_ns: member.clock.map(|clock| clock.bound_ns),
-        clock_drift_ns: drift.map(|(first, last)| last.ahead_ns.saturating_sub(first.ahead_ns)),
+        clock_drift_ns: drift.map(|(first, last)| {
+            let drift = last.ahead_ns.saturating_sub(first.ahead_ns);
+            // What both estimates allow for is none.
+            if drift.unsigned_abs() <= first.bound_ns.saturating_add(last.bound_ns) { 0 } else { drift }
+        }),
         unknown,
         ..AgentResult::default()
     };
