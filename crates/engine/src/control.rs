@@ -189,8 +189,8 @@ impl Control {
         self.steering.started()
     }
 
-    /// Tells a run that [waits for it](plimsoll_plan::StartTime::OnCommand) when to begin, in Unix time of this
-    /// machine. Returns `false` if it does not wait, or was told already.
+    /// Tells a run that [waits for it](plimsoll_plan::StartTime::OnCommand) when to begin, in Unix time of
+    /// this machine. Returns `false` if it does not wait, or was told already.
     pub fn start_at(&self, at: Nanos) -> bool {
         self.awaits_start() && self.start.at.set(at).is_ok()
     }
@@ -215,8 +215,8 @@ impl Control {
         }
     }
 
-    /// Sets the time from a command to when it applies, where more than this process has to hear of it. Call it
-    /// before the run begins.
+    /// Sets the time from a command to when it applies, where more than this process has to hear of it. Call
+    /// it before the run begins.
     pub fn notice(&self, notice: Nanos) {
         self.steering.set_notice(notice);
     }

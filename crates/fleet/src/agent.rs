@@ -19,7 +19,7 @@ const HERE: Nanos = Nanos::from_secs(1);
 const PART: Nanos = Nanos::from_secs(5);
 /// Time after which a piece of a file is asked for again.
 const ASK_AGAIN: Nanos = Nanos::from_millis(500);
-/// Silence after which an agent that has not begun is free again. Coordinators repeat themselves every second.
+/// Silence after which an agent that has not begun is free. Coordinators repeat themselves every second.
 const FREE_AGAIN: Nanos = Nanos::from_secs(15);
 
 /// Properties of an agent that others are told.

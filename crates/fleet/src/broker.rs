@@ -96,7 +96,7 @@ pub fn write_broker_files(options: &BrokerOptions) -> Result<BrokerFiles, Broker
     text.push_str("max_payload: 1MB\nmax_pending: 64MB\nping_interval: \"5s\"\nping_max: 3\n");
     if let Some(BrokerTls { certificate, key }) = &options.tls {
         let (certificate, key) = (quoted(certificate)?, quoted(key)?);
-        let _ = writeln!(text, "tls {{\n  cert_file: {certificate}\n  key_file: {key}\n}}");
+        let _ = writeln!(text, "tls {{\n  cert_file: {certificate}\n  key_file: {key}\n  timeout: 10\n}}");
     }
     text.push_str("authorization {\n  users: [\n");
     let (publish, hear) = subject::of_coordinator();

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// A message that left at `sent`, was answered at `there` of the other clock and came back `round_trip`
 /// later bounds it: at `there` our clock was between `sent` and `sent + round_trip`, however the delay was
-/// divided between both ways. The middle is the estimate and half of the round trip the bound (Cristian 1989).
+/// divided between both ways. The middle is the estimate, and half of the round trip its bound (Cristian
+/// 1989).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockEstimate {
     /// Nanoseconds that the other clock is ahead of ours; negative if it is behind.

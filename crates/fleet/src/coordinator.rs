@@ -30,7 +30,7 @@ const PREPARING: Nanos = Nanos::from_secs(180);
 /// Longest time for the exchanges by which clocks are estimated.
 const ESTIMATING: Nanos = Nanos::from_secs(10);
 /// From the order to begin to the beginning: all have to answer, and to hear of it, in between.
-const LEAD: Nanos = Nanos::from_secs(2);
+const LEAD: Nanos = Nanos::from_secs(4);
 /// Part of the lead that is left when the last answer may come.
 const COMMIT: Nanos = Nanos::from_secs(1);
 /// Interval between two beats.

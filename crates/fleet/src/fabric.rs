@@ -21,7 +21,7 @@ pub trait Fabric {
     /// Hands over a message for everybody who has subscribed to its subject.
     fn publish(&mut self, subject: &str, payload: Vec<u8>);
 
-    /// Asks for the messages of a subject from now on: `*` stands for one word of it, `>` for all that follow.
+    /// Asks for the messages of a subject from now on: `*` stands for one word, `>` for all that follow.
     fn subscribe(&mut self, pattern: &str);
 }
 

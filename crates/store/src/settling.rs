@@ -38,8 +38,8 @@ impl Store {
         Ok(settled)
     }
 
-    /// The run with this tag that began last, as far as it is written: the saved run if it is over, else what it
-    /// has told so far, as if its process were killed now. `None` if there is none.
+    /// The run with this tag that began last, as far as it is written: the saved run if it is over, else what
+    /// it has told so far, as if its process were killed now. `None` if there is none.
     ///
     /// # Errors
     /// If the store cannot be read.

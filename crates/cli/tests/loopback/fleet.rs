@@ -184,7 +184,8 @@ fn the_loss_of_an_agent_is_told_and_accounts_balance() {
         assert!(ran.stderr.contains("agent b is lost"), "{}", ran.stderr);
         let result = parsed(&ran);
         assert_fleet_balances(&result);
-        assert_eq!([0, 1, 2].map(|agent| state(&result, agent)), ["finished", "lost", "finished"]);
+        let states = [0, 1, 2].map(|agent| state(&result, agent));
+        assert_eq!(states, ["finished", "lost", "finished"], "{}", ran.stderr);
         assert!(unknown(&result) > 0, "{:#}", result["accounting"]);
         assert!(
             result["agents"][1]["started"].as_u64() > Some(0),
@@ -246,7 +247,13 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     let collected = run(&format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key")));
     let result = parsed(&collected);
     assert_fleet_balances(&result);
-    assert_eq!(delivered(&result), sink.stop().requests, "{:#}", result["accounting"]);
+    // The first contact of a process that was cut short is in no figure.
+    let saw = sink.stop().requests;
+    assert!(
+        (delivered(&result)..=delivered(&result) + 3).contains(&saw),
+        "{saw}: {:#}",
+        result["accounting"]
+    );
     assert_eq!(result["agents"].as_array().map(Vec::len), Some(3));
     let other = run(&format!("fleet collect nothing {}", broker.own_flags("coordinator.key")));
     other.assert_refused(2, "no agent has anything of run nothing");
@@ -264,7 +271,7 @@ fn a_fleet_is_steered_as_one_load() {
     let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
     sink.wait_for_load();
     // Who is busy says so, to whoever names it.
-    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a", sink.url()));
+    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
     let told = request(&control, "POST /rate", "x-plimsoll-control: 1\r\n", "500").json();
     let at = told["at_s"].as_f64().expect("an instant");
@@ -313,7 +320,7 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
     ] {
         run(&format!("run {url} --rate 10 -d 1s {flags}")).assert_refused(2, message);
     }
-    run(&format!("find {url} --start-at 2030-01-01T00:00:00Z"))
+    run(&format!("find {url} --slo p99<1s --start-at 2030-01-01T00:00:00Z"))
         .assert_refused(2, "--start-at is of a single run");
     run("fleet up --listen 0.0.0.0:0").assert_refused(2, "anybody in the network could read plans");
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };

@@ -31,8 +31,8 @@ pub struct AgentResult {
     pub clock_ahead_ns: Option<i64>,
     /// Largest error of that: by so much it may have begun earlier or later than the coordinator's instant.
     pub clock_bound_ns: Option<u64>,
-    /// Nanoseconds that its clock gained on the coordinator's from before the start to the last look at it; 0 if
-    /// that is within the errors of both.
+    /// Nanoseconds that its clock gained on the coordinator's from before the start to the last look at it; 0
+    /// if that is within the errors of both.
     pub clock_drift_ns: Option<i64>,
     /// Requests that it started.
     pub started: u64,

@@ -55,8 +55,8 @@ pub struct RunResult {
     /// of fewer than 5 intervals.
     #[serde(default)]
     pub little: Option<LittleResult>,
-    /// Where every arrival and every request went: scheduled = started + dropped + never_started + unknown, and
-    /// started = ok + failed + timed_out + aborted + in_flight_at_stop.
+    /// Where every arrival and every request went: scheduled = started + dropped + never_started + unknown,
+    /// and started = ok + failed + timed_out + aborted + in_flight_at_stop.
     pub accounting: AccountingResult,
     /// Where every started iteration went: started = completed + failed + unfinished. An iteration is one
     /// pass through the steps of its scenario; where all of these have one step, it is one request.
