@@ -27,9 +27,7 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
         && name != of_key
     {
         let message = format!("--name: the key is that of agent {of_key}, and the broker knows it as such");
-        return Err(Failure::usage(
-            Problem::new(message).with_hint("leave out --name, or take its own key"),
-        ));
+        return Err(Failure::usage(Problem::new(message).with_hint("leave out --name, or take its own key")));
     }
     let name = args.name.clone().or(of_key).unwrap_or_else(of_machine);
     check_name(&name).map_err(|error| Failure::usage(Problem::new(error.to_string())))?;

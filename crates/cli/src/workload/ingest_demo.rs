@@ -133,9 +133,8 @@ impl Store<'_> {
             let database = prefix.database(Kind::Events);
             let problem = Problem::new(format!("the store {} has no campaign in {database}", self.origin));
             Failure::environment(
-                problem.with_hint(
-                    "leave out --queries-only to tell it the story first, or name its --database",
-                ),
+                problem
+                    .with_hint("leave out --queries-only to tell it the story first, or name its --database"),
             )
         })
     }
