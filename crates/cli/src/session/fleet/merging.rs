@@ -98,7 +98,7 @@ mod tests {
             rate: given("--rate", rate),
             duration: given("-d", "10s"),
             warmup: given("--warmup", "2s"),
-            arrivals: given("--arrivals", model),
+            arrival: given("--arrival", model),
             ..PlanPatch::default()
         };
         Plan::resolve(patch, &Disk).unwrap()
