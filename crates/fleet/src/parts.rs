@@ -137,7 +137,7 @@ mod tests {
             let (mut now, mut offered) = (Nanos::ZERO, 0_u8);
             let mut content = Vec::new();
             for _ in 0..100_000 {
-                now = now + Nanos::from_millis(100);
+                now += Nanos::from_millis(100);
                 if offered < 5 && random.below(20) == 0 {
                     offered += 1;
                     content = vec![offered; PIECE_BYTES * random.below(4) as usize + offered as usize];

@@ -205,7 +205,7 @@ impl World {
             let mut events = Vec::new();
             match action {
                 AgentAction::Publish { subject, payload } => {
-                    self.send(None, Some(machine), &subject, &payload)
+                    self.send(None, Some(machine), &subject, &payload);
                 }
                 AgentAction::Spawn { run, prepare, files } => {
                     if files.values().map(Vec::len).sum::<usize>() != FILE || files.len() != 2 {
@@ -298,7 +298,7 @@ impl World {
             host.process = None;
             events.push(HostEvent::Ended { end: End { exit: Some(0), messages: Vec::new() }, saved });
         } else if process.start.is_some() && now >= process.next_line {
-            process.next_line = process.next_line + Nanos::from_secs(1);
+            process.next_line += Nanos::from_secs(1);
             let elapsed_s = now.since(process.start.unwrap_or(now)).as_secs_f64();
             events.push(HostEvent::Line(Line { elapsed_s, ..Line::default() }));
         }
@@ -306,7 +306,7 @@ impl World {
     }
 
     fn step(&mut self) {
-        self.now = self.now + TICK;
+        self.now += TICK;
         let now = self.now;
         for machine in 0..self.machines.len() {
             if self.machines[machine].dies.is_some_and(|dies| dies == now) {
