@@ -20,7 +20,8 @@ const STAND_FOR: [(&str, &str); 3] =
     [("URL", "http://127.0.0.1:8080/"), ("key.pem", "/dev/null"), ("SHELL", "bash")];
 
 /// Commands that cannot be looked at further than their words, and why.
-const EXCEPTIONS: [(&str, &str); 3] = [
+const EXCEPTIONS: [(&str, &str); 4] = [
+    ("ShareGPT.json", "the reader's prompts and key"),
     ("--cacert ca.pem", "the reader's certificate"),
     ("--pem-file", "the reader's key"),
     ("…", "an ellipsis is no command"),

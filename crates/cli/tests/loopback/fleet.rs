@@ -128,7 +128,7 @@ fn three_agents_make_one_load_and_one_result() {
     let plan = broker.folder.write(
         "plan.yaml",
         format!(
-            "targets: {{api: 'http://{}'}}\ndata: {{users: {{file: users.csv}}}}\n\
+            "targets: {{api: 'http://{}'}}\ndata: {{users: {{csv: users.csv}}}}\n\
              scenarios:\n  - steps:\n      - get: '/${{users.id}}'\n",
             sink.endpoint
         ),

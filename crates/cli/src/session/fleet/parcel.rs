@@ -185,7 +185,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("users.csv"), "id\n1\n2\n").unwrap();
         let text = "run: {rate: 50, duration: 3s, threads: 2}\n\
-                    data: {users: {file: users.csv}}\n\
+                    data: {users: {csv: users.csv}}\n\
                     scenarios:\n  - steps:\n      - get: http://a.test/${users.id}\n";
         let plan = folder.join("plan.yaml");
         std::fs::write(&plan, text).unwrap();

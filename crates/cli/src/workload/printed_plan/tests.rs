@@ -513,6 +513,8 @@ fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refus
     let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
     assert!(yaml.contains("p99<1s") && !yaml.contains("rate:"), "{yaml}");
     assert_eq!(notes, ["no plan can say --to, --max-time: give it again when the plan is run"]);
-    let refused = printed(&words("run http://127.0.0.1:1/ --script /dev/null")).unwrap().err().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/scripts/post.lua");
+    let line = format!("run http://127.0.0.1:1/ --script {script}");
+    let refused = printed(&words(&line)).unwrap().err().unwrap();
     assert!(refused.problems.iter().any(|one| one.message == "--script has no place in a plan"));
 }
