@@ -47,9 +47,7 @@ impl Objective {
         let Threshold { metric, operator, limit } = spec.threshold;
         let is_goodput = metric == Metric::Count(Counted::Total(Total::Goodput));
         let is_lower = matches!(operator, Operator::Greater | Operator::AtLeast);
-        let is_upper = matches!(operator, Operator::Less | Operator::AtMost);
-        let bounds_bad = if is_goodput { is_lower } else { is_upper };
-        if !bounds_bad {
+        if !(is_goodput && is_lower) && !matches!(operator, Operator::Less | Operator::AtMost) {
             return Err(HINT);
         }
         if spec.window.is_some() || spec.abort_on_fail || spec.delay.0 > 0 {
