@@ -104,8 +104,8 @@ impl InTurn {
         }
     }
 
-    /// Returns the next reply out of `input`, which came at `at` and belongs to `request`; `None` if it is not
-    /// whole yet. Keeps the parts of it that are needed.
+    /// Returns the next reply out of `input`, which came at `at` and belongs to `request`; `None` if it is
+    /// not whole yet. Keeps the parts of it that are needed.
     #[inline]
     fn next(
         &mut self,

@@ -258,7 +258,7 @@ fn a_report_shows_tokens_their_times_and_goodput() {
     for format in ["summary", "text", "markdown"] {
         let finished = run(&format!("{args} -o {format}"));
         assert!(verdict::ran(finished.code), "{}", finished.stderr);
-        for shown in ["TTFT", "ITL", "TPOT", "goodput", "requests within ttft<10s", "tokens"] {
+        for shown in ["TTFT", "ITL", "TPOT", "goodput", "requests within ttft", "tokens"] {
             assert!(finished.stdout.contains(shown), "{shown} in {}", finished.stdout);
         }
     }
