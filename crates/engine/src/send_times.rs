@@ -417,8 +417,8 @@ mod tests {
         assert!(times.resolve(Nanos(AT + 60 * US), Nanos::MAX, Nanos(AT + 200 * US)).uncertain);
     }
 
-    /// An interruption makes the samples of its flush uncertain, not those of the next one: to halve the limit
-    /// after each took five times as many system calls per request, for as many uncertain samples.
+    /// An interruption makes the samples of its flush uncertain, not those of the next one: to halve the
+    /// limit after each took five times as many system calls per request, for as many uncertain samples.
     #[test]
     fn a_single_interruption_does_not_make_flushes_smaller() {
         let mut times = usual();

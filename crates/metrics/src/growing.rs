@@ -12,9 +12,9 @@ use crate::{
 /// The record of a run that is under way, as if it ended with the last interval: the basis of the current
 /// verdict, by the same rules as at the end.
 ///
-/// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)), and ask for
-/// the whole of it ([`judged`](Self::judged)) when somebody wants to see it. It lacks what only the end tells:
-/// first-byte times, response times of failed requests and in stalls, slices, phases.
+/// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)), and ask
+/// for the whole of it ([`judged`](Self::judged)) when somebody wants to see it. It lacks what only the end
+/// tells: first-byte times, response times of failed requests and in stalls, slices, phases.
 #[derive(Clone, Debug)]
 pub struct GrowingRecord {
     record: RunRecord,

@@ -315,8 +315,8 @@ pub struct WorkerRecord {
     pub cpu_user: Nanos,
     /// CPU time of the thread in the kernel in that time.
     pub cpu_system: Nanos,
-    /// Part of that CPU time in which the thread polled for an arrival, to start it at its instant. No request
-    /// needed it.
+    /// Part of that CPU time in which the thread polled for an arrival, to start it at its instant. No
+    /// request needed it.
     pub polled: Nanos,
     /// CPU time of the threads that make bodies ahead for this worker, in the same time.
     pub bodies_cpu: HelperCpu,

@@ -119,9 +119,9 @@ impl LiveRecord {
 }
 
 impl SavedRun {
-    /// The run of which only these are known, because it did not come to its end. Its result is not
-    /// valid, and says why; that of a run that goes on is what it has come to so far. What a run tells only at its end is not in it: start lags, first-byte times,
-    /// connections, what the generator cost.
+    /// The run of which only these are known, because it did not come to its end. Its result is not valid,
+    /// and says why; that of a run that goes on is what it has come to so far. What a run tells only at its
+    /// end is not in it: start lags, first-byte times, connections, what the generator cost.
     pub fn unfinished(
         beginning: Beginning,
         intervals: Vec<IntervalResult>,

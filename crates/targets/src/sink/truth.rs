@@ -148,8 +148,8 @@ impl<R> Default for FinishedSheet<R> {
 }
 
 impl<R: fmt::Display> Sheet<R> {
-    /// The part of thread `thread`, of a log that begins with this line. The first one writes the log itself,
-    /// the others write parts beside it.
+    /// The part of thread `thread`, of a log that begins with this line. The first one writes the log
+    /// itself, the others write parts beside it.
     pub(crate) fn open(truth: &Truth, thread: u32, header: &str) -> Result<Self, (PathBuf, io::Error)> {
         Ok(match truth {
             Truth::Off => Self::Off,

@@ -362,8 +362,8 @@ impl KnownResult {
         intervals.get(intervals.len().checked_sub(2)?)?["at_s"].as_f64()
     }
 
-    /// Takes up a result that lacks the intervals which are known. Returns `false` if they do not make a whole
-    /// one: the run has joined some of them, or judges anew which ones its beginning has.
+    /// Takes up a result that lacks the intervals which are known. Returns `false` if they do not make a
+    /// whole one: the run has joined some of them, or judges anew which ones its beginning has.
     fn join(&mut self, text: &str, intervals: Option<usize>) -> bool {
         let Ok(mut result) = serde_json::from_str::<Value>(text) else { return false };
         let Some(Value::Array(mut all)) = self.result.get_mut("intervals").map(Value::take) else {

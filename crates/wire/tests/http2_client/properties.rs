@@ -274,7 +274,8 @@ proptest! {
             let mut result = client.receive(&settings(&[]), &mut out, &mut events);
             for (index, block) in (0..).zip(&heads) {
                 let body = Payload::None;
-                let spec = Submit { head_request: true, capture, keep_body: false, tell_content: false, body };
+                let spec =
+                    Submit { head_request: true, capture, keep_body: false, tell_content: false, body };
                 client.submit(spec, request_head, &mut out);
                 let bytes = frame(HEADERS, END_HEADERS | END_STREAM, 2 * index + 1, block);
                 result = result.and_then(|()| client.receive(&bytes, &mut out, &mut events));

@@ -74,8 +74,8 @@ fn a_mistyped_command_does_not_become_a_host() {
         problem.hint.as_deref(),
         Some(
             "commands: run, check, explain, try, find, calibrate, import, ui, runs, show, report, compare, \
-             history, export, merge, rm, sink, target, cluster, demo, fleet, agent, cache, crud, canister, ingest, \
-             llm, schema, completions, man; \
+             history, export, merge, rm, sink, target, cluster, demo, fleet, agent, cache, crud, canister, \
+             ingest, llm, schema, completions, man; \
              for a host write http://webserver/"
         )
     );
