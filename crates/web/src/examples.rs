@@ -42,6 +42,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "script",
     "secrets",
     "stages",
+    "stream",
     "templates",
     "think-time",
     "thresholds",

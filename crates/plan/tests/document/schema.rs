@@ -76,6 +76,7 @@ fn around(of: &str, value: Value) -> Value {
         "PauseSpec" => step(json!({"think": value})),
         "CacheSpec" => step(json!({"cache": value})),
         "CanisterSpec" => step(json!({"canister": value})),
+        "CompletionSpec" => step(json!({"completion": value})),
         "PollSpec" => step(json!({"poll": value})),
         "ExpectSpec" => step(json!({"expect": value})),
         "MatchSpec" => step(json!({"expect": {"body": value}})),
@@ -99,7 +100,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 17, "{types:?}");
+    assert_eq!(types.len(), 18, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);
