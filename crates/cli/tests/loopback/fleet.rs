@@ -129,7 +129,7 @@ fn three_agents_make_one_load_and_one_result() {
         "plan.yaml",
         format!(
             "targets: {{api: 'http://{}'}}\ndata: {{users: {{csv: users.csv}}}}\n\
-             scenarios:\n  - steps:\n      - get: '/${{users.id}}'\n",
+             scenarios:\n  - steps:\n      - get: '/${{id}}'\n",
             sink.endpoint
         ),
     );

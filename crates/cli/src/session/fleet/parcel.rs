@@ -186,7 +186,7 @@ mod tests {
         std::fs::write(folder.join("users.csv"), "id\n1\n2\n").unwrap();
         let text = "run: {rate: 50, duration: 3s, threads: 2}\n\
                     data: {users: {csv: users.csv}}\n\
-                    scenarios:\n  - steps:\n      - get: http://a.test/${users.id}\n";
+                    scenarios:\n  - steps:\n      - get: http://a.test/${id}\n";
         let plan = folder.join("plan.yaml");
         std::fs::write(&plan, text).unwrap();
         let flags = PlanPatch { timeout: Some(RawValue::new("--timeout", "7s")), ..PlanPatch::default() };
