@@ -1,7 +1,7 @@
 /** Controls that all parts of the page share. */
 
 import { type ComponentChildren, type JSX, type Ref } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ApiError, Outcome, Problem } from "./api.ts";
 
 type Kind = "plain" | "primary" | "danger";
@@ -288,13 +288,15 @@ export function Table<T>(props: {
 /** Lets the keyboard reach elements that scroll, and no others. */
 export function useScrollable(): Ref<HTMLDivElement> {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the page is painted: the observer tells only after that.
+  useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
     const look = () => {
       if (element.scrollWidth > element.clientWidth + 1) element.tabIndex = 0;
       else element.removeAttribute("tabindex");
     };
+    look();
     const observer = new ResizeObserver(look);
     observer.observe(element);
     if (element.firstElementChild !== null) observer.observe(element.firstElementChild);

@@ -169,7 +169,7 @@ export function ExplainTab({ model }: { model: PlanModel }) {
       ) : (
         <>
           <Table
-            caption={`Settings of ${explanation.name}`}
+            caption={explanation.name === null ? "Settings" : `Settings of ${explanation.name}`}
             columns={[
               { key: "name", title: "setting", cell: ({ name }) => name, heads: true, text: true },
               { key: "value", title: "value", cell: ({ value }) => value, text: true },
