@@ -109,7 +109,7 @@ impl TargetAddresses {
 
     /// Notes that an open connection to the site has ended. If it was the last one, its server may be gone:
     /// that would go unnoticed while the other members carry the load, and no connection would go back to it.
-    /// So the address is probed later.
+    /// The address is therefore probed later.
     pub(crate) fn miss(&mut self, target_address: u32, now: Nanos) {
         let Some(pool) = self.pool.as_mut().filter(|pool| pool.fail_over && pool.fail_back) else { return };
         let target_address = target_address as usize;

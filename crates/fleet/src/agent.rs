@@ -48,7 +48,7 @@ pub enum AgentAction {
     Spawn {
         /// The run.
         run: String,
-        /// What it is.
+        /// The run to prepare.
         prepare: Box<Prepare>,
         /// Content of its files, by their hashes.
         files: BTreeMap<String, Vec<u8>>,
@@ -98,12 +98,12 @@ pub enum HostEvent {
     },
     /// The process has ended, with the bytes of the saved run if it has saved one.
     Ended {
-        /// How.
+        /// Exit of its process.
         end: End,
         /// The saved run; empty if there is none.
         saved: Vec<u8>,
     },
-    /// What was saved of a run: nothing if it is empty.
+    /// The saved part of a run; empty if nothing was saved.
     Collected {
         /// The run.
         run: String,

@@ -96,7 +96,7 @@ impl Collector {
         all || self.heard.is_some_and(|heard| now.monotonic.since(heard) > patience)
     }
 
-    /// What has arrived whole, as bytes of saved runs by agent.
+    /// The saved runs that have arrived whole, as bytes by agent.
     pub fn parts(&self) -> BTreeMap<String, Vec<u8>> {
         let whole = self.inboxes.iter().filter(|(_, inbox)| inbox.end().is_some());
         whole.map(|(agent, inbox)| (agent.clone(), inbox.part().to_vec())).collect()

@@ -42,7 +42,7 @@ const SUSPECT: Nanos = Nanos::from_secs(3);
 /// Silence after which an agent is taken for lost.
 const LOST: Nanos = Nanos::from_secs(10);
 
-/// What becomes of a run that has lost an agent.
+/// Policy after the loss of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
     /// All others stop.
@@ -59,11 +59,11 @@ pub struct CoordinatorOptions {
     pub run: String,
     /// Names of its agents. Each has the shard of its place.
     pub agents: Vec<String>,
-    /// What all of them carry out; their shards are filled in.
+    /// The run that all agents carry out; the coordinator fills in their shards.
     pub prepare: Prepare,
     /// Files of the run: their names and contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What a loss leads to.
+    /// Policy after a loss.
     pub on_loss: OnLoss,
     /// Silence of the coordinator after which agents stop.
     pub orphan: Nanos,
@@ -108,7 +108,7 @@ pub enum Notice {
     Ended(String),
 }
 
-/// How far a run is.
+/// Stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoordinatorStage {
     /// Agents are asked.
@@ -138,7 +138,7 @@ pub struct Refusal {
     pub is_usage: bool,
 }
 
-/// How an agent's part of a run ended.
+/// End of an agent's part of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberEnd {
     /// It goes on.
@@ -164,7 +164,7 @@ pub struct Member {
     pub latest_clock: Option<ClockEstimate>,
     /// Its latest figures.
     pub line: Option<Line>,
-    /// How it ended.
+    /// Its end.
     pub end: MemberEnd,
     /// The last part of its result that has arrived: bytes of a saved run; empty if there is none.
     pub part: Vec<u8>,
@@ -269,7 +269,7 @@ impl Coordinator {
         [subject::words(&self.options.run)]
     }
 
-    /// How far it is.
+    /// Returns the stage of the run.
     pub const fn stage(&self) -> CoordinatorStage {
         self.stage
     }

@@ -158,7 +158,7 @@ fn random_word() -> io::Result<String> {
 /// Name of the file of the history in the folder of an agent.
 const HISTORY: &str = "history.db";
 
-/// What was saved of a run, as bytes; empty if there is nothing.
+/// Returns the saved run as bytes; empty if nothing was saved.
 fn saved(history: &Path, run: &str) -> io::Result<Vec<u8>> {
     let Some(store) = Store::open_existing(history).map_err(io::Error::other)? else { return Ok(Vec::new()) };
     let tag = Tag { name: TAG.to_owned(), value: run.to_owned() };

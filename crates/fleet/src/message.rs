@@ -1,4 +1,4 @@
-//! What agents and coordinators say to each other.
+//! Messages between agents and coordinators.
 //!
 //! A message is one line of JSON, and behind it the bytes that it is about, if there are any. The first field
 //! is the version of the wire; a message of another version is not read any further.
@@ -118,7 +118,7 @@ pub struct FromAgent {
     pub agent: String,
     /// The run that it is about.
     pub run: String,
-    /// What it says.
+    /// Its content.
     pub word: Word,
 }
 
@@ -235,11 +235,11 @@ pub struct Piece {
     pub piece: u32,
     /// Pieces of the part.
     pub pieces: u32,
-    /// How the process of the run ended; `None` while it goes on.
+    /// Exit of the process of the run; `None` while it goes on.
     pub end: Option<End>,
 }
 
-/// How the process of a run ended.
+/// Exit of the process of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Its exit code; `None` if it was killed.
@@ -255,7 +255,7 @@ pub struct Beat {
     pub wire: u32,
     /// The run.
     pub run: String,
-    /// How far it is.
+    /// Stage of the run.
     pub stage: BeatStage,
     /// Orders so far.
     pub orders: Vec<Steer>,
@@ -282,19 +282,19 @@ pub struct Steer {
     pub number: u64,
     /// Instant at which it applies, since the start of the run; zero is at once.
     pub at_ns: u64,
-    /// What is to be done.
+    /// The command.
     pub command: SteerCommand,
 }
 
-/// What all agents are to do.
+/// A command to all agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SteerCommand {
     /// Another rate, of the whole load.
     Rate {
-        /// So many arrivals.
+        /// Number of arrivals per period.
         count: u64,
-        /// In so many nanoseconds.
+        /// The period, in nanoseconds.
         period_ns: u64,
     },
     /// Start nothing.

@@ -110,7 +110,7 @@ impl PartInbox {
         self.arrived
     }
 
-    /// How the run ended, once its last part is there.
+    /// Exit of the run, once its last part is there.
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }

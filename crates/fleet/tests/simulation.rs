@@ -391,7 +391,7 @@ impl World {
         self.trouble.push(format!("the fleet has not come to its end: {:?}", self.coordinator.stage()));
     }
 
-    /// What has to hold of every fleet, however it ended.
+    /// Invariants of every fleet, however it ended.
     fn check(&self, what: &str) {
         assert!(self.trouble.is_empty(), "{what}: {:?}", self.trouble);
         let of = self.machines.len() as u64;

@@ -292,7 +292,7 @@ impl Goodput {
     /// Parses bounds that are joined by `&` or commas.
     ///
     /// # Errors
-    /// What is wrong, in one sentence, with what to write instead.
+    /// A sentence that names the mistake and a form that is accepted.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bounds = text.split(['&', ',']).map(|part| bound(part.trim()));
         bounds.collect::<Result<_, _>>().map(Self)

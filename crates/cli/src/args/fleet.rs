@@ -68,7 +68,7 @@ pub(crate) struct FleetRunArgs {
     /// results are merged exactly. Rates, users and connections are those of the whole load.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) fleet: Option<String>,
-    /// So many agents, or those of these names [default: all that are free]
+    /// Number or names of the agents [default: all free agents]
     #[arg(long, value_name = "N|NAMES", hide_short_help = true)]
     agents: Option<String>,
     /// After the loss of an agent: abort (the others stop) or continue [default: abort]
@@ -90,7 +90,7 @@ pub(crate) struct FleetRunArgs {
 pub(crate) enum AgentChoice {
     /// All that are free.
     All,
-    /// So many of those that are free.
+    /// This number of free agents.
     Count(usize),
     /// These.
     Named(Vec<String>),

@@ -29,7 +29,7 @@ pub(crate) struct FleetArgs {
     pub(crate) what: FleetCommand,
 }
 
-/// What is to be done with a fleet.
+/// The subcommands of `fleet`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
     /// Start a NATS broker with keys for agents and coordinators, and say how to use it

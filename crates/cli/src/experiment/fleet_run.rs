@@ -1,4 +1,4 @@
-//! What a run on a fleet cannot have.
+//! Flags that a run on a fleet does not support, and their refusal.
 
 use plimsoll_core::Shard;
 use plimsoll_plan::{Plan, Problem, Problems, StartTime};

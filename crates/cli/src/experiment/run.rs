@@ -96,7 +96,7 @@ pub(crate) struct Ready {
     pub(crate) live: LiveArgs,
     pub(crate) control: ControlSpec,
     pub(crate) before: RunPreparation,
-    /// What is sent to the agents of a fleet, if one carries the run out.
+    /// The plan and files for the agents; `None` if this process carries the run out.
     pub(crate) fleet: Option<FleetRun>,
 }
 

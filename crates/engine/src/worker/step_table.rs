@@ -70,7 +70,7 @@ pub(super) struct StepTable {
     pub(super) handlers: Vec<ResponseHandler>,
     /// Parts of responses that are kept.
     pub(super) needs: Vec<Needs>,
-    /// Those whose responses are streams of events.
+    /// Reading of responses that are streams of events, by step; `None` for other steps.
     pub(super) streams: Vec<Option<StreamedStep>>,
     /// HTTP/1.1: the last head of a response.
     pub(super) memos: Vec<HeadMemo>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far an agent came.
+/// State of an agent at the end of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentState {
@@ -25,7 +25,7 @@ pub struct AgentResult {
     pub version: String,
     /// Processors that its process may use.
     pub cores: u32,
-    /// How far it came.
+    /// Its state at the end of the run.
     pub state: AgentState,
     /// Nanoseconds that its clock was ahead of the coordinator's before the start; null if that is not known.
     pub clock_ahead_ns: Option<i64>,
@@ -50,6 +50,6 @@ pub struct AgentResult {
     pub cpu_cores: Option<f64>,
     /// `true` if its own measurement was valid.
     pub valid: bool,
-    /// What kept it from more, by itself.
+    /// The limit of this agent, from its own record.
     pub limited_by: String,
 }

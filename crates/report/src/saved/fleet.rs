@@ -11,7 +11,7 @@ use crate::contract::result::{Finding, LimitedByResult};
 /// The reason for which the result of a fleet that has lost an agent is invalid.
 const AGENT_LOST: &str = "agent_lost";
 
-/// What one agent has made of its shard.
+/// One agent and the result of its shard.
 #[derive(Clone, Debug)]
 pub struct FleetShare {
     /// The agent: its name, shard, version, processors, state, clock, and the arrivals of its shard after the

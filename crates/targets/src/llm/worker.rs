@@ -122,7 +122,7 @@ pub(super) struct Worker<B> {
     order: u64,
     /// Completions that have a slot.
     running: u64,
-    /// Those that wait for one, and how they were called when they began to wait.
+    /// Completions that wait for a slot, each with the number it had when it was queued.
     waiting: VecDeque<(ConnId, u64)>,
     sheet: Sheet<LlmTruthRow>,
     counts: LlmCounts,

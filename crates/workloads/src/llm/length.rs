@@ -30,7 +30,7 @@ impl Length {
     /// Parses `512`, `normal:512,100` or `uniform:100,900`.
     ///
     /// # Errors
-    /// What is wrong, with what to write instead.
+    /// A sentence that names the mistake and the accepted forms.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("`{text}` is no length: write 512, normal:512,100 or uniform:100,900");
         let whole = |text: &str| {

@@ -84,7 +84,7 @@ impl LlmArgs {
     /// The workload that the flags describe.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A value that no load can have, or a combination of flags that is refused.
     pub(crate) fn to_load(&self) -> Result<LlmLoad, Problem> {
         let prompt = &self.prompt;
         let [url] = self.run.plan.urls() else {

@@ -1,4 +1,4 @@
-//! What the agents of a run have made of it, as one result.
+//! Merges the results of a run's agents into one.
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_fleet::{Member, MemberEnd};
@@ -104,7 +104,7 @@ mod tests {
         Plan::resolve(patch, &Disk).unwrap()
     }
 
-    /// Nobody's arrivals are missing, and nobody's are counted twice.
+    /// The shards of all agents add up to the arrivals of the load: none is missing or counted twice.
     #[test]
     fn the_arrivals_of_all_agents_are_those_of_the_load() {
         for model in ["uniform", "poisson"] {

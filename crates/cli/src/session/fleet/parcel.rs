@@ -1,4 +1,4 @@
-//! What agents need to carry out a run: the plan with its settings, and the files that it names.
+//! The parcel of a run for its agents: the plan with its settings, and the files that it names.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// What an agent makes of the parcel is the plan that was packed.
+    /// An agent reads the packed plan back out of the parcel.
     #[test]
     fn the_settings_in_force_are_flags_and_files_go_along() {
         let folder = std::env::temp_dir().join(format!("plimsoll-parcel-{}", std::process::id()));
