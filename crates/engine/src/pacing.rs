@@ -16,6 +16,8 @@
 //! the requests in flight. The delay that this adds to *reading* a response is kept out of the measured times
 //! by the kernel's receive timestamps; where there are none, nothing is coalesced.
 
+use core::cmp::Ordering;
+
 use plimsoll_core::Nanos;
 use plimsoll_driver::Wait;
 use plimsoll_plan::Pacing;
@@ -359,17 +361,15 @@ impl Pacer {
         let load = used.0 as f64 / passed.0.max(1) as f64;
         let needed = busy.0 as f64 / passed.0.max(1) as f64;
         let spent = (used - busy).0 as f64 / (passed - busy).0.max(1) as f64;
-        if self.economy.0 < Economy::NAPS {
-            match spent {
-                _ if spent > MOST_SPENT => self.economy.save(false),
-                _ if spent < LEAST_SPENT => self.economy.spend(),
-                _ => {}
-            }
-        } else if needed > MOST_NEEDED && load > MOST_LOAD {
-            self.economy.save(load > FULL_LOAD);
-        } else if self.economy.0 == Economy::NAPS && spent < LEAST_SPENT
-            || self.economy.0 > Economy::NAPS && (needed < LEAST_NEEDED || load < LEAST_LOAD)
-        {
+        let is_full = needed > MOST_NEEDED && load > MOST_LOAD;
+        let [save, spend] = match self.economy.0.cmp(&Economy::NAPS) {
+            Ordering::Less => [spent > MOST_SPENT, spent < LEAST_SPENT],
+            Ordering::Equal => [is_full, spent < LEAST_SPENT],
+            Ordering::Greater => [is_full, needed < LEAST_NEEDED || load < LEAST_LOAD],
+        };
+        if save {
+            self.economy.save(self.economy.0 >= Economy::NAPS && load > FULL_LOAD);
+        } else if spend {
             self.economy.spend();
         }
         self.nap = self.economy.nap(self.peak_per_second);

@@ -20,15 +20,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{Backend, Endpoint, ListenerId, Open};
+use plimsoll_driver::{Endpoint, Open};
 
 pub use options::{LlmOptions, StreamFaults};
 pub use truth::{LlmTruthRow, StreamEnd};
 pub use worker::LlmCounts;
 
 use crate::server_threads::{Ready, ServerThreads, Stopper, ThreadTask};
-use crate::sink::SinkError;
-use crate::sink::truth::{FinishedSheet, Sheet, join};
+use crate::sink::truth::{FinishedSheet, join};
+use crate::sink::{Listening, SinkError, listen_with_sheet};
 use worker::Worker;
 
 /// State that the threads of a server share.
@@ -133,18 +133,13 @@ struct LlmDuty<O> {
 
 impl<O: Open + 'static> ThreadTask for LlmDuty<O> {
     type Place = Endpoint;
-    type Ready = (Sheet<LlmTruthRow>, O::Backend, ListenerId);
+    type Ready = Listening<LlmTruthRow, O::Backend>;
     type Error = SinkError;
     type Ended = Ended;
 
     fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
-        let sheet = Sheet::open(&self.setup.options.truth, index, truth::HEADER)
-            .map_err(|(path, error)| SinkError::TruthLog { path, error })?;
-        let mut backend = self.open.open().map_err(SinkError::Open)?;
-        let (listener, endpoint) = backend
-            .listen(place, self.setup.options.threads > 1)
-            .map_err(|error| SinkError::Listen { endpoint: place.clone(), error })?;
-        Ok(((sheet, backend, listener), endpoint))
+        let options = &self.setup.options;
+        listen_with_sheet(&*self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
     }
 
     fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, _index: u32) -> Ended {

@@ -18,6 +18,7 @@ mod setup;
 pub(crate) mod truth;
 mod worker;
 
+use core::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -150,6 +151,29 @@ impl Drop for Sink {
     }
 }
 
+/// A thread's sheet of the truth log, its backend, and its listener.
+pub(crate) type Listening<R, B> = (Sheet<R>, B, ListenerId);
+
+/// Opens the sheet of the truth log, which begins with the given line, and the backend of thread `index` of
+/// `threads`, and listens at `place`.
+///
+/// # Errors
+/// The file of the log, the backend or the listener cannot be opened.
+pub(crate) fn listen_with_sheet<R: fmt::Display, O: Open>(
+    open: &O,
+    (truth, header): (&Truth, &str),
+    (index, threads): (u32, u32),
+    place: &Endpoint,
+) -> Result<(Listening<R, O::Backend>, Endpoint), SinkError> {
+    let sheet =
+        Sheet::open(truth, index, header).map_err(|(path, error)| SinkError::TruthLog { path, error })?;
+    let mut backend = open.open().map_err(SinkError::Open)?;
+    let (listener, endpoint) = backend
+        .listen(place, threads > 1)
+        .map_err(|error| SinkError::Listen { endpoint: place.clone(), error })?;
+    Ok(((sheet, backend, listener), endpoint))
+}
+
 /// The task of a thread of the sink.
 struct SinkDuty<O> {
     setup: Arc<Setup>,
@@ -158,18 +182,13 @@ struct SinkDuty<O> {
 
 impl<O: Open + 'static> ThreadTask for SinkDuty<O> {
     type Place = Endpoint;
-    type Ready = (Sheet<TruthRow>, O::Backend, ListenerId);
+    type Ready = Listening<TruthRow, O::Backend>;
     type Error = SinkError;
     type Ended = Ended;
 
     fn listen(&self, index: u32, place: &Endpoint) -> Result<(Self::Ready, Endpoint), SinkError> {
-        let sheet = Sheet::open(&self.setup.options.truth, index, truth::HEADER)
-            .map_err(|(path, error)| SinkError::TruthLog { path, error })?;
-        let mut backend = self.open.open().map_err(SinkError::Open)?;
-        let (listener, endpoint) = backend
-            .listen(place, self.setup.options.threads > 1)
-            .map_err(|error| SinkError::Listen { endpoint: place.clone(), error })?;
-        Ok(((sheet, backend, listener), endpoint))
+        let options = &self.setup.options;
+        listen_with_sheet(&*self.open, (&options.truth, truth::HEADER), (index, options.threads), place)
     }
 
     fn serve(&self, (sheet, backend, listener): Self::Ready, start: Nanos, index: u32) -> Ended {

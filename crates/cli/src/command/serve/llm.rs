@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
-use plimsoll_plan::Problem;
-use plimsoll_targets::SinkError;
 use plimsoll_targets::llm::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
 
 use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};
@@ -12,7 +10,7 @@ use crate::args::server::llm::LlmTargetSpec;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::session::backend;
-use crate::session::built_in_sink::ANOTHER_PORT;
+use crate::session::built_in_sink;
 use crate::session::live::progress::grouped;
 
 pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
@@ -41,13 +39,7 @@ pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
 
 fn start(options: LlmOptions, uring: bool) -> Result<LlmServer, Failure> {
     fn on<O: Open + 'static>(options: LlmOptions, open: O) -> Result<LlmServer, Failure> {
-        LlmServer::start(options, Arc::new(open)).map_err(|error| {
-            let problem = Problem::new(error.to_string());
-            Failure::environment(match error {
-                SinkError::Listen { .. } => problem.with_hint(ANOTHER_PORT),
-                _ => problem,
-            })
-        })
+        LlmServer::start(options, Arc::new(open)).map_err(|error| built_in_sink::failure(&error))
     }
     let backend = BackendOptions::default();
     if uring { on(options, OpenUring(backend)) } else { on(options, OpenEpoll(backend)) }
