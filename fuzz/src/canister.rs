@@ -7,7 +7,7 @@ use plimsoll_ic::answer::{ReplicaStatus, RequestStatus, request_status};
 use plimsoll_ic::cbor::Reader;
 use plimsoll_ic::reply::{QueryResult, write_call, write_call_rejection, write_query, write_status};
 use plimsoll_ic::{Answer, RequestId};
-use plimsoll_scenario::{Judge, Judgement};
+use plimsoll_scenario::{FieldList, Judge, Judgement, Received};
 use plimsoll_workloads::canister::{CanisterNotes, judges};
 
 /// Judges of a canister's answers: to a query, to an update, and to a question about the state of an update.
@@ -21,12 +21,15 @@ fn lies_in(part: &[u8], whole: &[u8]) -> bool {
 /// Runs one input. The first 32 bytes are the id of a call.
 pub fn run(data: &[u8]) {
     let Some((id, body)) = data.split_first_chunk::<32>() else { return };
+    let fields = FieldList::default();
+    let without = Received::new(200, &fields, body);
+    let received = Received { id: Some(*id), ..without };
     for judge in &*JUDGES {
-        let judgement = judge.judge(body, Some(id));
-        assert_eq!(judge.judge(body, Some(id)), judgement);
-        assert!(judge.describe(body, Some(id)).len() <= 200 + 3 * body.len());
+        let judgement = judge.judge(&received);
+        assert_eq!(judge.judge(&received), judgement);
+        assert!(judge.describe(&received).len() <= 200 + 3 * body.len());
         if judge.needs_id() && judgement == Judgement::Good {
-            assert_ne!(judge.judge(body, None), Judgement::Good, "without knowing what was asked");
+            assert_ne!(judge.judge(&without), Judgement::Good, "without knowing what was asked");
         }
     }
     let mut reader = Reader::new(body);

@@ -1,6 +1,7 @@
 //! Streams of events: what is told does not depend on cuts, and an event that was told has its bounds.
 
-use plimsoll_wire::events::{Event, EventFormat, EventReader, LONGEST_EVENT};
+use plimsoll_wire::events::{Event, EventFormat, EventReader, LONGEST_EVENT, LONGEST_MESSAGE};
+use plimsoll_wire::grpc::PREFIX;
 
 use crate::Cutting;
 
@@ -10,7 +11,14 @@ type Told = (Vec<(Vec<u8>, Vec<u8>)>, bool);
 fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told {
     let (mut reader, mut events) = (EventReader::new(format), Vec::new());
     let mut tell = |event: Event<'_>| {
-        assert!(event.data.len() <= LONGEST_EVENT);
+        match format {
+            EventFormat::Sse | EventFormat::Ndjson => assert!(event.data.len() <= LONGEST_EVENT),
+            EventFormat::Grpc => {
+                let [_, length @ ..] = *event.data.first_chunk::<PREFIX>().expect("a prefix");
+                assert_eq!(event.data.len(), PREFIX + u32::from_be_bytes(length) as usize);
+                assert!(event.data.len() <= PREFIX + LONGEST_MESSAGE);
+            }
+        }
         assert!(!event.id.contains(&0));
         events.push((event.data.to_vec(), event.name.to_vec()));
     };
@@ -24,7 +32,11 @@ fn read<'d>(format: EventFormat, pieces: impl Iterator<Item = &'d [u8]>) -> Told
 /// Runs one input.
 pub fn run(data: &[u8]) {
     let Some(cutting) = Cutting::new(data) else { return };
-    let format = if cutting.choices & 1 == 0 { EventFormat::Sse } else { EventFormat::Ndjson };
+    let format = match cutting.choices & 3 {
+        0 | 2 => EventFormat::Sse,
+        1 => EventFormat::Ndjson,
+        _ => EventFormat::Grpc,
+    };
     let whole = read(format, std::iter::once(cutting.stream));
     assert_eq!(read(format, cutting.pieces()), whole);
     assert!(whole.0.iter().map(|(data, _)| data.len()).sum::<usize>() <= cutting.stream.len());

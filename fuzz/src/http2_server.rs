@@ -45,7 +45,7 @@ fn converse<'p>(cutting: &Cutting<'_>, pieces: impl Iterator<Item = &'p [u8]>) -
     for piece in pieces {
         result = server.receive(piece, &mut sent, &mut requests);
         for request in requests.drain(..) {
-            let Request { stream, method, path, id, head_request, body_bytes, content } = request;
+            let Request { stream, method, path, id, head_request, body_bytes, content, .. } = request;
             let id = id.map_or(&b""[..], |id| server.text(id));
             let texts = [server.text(method), server.text(path), id, server.text(content)];
             assert!(!texts[0].is_empty() && !texts[1].is_empty());

@@ -3,11 +3,16 @@
 
 use std::path::Path;
 
+use plimsoll_import::grpc::ghz as of_ghz;
 use plimsoll_import::{Imported, curl as of_curl, h2loadrunner as of_h2loadrunner};
 use plimsoll_import::{artillery as of_artillery, jmeter as of_jmeter, postman as of_postman};
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Files, KeyLogFile, Problems};
+
+const PROTO: &[u8] =
+    b"syntax = \"proto3\"; package shop; service Orders { rpc Place(Order) returns (Order); }
+message Order { string id = 1; }";
 
 /// The files that descriptions may name.
 struct Folder;
@@ -16,6 +21,7 @@ impl Files for Folder {
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         match path.file_name().and_then(|name| name.to_str()) {
             Some("users.csv") => Ok(b"name,age\nann,1\nbob,2\n".to_vec()),
+            Some("api.proto") => Ok(PROTO.to_vec()),
             Some("body") => Ok(b"some bytes\xff".to_vec()),
             Some("script.lua") => Ok(b"function make_request(a) return a end".to_vec()),
             _ => Err(std::io::ErrorKind::NotFound.into()),
@@ -67,6 +73,11 @@ pub fn postman(data: &[u8]) {
 /// A script of Artillery.
 pub fn artillery(data: &[u8]) {
     check(data, &of_artillery::import(data, Path::new(""), &Folder));
+}
+
+/// A configuration of ghz.
+pub fn ghz(data: &[u8]) {
+    check(data, &of_ghz::import(data, Path::new(""), &Folder));
 }
 
 /// A test plan of JMeter.

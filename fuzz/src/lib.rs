@@ -11,6 +11,7 @@ pub mod control;
 pub mod cookie;
 pub mod documents;
 pub mod events;
+pub mod grpc;
 pub mod hash_tree;
 pub mod hpack;
 pub mod http1_request;
@@ -27,6 +28,7 @@ pub mod otlp;
 pub mod plan;
 pub mod remote_write;
 pub mod saved_run;
+pub mod websocket;
 
 mod cutting;
 
@@ -43,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     ("cookie", cookie::run),
     ("documents", documents::run),
     ("events", events::run),
+    ("grpc", grpc::run),
     ("hash_tree", hash_tree::run),
     ("hpack", hpack::run),
     ("http1_request", http1_request::run),
@@ -52,6 +55,7 @@ pub const TARGETS: &[Target] = &[
     ("http2_server", http2_server::run),
     ("import_artillery", import::artillery),
     ("import_curl", import::curl),
+    ("import_ghz", import::ghz),
     ("import_h2loadrunner", import::h2loadrunner),
     ("import_har", import::har),
     ("import_jmeter", import::jmeter),
@@ -66,4 +70,5 @@ pub const TARGETS: &[Target] = &[
     ("plan", plan::run),
     ("remote_write", remote_write::run),
     ("saved_run", saved_run::run),
+    ("websocket", websocket::run),
 ];

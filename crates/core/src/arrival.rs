@@ -30,7 +30,7 @@ impl Shard {
     /// The whole of a run.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// Returns the shard of one of so many workers that carry this one out together.
+    /// Returns the shard of worker `worker` of the `workers` that carry this shard out together.
     ///
     /// The shards of the workers of all shards are those of one machine with as many workers.
     pub const fn of_worker(self, worker: u32, workers: u32) -> Self {

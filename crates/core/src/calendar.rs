@@ -4,7 +4,7 @@ use time::{Date, Month, UtcDateTime};
 
 use crate::Nanos;
 
-/// A Unix time in RFC 3339 with so many digits of the second, of which there may be up to nine:
+/// A Unix time in RFC 3339 with this many digits of the second, up to nine:
 /// `2026-03-01T12:00:00.250Z` with three.
 pub fn rfc3339(unix: Nanos, digits: usize) -> String {
     written(i128::from(unix.0), digits)

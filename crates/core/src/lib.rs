@@ -16,7 +16,7 @@ pub mod sequence;
 
 pub use arrival::{Arrival, Shard};
 pub use nanos::Nanos;
-pub use outcome::{ErrorClass, Outcome};
+pub use outcome::{ErrorClass, ErrorCounts, Outcome};
 pub use random::Random;
-pub use rate::Rate;
+pub use rate::{Rate, gcd};
 pub use sequence::SequenceAllocator;

@@ -4,13 +4,15 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// An instant (since an epoch that the context fixes: the driver's clock, or the start of a run) or a span,
 /// in nanoseconds.
 ///
 /// One type serves both on purpose: the hot path subtracts instants all day, and 64 bits hold 584 years.
 /// Subtraction saturates at zero, because a kernel timestamp may precede the user-space instant that it is
 /// compared with by a few hundred nanoseconds; sums saturate at [`Nanos::MAX`], which means "never".
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
 impl Nanos {

@@ -45,7 +45,7 @@ impl Rate {
         self.count == 0
     }
 
-    /// Arrivals per second, for display and for decisions that need no exactness.
+    /// Arrivals per second, for display and for decisions that do not need exactness.
     pub fn per_second_f64(self) -> f64 {
         self.count as f64 * 1e9 / self.period.0 as f64
     }
@@ -62,7 +62,7 @@ impl Rate {
 }
 
 /// Greatest common divisor; `gcd(0, n) = n`.
-fn gcd(mut a: u64, mut b: u64) -> u64 {
+pub const fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

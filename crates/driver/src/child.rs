@@ -4,7 +4,8 @@
 /// in those that it starts from now on, instead of ending the process by `SIGXFSZ`: so a full disk looks like
 /// to a program.
 pub fn survive_file_limits() {
-    // SAFETY: SIG_IGN is no handler, so no code of ours is called. The call cannot fail for this signal.
+    // SAFETY: SIG_IGN is not a handler function, so no code of ours is called. The call cannot fail for this
+    // signal.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }

@@ -100,7 +100,7 @@ impl RealtimeMap {
         Self { reading: Reading::take(), valid_from: Nanos::ZERO }
     }
 
-    /// Where `stamp` lies on the clock of `now`, never after `now`; `None` if it cannot be told.
+    /// The position of `stamp` on the clock of `now`, never after `now`; `None` if it is unknown.
     pub(crate) fn map(&mut self, stamp: Nanos, now: Nanos) -> Option<Nanos> {
         self.map_reading(stamp, now, Reading::take)
     }

@@ -2,7 +2,7 @@
 //!
 //! Each connection is added to the epoll set once, for everything, and never modified: `epoll_ctl` costs as
 //! much as two other system calls. The state from an edge is kept in the connection until a read or a write
-//! says that there is no more. epoll tells of readiness and [`Backend`] of completions, so `next_event` does
+//! says that there is no more. epoll reports readiness and [`Backend`] completions, so `next_event` does
 //! the reading, into one buffer that all connections share.
 
 mod edges;
@@ -118,7 +118,7 @@ enum Phase {
     /// The connect call failed with this error at once.
     Refused(i32),
     Open,
-    /// The owner has been told of the end, and still may send if it was the peer's end alone.
+    /// The owner was notified of the end, and may still send if the peer alone has ended.
     Ended,
     /// Closed by the owner, with bytes left to send.
     Sending,
@@ -149,7 +149,7 @@ impl Backend for Epoll {
         let small = self.pace.as_ref().map(|_| Pace::BUFFER_BYTES);
         let options = &SocketOptions { receive_buffer: options.receive_buffer.or(small), ..options.clone() };
         let (fd, address) = self.style.connecting(to, options)?;
-        // SAFETY: `address` holds an initialised address of the length that it tells, and lives through the
+        // SAFETY: `address` holds an initialised address of the length that it returns, and lives through the
         // call; the descriptor is open.
         let result = unsafe { libc::connect(fd.as_raw_fd(), address.as_ptr().cast(), address.len()) };
         let error = if result == 0 { 0 } else { errno(&io::Error::last_os_error()) };
@@ -320,7 +320,7 @@ impl Epoll {
         if epoll < 0 {
             return Err(io::Error::last_os_error().into());
         }
-        // SAFETY: the descriptor was opened just now and nobody else has it.
+        // SAFETY: the descriptor was opened just now and nothing else owns it.
         let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
         Ok(Self {
             epoll,

@@ -1,8 +1,8 @@
 //! The standard descriptors that the process was started with.
 //!
-//! The standard library opens `/dev/null` in the place of those that are closed, before `main`: from then on
+//! The standard library opens `/dev/null` in place of those that are closed, before `main`: from then on
 //! writes to them are lost without an error. From outside such a descriptor looks the same as one that
-//! somebody has opened for reading and writing, as `subprocess.DEVNULL` of Python is, so it is looked at
+//! was opened on purpose for reading and writing, as `subprocess.DEVNULL` of Python is, so it is checked
 //! before.
 
 use std::sync::atomic::{AtomicBool, Ordering};

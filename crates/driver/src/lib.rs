@@ -38,8 +38,8 @@ use std::sync::Arc;
 
 use plimsoll_core::{ErrorClass, Nanos, Shard};
 
-/// A connection of one backend. Slots are small numbers and are used again; the generation tells the
-/// connections apart that had the same slot, so that a stale id does no harm.
+/// A connection of one backend. Slots are small numbers and are reused; the generation
+/// distinguishes connections that had the same slot, so that a stale id does no harm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ConnId {
     slot: u32,
@@ -69,7 +69,7 @@ impl ConnId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListenerId(pub u32);
 
-/// Where to connect to or to listen.
+/// An address to connect to or to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// TCP over IPv4 or IPv6.
@@ -173,7 +173,7 @@ pub enum Event {
         conn: ConnId,
         /// When.
         at: Nanos,
-        /// Why.
+        /// The reason.
         error: SystemError,
     },
     /// A listener accepted a connection.
@@ -210,7 +210,7 @@ pub enum Event {
         conn: ConnId,
         /// When.
         at: Nanos,
-        /// Why.
+        /// The reason.
         error: SystemError,
     },
 }

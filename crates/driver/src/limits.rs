@@ -1,4 +1,4 @@
-//! Limits that the system sets for this process: descriptors, ports and processors.
+//! Limits of the system for this process: descriptors, ports and processors.
 
 use std::fmt;
 use std::fs;

@@ -29,7 +29,7 @@ impl NetworkNamespace {
         Ok(Self { handle: handle? })
     }
 
-    /// Where other programs find it, for as long as this process has it.
+    /// A path by which other programs find it, for as long as this process has it.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.handle.as_raw_fd()))
     }

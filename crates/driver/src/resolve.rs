@@ -29,7 +29,7 @@ impl Family {
     }
 }
 
-/// Why a name has no address.
+/// Reason why a name has no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveError {
     /// The resolver found nothing, or could not ask.

@@ -3,7 +3,7 @@
 use crate::ConnId;
 
 /// Generations have 24 bits, so that a token fits 64 bits. After 16.7 million re-uses of one slot an id could
-/// be mistaken for a newer one, had somebody kept it so long.
+/// be mistaken for a newer one, if it were kept that long.
 const GENERATION_MASK: u32 = (1 << 24) - 1;
 
 /// The user data of a request to the kernel, which comes back with its answer: the kind of request, and the

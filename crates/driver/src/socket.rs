@@ -149,11 +149,11 @@ fn set_option(fd: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io
 
 /// Lets the next close send a reset. A unix socket has none, and takes the option without effect.
 pub(crate) fn reset_on_close(fd: &OwnedFd) {
-    // It can only fail for something that is no socket.
+    // It can only fail for a descriptor that is not a socket.
     let _ = SockRef::from(fd).set_linger(Some(Duration::ZERO));
 }
 
-/// Ends one or both directions. That the peer ended them before is no error to anybody here.
+/// Ends one or both directions. It is not an error if the peer has ended them before.
 pub(crate) fn shutdown(fd: &OwnedFd, how: std::net::Shutdown) {
     let _ = SockRef::from(fd).shutdown(how);
 }

@@ -94,7 +94,7 @@ const CANCEL: u8 = 5;
 const CANCEL_ACCEPT: u8 = 6;
 /// An error or the end of both directions, which is polled for.
 const HANG_UP: u8 = 7;
-/// The receive ends, to be made anew.
+/// The receive ends, to be made again.
 const RENEW: u8 = 8;
 
 /// Bytes that the kernel writes into a buffer before those of a message: its header (16 bytes), then room for
@@ -135,7 +135,7 @@ pub struct Uring {
     resend: Vec<Token>,
     /// Requests to make at the next entry into the kernel, other than sends.
     requests: VecDeque<Token>,
-    /// Receives that ended for want of a buffer.
+    /// Receives that ended for lack of a buffer.
     starved: Vec<Token>,
     lingering: Lingering,
     pool: BufferPool,
@@ -491,7 +491,7 @@ impl Uring {
         while let Some(completion) = self.ring.pop() {
             let token = Token::from_bits(completion.user_data());
             if token.kind == ACCEPT && completion.result() >= 0 {
-                // SAFETY: as in `accepted`: a descriptor that nobody else has.
+                // SAFETY: as in `accepted`: a descriptor that nothing else owns.
                 drop(unsafe { OwnedFd::from_raw_fd(completion.result()) });
             }
             self.in_kernel -= usize::from(!cqueue::more(completion.flags()));

@@ -77,7 +77,7 @@ pub struct Host {
     pub hostname: String,
     /// Name and release of the kernel.
     pub kernel: String,
-    /// The processor's model, or the architecture where none is told.
+    /// The processor's model, or the architecture if the system does not report it.
     pub cpu_model: String,
     /// Processors that this process may use.
     pub cpus: usize,

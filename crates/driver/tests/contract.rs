@@ -421,7 +421,7 @@ fn bytes_before_a_reset_are_delivered<O: Open>(open: &O) {
     bench.pump();
 }
 
-/// The reset is there when the bytes are read, and is not told a second time by the kernel.
+/// The reset is there when the bytes are read, and the kernel does not report it a second time.
 fn bytes_and_a_reset_that_come_at_once_are_both_told<O: Open>(open: &O) {
     let mut bench = Bench::open(open);
     for round in 0..20 {
@@ -899,7 +899,7 @@ fn without_stamps() -> BackendOptions {
     BackendOptions { receive_stamps: false, ..BackendOptions::default() }
 }
 
-/// Connections that move so many bytes per second in each direction.
+/// Connections that move this many bytes per second in each direction.
 fn paced(bytes_per_s: u64) -> OpenEpoll {
     OpenEpoll(BackendOptions { bytes_per_s: Some(bytes_per_s), ..BackendOptions::default() })
 }

@@ -12,12 +12,12 @@ pub enum Steadiness {
     From(Nanos),
     /// Not within the run.
     Never {
-        /// Why, in words.
+        /// The reason.
         evidence: String,
     },
-    /// That cannot be said.
+    /// Unknown.
     Unknown {
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
 }

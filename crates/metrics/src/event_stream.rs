@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::threshold::{Operator, parse_time, time_text};
 use crate::{Censored, Histogram};
 
+/// Error of an event's time up to which it counts as certain: gaps of tokens are some tens of milliseconds,
+/// and the error of a gap is to stay below this at the 99th percentile.
+pub const EVENT_TIME_LIMIT: Nanos = Nanos::from_millis(1);
+
 /// One ended request whose response is a stream of events. All instants are on the driver's clock;
 /// [`Nanos::MAX`] stands for one that there was not.
 #[derive(Clone, Copy, Debug)]
@@ -39,11 +43,16 @@ pub struct EventStreamSample {
     pub content_events: u64,
     /// Events that were read together with the one before, and so share its time.
     pub shared_events: u64,
+    /// Events with content that share the time of the content before: their gap is 0.
+    pub shared_content_events: u64,
+    /// Events with content among these whose own time may be earlier than the shared one by more than
+    /// [`EVENT_TIME_LIMIT`], because the generator read late.
+    pub uncertain_events: u64,
     /// Bytes of the body.
     pub bytes: u64,
-    /// Tokens of the answer by the server's own count, if it told.
+    /// Tokens of the answer by the server's own count, if it sent one.
     pub tokens: Option<u64>,
-    /// Tokens of the prompt by the server's own count, if it told.
+    /// Tokens of the prompt by the server's own count, if it sent one.
     pub prompt_tokens: Option<u64>,
 }
 
@@ -84,7 +93,7 @@ impl EventStreamSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EventStreamRecord {
-    /// Requests that ended, whatever became of them, but for those that were aborted on purpose.
+    /// Requests that ended in any way, except for those that were aborted on purpose.
     pub judged: u64,
     /// Of these, good ones that held all bounds of the [goodput](Goodput); 0 without one.
     pub good: u64,
@@ -96,16 +105,20 @@ pub struct EventStreamRecord {
     pub content_events: u64,
     /// Events that were read together with the one before, and so share its time.
     pub shared_events: u64,
+    /// Events with content that share the time of the content before: their gap is 0.
+    pub shared_content_events: u64,
+    /// Events with content among these whose own time may be earlier than the shared one by more than
+    /// [`EVENT_TIME_LIMIT`], because the generator read late.
+    pub uncertain_events: u64,
     /// Bytes of the bodies.
     pub bytes: u64,
     /// Tokens of the answers of good requests, each by the server's count, else by events with content.
     pub tokens: u64,
-    /// Tokens of the prompts of good requests, as far as servers told.
+    /// Tokens of the prompts of good requests, as far as servers counted them.
     pub prompt_tokens: u64,
     /// Good requests whose tokens the server did not count.
     pub uncounted: u64,
-    /// Good requests of which the server counted another number of tokens than there were events with
-    /// content.
+    /// Good requests for which the server's count of tokens differs from the number of events with content.
     pub count_differs: u64,
     /// Good requests without any content.
     pub empty: u64,
@@ -141,8 +154,9 @@ impl EventStreamRecord {
             self.bounds = goodput.to_string();
         }
         self.events += sample.events;
-        self.content_events += sample.content_events;
         self.shared_events += sample.shared_events;
+        self.shared_content_events += sample.shared_content_events;
+        self.uncertain_events += sample.uncertain_events;
         self.bytes += sample.bytes;
         match sample.outcome {
             Outcome::Ok => self.record_ok(sample, goodput),
@@ -193,7 +207,13 @@ impl EventStreamRecord {
         }
     }
 
-    /// Records the time between two events with content, the later of which has so many tokens by the
+    /// Counts an event with content as it comes; a stream that goes on for minutes is seen meanwhile.
+    #[inline]
+    pub const fn note_content(&mut self) {
+        self.content_events += 1;
+    }
+
+    /// Records the time between two events with content, the later of which has this many tokens by the
     /// server's count.
     #[inline]
     pub fn record_gap(&mut self, gap: Nanos, tokens: Option<u64>) {
@@ -213,6 +233,8 @@ impl EventStreamRecord {
         self.events += other.events;
         self.content_events += other.content_events;
         self.shared_events += other.shared_events;
+        self.shared_content_events += other.shared_content_events;
+        self.uncertain_events += other.uncertain_events;
         self.bytes += other.bytes;
         self.tokens += other.tokens;
         self.prompt_tokens += other.prompt_tokens;
@@ -308,7 +330,7 @@ impl Goodput {
 
 fn bound(text: &str) -> Result<Bound, String> {
     const EXAMPLE: &str = "write bounds such as `ttft<500ms & tpot<50ms`";
-    let wrong = || format!("`{text}` is no bound: {EXAMPLE}");
+    let wrong = || format!("`{text}` is not a bound: {EXAMPLE}");
     let at = text.find('<').ok_or_else(wrong)?;
     let (name, rest) = (text[..at].trim(), &text[at + 1..]);
     let (operator, rest) = match rest.strip_prefix('=') {
@@ -317,7 +339,7 @@ fn bound(text: &str) -> Result<Bound, String> {
     };
     let time = StreamTime::ALL.into_iter().find(|time| time.name() == name).ok_or_else(|| {
         let names = StreamTime::ALL.map(StreamTime::name).join(", ");
-        format!("`{name}` is no time of a stream: write one of {names}")
+        format!("`{name}` is not a time of a stream: write one of {names}")
     })?;
     let limit = parse_time(rest.trim()).ok_or_else(wrong)?;
     Ok(Bound { time, operator, limit })
@@ -353,6 +375,8 @@ mod tests {
         events: 7,
         content_events: 5,
         shared_events: 1,
+        shared_content_events: 1,
+        uncertain_events: 1,
         bytes: 700,
         tokens: Some(5),
         prompt_tokens: Some(11),
@@ -376,7 +400,10 @@ mod tests {
         assert_eq!(only(&record.tpot), Some(100));
         assert_eq!(only(&record.ntpot), Some(200));
         assert_eq!((record.judged, record.good, record.tokens, record.prompt_tokens), (1, 1, 5, 11));
-        assert_eq!((record.events, record.content_events, record.count_differs), (7, 5, 0));
+        assert_eq!((record.events, record.count_differs), (7, 0));
+        let mut twice = record.clone();
+        twice.merge(&record);
+        assert_eq!((twice.shared_events, twice.shared_content_events, twice.uncertain_events), (2, 2, 2));
     }
 
     #[test]
@@ -441,11 +468,11 @@ mod tests {
         assert_eq!(text, "ttft<500ms & tpot<=50ms & response_time<2s");
         assert_eq!(Goodput::parse(&text).unwrap(), goodput);
         for (bad, said) in [
-            ("", "is no bound"),
-            ("ttft>1s", "is no bound"),
-            ("ttft<fast", "is no bound"),
+            ("", "is not a bound"),
+            ("ttft>1s", "is not a bound"),
+            ("ttft<fast", "is not a bound"),
             ("latency<1s", "write one of ttft, itl, tpot, ntpot, response_time"),
-            ("ttft<1s &", "is no bound"),
+            ("ttft<1s &", "is not a bound"),
         ] {
             let error = Goodput::parse(bad).unwrap_err();
             assert!(error.contains(said), "{bad}: {error}");

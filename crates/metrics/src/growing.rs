@@ -13,8 +13,8 @@ use crate::{
 /// verdict, by the same rules as at the end.
 ///
 /// Give it every interval in its order, while it has its steps and standings ([`add`](Self::add)), and ask
-/// for the whole of it ([`judged`](Self::judged)) when somebody wants to see it. It lacks what only the end
-/// tells: first-byte times, response times of failed requests and in stalls, slices, phases.
+/// for the whole of it ([`judged`](Self::judged)) when it is to be shown. It lacks everything that is known
+/// only at the end: first-byte times, response times of failed requests and in stalls, slices, phases.
 #[derive(Clone, Debug)]
 pub struct GrowingRecord {
     record: RunRecord,
@@ -114,7 +114,7 @@ impl GrowingRecord {
     }
 
     /// The record so far with its verdict, these thresholds, and the properties of the responses that the
-    /// workers have told last: what a result is made from. `None` before there is anything to judge.
+    /// workers have reported last: the basis of a result. `None` before there is anything to judge.
     pub fn judged(&mut self, started_unix: Nanos, thresholds: &[ThresholdResult]) -> Option<&RunRecord> {
         let verdict = self.verdict()?;
         let record = &mut self.record;
@@ -157,7 +157,7 @@ impl GrowingRecord {
         &self.record
     }
 
-    /// The verdict as it stands; `None` before there is anything to judge: in the warm-up, and until a
+    /// The verdict so far; `None` before there is anything to judge: in the warm-up, and until a
     /// request has ended.
     pub fn verdict(&self) -> Option<Verdict> {
         let total = &self.record.total;

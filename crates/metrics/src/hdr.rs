@@ -14,7 +14,7 @@ use hdrhistogram::serialization::Deserializer;
 
 use crate::histogram;
 
-/// The largest value that is told apart, as in [`crate::histogram`]: 24 hours in nanoseconds.
+/// The largest value in range, as in [`crate::histogram`]: 24 hours in nanoseconds.
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 /// Significant digits of our buckets.
 const DIGITS: u8 = 3;
@@ -47,8 +47,8 @@ pub fn plain(values: impl Iterator<Item = (u64, u64)>) -> String {
 }
 
 /// Version 2 as HdrHistogram's `AbstractHistogram.encodeIntoByteBuffer` writes it: a head of 40 bytes, then
-/// the counts from the lowest bucket on as zig-zag LEB128, where a negative number is so many empty buckets
-/// (one alone is written as its count, zero).
+/// the counts from the lowest bucket on as zig-zag LEB128, where a negative number stands for that many empty
+/// buckets (one alone is written as its count, zero).
 ///
 /// Written from the values alone, without the 300 KiB of counts that a histogram of the library has. The
 /// values come in ascending order. `None` without any.
@@ -105,12 +105,12 @@ fn deflated(encoded: &[u8]) -> Vec<u8> {
 /// The values of a text in ascending order, each the largest of its bucket, with their counts.
 ///
 /// # Errors
-/// Why it is no such text.
+/// The reason why the text is invalid.
 pub fn values(text: &str) -> Result<Vec<(u64, u64)>, String> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
-    let bytes = STANDARD.decode(text).map_err(|error| format!("a histogram is no Base64: {error}"))?;
+    let bytes = STANDARD.decode(text).map_err(|error| format!("a histogram is not Base64: {error}"))?;
     let histogram: Histogram<u64> = Deserializer::new()
         .deserialize(&mut bytes.as_slice())
         .map_err(|error| format!("a histogram is damaged: {error}"))?;

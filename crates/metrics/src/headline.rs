@@ -23,7 +23,7 @@
 //! A threshold on response times that would hold without the generator's own start lag
 //! ([`OwnLag`](crate::OwnLag)) has not been shown to fail, however valid the rest is.
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use crate::{LimitedBy, ReasonCode, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
 use schemars::JsonSchema;
@@ -36,8 +36,8 @@ use serde::{Deserialize, Serialize};
 pub enum RunOutcome {
     /// All thresholds hold.
     Pass,
-    /// A threshold does not hold; without thresholds, no request succeeded. Also if the system under test
-    /// does not have what it acknowledged.
+    /// A threshold does not hold; without thresholds, no request succeeded. Also if the contents of the
+    /// system under test differ from what it acknowledged.
     Fail,
     /// There are no thresholds, and requests succeeded.
     Done,
@@ -71,7 +71,7 @@ impl RunOutcome {
     }
 }
 
-/// Why a run failed, or why there is no verdict on it. The names are part of the result contract.
+/// Reason why a run failed, or why there is no verdict on it. The names are part of the result contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CauseResult", description = "Why a run failed, or why there is no verdict on it.")]
 #[serde(rename_all = "snake_case")]
@@ -80,7 +80,7 @@ pub enum Cause {
     Thresholds,
     /// No request succeeded, and there is no threshold.
     NothingSucceeded,
-    /// The system under test does not have what it should have.
+    /// The contents of the system under test differ from what it acknowledged.
     Inconsistent,
     /// A script failed.
     Script,
@@ -112,7 +112,7 @@ pub struct RunFacts {
     /// The ones that failed.
     pub failed: u64,
     /// The same by class; those that we aborted on purpose are among these, and no failures.
-    pub errors: [u64; ErrorClass::COUNT],
+    pub errors: ErrorCounts,
     /// The ones that timed out.
     pub timed_out: u64,
     /// Requests that timed out or were in flight at the end, if the time for which the generator itself stood
@@ -150,18 +150,18 @@ pub struct ThresholdFacts {
     /// `true` if a figure shows that the threshold does not hold. A failed threshold without it merely cannot
     /// be shown to hold.
     pub shown: bool,
-    /// The figure, or why there is none.
+    /// The figure, or the reason why there is none.
     pub seen: String,
     /// `true` if it would hold without the generator's own start lag.
     pub by_own_lag: bool,
 }
 
-/// The first two lines of everything that is said about a run.
+/// The first two lines of every report on a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
     /// The first word.
     pub outcome: RunOutcome,
-    /// Why it is FAIL or NO VERDICT; `None` otherwise.
+    /// Reason why it is FAIL or NO VERDICT; `None` otherwise.
     pub cause: Option<Cause>,
     /// The rest of the first line, on the target: `error_rate<0.1% does not hold: 27.1 % (2 of 3 hold)`.
     pub summary: String,
@@ -290,7 +290,7 @@ impl RunFacts {
         let ThresholdFacts { text, seen, .. } = first;
         let does = if first.shown { "does not hold" } else { "is not shown to hold" };
         let all = self.thresholds.len();
-        // An invalid measurement cannot tell how many hold.
+        // An invalid measurement does not show how many hold.
         if all == 1 || !self.valid {
             return format!("{text} {does}: {seen}");
         }
@@ -410,7 +410,7 @@ impl ThresholdFacts {
 }
 
 impl Headline {
-    /// That of a run.
+    /// The headline of a run.
     pub fn of(facts: &RunFacts) -> Self {
         let (outcome, cause) = facts.outcome();
         let is_lagging = outcome == RunOutcome::NoVerdict && facts.lagging().is_some();

@@ -13,7 +13,7 @@ use plimsoll_statistics::samples_needed;
 const HALF_BITS: u32 = 10;
 /// Sub-buckets in each power of two from 2,048 ns on: a bucket is at most 1/1024 of its value wide (0.098 %).
 const HALF: u64 = 1 << HALF_BITS;
-/// The range that is told apart: 24 hours in nanoseconds, longer than any single request is waited for.
+/// The range of values: 24 hours in nanoseconds, longer than any single request is waited for.
 const RANGE: u64 = 24 * 3600 * 1_000_000_000;
 /// Number of buckets (38,122, hence 298 KiB once anything is recorded; the system backs only touched pages).
 const BUCKETS: usize = index_of(RANGE) + 1;
@@ -329,7 +329,8 @@ impl Histogram {
     }
 
     /// The limit between two buckets at which the share of larger values is nearest to that above percentile
-    /// `p`: where parts of these values can be told apart, see [`Delta::count_above`]. `None` without values.
+    /// `p`: where parts of these values are distinguishable, see [`Delta::count_above`]. `None` without
+    /// values.
     pub(crate) fn cut_near(&self, p: f64) -> Option<u64> {
         let value = self.percentile(p)?;
         let index = index_of(value).min(BUCKETS - 1);
@@ -440,7 +441,7 @@ pub struct Exact {
     pub overflow: u64,
 }
 
-/// Values of a histogram that cannot be told apart.
+/// Values that share a bucket of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     /// Its smallest value.
@@ -464,7 +465,7 @@ fn stdev_of<I: Iterator<Item = Bucket>>(total: u64, buckets: impl Fn() -> I) -> 
 }
 
 /// Nearest rank over ascending `(value, count)` pairs with the sum `total`.
-/// The rank of the percentile `p` among so many values, from 1.
+/// The rank of the percentile `p` among `total` values, from 1.
 pub(crate) fn rank_of(p: f64, total: u64) -> u64 {
     // In units of 1e-8 percent: 99.9 / 100 * 1000 in floating point is above 999, and would be rank 1000.
     const UNITS_PER_PERCENT: f64 = 1e8;
@@ -550,7 +551,7 @@ impl Delta {
         });
     }
 
-    /// The percentile `p` by nearest rank, as [`Histogram::percentile`] but for the limit by the exact
+    /// The percentile `p` by nearest rank, as [`Histogram::percentile`] except for the limit by the exact
     /// maximum.
     pub fn percentile(&self, p: f64) -> Option<u64> {
         percentile_of(
@@ -572,6 +573,14 @@ impl Delta {
     /// `(largest value of the bucket, count)` in ascending order.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.iter().map(|&(index, count)| (highest_of(index as usize), count))
+    }
+
+    /// The buckets in ascending order.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        self.0.iter().map(|&(index, count)| {
+            let index = index as usize;
+            Bucket { lowest: lowest_of(index), highest: highest_of(index), count }
+        })
     }
 
     /// The same in about two bytes for each bucket: distances and counts in groups of seven bits.

@@ -1,12 +1,14 @@
 //! From the workers' snapshots to the seconds of the whole run.
 
 mod downsampler;
+mod processes;
 
 use std::collections::BTreeMap;
 
 use plimsoll_core::Nanos;
 
 pub use self::downsampler::{IntervalDownsampler, MOST_INTERVALS, MOST_PIECES};
+pub use self::processes::ProcessMerger;
 use crate::{Interval, Outline, ScenarioInterval, Tally, WorkerStatus};
 
 /// Length of an interval where the plan does not say another; the last one of a run may be shorter.
@@ -134,7 +136,7 @@ impl IntervalMerger {
     }
 
     /// The same for a run whose intervals are cut at these instants since its start, in ascending order: from
-    /// each of them on they are counted anew. Without them, two snapshots of one worker within the length of
+    /// each of them on they are counted again. Without them, two snapshots of one worker within the length of
     /// an interval count as one.
     #[must_use]
     pub fn with_cuts(mut self, cuts: Vec<Nanos>) -> Self {
@@ -162,6 +164,38 @@ impl IntervalMerger {
             mine.merge(theirs);
         }
         interval.worker_statuses.extend(snapshot.worker_status.as_deref().cloned());
+    }
+
+    /// Place of an interval among those of the run.
+    fn key(&self, interval: &Interval) -> Key {
+        Key::new(interval.at, interval.warmup, interval.drain, &self.cuts, self.length)
+    }
+
+    /// Takes the part of another process, which has merged its own workers: with the same length, outline and
+    /// cuts as here. Its workers are numbered from `first_worker` on.
+    fn add_interval(&mut self, part: &Interval, first_worker: u32) {
+        let snapshot = Snapshot {
+            at: part.at,
+            warmup: part.warmup,
+            drain: part.drain,
+            scheduled: part.scheduled,
+            iterations: part.iterations,
+            in_flight: part.in_flight,
+            connections: part.connections,
+            steps: part.steps.clone(),
+            worker_status: None,
+        };
+        self.add(&snapshot);
+        if let Some(pending) = self.pending.get_mut(&self.key(part)) {
+            pending.interval.marked |= part.marked;
+            let statuses = part.worker_statuses.iter().cloned();
+            pending.interval.worker_statuses.extend(
+                statuses.map(|status| WorkerStatus {
+                    worker: first_worker.saturating_add(status.worker),
+                    ..status
+                }),
+            );
+        }
     }
 
     /// The next interval to which every worker has contributed, in order. An older one that some worker has
@@ -200,6 +234,9 @@ impl IntervalMerger {
         interval.timed_out = total.timed_out;
         interval.completed = total.completed;
         interval.response_time = times(&total);
+        interval.content_events = total.content_events;
+        interval.ttft =
+            (!total.ttft.is_empty()).then(|| PERCENTILES.map(|p| total.ttft.percentile(p).unwrap_or(0)));
         interval.worker_statuses.sort_by_key(|worker_status| worker_status.worker);
         if self.outline.scenarios.len() > 1 {
             interval.scenarios = self.outline.scenarios.iter().map(|s| of_scenario(s, &interval)).collect();

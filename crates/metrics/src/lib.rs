@@ -27,7 +27,7 @@ pub mod verdict;
 pub mod worker_status;
 pub mod written;
 
-pub use event_stream::{EventStreamRecord, EventStreamSample, Goodput};
+pub use event_stream::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, Goodput};
 pub use growing::{Basis, GrowingRecord};
 pub use headline::{Cause, Headline, RunFacts, RunOutcome, ThresholdFacts};
 pub use histogram::Histogram;
@@ -42,7 +42,8 @@ pub use record::{
     HelperCpu, Http2Record, Interval, IterationRecord, LogRecord, MachineFacts, MachineInterval,
     MachineRecord, MemoryCourse, Model, NetworkUse, OtherUse, Peer, PhaseMerger, PhaseRecord, ProcessEvent,
     ProcessUse, RateChange, RunRecord, Sample, ScenarioInterval, Stall, SteeredBy, Steering, StepRecord,
-    TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WorkerRecord,
+    TIMED_OUT, TargetProcess, ThreadUse, Throttling, WatchedProcess, WatchedUse, WebSocketRecord,
+    WorkerRecord,
 };
 pub use recorder::{Gauges, Recorder};
 pub use slice::{Slice, Slicer, Timeline, TimelineDownsampler};

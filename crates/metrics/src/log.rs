@@ -16,6 +16,8 @@ use crate::{LogRecord, Sample};
 const BATCH: usize = 1_000;
 /// Requests that may have changed something which are handed over at once.
 const WRITES: usize = 64;
+/// Streams that are handed over at once: each has an instant for every token.
+const STREAMS: usize = 16;
 /// Batches that may wait to be written, over all workers: about 8 MiB.
 const BATCHES_WAITING: usize = 100;
 
@@ -41,7 +43,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// That of an ended request; `unix` is when it should have started, in Unix time.
+    /// The entry of an ended request; `unix` is when it should have started, in Unix time.
     #[inline]
     pub fn new(sample: &Sample, unix: Nanos, warmup: bool) -> Self {
         Self {
@@ -93,7 +95,7 @@ impl FailedExchange {
 }
 
 impl Message {
-    /// A message of this head and body, each cut to so many bytes.
+    /// A message of this head and body, each cut to at most `longest` bytes.
     pub fn new(head: &[u8], body: &[u8], longest: usize) -> Self {
         let kept = |bytes: &[u8]| bytes[..bytes.len().min(longest)].to_vec();
         let cut = body.len().saturating_sub(longest) as u64;
@@ -101,11 +103,39 @@ impl Message {
     }
 }
 
+/// The events with content of one response, as they came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamTimes {
+    /// The `id` of its first event if that is a chunk of a completion, else empty; `None` before any event.
+    pub id: Option<Box<str>>,
+    /// When each came, on the driver's clock.
+    pub content: Vec<Nanos>,
+}
+
+/// One ended request whose response was a stream of events. Times are on the driver's clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamLogEntry {
+    /// The same as in the log of requests.
+    pub entry: LogEntry,
+    /// When it should have started.
+    pub intended: Nanos,
+    /// When it was sent; `None` if it never was.
+    pub sent: Option<Nanos>,
+    /// Tokens of the prompt by the server's count, if it sent one.
+    pub prompt_tokens: Option<u64>,
+    /// Tokens of the answer by the server's count, if it sent one.
+    pub tokens: Option<u64>,
+    /// Its events; `None` if none came.
+    pub times: Option<Box<StreamTimes>>,
+}
+
 /// A batch that a worker hands over to the writer of the log.
 #[derive(Debug)]
 pub enum LogBatch {
     /// Entries of the log, in the order in which requests ended on one worker.
     Entries(Vec<LogEntry>),
+    /// Streams of events, in the order in which they ended on one worker.
+    Streams(Vec<StreamLogEntry>),
     /// One failed request.
     Failed(Box<FailedExchange>),
     /// Requests that may have changed something, whole, in the order in which they ended on one worker.
@@ -128,6 +158,8 @@ pub struct LogOptions {
     pub writes: bool,
     /// Bytes that are kept of a head, and of a body; usually [`FailedExchange::LONGEST`].
     pub longest: usize,
+    /// Set to log the instants of the events of all streams.
+    pub streams: bool,
     /// Seed of the choice.
     pub seed: u64,
 }
@@ -174,13 +206,14 @@ impl Log {
             // A stream far from those of the schedule and the workers, so that this does not affect the load.
             random: Random::new(seed, u64::from(worker) + (1 << 40)),
             entries: Vec::new(),
+            streams: Vec::new(),
             writes: Vec::new(),
             record: LogRecord::default(),
         }
     }
 }
 
-/// One worker's side of the log. Nothing here locks or waits, but for [writes](LogSink::push_write); it
+/// One worker's side of the log. Nothing here locks or waits, except for [writes](LogSink::push_write); it
 /// allocates once per batch.
 #[derive(Debug)]
 pub struct LogSink {
@@ -189,6 +222,7 @@ pub struct LogSink {
     share: u64,
     random: Random,
     entries: Vec<LogEntry>,
+    streams: Vec<StreamLogEntry>,
     writes: Vec<FailedExchange>,
     record: LogRecord,
 }
@@ -214,6 +248,30 @@ impl LogSink {
         self.entries.push(entry);
         if self.entries.len() >= BATCH {
             self.flush();
+        }
+    }
+
+    /// Returns `true` if all ended requests with streams of events have to be [pushed](Self::push_stream).
+    #[inline]
+    pub fn keeps_streams(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.options.streams)
+    }
+
+    /// Takes a stream, and hands over the streams once they make a batch.
+    pub fn push_stream(&mut self, stream: StreamLogEntry) {
+        self.streams.push(stream);
+        if self.streams.len() >= STREAMS {
+            self.flush_streams();
+        }
+    }
+
+    fn flush_streams(&mut self) {
+        let Some(shared) = self.shared.as_ref().filter(|_| !self.streams.is_empty()) else { return };
+        let count = self.streams.len() as u64;
+        match shared.send.try_send(LogBatch::Streams(std::mem::take(&mut self.streams))) {
+            Ok(()) => self.record.entries += count,
+            // No room, or the writer has gone and has reported the reason.
+            Err(_) => self.record.dropped += count,
         }
     }
 
@@ -283,6 +341,7 @@ impl LogSink {
     /// Hands over the entries that there are: once per interval, and at the end.
     pub fn flush(&mut self) {
         self.flush_writes();
+        self.flush_streams();
         let Some(shared) = self.shared.as_ref().filter(|_| !self.entries.is_empty()) else { return };
         let count = self.entries.len() as u64;
         let batch = std::mem::replace(&mut self.entries, Vec::with_capacity(BATCH));
@@ -328,6 +387,7 @@ mod tests {
             failed: 0,
             good_too: false,
             writes: false,
+            streams: false,
             longest: 100,
             seed: 1,
         });
@@ -355,12 +415,47 @@ mod tests {
     }
 
     #[test]
+    fn streams_leave_in_batches_and_with_the_last_flush() {
+        let (log, receive) = Log::new(LogOptions {
+            share: 0.0,
+            failed: 0,
+            good_too: false,
+            writes: false,
+            streams: true,
+            longest: 100,
+            seed: 1,
+        });
+        let mut sink = log.sink(0);
+        drop(log);
+        assert!(sink.keeps_streams() && !LogSink::default().keeps_streams());
+        let of = |number: u64| StreamLogEntry {
+            entry: entry(number),
+            intended: Nanos(1),
+            sent: None,
+            prompt_tokens: None,
+            tokens: Some(number),
+            times: None,
+        };
+        let all = STREAMS as u64 + 3;
+        (0..all).for_each(|number| sink.push_stream(of(number)));
+        sink.flush();
+        assert_eq!((sink.record().entries, sink.record().dropped), (all, 0));
+        drop(sink);
+        let streams = receive.iter().flat_map(|batch| match batch {
+            LogBatch::Streams(streams) => streams,
+            other => panic!("{other:?}"),
+        });
+        assert!(streams.eq((0..all).map(of)));
+    }
+
+    #[test]
     fn a_sample_is_that_share_and_no_log_wants_nothing() {
         let (log, _receive) = Log::new(LogOptions {
             share: 0.01,
             failed: 0,
             good_too: false,
             writes: false,
+            streams: false,
             longest: 100,
             seed: 7,
         });
@@ -381,6 +476,7 @@ mod tests {
             failed: 3,
             good_too: false,
             writes: false,
+            streams: false,
             longest: 100,
             seed: 1,
         });

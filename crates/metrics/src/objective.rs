@@ -25,7 +25,7 @@ pub struct Objective {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bad {
-    /// Good responses that took so many nanoseconds or longer; timed-out requests are bad however long they
+    /// Good responses that took this many nanoseconds or longer; timed-out requests are bad however long they
     /// took.
     Slow(u64),
     /// Requests that failed or timed out.
@@ -37,11 +37,11 @@ enum Bad {
 }
 
 impl Objective {
-    /// The objective that a threshold is in a run with this outline.
+    /// The objective that a threshold stands for in a run with this outline.
     ///
     /// # Errors
-    /// Why it is none, as a hint: only upper limits of response-time percentiles, of the error rate and of
-    /// the timeout rate are shares.
+    /// The reason why it is not an objective, as a hint: only upper limits of response-time percentiles, of
+    /// the error rate and of the timeout rate are shares.
     pub fn new(spec: &ThresholdSpec, outline: &Outline) -> Result<Self, &'static str> {
         const HINT: &str = "use an upper limit of a percentile of the response time, such as 'p99<10ms', \
                             'error_rate<1%', or 'goodput>99%'";

@@ -5,9 +5,10 @@ use std::ops::Range;
 use plimsoll_core::Nanos;
 
 use crate::RateUnit;
+use serde::{Deserialize, Serialize};
 
 /// The names of a plan's scenarios, steps and phases, in the order of their indices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outline {
     /// The scenarios.
     pub scenarios: Vec<ScenarioOutline>,
@@ -20,7 +21,7 @@ pub struct Outline {
 }
 
 /// One scenario of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioOutline {
     /// Its name.
     pub name: String,
@@ -29,7 +30,7 @@ pub struct ScenarioOutline {
 }
 
 /// One named part of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseOutline {
     /// Its name.
     pub name: String,

@@ -27,8 +27,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// That of a time in which so many requests were answered and so many iterations started per second, and
-    /// so many arrivals asked for.
+    /// The pace of a time with this many answered requests, started iterations and scheduled arrivals per
+    /// second.
     pub fn new(unit: RateUnit, requests: Option<f64>, iterations: Option<f64>, asked: Option<f64>) -> Self {
         let achieved = match unit {
             RateUnit::Requests => requests,
@@ -37,7 +37,7 @@ impl Pace {
         Self { unit, achieved, asked }
     }
 
-    /// That of an interval, in which arrivals were asked for at this mean rate. After the end of the load
+    /// The pace of an interval, in which arrivals were asked for at this mean rate. After the end of the load
     /// nothing is.
     pub fn of_interval(interval: &Interval, outline: &Outline, asked: Option<f64>) -> Self {
         let seconds = interval.length.as_secs_f64();

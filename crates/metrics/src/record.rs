@@ -6,10 +6,12 @@ mod machine;
 mod phase;
 mod steering;
 mod watched;
+mod websocket;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, Nanos, Outcome};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos, Outcome};
 
 pub use self::accounting::{Accounting, IterationRecord};
 pub use self::connection::{ConnectionRecord, Http2Record};
@@ -20,6 +22,7 @@ pub use self::machine::{
 pub use self::phase::{PhaseMerger, PhaseRecord};
 pub use self::steering::{RateChange, SteeredBy, Steering};
 pub use self::watched::{FileUse, FoundBy, MemoryCourse, ProcessEvent, WatchedProcess, WatchedUse};
+pub use self::websocket::WebSocketRecord;
 use crate::{EventStreamRecord, Histogram, Slice, Tally, ThresholdResult, Timeline, Verdict, WorkerStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,7 +98,7 @@ pub struct StepRecord {
     pub statuses: BTreeMap<u16, u64>,
     /// Failed requests by class, indexed by `ErrorClass as usize`.
     #[serde(with = "crate::written::errors")]
-    pub errors: [u64; ErrorClass::COUNT],
+    pub errors: ErrorCounts,
     /// Bytes of requests on the wire, without TLS framing.
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
@@ -118,7 +121,7 @@ pub struct StepRecord {
 pub const TIMED_OUT: &str = "timed_out";
 
 /// One failed request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorExample {
     /// When it ended, since the start of the run.
     pub at: Nanos,
@@ -153,19 +156,19 @@ impl StepRecord {
     }
 
     /// Requests that we aborted on purpose: no failures.
-    pub const fn aborted(&self) -> u64 {
+    pub fn aborted(&self) -> u64 {
         self.errors[ErrorClass::AbortedByUs as usize]
     }
 
-    /// Adds what became of requests in a further time. Of single statuses, first bytes and failed responses a
-    /// tally tells nothing.
+    /// Adds the outcomes of requests in a further time. A tally lacks single statuses, first bytes and failed
+    /// responses.
     pub fn add(&mut self, tally: &Tally) {
         self.ok += tally.ok;
         self.failed += tally.failed;
         self.timed_out += tally.timed_out;
         self.bytes_sent += tally.bytes_sent;
         self.bytes_received += tally.bytes_received;
-        for (mine, theirs) in self.errors.iter_mut().zip(&tally.errors) {
+        for (mine, theirs) in self.errors.iter_mut().zip(tally.errors.iter()) {
             *mine += theirs;
         }
         self.response_time.add_with_sum(&tally.response_time, tally.response_time_sum);
@@ -197,7 +200,7 @@ impl StepRecord {
         self.response_in_stall.merge(&other.response_in_stall);
         self.service_in_stall.merge(&other.service_in_stall);
         self.merge_statuses(&other.statuses);
-        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
+        for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
             *mine += theirs;
         }
         self.bytes_sent += other.bytes_sent;
@@ -258,7 +261,7 @@ impl Censored {
 }
 
 /// A time in which a worker did not run although it had work: the generator's fault, not the target's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     /// Worker number.
     pub worker: u32,
@@ -269,7 +272,7 @@ pub struct Stall {
 }
 
 /// CPU time of the threads that make something ahead for a worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelperCpu {
     /// Number of threads.
     pub threads: u32,
@@ -304,7 +307,7 @@ impl HelperCpu {
 }
 
 /// Cost of one worker thread, and its punctuality.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerRecord {
     /// Set when the worker did not come back after the end of the run. The record then has nothing of it but
     /// the intervals that it had reported, and everything else here is zero.
@@ -322,7 +325,7 @@ pub struct WorkerRecord {
     pub bodies_cpu: HelperCpu,
     /// The same of those that sign messages ahead for it.
     pub signing_cpu: HelperCpu,
-    /// Time that the thread was runnable but not running, if the system tells.
+    /// Time that the thread was runnable but not running, if the system reports it.
     pub run_delay: Option<Nanos>,
     /// Times that the scheduler took the CPU away.
     pub involuntary_switches: u64,
@@ -383,7 +386,7 @@ impl WorkerRecord {
 ///
 /// Its length is that of the plan's intervals, a second unless the plan says otherwise. In the record of a
 /// long run neighbours are [joined](crate::interval::IntervalDownsampler).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Its end, since the start of the run (warm-up included).
     pub at: Nanos,
@@ -413,6 +416,11 @@ pub struct Interval {
     pub iterations: u64,
     /// Response time of what ended in it: p50, p90, p99, p99.9, max, in nanoseconds; zero counts give `None`.
     pub response_time: Option<[u64; 5]>,
+    /// Events with content that came in it, of streams of events.
+    pub content_events: u64,
+    /// Time to first token of streams that ended in it, as `response_time`; `None` without any, and in joined
+    /// intervals.
+    pub ttft: Option<[u64; 5]>,
     /// Thresholds that did not hold when it ended: in the window that ended with it, or over the run so far.
     pub thresholds_failed: u32,
     /// The same scenario by scenario; empty if there is one.
@@ -437,7 +445,7 @@ pub struct Interval {
 }
 
 /// The role of a kept interval. Cells are equally long; an interval is a cell or a piece of one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cell {
     /// It is a cell.
     #[default]
@@ -449,7 +457,7 @@ pub enum Cell {
 }
 
 /// Requests of one scenario in an interval.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioInterval {
     /// Its name.
     pub name: String,
@@ -468,7 +476,7 @@ pub struct ScenarioInterval {
 }
 
 /// Whom the run spoke to: facts of the first established connection to one target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
     /// `host[:port]` as in the URL.
     pub authority: String,
@@ -503,7 +511,7 @@ impl Peer {
 }
 
 /// The whole record of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Open or closed.
     pub model: Model,
@@ -532,9 +540,9 @@ pub struct RunRecord {
     /// The source of a request to end before the planned end; `None` if there was none, or a signal ended the
     /// run.
     pub stopped_by: Option<SteeredBy>,
-    /// Where every arrival went.
+    /// Accounting of every arrival.
     pub accounting: Accounting,
-    /// Where every started iteration went.
+    /// Accounting of every started iteration.
     pub iterations: IterationRecord,
     /// All steps merged.
     pub total: StepRecord,
@@ -565,7 +573,7 @@ pub struct RunRecord {
     /// Activity of the machine during the run; empty if it was not watched.
     pub machine: MachineRecord,
     /// Name of the driver backend.
-    pub backend: &'static str,
+    pub backend: Cow<'static, str>,
     /// Peak resident memory of the process in bytes.
     pub rss_peak_bytes: Option<u64>,
     /// The pacing budget: how late the open model may start a request on purpose, to share a wake-up with
@@ -610,8 +618,8 @@ impl Interval {
         }
     }
 
-    /// Adds the one that follows, but for percentiles, which cannot be added: they are left as they are, and
-    /// have to be set.
+    /// Adds the one that follows, except for percentiles, which cannot be added: they are left as they are,
+    /// and have to be set.
     pub fn join(&mut self, next: &Self) {
         let range = |one: &Self| one.in_flight_range.unwrap_or((one.in_flight, one.in_flight));
         let ((low, high), (lower, higher)) = (range(self), range(next));
@@ -625,6 +633,8 @@ impl Interval {
         self.failed += next.failed;
         self.timed_out += next.timed_out;
         self.completed += next.completed;
+        self.content_events += next.content_events;
+        self.ttft = None;
         self.scheduled += next.scheduled;
         self.iterations += next.iterations;
         self.marked |= next.marked;
@@ -664,7 +674,7 @@ impl LogRecord {
         self.failed_dropped += other.failed_dropped;
     }
 
-    /// Counts so many entries and failed requests, which were handed over, as dropped: they did not reach
+    /// Counts this many entries and failed requests, which were handed over, as dropped: they did not reach
     /// their files.
     pub fn lose(&mut self, entries: u64, failed: u64) {
         let (entries, failed) = (entries.min(self.entries), failed.min(self.failed));
@@ -718,7 +728,7 @@ impl RunRecord {
             phases: Vec::new(),
             workers: Vec::new(),
             machine: MachineRecord::default(),
-            backend: "",
+            backend: Cow::Borrowed(""),
             rss_peak_bytes: None,
             pacing_budget: Nanos::ZERO,
             precise: false,

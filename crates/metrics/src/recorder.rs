@@ -55,6 +55,7 @@ struct Seen {
     piece: Cursor,
     prompt_piece: Cursor,
     start_lag: Cursor,
+    ttft: Cursor,
     punctual: u64,
     /// Counts and the sum of the whole run up to then; nothing else in it is used.
     totals: Tally,
@@ -111,7 +112,7 @@ impl Recorder {
     /// Records one ended request.
     ///
     /// Good responses and timeouts enter response and service time, a timeout as a censored value: at least
-    /// so long. Failed requests have a histogram of their own. Start lag is recorded for every request.
+    /// this long. Failed requests have a histogram of their own. Start lag is recorded for every request.
     ///
     /// # Panics
     /// If the sample's step is not one of the names given to [`Recorder::new`].
@@ -276,6 +277,9 @@ impl StepRecorder {
         self.seen.service_time.advance(&self.record.service_time, &mut service);
         self.seen.piece.advance(&self.piece, &mut service);
         self.delta_capacity = self.delta_capacity.max(delta.len());
+        if let Some(streams) = &self.record.event_streams {
+            self.seen.ttft.advance(&streams.ttft, &mut news.ttft);
+        }
         news.response_time = delta;
         news.service_time = service;
         news
@@ -303,6 +307,8 @@ impl StepRecorder {
             timed_out: record.timed_out,
             judged: record.event_streams.as_ref().map_or(0, |streams| streams.judged),
             good: record.event_streams.as_ref().map_or(0, |streams| streams.good),
+            content_events: record.event_streams.as_ref().map_or(0, |streams| streams.content_events),
+            ttft: Delta::default(),
             completed: record.completed(),
             statuses: [among(300), among(400), among(500)],
             errors: record.errors,
@@ -317,7 +323,7 @@ impl StepRecorder {
         }
     }
 
-    /// Responses so far by status code. Status 0 is none: those had no response.
+    /// Responses so far by status code. Status 0 is left out: those requests had no response.
     fn by_status(&self) -> BTreeMap<u16, u64> {
         let counted = (0_u16..).zip(self.statuses.iter().copied()).skip(1).filter(|(_, count)| *count > 0);
         // Those with more than three digits are counted in the record itself.

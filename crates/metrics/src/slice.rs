@@ -5,6 +5,7 @@ use plimsoll_statistics::{FEWEST_SLICES, Join, NoInterval, PercentileInterval, S
 
 use crate::histogram::Delta;
 use crate::{Histogram, Interval, Tally};
+use serde::{Deserialize, Serialize};
 
 /// Steps up to which slices know each of them. A slice of one step is as large as its histogram has buckets
 /// in use, some ten kilobytes; with many steps that would be more than the rest of the record.
@@ -13,7 +14,7 @@ pub const MOST_STEPS: usize = 8;
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Outcomes of requests in one slice of the measured part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// Its end, since the start of the run.
     pub at: Nanos,
@@ -45,7 +46,7 @@ const MOST_OF_WARMUP: usize = 30;
 
 /// The whole run in slices of time, finer than those from which precision is found, and of all steps together
 /// only: to show the values over time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     /// The warm-up.
     pub warmup: Vec<Slice>,
@@ -235,7 +236,7 @@ mod tests {
         };
         let parts: Vec<Delta> = (0..20).map(second).collect();
         let interval = percentile_interval(75.0, &run, parts.iter()).unwrap();
-        // A fifth of the seconds is slow: whether it is a quarter cannot be told from 20 of them.
+        // A fifth of the seconds is slow: 20 of them cannot show whether it is a quarter.
         let reaches = interval.high.is_none_or(|high| high > 50_000_000);
         assert!(interval.vif > 100.0 && reaches, "{interval:?}");
         assert_eq!(percentile_interval(90.0, &run, parts[..4].iter()), Err(NoInterval::TooFewSlices(4)));

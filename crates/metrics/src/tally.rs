@@ -1,6 +1,6 @@
 //! Outcomes of requests within a time: the figures behind everything that is shown live.
 
-use plimsoll_core::ErrorClass;
+use plimsoll_core::{ErrorClass, ErrorCounts};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,12 @@ pub struct Tally {
     /// Of these, those that held all bounds of the goodput.
     #[serde(default)]
     pub good: u64,
+    /// Events with content that came in it, of streams of events.
+    #[serde(default)]
+    pub content_events: u64,
+    /// Time to first token of streams of events that ended in it.
+    #[serde(default)]
+    pub ttft: Delta,
     /// Requests that ended in it with a whole response, whatever its status.
     pub completed: u64,
     /// Responses with a status from 300 to 399, from 400 to 499 and from 500 to 599, however they were
@@ -34,14 +40,14 @@ pub struct Tally {
     pub statuses: [u64; 3],
     /// Failed requests by class, indexed by `ErrorClass as usize`.
     #[serde(with = "crate::written::errors")]
-    pub errors: [u64; ErrorClass::COUNT],
+    pub errors: ErrorCounts,
     /// Bytes of requests on the wire, without TLS framing.
     pub bytes_sent: u64,
     /// Bytes of responses on the wire, without TLS framing.
     pub bytes_received: u64,
     /// Response times of requests that ended well or timed out in it.
     pub response_time: Delta,
-    /// Service times of the same requests, but for those that timed out before they were sent.
+    /// Service times of the same requests, except for those that timed out before they were sent.
     pub service_time: Delta,
     /// The exact sum of the response times in nanoseconds.
     pub response_time_sum: u128,
@@ -57,7 +63,7 @@ pub struct Tally {
 
 impl Tally {
     /// Requests that we aborted on purpose: no failures.
-    pub const fn aborted(&self) -> u64 {
+    pub fn aborted(&self) -> u64 {
         self.errors[ErrorClass::AbortedByUs as usize]
     }
 
@@ -65,15 +71,16 @@ impl Tally {
     pub fn shrink(&mut self) {
         self.response_time.shrink();
         self.service_time.shrink();
+        self.ttft.shrink();
     }
 
     /// Requests that ended in it, however they did.
-    pub const fn ended(&self) -> u64 {
+    pub fn ended(&self) -> u64 {
         self.ok + self.failed + self.timed_out + self.aborted()
     }
 
     /// Returns `true` if no request was started and none ended.
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.started == 0 && self.ended() == 0
     }
 
@@ -82,6 +89,7 @@ impl Tally {
         self.add_counts(other);
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
+        self.ttft.merge(&other.ttft);
     }
 
     /// [`merge`](Self::merge) without the counts of single times.
@@ -93,6 +101,7 @@ impl Tally {
         self.completed += other.completed;
         self.judged += other.judged;
         self.good += other.good;
+        self.content_events += other.content_events;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.response_time_sum += other.response_time_sum;
@@ -101,7 +110,7 @@ impl Tally {
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine += theirs;
         }
-        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
+        for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
             *mine += theirs;
         }
         self.limits = match (self.limits, other.limits) {
@@ -110,8 +119,8 @@ impl Tally {
         };
     }
 
-    /// Takes away one that was added before, except for fields that are no counts: the limits, and from where
-    /// on values are lower bounds.
+    /// Subtracts a tally that was added before, except for fields that are not counts: the limits, and from
+    /// where on values are lower bounds.
     pub(crate) fn take_counts(&mut self, other: &Self) {
         self.started -= other.started;
         self.ok -= other.ok;
@@ -120,6 +129,7 @@ impl Tally {
         self.completed -= other.completed;
         self.judged -= other.judged;
         self.good -= other.good;
+        self.content_events -= other.content_events;
         self.bytes_sent -= other.bytes_sent;
         self.bytes_received -= other.bytes_received;
         self.response_time_sum -= other.response_time_sum;
@@ -128,7 +138,7 @@ impl Tally {
         for (mine, theirs) in self.statuses.iter_mut().zip(&other.statuses) {
             *mine -= theirs;
         }
-        for (mine, theirs) in self.errors.iter_mut().zip(&other.errors) {
+        for (mine, theirs) in self.errors.iter_mut().zip(other.errors.iter()) {
             *mine -= theirs;
         }
     }

@@ -24,9 +24,10 @@ pub use self::text::{
 pub(crate) use self::text::{Shown, parse_time, time_text};
 pub use self::watch::ThresholdWatch;
 use crate::{Censored, Outline, RunRecord, StepRecord};
+use serde::{Deserialize, Serialize};
 
 /// A threshold, its subject, and the time from which it counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThresholdSpec {
     /// The condition that has to hold.
     pub threshold: Threshold,
@@ -35,11 +36,11 @@ pub struct ThresholdSpec {
     /// Only of this step, by its name; without a scenario, of all steps that are so called.
     pub step: Option<String>,
     /// Only of this phase, by its name: of the requests that end in it, those of the drain with the last one
-    /// that was under way (but for rates).
+    /// that was under way (except for rates).
     pub phase: Option<String>,
     /// In every sliding window of this length: a multiple of the plan's interval. `None`: over the run.
     pub window: Option<Nanos>,
-    /// Windows that begin earlier after the start of the measured part are not looked at; over the run, it
+    /// Windows that begin earlier after the start of the measured part are not examined; over the run, it
     /// does not end the run before.
     pub delay: Nanos,
     /// Set to end the run as soon as the threshold is shown not to hold.
@@ -47,7 +48,7 @@ pub struct ThresholdSpec {
 }
 
 /// The result of one threshold.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdResult {
     /// The threshold.
     pub spec: ThresholdSpec,
@@ -55,9 +56,9 @@ pub struct ThresholdResult {
     pub passed: bool,
     /// The figure over the run; of windows, the first that failed, else the worst.
     pub observed: Option<Observed>,
-    /// Why it could not be shown to hold.
+    /// Reason why it could not be shown to hold.
     pub reason: Option<String>,
-    /// The windows that were looked at; `None` over the run.
+    /// The windows that were examined; `None` over the run.
     pub windows: Option<Windows>,
     /// `true` if the threshold ended the run early.
     pub ended_run: bool,
@@ -70,7 +71,7 @@ pub struct ThresholdResult {
 }
 
 /// The windows of a threshold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     /// Number of windows that were judged.
     pub judged: u64,
@@ -99,6 +100,12 @@ impl ThresholdSpec {
             delay: Nanos::ZERO,
             abort_on_fail: false,
         }
+    }
+
+    /// Returns `true` if the record of a whole run has its figure. Windows, phases and the rate of a part
+    /// of the plan are summed up from the intervals while the run goes on.
+    pub const fn is_of_record(&self) -> bool {
+        self.window.is_none() && self.phase.is_none() && !self.is_rate_of_part()
     }
 
     /// Returns the scope of the threshold in words: `of scenario "buy", in every 10 s`. Empty for the whole

@@ -10,7 +10,9 @@ use plimsoll_core::{ErrorClass, Nanos};
 pub use self::reason::{Limitation, LimitedBy, Reason, ReasonCode, Verdict};
 use crate::course::{self, Steadiness};
 use crate::threshold::Shown;
-use crate::{MachineInterval, Model, RunRecord, Stall, ThresholdResult, WorkerRecord, figure};
+use crate::{
+    EVENT_TIME_LIMIT, MachineInterval, Model, RunRecord, Stall, ThresholdResult, WorkerRecord, figure,
+};
 
 /// Share of the service time's median up to which a start lag is taken as harmless.
 const LAG_SHARE_OF_SERVICE: f64 = 0.05;
@@ -28,6 +30,9 @@ const MEDIAN_LAG_FLOOR: Nanos = Nanos::from_micros(20);
 const UNCERTAIN_SHARE: f64 = 0.01;
 /// Requests up to which that share says nothing: they change no percentile of the few that there were.
 const FEW_UNCERTAIN: u64 = 2;
+/// Share of the events with content whose times may be those of a later one: from here on the 99th percentile
+/// of a gap may be wrong.
+const EVENT_SHARE: f64 = 0.01;
 /// Share of late starts above which the arrivals were not the ones that the plan asked for (R4).
 const LATE_SHARE: f64 = 0.10;
 /// Share of the scheduled arrivals that must have been started (R15).
@@ -47,7 +52,7 @@ const LATE_BODIES: f64 = 0.01;
 /// Share of responses without a kernel stamp that is let pass.
 const UNSTAMPED_SHARE: f64 = 0.01;
 
-/// Judges a run by its record with the results of its thresholds (the verdict in it is not looked at).
+/// Judges a run by its record with the results of its thresholds (the verdict in it is not examined).
 ///
 /// In the closed model start lag and rate are not judged: its arrivals are made by the responses themselves.
 pub fn judge(record: &RunRecord) -> Verdict {
@@ -73,6 +78,7 @@ pub fn judge(record: &RunRecord) -> Verdict {
     judge.exhausted(ErrorClass::DescriptorsExhausted);
     judge.unstamped();
     judge.send_times();
+    judge.event_times();
     judge.bodies();
     if record.model == Model::Open {
         judge.connection_limit(harmed);
@@ -150,9 +156,10 @@ impl Judge<'_> {
         if absent.is_empty() {
             return;
         }
-        let (s, it) = if absent.len() == 1 { ("", "it") } else { ("s", "they") };
+        let (s, their) = if absent.len() == 1 { ("", "its") } else { ("s", "their") };
         let evidence = format!(
-            "worker{s} {} of {} did not come back after the end of the run: what {it} did is not in the accounts",
+            "worker{s} {} of {} did not come back after the end of the run: {their} requests are not in the \
+             accounts",
             absent.join(", "),
             figure::count(workers.len() as u64),
         );
@@ -296,7 +303,7 @@ impl Judge<'_> {
         finding
     }
 
-    /// In words, that a threshold does not hold for the start lag alone; `None` if there is none.
+    /// A message that a threshold does not hold for the start lag alone; `None` if there is none.
     fn failed_by_own_lag(&self) -> Option<String> {
         let explained = |one: &ThresholdResult| !one.passed && one.own_lag.is_some();
         let result = self.record.thresholds.iter().find(|one| explained(one))?;
@@ -313,7 +320,7 @@ impl Judge<'_> {
         ))
     }
 
-    /// In words, that the median start lag is more of the median response time than is harmless; `None` if it
+    /// A message that the median start lag is more of the median response time than is harmless; `None` if it
     /// is not.
     fn lag_share(&self) -> Option<String> {
         let total = &self.record.total;
@@ -485,6 +492,32 @@ impl Judge<'_> {
         );
     }
 
+    /// Invalidates the run if times of events are not known well enough for gaps, because the generator read
+    /// late; warns if they are not known because they came together.
+    fn event_times(&mut self) {
+        let Some(streams) = self.record.total.event_streams.as_deref() else { return };
+        let share = |part: u64| ratio(part, streams.content_events).unwrap_or(0.0);
+        let (together, uncertain) = (share(streams.shared_content_events), share(streams.uncertain_events));
+        if uncertain > EVENT_SHARE {
+            let evidence = format!(
+                "{} of the events with content have the time of a later one, as the generator read both more \
+                 than {} late: gaps between tokens are wrong by that",
+                figure::share(uncertain),
+                figure::nanos(EVENT_TIME_LIMIT),
+            );
+            let hint = format!("{}, or fewer streams", self.more_cpu());
+            self.find(Finding::Invalid, ReasonCode::EventTimeUncertain, evidence, hint);
+        } else if together > EVENT_SHARE {
+            let evidence = format!(
+                "{} of the events with content came in one segment, or one TLS record, with the one before: \
+                 the gap between them counts as 0",
+                figure::share(together),
+            );
+            let hint = "the server, or a proxy, sends several tokens at a time: look at TPOT rather than ITL";
+            self.find(Finding::Doubtful, ReasonCode::EventsTogether, evidence, hint);
+        }
+    }
+
     fn bodies(&mut self) {
         let workers = &self.record.workers;
         let [all, late, unsigned] = [
@@ -495,7 +528,7 @@ impl Judge<'_> {
         .map(|of| workers.iter().map(of).sum::<u64>());
         if ratio(unsigned, all).unwrap_or(0.0) > LATE_BODIES {
             let evidence = format!(
-                "{} of {} messages were signed when they were due, for want of one that was signed ahead",
+                "{} of {} messages were signed when they were due, because none was signed ahead",
                 figure::count(unsigned),
                 figure::count(all),
             );
@@ -511,7 +544,7 @@ impl Judge<'_> {
             Model::Closed => "they, and not the store, set the pace then",
         };
         let evidence = format!(
-            "{} of {} batches were made when they were due, for want of one that was made ahead: {consequence}",
+            "{} of {} batches were made when they were due, because none was made ahead: {consequence}",
             figure::count(late),
             figure::count(all),
         );

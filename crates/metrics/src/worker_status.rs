@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use serde::{Deserialize, Serialize};
 
 use crate::histogram::Delta;
 use crate::{Accounting, ConnectionRecord, ErrorExample, IterationRecord, Peer, WorkerRecord};
 
 /// Status of one worker at the end of an interval of the measured part, or at the end of the load if that
 /// comes in the warm-up. All counts but the start lags are totals since the start of the measured part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatus {
     /// Number of the worker.
     pub worker: u32,
-    /// Where its arrivals went so far.
+    /// Accounting of its arrivals so far.
     pub accounting: Accounting,
     /// Outcomes of its iterations so far.
     pub iterations: IterationRecord,
@@ -31,12 +32,13 @@ pub struct WorkerStatus {
     /// Start lags of requests that ended since the last status, step by step.
     pub start_lags: Vec<Delta>,
     /// Properties of the responses so far; shared, since statuses are passed on by copies.
+    #[serde(with = "crate::written::shared")]
     pub responses: Arc<ResponseFacts>,
 }
 
 /// Facts about the responses that one worker has had so far, of which the intervals of a run carry nothing.
 /// Counts are totals since the begin of the measured part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseFacts {
     /// Responses by status code, step by step.
     pub statuses: Vec<BTreeMap<u16, u64>>,
@@ -55,7 +57,7 @@ pub struct ResponseFacts {
 }
 
 impl WorkerStatus {
-    /// The same without the start lags, which are told once.
+    /// The same without the start lags, which are reported once.
     #[must_use]
     pub fn without_lags(&self) -> Self {
         Self { start_lags: Vec::new(), ..self.clone() }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -91,31 +91,46 @@ pub mod nanos {
     /// Reads a time.
     ///
     /// # Errors
-    /// If it is no whole number.
+    /// If it is not a whole number.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Nanos, D::Error> {
         u64::deserialize(deserializer).map(Nanos)
     }
 }
 
-/// Counts of the classes of errors that occurred, by name.
-pub(crate) mod errors {
-    use super::{BTreeMap, Deserialize, Deserializer, ErrorClass, Serialize, Serializer};
+/// A value that is shared within the process; who reads it has one of its own.
+pub(crate) mod shared {
+    use std::sync::Arc;
 
-    pub(crate) fn serialize<S: Serializer>(
-        counts: &[u64; ErrorClass::COUNT],
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
+        value: &Arc<T>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let counts = ErrorClass::ALL.iter().zip(counts).filter(|(_, count)| **count > 0);
+        T::serialize(value, serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<T>, D::Error> {
+        T::deserialize(deserializer).map(Arc::new)
+    }
+}
+
+/// Counts of the classes of errors that occurred, by name.
+pub(crate) mod errors {
+    use super::{BTreeMap, Deserialize, Deserializer, ErrorClass, ErrorCounts, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(counts: &ErrorCounts, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts = ErrorClass::ALL.iter().zip(counts.iter()).filter(|(_, count)| **count > 0);
         counts.map(|(class, count)| (class.name(), *count)).collect::<BTreeMap<_, _>>().serialize(serializer)
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<[u64; ErrorClass::COUNT], D::Error> {
-        let mut errors = [0; ErrorClass::COUNT];
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ErrorCounts, D::Error> {
+        let mut errors = ErrorCounts::default();
         for (name, count) in BTreeMap::<String, u64>::deserialize(deserializer)? {
             let Some(class) = ErrorClass::ALL.iter().find(|class| class.name() == name) else {
-                let why = format!("`{name}` is no class of errors that this version knows");
+                let why = format!("`{name}` is not a class of errors that this version knows");
                 return Err(serde::de::Error::custom(why));
             };
             errors[*class as usize] = count;

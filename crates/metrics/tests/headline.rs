@@ -1,6 +1,6 @@
 //! The headline of a run: every combination of its inputs, and every wording.
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 use plimsoll_metrics::record::Censored;
 use plimsoll_metrics::{
     Cause, Headline, Interval, LimitedBy, Model, RunFacts, RunOutcome, RunRecord, Stall, ThresholdFacts,
@@ -12,7 +12,7 @@ fn facts() -> RunFacts {
         started: 1_000,
         ok: 1_000,
         failed: 0,
-        errors: [0; ErrorClass::COUNT],
+        errors: ErrorCounts::default(),
         timed_out: 0,
         unanswered: 0,
         script_errors: 0,

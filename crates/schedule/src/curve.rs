@@ -49,7 +49,7 @@ pub(crate) struct Curve {
     segments: Vec<Segment>,
     total: u64,
     /// Arrivals of the uniform process that became whole by a change, with the instant of that change, before
-    /// which they were not known. Empty but for changes in the last gap of a profile.
+    /// which they were not known. Empty except for changes in the last gap of a profile.
     late: Vec<(u64, u64)>,
 }
 
@@ -250,8 +250,8 @@ impl Segment {
         let into = match self.constant() {
             // The area is below from * length, so the quotient fits and `from` is not zero.
             Some(rate) => (area / u128::from(rate)) as u64,
-            // Both are whole numbers of the units that the part was made with, but for levels of the Poisson
-            // process.
+            // Both are whole numbers of the units that the part was made with, except for levels of the
+            // Poisson process.
             None => self.last_on_ramp(area - area % u128::from(self.grain)),
         };
         self.begin + into

@@ -47,12 +47,14 @@
 
 mod arrivals;
 mod curve;
+mod instants;
 mod poisson;
 mod population;
 mod profile;
 mod text;
 
 pub use arrivals::{Arrivals, Process};
+pub use instants::stages_at;
 pub use population::{Population, PopulationError, UserStage};
 pub use profile::{Profile, ProfileError, Stage};
 pub use text::{

@@ -23,7 +23,7 @@ const UNITS: &[(&str, u64)] = &[
     ("ns", 1),
 ];
 
-/// A text that is no rate, stage, count or duration. Its `Display` suggests a correction.
+/// A text that is not a rate, stage, count or duration. Its `Display` suggests a correction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleError {
     /// A rate of zero, where load was asked for.

@@ -18,7 +18,7 @@ pub const SLICES_MIN: usize = 10;
 /// nine relaxation times), with pairs 4 %.
 const BLOCK: usize = 2;
 
-/// A change with the probability that as large a one is seen where there is none.
+/// A change, with the probability of one at least as large under no change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The change and its interval.

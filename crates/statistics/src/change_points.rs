@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Values that are looked at together, and by how far the next ones overlap them: far away values say nothing
+/// Values that are examined together, and by how far the next ones overlap them: far away values say nothing
 /// about a change here (Hunter's default of 50).
 const WINDOW: usize = 50;
 /// Values that a segment has at least: one alone is an outlier, not a change.

@@ -14,7 +14,7 @@ use crate::{SliceCount, student_quantile};
 /// Steepness of the line at least: where the share grows more slowly than the square of the rate, it is no
 /// matter of the rate.
 const FLATTEST: f64 = 2.0;
-/// Steepness at most. Beyond it the line is a step at any rates that are told apart.
+/// Largest steepness. Beyond it the line is a step at any rates that are distinguished.
 const STEEPEST: f64 = 1_000.0;
 /// Batches of all rates together: enough for the dispersion, few enough for each to be long beside the time
 /// over which samples depend on one another.
@@ -48,8 +48,8 @@ pub struct Crossing {
     pub dispersion: f64,
 }
 
-/// Where the share of bad samples crosses `limit`, looked for in the range of rates `within`, with a
-/// two-sided `confidence`. `None` if no sample is bad, or with fewer than ten batches.
+/// The rate at which the share of bad samples crosses `limit`, searched for in the range of rates `within`,
+/// with a two-sided `confidence`. `None` if no sample is bad, or with fewer than ten batches.
 pub fn crossing(rated: &[RatedBatches], limit: f64, confidence: f64, within: (f64, f64)) -> Option<Crossing> {
     let line = Line::new(rated, limit)?;
     let (lowest, highest) = (within.0.ln(), within.1.ln());
@@ -163,7 +163,7 @@ pub(crate) fn log_odds(share: f64) -> f64 {
     (share / (1.0 - share)).ln()
 }
 
-/// Where a growing function is zero between two arguments, or the one at which it is nearest to it.
+/// The zero of a growing function between two arguments, or the argument at which it is nearest to zero.
 fn zero_of(function: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     if function(low) >= 0.0 {
         return low;

@@ -6,7 +6,7 @@
 /// Holm (1979), "A simple sequentially rejective multiple test procedure": the k-th smallest of m is
 /// multiplied by m − k + 1, and none is smaller than one before it.
 ///
-/// A test that cannot reject whatever its groups are (all values are equal) need not be among them (Tarone,
+/// A test that cannot reject with any groups (all values are equal) need not be among them (Tarone,
 /// 1990).
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -24,7 +24,7 @@ pub enum Judgement {
     Undecided,
 }
 
-/// Judges a change by its interval and by the probability of a test that there is none (already raised for
+/// Judges a change by its interval and by the probability of a test for no change (already adjusted for
 /// other tests beside it, see [`holm`](crate::holm::holm)).
 ///
 /// * *Same*: the interval lies within ± `effect`, the smallest change that matters (in the units of the

@@ -2,17 +2,17 @@
 
 use crate::student_quantile;
 
-/// Counts from which growth can be told from chance.
+/// Fewest counts that distinguish growth from chance.
 const FEWEST_COUNTS: usize = 11;
 /// Growth counts if chance alone makes as much in fewer than one of ten random walks. That is lenient for a
-/// random walk; a queue that is stable is none, and stays far below (`docs/statistics.md`).
+/// random walk; a stable queue is not one, and stays far below (`docs/statistics.md`).
 const GROWTH_CONFIDENCE: f64 = 0.80;
-/// Growth of fewer requests than this from end to end is no overload.
+/// Growth of fewer requests than this from end to end is not an overload.
 const LEAST_GROWTH: f64 = 10.0;
 /// Share of the growth that the second half must have: a system that only fills up at the beginning stays
 /// full.
 const SECOND_HALF: f64 = 0.1;
-/// Growth of less than this share of the arrivals is no overload.
+/// Growth of less than this share of the arrivals is not an overload.
 const LEAST_SHARE: f64 = 0.002;
 
 /// Growth of the number of requests in the system.

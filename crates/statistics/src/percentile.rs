@@ -36,16 +36,16 @@ pub struct PercentileInterval {
     pub high: Option<u64>,
     /// The confidence, in (0, 1).
     pub confidence: f64,
-    /// The variance inflation factor: so many samples say together as much as one independent sample. At
-    /// least 1.
+    /// The variance inflation factor: this many samples carry as much information as one independent sample.
+    /// At least 1.
     pub vif: f64,
-    /// The number of independent samples that would say as much: all samples / `vif`.
+    /// The number of independent samples with the same information: all samples / `vif`.
     pub effective_samples: f64,
     /// Into how many slices the run was divided for it.
     pub slices: usize,
 }
 
-/// Why there is no interval.
+/// Reason why there is no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoInterval {
     /// Fewer slices than [`FEWEST_SLICES`] hold samples; the value is their number.
@@ -111,7 +111,7 @@ impl PercentileInterval {
         let samples = spread.samples as f64;
         let low = ((share - half) * samples).floor();
         let high = ((share + half) * samples).ceil();
-        // Without so many independent samples nothing bounds the percentile, wherever the rank falls.
+        // With fewer independent samples nothing bounds the percentile, wherever the rank falls.
         let bounds = |p: f64| spread.effective() >= samples_needed(p) as f64;
         Ok(Self {
             low: (low >= 1.0 && bounds(100.0 - p)).then(|| value_at(low as u64)),

@@ -21,14 +21,14 @@ pub struct RankTest {
 }
 
 /// Compares the ranks of two groups of independent values (per-run figures, never single requests, which
-/// depend on each other); `None` if one is empty or has a value that is no number.
+/// depend on each other); `None` if one is empty or has a value that is not a number.
 ///
 /// Mann and Whitney (1947), "On a test of whether one of two random variables is stochastically larger than
 /// the other". Up to 60 values the probability is that of all assignments of the pooled midranks to groups,
 /// which is exact with ties, too (a permutation test); beyond, the normal approximation with corrections for
 /// ties and continuity. The test of `statrs` 0.19 is not used: it cannot count where there are ties, and
-/// where it counts, its result for a smaller first group is no two-sided probability (0.5 against 1.5 and 4.5
-/// gives 1, not 2/3).
+/// where it counts, its result for a smaller first group is not a two-sided probability (0.5 against 1.5 and
+/// 4.5 gives 1, not 2/3).
 pub fn rank_test(a: &[f64], b: &[f64]) -> Option<RankTest> {
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(|value| value.is_nan()) {
         return None;

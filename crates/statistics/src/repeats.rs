@@ -30,7 +30,7 @@ pub struct BetweenRuns {
     /// errors.
     pub within: f64,
     /// The part of `spread` that `within` does not explain: the standard deviation of an effect that each
-    /// start of the target decides anew, and that longer runs do not average out. Zero if the runs differ no
+    /// start of the target decides again, and that longer runs do not average out. Zero if the runs differ no
     /// more than their samples let expect.
     pub between: Option<f64>,
 }

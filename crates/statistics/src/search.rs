@@ -1,6 +1,6 @@
 //! The search for a server's capacity: the rates to try, the lengths of trials, and the conclusions.
 //!
-//! A [`Search`] knows no server and no clock. It says which trial comes next, is told the counts of the
+//! A [`Search`] knows no server and no clock. It names the next trial, takes the counts of the
 //! trial, and ends with an interval of rates that holds the capacity, the rate from which on a condition
 //! breaks. The caller carries the trials out.
 //!
@@ -8,7 +8,7 @@
 //! 2. *Bisection* in short trials, until the capacity is known to a few percent.
 //! 3. *Estimation*: trials at the likeliest capacity and beside it, until the interval of where the share of
 //!    bad samples [crosses](crate::crossing()) its limit is as narrow as was asked for. Rates are not decided
-//!    one by one: all of them tell about the same capacity.
+//!    one by one: all of them are evidence of the same capacity.
 //! 4. *Confirmation*: the lower end is tried once more.
 //! 5. *From above*: the same rate is tried right after an overload. A server that recovers slowly, or not
 //!    at all, holds less than one that never was overloaded (hysteresis).
@@ -33,7 +33,7 @@ pub struct Settings {
     pub limits: Vec<f64>,
     /// Two-sided confidence of the interval, and of what is known of one rate.
     pub confidence: f64,
-    /// The estimation may take so long in total, in trials of the shortest length that has
+    /// The estimation may take this long in total, in trials of the shortest length that has
     /// enough samples; at least 1.
     pub longest: u32,
     /// Length of the shortest trial in the unit of time of the rates: with them, how many samples it has.
@@ -49,7 +49,7 @@ const NEAR: f64 = 2.6;
 const WINDOW: f64 = 2.5;
 /// Rates within this distance of another one are that one, in the same unit.
 const SAME: f64 = 0.3;
-/// The rate beside the likeliest capacity that tells how steep the share is: above it, where bad samples are
+/// The rate beside the likeliest capacity that shows how steep the share is: above it, where bad samples are
 /// frequent, or below it where a rate above would break down.
 const ASIDE_ABOVE: f64 = 1.75;
 /// See [`ASIDE_ABOVE`].
@@ -69,10 +69,10 @@ const BAD_SAMPLES: f64 = 15.0;
 /// A trial of the shortest length takes no more units than this: waiting for more samples would take too
 /// long.
 const LARGEST_SCALE: u32 = 1_000;
-/// The estimation takes as long at least. An interval that is looked at after every trial is narrow by
+/// The estimation takes as long at least. An interval that is examined after every trial is narrow by
 /// chance sooner or later: the dispersion of few bursts of bad samples is underestimated more often than not.
 const SHORTEST_ESTIMATION: f64 = 60.0;
-/// A rate next to one that breaks down has to hold for so long to be the lower end by itself.
+/// A rate next to one that breaks down has to hold for this time to be the lower end by itself.
 const SHORTEST_HOLD: f64 = 10.0;
 /// Log-odds beyond those of the limit from which on a rate is no longer near the capacity: at a limit of 1 %
 /// these are shares above 30 %.
@@ -85,9 +85,10 @@ const CUT_SHORT: f64 = 0.98;
 const REACH: f64 = 3.0;
 /// Largest such distance where the next rate that was tried says even less.
 const FARTHEST_REACH: f64 = 10.0;
-/// Confidence at which a rate is an end of it that holds by its own trials.
+/// Confidence at which a rate counts as the end that holds, by its own trials.
 const PLAIN: f64 = 0.999;
-/// A rate that holds is an end without that, if the capacity is so many times as high.
+/// A rate that holds counts as an end without such confidence, if the capacity is at least this multiple of
+/// it.
 const FAR: f64 = 1.2;
 /// Length of the confirmation and of a trial from above.
 const CONFIRMATION: u32 = 3;
@@ -209,13 +210,13 @@ pub struct Answer {
     /// `true` if the lower end was tried once more and did not break.
     pub confirmed: bool,
     /// The highest rate, at most the lower end, that did not break right after an overload; `None` if none
-    /// was found, or the search did not come to it.
+    /// was found, or the search did not get there.
     pub from_above: Option<f64>,
-    /// Why the search ended.
+    /// Reason why the search ended.
     pub end: End,
 }
 
-/// Why a search ended.
+/// Reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The interval is as narrow as was asked for.
@@ -247,7 +248,7 @@ enum Aim {
     End(End),
 }
 
-/// Where all levels together, as far as they differ, put the capacity.
+/// The estimate of the capacity by all levels together, as far as they differ.
 #[derive(Clone, Copy, Debug)]
 struct Around {
     /// The logarithm of the likeliest rate, if there are rates on both sides of it.
@@ -581,7 +582,7 @@ impl Search {
         })
     }
 
-    /// Upward until something breaks. A rate of which nothing is known is no obstacle.
+    /// Upward until something breaks. An unknown rate is not an obstacle.
     fn upward(&mut self) -> Aim {
         let Settings { to, longest, .. } = self.settings;
         self.centre = None;
@@ -609,7 +610,7 @@ impl Search {
         Aim::Try(Trial { rate, length: length.saturating_mul(scale), scale, after: None, purpose })
     }
 
-    /// Where the capacity is by all trials: their shares made to grow with the rate, by joining neighbours
+    /// The capacity by all trials: their shares are made to grow with the rate, by joining neighbours
     /// that do not (Ayer et al., "An empirical distribution function for sampling with incomplete
     /// information", 1955), and between two of these by the line of their log-odds.
     fn around(&self) -> Around {
@@ -735,7 +736,7 @@ impl Search {
         level.overloaded || self.breaks_down(&level.portions)
     }
 
-    /// Returns `true` if so many samples are bad that the rate is not near the capacity.
+    /// Returns `true` if the share of bad samples is too large for the rate to be near the capacity.
     fn breaks_down(&self, portions: &[Vec<SliceCount>]) -> bool {
         portions.iter().zip(&self.settings.limits).any(|(slices, limit)| {
             let SliceCount { count, marked } = SliceCount::sum(slices);

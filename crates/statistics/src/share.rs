@@ -13,7 +13,7 @@ const FEWEST_SLICES: usize = 4;
 /// to be long beside the time over which samples depend on one another.
 const SLICES: usize = 20;
 
-/// A share of bad samples, and between which limits the true one lies.
+/// A share of bad samples, with the limits of its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareInterval {
     /// Bad samples by all samples.
@@ -32,7 +32,7 @@ pub struct ShareInterval {
 /// The estimate is that of a ratio, with the variance inflation and the degrees of freedom of
 /// [`PercentileInterval`](crate::PercentileInterval). Slices that are too short for the dependence show too
 /// little of it, so both are taken from up to 20 slices and from up to 10, and the larger inflation counts.
-/// The interval is Wilson's with the effective number of samples, and Student's t in the place of the normal
+/// The interval is Wilson's with the effective number of samples, and Student's t in place of the normal
 /// quantile, since the variance is an estimate.
 pub fn share_interval(slices: &[SliceCount], confidence: f64) -> Option<ShareInterval> {
     let slices: Vec<SliceCount> = slices.iter().copied().filter(|slice| slice.count > 0).collect();

@@ -24,7 +24,7 @@ impl Shift {
 /// By how much the values of `b` are larger than those of `a`: the median of all differences, and an interval
 /// that holds the shift with at least this confidence (in (0, 1)) if the groups differ by a shift only. It
 /// has no bounds where so few values cannot give that confidence: see [`runs_needed`]. `None` if a group is
-/// empty or a value is no number.
+/// empty or a value is not a number.
 ///
 /// Hodges and Lehmann (1963), "Estimates of location based on rank tests"; the interval holds the shifts that
 /// the Mann–Whitney test would not reject (Moses), with its exact distribution up to 60 values. With ties it

@@ -11,7 +11,7 @@ pub trait Join {
     fn join(&mut self, later: Self);
 }
 
-/// Keeps at most [`MOST_SLICES`] slices, or as many as it is [told](Self::keeping), of the parts that are
+/// Keeps at most [`MOST_SLICES`] slices, or [another number](Self::keeping), of the parts that are
 /// added, each made of equally many parts but the last.
 ///
 /// Parts come in the order of time and are equally long, the last one and the first one may be shorter. When
@@ -34,7 +34,7 @@ impl<T> Default for SliceKeeper<T> {
 }
 
 impl<T> SliceKeeper<T> {
-    /// Keeps at most `most` slices, of which there are at least half as many once there were so many parts.
+    /// Keeps at most `most` slices, and at least half as many once there were enough parts.
     /// An odd number is taken as the next even one: neighbours are joined two by two.
     pub const fn keeping(most: usize) -> Self {
         Self { slices: Vec::new(), most: most.next_multiple_of(2), parts_per_slice: 1, parts_of_last: 1 }
@@ -61,13 +61,23 @@ impl<T: Join> SliceKeeper<T> {
         self.parts_of_last = 1;
     }
 
-    /// Adds something to the last slice that is no part of its own: the values after the end. Nothing to add
-    /// it to makes it the first slice.
+    /// Adds values after the end of the last slice to it. Without a slice they
+    /// become the first one.
     pub fn extend_last(&mut self, rest: T) {
         match self.slices.last_mut() {
             Some(last) => last.join(rest),
             None => self.slices.push(rest),
         }
+    }
+
+    /// The slices until now, in the order of time.
+    pub fn so_far(&self) -> &[T] {
+        &self.slices
+    }
+
+    /// The number of parts of each slice but the last one, which may have fewer.
+    pub const fn parts_per_slice(&self) -> usize {
+        self.parts_per_slice
     }
 
     /// The slices, in the order of time.

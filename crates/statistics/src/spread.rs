@@ -67,7 +67,7 @@ impl Spread {
     }
 }
 
-/// Joins so many neighbours each; nothing is lost, so that some may be of one more.
+/// Joins groups of `neighbours` slices; nothing is lost, so some groups may have one more.
 pub(crate) fn join(slices: &[SliceCount], neighbours: usize) -> Vec<SliceCount> {
     let parts = slices.len() / neighbours;
     let bounds = |part: usize| part * slices.len() / parts.max(1);

@@ -10,10 +10,10 @@ pub const FEWEST_STEADY_SLICES: usize = 10;
 /// Differences below this share are none: the limit for "settled" in R11 ("within 2 %").
 const TOLERANCE: f64 = 0.02;
 /// Confidence at which a beginning has to differ from the rest: that of four standard errors of a normal
-/// distribution. Beginnings of every length are looked at, in three series, so that this is more than for one
+/// distribution. Beginnings of every length are examined, in three series, so that this is more than for one
 /// comparison.
 const BEGINNING_CONFIDENCE: f64 = 0.999_937;
-/// A trend is one if chance makes one as strong in fewer of the runs. Three series are looked at.
+/// A trend is one if chance makes one as strong in fewer of the runs. Three series are examined.
 const TREND_CHANCE: f64 = 0.003;
 /// A trend matters if it changes the series by this share from end to end.
 const TREND_CHANGE: f64 = 0.05;
@@ -34,7 +34,7 @@ pub struct SteadyPoint {
     pub p99: f64,
 }
 
-/// The series that are looked at.
+/// The series that are examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
     /// Completed requests per second.
@@ -66,7 +66,7 @@ impl Series {
     }
 }
 
-/// Why a run was never steady.
+/// Reason why a run was never steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unsteady {
     /// The series was still settling in the second half, at this time in seconds.
@@ -82,7 +82,7 @@ pub enum Steady {
     From(f64),
     /// Not within the run.
     Never(Unsteady),
-    /// There are fewer slices than [`FEWEST_STEADY_SLICES`] with samples in them: so many.
+    /// There are fewer slices than [`FEWEST_STEADY_SLICES`] with samples in them: this many.
     TooShort(usize),
 }
 
@@ -125,7 +125,7 @@ fn beginning(values: &[f64]) -> usize {
     let count = values.len();
     // MSER: the beginning without which the squared standard error of the mean is smallest. The variance is
     // never taken as smaller than the tolerance, or a quiet series would be cut for nothing. A rest of less
-    // than a quarter would not tell its own variance.
+    // than a quarter would not show its own variance.
     let (mut sum, mut squares) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
     for cut in (0..count).rev() {

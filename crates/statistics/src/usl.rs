@@ -64,7 +64,7 @@ pub struct UslFit {
     pub extrapolated: bool,
 }
 
-/// Why there is no fit.
+/// Reason why there is no fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UslError {
     /// Fewer than [`LEVELS_MIN`] different levels.
@@ -72,7 +72,7 @@ pub enum UslError {
         /// Number of different levels.
         found: usize,
     },
-    /// A level without load, without throughput, or that is no number.
+    /// A level without load, without throughput, or that is not a number.
     BadLevel(Level),
 }
 
@@ -83,7 +83,7 @@ impl std::fmt::Display for UslError {
                 write!(f, "the scalability law needs {LEVELS_MIN} levels of concurrency, has {found}")
             }
             Self::BadLevel(Level { concurrency, throughput }) => {
-                write!(f, "{throughput}/s at a concurrency of {concurrency} is no level of load")
+                write!(f, "{throughput}/s at a concurrency of {concurrency} is not a level of load")
             }
         }
     }
@@ -97,7 +97,7 @@ impl Usl {
         self.lambda * concurrency / self.slowdown(concurrency)
     }
 
-    /// Where throughput is largest; `None` if it never falls.
+    /// The concurrency of the largest throughput; `None` if it never falls.
     pub fn peak(&self) -> Option<Peak> {
         let square = (1.0 - self.alpha) / self.beta;
         if self.beta <= 0.0 || !square.is_finite() {

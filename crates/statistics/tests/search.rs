@@ -117,12 +117,12 @@ impl Queue {
     }
 }
 
-/// Carries a search out; also tells how many seconds it took.
+/// Carries a search out; also returns the seconds that it took.
 fn search(seed: u64, settings: Settings, server: Server) -> (Answer, f64) {
     search_within(f64::INFINITY, seed, settings, server)
 }
 
-/// The same, where it may take so many seconds.
+/// The same, where it may take this many seconds.
 fn search_within(longest: f64, seed: u64, settings: Settings, server: Server) -> (Answer, f64) {
     let mut search = Search::new(settings);
     let mut queue = Queue::new(server, seed);
@@ -164,7 +164,7 @@ impl Tally {
         Self::within(f64::INFINITY, server, seeds)
     }
 
-    /// Of searches that may take so many seconds.
+    /// Of searches that may take this many seconds.
     fn within(longest: f64, server: Server, seeds: u64) -> Self {
         let capacity = server.capacity();
         let (mut right, mut above, mut below, mut narrow, mut confirmed) = (0, 0, 0, 0, 0);

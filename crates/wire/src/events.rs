@@ -1,16 +1,21 @@
-//! Streams of events in the body of a response: server-sent events (WHATWG HTML, section 9.2) and JSON in
-//! lines.
+//! Streams of events in the body of a response: server-sent events (WHATWG HTML, section 9.2), JSON in lines,
+//! and messages of gRPC.
 //!
-//! [`EventReader`] takes the payload of a body in any pieces and tells each event as soon as its last byte is
-//! there. It knows no time: whoever feeds it knows when a piece came.
+//! [`EventReader`] takes the payload of a body in any pieces and returns each event as soon as its last byte
+//! is there. It knows no time: its caller knows when a piece came.
 
 use std::fmt;
 
 use memchr::{memchr, memchr2};
 
+use crate::grpc::PREFIX;
+
 /// Bytes of one event, and of one line, at most. A server that sends more than this without an end would
 /// fill the memory; chunks of language models have some hundred bytes.
 pub const LONGEST_EVENT: usize = 1 << 20;
+
+/// Bytes of one message of gRPC at most: the limit that its clients have unless they are told another one.
+pub const LONGEST_MESSAGE: usize = 4 << 20;
 
 /// Bytes that a buffer keeps for the next event.
 const USUAL_EVENT: usize = 4 << 10;
@@ -18,19 +23,22 @@ const USUAL_EVENT: usize = 4 << 10;
 /// The mark of UTF-8 that may begin a stream of server-sent events.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The way in which events are told apart.
+/// The format that separates events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventFormat {
     /// Server-sent events, `text/event-stream`.
     Sse,
-    /// One JSON value per line, `application/x-ndjson`. A line that has nothing in it is no event.
+    /// One JSON value per line, `application/x-ndjson`. An empty line is not an event.
     Ndjson,
+    /// Messages of gRPC, each with its prefix.
+    Grpc,
 }
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'e> {
-    /// Its data: of server-sent events the values of its `data` fields, joined by LF; else the line.
+    /// Its data: of server-sent events the values of its `data` fields, joined by LF; of JSON the
+    /// line; of gRPC the prefix and the message.
     pub data: &'e [u8],
     /// The value of its `event` field; empty if it has none.
     pub name: &'e [u8],
@@ -40,28 +48,39 @@ pub struct Event<'e> {
     pub retry: Option<u64>,
 }
 
-/// An event has more than [`LONGEST_EVENT`] bytes.
+/// Why a body is read no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventTooLong;
+pub enum EventError {
+    /// An event has more than [`LONGEST_EVENT`] bytes.
+    TooLong,
+    /// A message of gRPC has more than [`LONGEST_MESSAGE`] bytes.
+    MessageTooLong,
+    /// The first byte of a prefix of gRPC is neither 0 nor 1.
+    NoMessage,
+}
 
-impl fmt::Display for EventTooLong {
+impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an event has more than {} MiB", LONGEST_EVENT >> 20)
+        match self {
+            Self::TooLong => write!(f, "an event has more than {} MiB", LONGEST_EVENT >> 20),
+            Self::MessageTooLong => write!(f, "a message has more than {} MiB", LONGEST_MESSAGE >> 20),
+            Self::NoMessage => f.write_str("the body has no messages of gRPC"),
+        }
     }
 }
 
-impl std::error::Error for EventTooLong {}
+impl std::error::Error for EventError {}
 
 /// Reads the events of one body.
 ///
 /// Call [`feed`](Self::feed) with each piece of the payload, in order, and [`finish`](Self::finish) at its
 /// end; [`reset`](Self::reset) makes it ready for another body and keeps its memory. The events do not
 /// depend on how the payload was cut. Between two calls it holds the event that is not whole, at most twice
-/// [`LONGEST_EVENT`] bytes; it allocates only while such a buffer grows.
+/// [`LONGEST_EVENT`] bytes, or one [`LONGEST_MESSAGE`]; it allocates only while such a buffer grows.
 #[derive(Debug)]
 pub struct EventReader {
     format: EventFormat,
-    /// The line that is not whole.
+    /// The line, or the message of gRPC, that is not whole.
     line: Vec<u8>,
     /// Data of the event that is not whole, each line with an LF behind it.
     data: Vec<u8>,
@@ -72,7 +91,7 @@ pub struct EventReader {
     begun: bool,
     /// The last line ended with a CR: an LF at the front of what comes next belongs to it.
     after_cr: bool,
-    too_long: bool,
+    fault: Option<EventError>,
 }
 
 impl EventReader {
@@ -87,7 +106,7 @@ impl EventReader {
             retry: None,
             begun: false,
             after_cr: false,
-            too_long: false,
+            fault: None,
         }
     }
 
@@ -99,7 +118,7 @@ impl EventReader {
             buffer.shrink_to(USUAL_EVENT);
         }
         self.retry = None;
-        (self.begun, self.after_cr, self.too_long) = (false, false, false);
+        (self.begun, self.after_cr, self.fault) = (false, false, None);
     }
 
     /// Bytes of memory that it holds.
@@ -107,14 +126,53 @@ impl EventReader {
         self.line.capacity() + self.data.capacity() + self.name.capacity() + self.id.capacity()
     }
 
-    /// Tells the events that are whole with this piece of the payload.
+    /// Passes the events that this piece of the payload completes to `tell`.
     ///
     /// # Errors
-    /// If an event is too long. Events told before it are valid; the rest of the body is not read.
-    pub fn feed(&mut self, mut input: &[u8], mut tell: impl FnMut(Event<'_>)) -> Result<(), EventTooLong> {
-        if self.too_long {
-            return Err(EventTooLong);
+    /// If an event is too long, or is none. Events told before it are valid; the rest of the body is not
+    /// read.
+    pub fn feed(&mut self, input: &[u8], tell: impl FnMut(Event<'_>)) -> Result<(), EventError> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
         }
+        let told = match self.format {
+            EventFormat::Sse | EventFormat::Ndjson => self.feed_lines(input, tell),
+            EventFormat::Grpc => self.feed_messages(input, tell),
+        };
+        self.fault = told.err();
+        told
+    }
+
+    /// The messages of gRPC that are whole with this piece.
+    fn feed_messages(&mut self, mut input: &[u8], mut tell: impl FnMut(Event<'_>)) -> Result<(), EventError> {
+        let mut tell = |data: &[u8]| tell(Event { data, name: &[], id: &[], retry: None });
+        while !input.is_empty() {
+            if self.line.is_empty() {
+                // Messages that came in one piece are not copied.
+                let length = message_length(input)?;
+                let Some((message, rest)) = input.split_at_checked(length) else {
+                    self.line.extend_from_slice(input);
+                    return Ok(());
+                };
+                tell(message);
+                input = rest;
+                continue;
+            }
+            let length = message_length(&self.line)?;
+            let (part, rest) = input.split_at(input.len().min(length - self.line.len()));
+            self.line.extend_from_slice(part);
+            input = rest;
+            // With the prefix the length becomes known.
+            if message_length(&self.line)? == self.line.len() {
+                tell(&self.line);
+                self.line.clear();
+                self.line.shrink_to(USUAL_EVENT);
+            }
+        }
+        Ok(())
+    }
+
+    fn feed_lines(&mut self, mut input: &[u8], mut tell: impl FnMut(Event<'_>)) -> Result<(), EventError> {
         while !input.is_empty() {
             if std::mem::take(&mut self.after_cr) && input[0] == b'\n' {
                 input = &input[1..];
@@ -122,12 +180,11 @@ impl EventReader {
             }
             let end = match self.format {
                 EventFormat::Sse => memchr2(b'\n', b'\r', input),
-                EventFormat::Ndjson => memchr(b'\n', input),
+                EventFormat::Ndjson | EventFormat::Grpc => memchr(b'\n', input),
             };
             let part = &input[..end.unwrap_or(input.len())];
             if self.line.len() + self.data.len() + part.len() > LONGEST_EVENT {
-                self.too_long = true;
-                return Err(EventTooLong);
+                return Err(EventError::TooLong);
             }
             let Some(end) = end else {
                 self.line.extend_from_slice(part);
@@ -150,21 +207,22 @@ impl EventReader {
         Ok(())
     }
 
-    /// The body is over. Tells the last line of JSON, which needs no line end; returns `true` if nothing was
-    /// cut off. A server-sent event without the empty line behind it is none (WHATWG HTML, section 9.2.6).
+    /// The body is over. Passes the last line of JSON, which needs no line end, to `tell`; returns `true` if
+    /// nothing was cut off. A server-sent event without the empty line behind it does not count (WHATWG HTML,
+    /// section 9.2.6).
     pub fn finish(&mut self, mut tell: impl FnMut(Event<'_>)) -> bool {
-        if self.format == EventFormat::Ndjson && !self.line.is_empty() && !self.too_long {
+        if self.format == EventFormat::Ndjson && !self.line.is_empty() && self.fault.is_none() {
             let line = std::mem::take(&mut self.line);
             self.end_line(&line, &mut tell);
         }
-        self.line.is_empty() && self.data.is_empty() && !self.too_long
+        self.line.is_empty() && self.data.is_empty() && self.fault.is_none()
     }
 
     fn end_line(&mut self, line: &[u8], tell: &mut impl FnMut(Event<'_>)) {
         let is_first = !std::mem::replace(&mut self.begun, true);
         let line = if is_first { line.strip_prefix(BOM).unwrap_or(line) } else { line };
         match self.format {
-            EventFormat::Ndjson => {
+            EventFormat::Ndjson | EventFormat::Grpc => {
                 let data = line.trim_ascii();
                 if !data.is_empty() {
                     tell(Event { data, name: &[], id: &[], retry: None });
@@ -202,6 +260,19 @@ impl EventReader {
             }
             _ => {}
         }
+    }
+}
+
+/// Bytes of the message of gRPC that begins with these, its prefix included; those of the prefix alone, if
+/// that is not whole.
+fn message_length(front: &[u8]) -> Result<usize, EventError> {
+    if front.first().is_some_and(|flag| *flag > 1) {
+        return Err(EventError::NoMessage);
+    }
+    let Some([_, length @ ..]) = front.first_chunk::<PREFIX>() else { return Ok(PREFIX) };
+    match u32::from_be_bytes(*length) as usize {
+        length if length > LONGEST_MESSAGE => Err(EventError::MessageTooLong),
+        length => Ok(PREFIX + length),
     }
 }
 
@@ -301,8 +372,8 @@ mod tests {
             feed(b"data: a\n\n").unwrap();
             let bytes = if format == EventFormat::Sse { &line[..] } else { &line[..line.len() - 1] };
             feed(bytes).unwrap();
-            assert_eq!(feed(bytes), Err(EventTooLong));
-            assert_eq!(feed(b"\n\ndata: b\n\n"), Err(EventTooLong));
+            assert_eq!(feed(bytes), Err(EventError::TooLong));
+            assert_eq!(feed(b"\n\ndata: b\n\n"), Err(EventError::TooLong));
             assert_eq!(told, 1, "{format:?}");
             assert!(!reader.finish(|_| panic!("an event behind one that is too long")));
             assert!(reader.held_bytes() <= 3 * LONGEST_EVENT);
@@ -313,17 +384,43 @@ mod tests {
         }
     }
 
+    #[test]
+    fn messages_of_grpc() {
+        /// A body, the messages in it, and `true` if it ends with one.
+        type Case = (&'static [u8], &'static [&'static [u8]], bool);
+        let cases: &[Case] = &[
+            (b"", &[], true),
+            (b"\0\0\0\0\0\x01\0\0\0\x02ab", &[b"\0\0\0\0\0", b"\x01\0\0\0\x02ab"], true),
+            (b"\0\0\0\0\x02ab\0\0\0", &[b"\0\0\0\0\x02ab"], false),
+            (b"\0\0\0\0\x02a", &[], false),
+            (b"\0\0\0\0\0<html>", &[b"\0\0\0\0\0"], false),
+            (b"\0\0\x40\0\x01", &[], false),
+        ];
+        for (body, expected, whole) in cases {
+            for size in [1, 2, 6, 100] {
+                let (mut reader, mut told) = (EventReader::new(EventFormat::Grpc), Vec::new());
+                for piece in body.chunks(size) {
+                    let _ = reader.feed(piece, |event| told.push(event.data.to_vec()));
+                }
+                assert_eq!(told, *expected, "{}", body.escape_ascii());
+                assert_eq!(reader.finish(|_| ()), *whole, "{}", body.escape_ascii());
+            }
+        }
+        let fault = |body: &[u8]| EventReader::new(EventFormat::Grpc).feed(body, |_| ()).unwrap_err();
+        assert_eq!(fault(b"<html>"), EventError::NoMessage);
+        assert_eq!(fault(b"\0\0\x40\0\x01"), EventError::MessageTooLong);
+    }
+
     proptest! {
         #[test]
         fn events_do_not_depend_on_cuts(
             parts in prop::collection::vec(prop::sample::select(vec![
                 "data: ", "data", ":", " ", "\n", "\r", "\r\n", "\n\n", "x", "{\"a\":1}", "id: 7", "event: e",
-                "retry: 9", "\u{feff}", "é",
+                "retry: 9", "\u{feff}", "é", "\0\0\0\0\0", "\u{1}\0\0\0\u{2}ab", "\0\0",
             ]), 0..40),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
-            is_sse in any::<bool>(),
+            format in prop::sample::select(vec![EventFormat::Sse, EventFormat::Ndjson, EventFormat::Grpc]),
         ) {
-            let format = if is_sse { EventFormat::Sse } else { EventFormat::Ndjson };
             let body = parts.concat().into_bytes();
             let whole = read(format, &[&body]);
             let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();

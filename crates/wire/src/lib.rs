@@ -10,7 +10,9 @@
 //!                                      cache::RequestServer  ──▶ Request  { operation, cache, key, value }
 //! ```
 //!
-//! [`events::EventReader`] reads streams of events in the bodies of responses.
+//! [`events::EventReader`] reads streams of events in the bodies of responses, [`grpc::Messages`] the
+//! messages of gRPC. [`websocket::MessageReader`] reads the messages of a connection that was upgraded to
+//! WebSocket.
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
@@ -22,6 +24,8 @@
 
 pub mod cache;
 pub mod events;
+pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod tls;
+pub mod websocket;

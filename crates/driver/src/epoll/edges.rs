@@ -32,7 +32,7 @@ impl Epoll {
         again
     }
 
-    /// Takes all edges from the kernel, waiting for the first as long as told. False if a signal came.
+    /// Takes all edges from the kernel, waiting up to `timeout` for the first. `false` if a signal came.
     pub(super) fn gather(&mut self, timeout: Timeout) -> bool {
         let mut count = self.take_edges(timeout);
         loop {

@@ -36,7 +36,7 @@ impl Pace {
         Nanos((bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_s)) as u64)
     }
 
-    /// When a connection may move bytes again that has just moved so many; it is woken then.
+    /// The time at which a connection that has just moved this many bytes may move more; it is woken then.
     fn moved(&mut self, token: Token, bytes: usize) -> Nanos {
         let next = clock::monotonic() + self.time_of(bytes);
         self.waking.push(Reverse((next, token)));

@@ -26,7 +26,7 @@ impl Epoll {
                 )
             };
             if fd >= 0 {
-                // SAFETY: the descriptor was opened just now and nobody else has it.
+                // SAFETY: the descriptor was opened just now and nothing else owns it.
                 let fd = unsafe { OwnedFd::from_raw_fd(fd) };
                 let Ok(conn) = self.insert(fd, Phase::Open) else { return None };
                 // There may be more connections; other sockets get their turn in between.

@@ -71,7 +71,7 @@ impl Epoll {
             socket::shutdown(&connection.fd, Shutdown::Write);
             connection.phase = Phase::Lingering;
             self.lingering.push(token, clock::monotonic());
-            // Earlier edges were not looked at.
+            // Earlier edges were not examined.
             self.discard(token);
         }
     }
@@ -142,7 +142,7 @@ fn send_pieces(connection: &mut Connection, most: usize) -> (usize, isize) {
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = pieces.as_mut_ptr();
     message.msg_iovlen = count as _;
-    // SAFETY: the first `count` pieces are initialised and point into segments that the outbox, which nobody
+    // SAFETY: the first `count` pieces are initialised and point into segments that the outbox, which nothing
     // touches during the call, owns or shares; the kernel only reads them.
     let sent = unsafe { libc::sendmsg(connection.fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
     (asked, sent)

@@ -87,16 +87,17 @@ impl Uring {
                 self.starved.push(token);
             }
             libc::EINTR | libc::EAGAIN => self.requests.push_back(token),
-            // The request is made anew, unless the connection is closing and so canceled all of its requests.
+            // The request is made again, unless the connection is closing and so canceled all of its
+            // requests.
             libc::ECANCELED if connection.closing != Closing::Gone => self.requests.push_back(token),
             error if last => self.receive_ended(token, error.max(0), at),
             _ => {}
         }
     }
 
-    /// The connection has broken, or both directions have ended. The receive tells that as a rule. It does
+    /// The connection has broken, or both directions have ended. As a rule the receive reports that. It does
     /// not where a reset came with the last bytes: the kernel wakes it once for both, it takes the bytes, and
-    /// waits for more (seen on Linux 6.18). Made anew, it meets the error.
+    /// waits for more (seen on Linux 6.18). Made again, it meets the error.
     fn hung_up(&mut self, token: Token) {
         if let Some(connection) = self.slots.by_token(token) {
             connection.hung_up = true;
@@ -181,7 +182,7 @@ impl Uring {
 
     fn accepted(&mut self, token: Token, result: i32, last: bool, at: Nanos) {
         // SAFETY: the result of an accept request that is not negative is a descriptor that was opened for
-        // it, and nobody else has it. Of a cancellation it is a number of requests.
+        // it, and nothing else owns it. The result of a cancellation is a number of requests.
         let fd = (result >= 0 && token.kind == ACCEPT).then(|| unsafe { OwnedFd::from_raw_fd(result) });
         let Some(entry) = self.listeners.get_mut(token.slot as usize) else { return };
         let Some(listening) = entry else { return };

@@ -13,7 +13,7 @@ use crate::outbox::{MAX_PIECES, Outbox};
 pub(super) struct Connection {
     pub(super) fd: OwnedFd,
     pub(super) outbox: Outbox,
-    /// Where to, until the connect request has ended.
+    /// Its address, until the connect request has ended.
     address: Option<Box<SockAddr>>,
     /// For sends of more than one piece; there is none before the first.
     pieces: Option<Box<Pieces>>,
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     pub(super) receiving: bool,
     /// The poll for errors was made, once for each connection.
     pub(super) watched: bool,
-    /// That poll has ended.
+    /// `true` once that poll has ended.
     pub(super) hung_up: bool,
     /// There is nothing more to receive: an end or an error was met.
     pub(super) ended: bool,

@@ -50,7 +50,7 @@ pub(super) struct SpinPolicy {
 /// The queues of one io_uring instance. Belongs to the thread that opened it.
 pub(super) struct Ring {
     io: IoUring,
-    /// The registered number of the ring's descriptor, which spares the kernel its look-up and reference
+    /// The registered number of the ring's descriptor, which saves the kernel a look-up and a reference
     /// count.
     registered: Option<u32>,
     /// The kernel can lower the aim of a wait after a while (6.12).
@@ -84,7 +84,7 @@ impl Ring {
         }
         let mut probe = io_uring::Probe::new();
         if let Err(error) = self.io.submitter().register_probe(&mut probe) {
-            return Some(format!("the kernel does not tell which io_uring operations it has: {error}"));
+            return Some(format!("the kernel does not report its io_uring operations: {error}"));
         }
         let operations = [
             ("ACCEPT", opcode::AcceptMulti::CODE),
@@ -140,7 +140,7 @@ impl Ring {
     }
 
     /// Submits the queue, lets the kernel do its deferred work, and waits. An error is a signal (`EINTR`),
-    /// want of memory, or `EBUSY` if completions must be taken first; a time-out is none.
+    /// lack of memory, or `EBUSY` if completions must be taken first; a time-out is not an error.
     pub(super) fn wait(&mut self, patience: SpinPolicy) -> io::Result<()> {
         let queued = self.io.submission().len() as u32;
         let mut patience = patience;
@@ -159,8 +159,8 @@ impl Ring {
             timeout: &raw const timeout as u64,
         };
         let flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
-        // The kernel compares the count as a signed number, for which "all there can be" would be "less than
-        // none": it would not sleep at all.
+        // The kernel compares the count as a signed number: the maximum would be negative, and it
+        // would not sleep at all.
         let want = patience.want.min(COMPLETIONS);
         match self.enter(queued, want, flags, Some(&argument)) {
             Err(error) if error.raw_os_error() != Some(libc::ETIME) => Err(error),
@@ -198,7 +198,7 @@ impl Ring {
             Some(index) => (index as i32, flags | EnterFlags::REGISTERED_RING),
             None => (self.io.as_raw_fd(), flags),
         };
-        // SAFETY: the argument is null (with no signal mask, the size is then not looked at), or, with
+        // SAFETY: the argument is null (with no signal mask, the size is then not examined), or, with
         // EXT_ARG, an initialised structure of the size given; it and the timespec it points to live through
         // the call. What the queued requests point to is valid by the promise of `push`.
         let result = unsafe {
@@ -248,7 +248,7 @@ fn build(no_array: bool) -> io::Result<IoUring> {
         // all, and what lets a wait for n completions sleep through n - 1.
         .setup_single_issuer()
         .setup_defer_taskrun()
-        // Tells in shared memory that there is work to ask for, for busy polling.
+        // Flags in shared memory that the kernel has deferred work, for busy polling.
         .setup_taskrun_flag()
         // One bad request must not hold up those behind it.
         .setup_submit_all()

@@ -50,7 +50,7 @@ impl Uring {
 
     /// Lets the kernel do its work, without waiting.
     pub(super) fn poll(&mut self) {
-        // It fails for want of memory, or because the completion queue is full, which is emptied now.
+        // It fails for lack of memory, or because the completion queue is full, which is emptied now.
         let _ = self.ring.poll();
         let now = clock::monotonic();
         self.drain(now);
@@ -61,7 +61,7 @@ impl Uring {
     pub(super) fn spin(&mut self, until: Nanos) {
         let mut turn = 0_u32;
         loop {
-            // The flag does not tell of work that an earlier look left over, so look anyway now and then.
+            // The flag does not cover work that an earlier pass left over, so look anyway now and then.
             if turn.is_multiple_of(SPINS_PER_POLL) || self.ring.has_work() {
                 self.poll();
                 if !self.pending.is_empty() {

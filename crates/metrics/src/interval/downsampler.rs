@@ -18,9 +18,9 @@ const FIRST_PIECES: u64 = 240;
 /// Keeps at most [`MOST_INTERVALS`] intervals of the intervals that are added, and at most [`MOST_PIECES`]
 /// pieces of them.
 ///
-/// A run whose length is planned is cut into cells, each as wide as so many intervals that there are not too
-/// many of them; in one of an unknown length cells grow: when there are too many, neighbours become one.
-/// Cells begin anew where phases do, and the warm-up, the measured part and the drain have their own.
+/// A run of planned length is cut into cells, each of as many intervals as it takes to have few enough
+/// cells; in one of unknown length cells grow: when there are too many, neighbours become one.
+/// Cells start over where phases do, and the warm-up, the measured part and the drain have their own.
 ///
 /// Counts of joined intervals are added up, percentiles are those of their merged histograms, gauges are
 /// those at the end, with the smallest and the largest. A cell in which some requests failed, or stood still,
@@ -84,7 +84,7 @@ impl Kind {
 
 impl IntervalDownsampler {
     /// Before the first interval. `length` is that of the plan's intervals, `planned` that of the whole run,
-    /// warm-up included, if it is known, `cuts` are the instants at which intervals are counted anew.
+    /// warm-up included, if it is known, `cuts` are the instants at which intervals are counted again.
     pub fn new(length: Nanos, planned: Option<Nanos>, cuts: Vec<Nanos>, outline: Outline) -> Self {
         let length = length.max(Nanos(1));
         let intervals = planned.map_or(0, |planned| planned.0.div_ceil(length.0));

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where every arrival went. Two identities hold at the end of each run and are asserted:
+/// Accounting of every arrival. Two identities hold at the end of each run and are asserted:
 /// `scheduled = started + dropped + never_started + unknown` and
 /// `started = ok + failed + timed_out + aborted + in_flight_at_stop`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,8 +22,8 @@ pub struct Accounting {
     /// Part of never_started: the data of their scenario had ended, while others had some.
     #[serde(default)]
     pub without_data: u64,
-    /// Arrivals of agents that were lost, after the last that is known of these: nobody knows what became of
-    /// them. Only a fleet has any.
+    /// Arrivals of agents that were lost, after the last known one: their outcome is unknown. Only a fleet
+    /// has any.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown: u64,
     /// Requests that ended with a whole response of a status below 400.
@@ -113,7 +113,7 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Where every started iteration went: `started = completed + failed + unfinished`.
+/// Accounting of every started iteration: `started = completed + failed + unfinished`.
 ///
 /// An iteration is one pass through the steps of its scenario. With scenarios of one step these are the
 /// figures of [`Accounting`] once more.

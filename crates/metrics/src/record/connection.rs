@@ -1,18 +1,24 @@
 //! Events of connections, apart from the requests on them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorCounts, Nanos};
+use serde::{Deserialize, Serialize};
 
+use super::WebSocketRecord;
 use crate::Histogram;
 
 /// Counts and times of connections.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionRecord {
     /// Connections that were established.
     pub opened: u64,
+    /// Connections that were open already: the run before on the same targets had left them.
+    pub kept: u64,
     /// Attempts that failed, by class.
-    pub failed: [u64; ErrorClass::COUNT],
+    #[serde(with = "crate::written::errors")]
+    pub failed: ErrorCounts,
     /// Connections that the target closed while no response was owed.
     pub closed_idle: u64,
     /// Largest number open at once, summed over workers.
@@ -26,7 +32,8 @@ pub struct ConnectionRecord {
     /// TLS sessions that were resumed.
     pub tls_resumed: u64,
     /// Remedy against the first TLS fault that has one.
-    pub tls_hint: Option<&'static str>,
+    #[serde(default)]
+    pub tls_hint: Option<Cow<'static, str>>,
     /// Time for which due arrivals waited because every connection was busy, summed over workers.
     pub blocked: Nanos,
     /// Time for which due arrivals waited while the limit of connections was reached: subset of `blocked`.
@@ -35,6 +42,9 @@ pub struct ConnectionRecord {
     pub depth: u32,
     /// Counts specific to connections that spoke HTTP/2.
     pub http2: Http2Record,
+    /// Counts of WebSockets.
+    #[serde(default)]
+    pub websocket: WebSocketRecord,
 }
 
 impl ConnectionRecord {
@@ -44,13 +54,15 @@ impl ConnectionRecord {
         let Http2Record { connections, stream_limit, streams_asked, cancelled, .. } = self.http2;
         let counted =
             Http2Record { connections, stream_limit, streams_asked, cancelled, ..Http2Record::default() };
-        Self { connect_time: Histogram::new(), tls_time: Histogram::new(), http2: counted, ..*self }
+        let (connect_time, tls_time, tls_hint) = (Histogram::new(), Histogram::new(), self.tls_hint.clone());
+        Self { connect_time, tls_time, tls_hint, http2: counted, ..*self }
     }
 
     /// Adds another worker's connections; limits and peaks add up too.
     pub fn merge(&mut self, other: &Self) {
         self.opened += other.opened;
-        for (mine, theirs) in self.failed.iter_mut().zip(&other.failed) {
+        self.kept += other.kept;
+        for (mine, theirs) in self.failed.iter_mut().zip(other.failed.iter()) {
             *mine += theirs;
         }
         self.closed_idle += other.closed_idle;
@@ -59,16 +71,17 @@ impl ConnectionRecord {
         self.connect_time.merge(&other.connect_time);
         self.tls_time.merge(&other.tls_time);
         self.tls_resumed += other.tls_resumed;
-        self.tls_hint = self.tls_hint.or(other.tls_hint);
+        self.tls_hint = self.tls_hint.take().or_else(|| other.tls_hint.clone());
         self.blocked += other.blocked;
         self.blocked_at_limit += other.blocked_at_limit;
         self.depth = self.depth.max(other.depth);
         self.http2.merge(&other.http2);
+        self.websocket.merge(&other.websocket);
     }
 }
 
 /// Counts of connections that spoke HTTP/2 (RFC 9113), beside those that every connection has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http2Record {
     /// Connections that spoke it.
     pub connections: u64,
@@ -77,12 +90,15 @@ pub struct Http2Record {
     /// Streams that the plan wanted at once on one connection.
     pub streams_asked: u32,
     /// RST_STREAM frames received, by the name of their error code (RFC 9113 section 7).
-    pub resets: BTreeMap<&'static str, u64>,
+    #[serde(default)]
+    pub resets: BTreeMap<Cow<'static, str>, u64>,
     /// GOAWAY frames received, by the name of their error code.
-    pub go_aways: BTreeMap<&'static str, u64>,
+    #[serde(default)]
+    pub go_aways: BTreeMap<Cow<'static, str>, u64>,
     /// Violations of the protocol that were found in the peer, of which each ended a stream or a whole
     /// connection, by the name of the error code that it was sent.
-    pub violations: BTreeMap<&'static str, u64>,
+    #[serde(default)]
+    pub violations: BTreeMap<Cow<'static, str>, u64>,
     /// Streams that were given up by RST_STREAM with CANCEL, because their request had timed out.
     pub cancelled: u64,
     /// Round trips of PING frames.
@@ -117,7 +133,7 @@ impl Http2Record {
         ];
         for (mine, theirs) in codes {
             for (code, count) in theirs {
-                *mine.entry(*code).or_default() += count;
+                *mine.entry(code.clone()).or_default() += count;
             }
         }
         self.cancelled += other.cancelled;
@@ -137,9 +153,9 @@ mod tests {
             connections: 2,
             stream_limit: Some(100),
             streams_asked: 50,
-            resets: [("CANCEL", 1), ("REFUSED_STREAM", 2)].into(),
-            go_aways: [("NO_ERROR", 1)].into(),
-            violations: [("PROTOCOL_ERROR", 1)].into(),
+            resets: [("CANCEL".into(), 1), ("REFUSED_STREAM".into(), 2)].into(),
+            go_aways: [("NO_ERROR".into(), 1)].into(),
+            violations: [("PROTOCOL_ERROR".into(), 1)].into(),
             cancelled: 3,
             ping_time,
         };
@@ -147,7 +163,7 @@ mod tests {
             connections: 1,
             stream_limit: Some(32),
             streams_asked: 50,
-            resets: [("CANCEL", 4)].into(),
+            resets: [("CANCEL".into(), 4)].into(),
             ..Http2Record::default()
         };
         let mut merged = Http2Record::default();
@@ -157,7 +173,7 @@ mod tests {
         assert_eq!(merged.binding_limit(), None);
         merged.merge(&other);
         assert_eq!((merged.connections, merged.cancelled, merged.ping_time.count()), (3, 3, 1));
-        assert_eq!(merged.resets, [("CANCEL", 5), ("REFUSED_STREAM", 2)].into());
+        assert_eq!(merged.resets, [("CANCEL".into(), 5), ("REFUSED_STREAM".into(), 2)].into());
         assert_eq!(merged.binding_limit(), Some(32));
         merged.merge(&Http2Record::default());
         assert_eq!((merged.stream_limit, merged.streams_asked), (Some(32), 50));
@@ -166,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_never_spoke_it_is_no_empty_record() {
-        let violations = [("PROTOCOL_ERROR", 1)].into();
+        let violations = [("PROTOCOL_ERROR".into(), 1)].into();
         assert!(!Http2Record { violations, ..Http2Record::default() }.is_empty());
         // Streams that were asked for are not yet a use of HTTP/2.
         assert!(Http2Record { streams_asked: 100, ..Http2Record::default() }.is_empty());

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Activity of the machine during a run. Empty where nothing was watched.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineRecord {
     /// Facts that do not change.
     pub facts: MachineFacts,
@@ -16,7 +16,7 @@ pub struct MachineRecord {
 }
 
 /// Facts about the machine that do not change during a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// Local ports that connections may get, per pair of addresses.
     pub ports: Option<u64>,
@@ -43,7 +43,7 @@ pub struct GroupLimits {
 }
 
 /// The processes of the target on this machine.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetProcess {
     /// Their numbers.
     pub pids: Vec<u32>,
@@ -53,8 +53,8 @@ pub struct TargetProcess {
     pub limits: GroupLimits,
 }
 
-/// Activity of the machine between two looks at it.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Activity of the machine between two samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineInterval {
     /// The end of the interval of the run that it belongs to, since the start of the run.
     pub at: Nanos,
@@ -84,7 +84,7 @@ pub struct MachineInterval {
 }
 
 /// Resources that one thread used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUse {
     /// CPU time of both kinds, exactly where the system counts it so.
     pub cpu: Nanos,
@@ -99,7 +99,7 @@ pub struct ThreadUse {
 }
 
 /// Resources that a process used, or several together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU time of both kinds, in ticks of 10 ms.
     pub cpu: Nanos,
@@ -121,7 +121,7 @@ pub struct ProcessUse {
     pub descriptors: Option<u64>,
     /// The same, of joined intervals those of the last.
     pub last_descriptors: Option<u64>,
-    /// Data moved from and to files; `None` where the system does not tell.
+    /// Data moved from and to files; `None` where the system does not report it.
     pub files: Option<FileUse>,
     /// Throttling by its control group.
     pub throttling: Option<Throttling>,
@@ -130,7 +130,7 @@ pub struct ProcessUse {
 }
 
 /// CPU time of the processes of one name that are neither the generator nor watched.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherUse {
     /// Their name.
     pub name: String,
@@ -169,7 +169,7 @@ impl OtherUse {
 }
 
 /// Throttling by a control group with a limit on CPU time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throttling {
     /// Periods of the limit that there were.
     pub periods: u64,
@@ -180,7 +180,7 @@ pub struct Throttling {
 }
 
 /// Time of one processor, in ticks of 10 ms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoreUse {
     /// Time in which it worked, for whomever: not idle and not taken away.
     pub busy: Nanos,
@@ -190,7 +190,7 @@ pub struct CoreUse {
     pub steal: Nanos,
 }
 
-/// Activity on the network of this machine (of its namespace), whoever uses it.
+/// Activity on the network of this machine (of its namespace), of all processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "NetworkResult", description = "Events on the network of the machine.")]
 pub struct NetworkUse {
@@ -204,9 +204,9 @@ pub struct NetworkUse {
     pub listen_overflows: Option<u64>,
     /// Connections that a listener of this machine turned away for any reason.
     pub listen_drops: Option<u64>,
-    /// TCP segments thrown away for want of room in a receive buffer.
+    /// TCP segments thrown away for lack of room in a receive buffer.
     pub receive_drops: Option<u64>,
-    /// Datagrams thrown away for want of room in a receive buffer.
+    /// Datagrams thrown away for lack of room in a receive buffer.
     pub datagram_drops: Option<u64>,
     /// Packets that network devices dropped or found broken.
     pub device_drops: Option<u64>,
@@ -291,7 +291,7 @@ impl ProcessUse {
         self.last_rss_bytes = next.last_rss_bytes.or(self.last_rss_bytes);
         self.descriptors = self.descriptors.max(next.descriptors);
         self.last_descriptors = next.last_descriptors.or(self.last_descriptors);
-        // A part of a sum is no sum.
+        // A sum with a part missing would be wrong.
         self.files = self.files.zip(next.files).map(|(mut mine, theirs)| {
             mine.add(&theirs);
             mine

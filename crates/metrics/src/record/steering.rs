@@ -1,9 +1,10 @@
 //! Changes that were made to a run while it went on.
 
 use plimsoll_core::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Source of a change to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SteeredBy {
     /// The watched file (`--rate-file`).
     File,
@@ -25,7 +26,7 @@ impl SteeredBy {
 }
 
 /// Effect of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Steering {
     /// It set another rate.
     Rate,
@@ -47,7 +48,7 @@ impl Steering {
 }
 
 /// One change of the rate while the run went on.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RateChange {
     /// From when it applies, since the start of the run (warm-up included).
     pub at: Nanos,

@@ -3,12 +3,13 @@
 use plimsoll_core::Nanos;
 
 use super::machine::{GroupLimits, MachineInterval, MachineRecord, ProcessUse, joined};
+use serde::{Deserialize, Serialize};
 
 /// Beginnings and ends of processes that are kept one by one, per watched server; all are counted.
 const EVENTS_KEPT: usize = 100;
 
-/// Why processes are watched.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Reason why processes are watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FoundBy {
     /// They listen on the target's address.
     #[default]
@@ -23,11 +24,11 @@ pub enum FoundBy {
 }
 
 /// Processes that are watched together as one server, with its workers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchedProcess {
     /// The name of the first.
     pub name: String,
-    /// Why they are watched.
+    /// Reason why they are watched.
     pub found_by: FoundBy,
     /// `true` if they count as the target's when the limit of the run is judged.
     pub is_target: bool,
@@ -44,7 +45,7 @@ pub struct WatchedProcess {
 }
 
 /// Resources that a watched server used between two looks.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchedUse {
     /// Its processes at the end; of several intervals that are joined the most.
     pub processes: u64,
@@ -59,7 +60,7 @@ pub struct WatchedUse {
 }
 
 /// A watched process began or ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessEvent {
     /// The end of the interval in which it was noticed, since the start of the run.
     pub at: Nanos,
@@ -72,15 +73,15 @@ pub struct ProcessEvent {
 }
 
 /// Data that a process moved between files and memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileUse {
     /// Bytes fetched from storage.
     pub read_bytes: u64,
     /// Bytes handed to storage, or to the cache in front of it.
     pub written_bytes: u64,
-    /// System calls that read, from whatever: files, sockets, pipes.
+    /// System calls that read from anything: files, sockets, pipes.
     pub read_calls: u64,
-    /// System calls that write, to whatever.
+    /// System calls that write to anything.
     pub write_calls: u64,
 }
 

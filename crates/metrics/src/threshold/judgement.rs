@@ -2,15 +2,16 @@
 
 use std::cmp::Ordering;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use super::decimal::{Decimal, compare};
 use super::text::{Counted, Figure, Limit, Metric, Operator, Shown, Threshold, TimeKind, Total};
 use crate::histogram::{Bucket, Sliding, floor_of, rank_of};
 use crate::{Censored, Histogram, StepRecord, Tally, figure, samples_needed};
+use serde::{Deserialize, Serialize};
 
 /// The value of a figure, and its unit.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// The value.
     pub value: f64,
@@ -21,7 +22,7 @@ pub struct Observed {
 }
 
 /// Units of figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.
     Nanos,
@@ -71,7 +72,7 @@ impl std::fmt::Display for Observed {
 pub(super) struct Judgement {
     pub(super) passed: bool,
     pub(super) observed: Option<Observed>,
-    /// Why it failed, if the value does not say it.
+    /// Reason why it failed, if the value does not say it.
     pub(super) reason: Option<String>,
     /// `true` if errors that the target itself answered are enough to fail the threshold.
     pub(super) by_answers: bool,
@@ -98,7 +99,7 @@ pub(super) struct Times<'a> {
     pub(super) censored: Censored,
 }
 
-/// Where they are counted.
+/// The source of values.
 pub(super) enum Values<'a> {
     Recorded(&'a Histogram),
     Windowed(&'a Sliding, &'a Tally),
@@ -153,7 +154,7 @@ pub(super) struct View<'a> {
     pub(super) dropped: Option<u64>,
     /// Requests that fell due; known of the whole run only.
     pub(super) scheduled: Option<u64>,
-    pub(super) errors: &'a [u64; ErrorClass::COUNT],
+    pub(super) errors: &'a ErrorCounts,
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
     /// By `TimeKind as usize`; those that are not known have none.
@@ -222,8 +223,8 @@ impl<'a> View<'a> {
         }
     }
 
-    const fn ended(&self) -> u64 {
-        // Requests that we aborted have ended, too, and are no failures.
+    fn ended(&self) -> u64 {
+        // Requests that we aborted have ended, too, and are not failures.
         self.ok + self.failed + self.timed_out + self.errors[ErrorClass::AbortedByUs as usize]
     }
 
@@ -259,8 +260,8 @@ const NO_DATA: &str = "no data";
 /// Judges one figure.
 ///
 /// A threshold that the data do not show is not met: without data, with too few values for a percentile (see
-/// [`samples_needed`]), and where timeouts leave the value open. A timed-out request took at least so long: a
-/// figure among such values is a lower bound, which can be above a limit for certain, but never below one.
+/// [`samples_needed`]), and where timeouts leave the value open. A timed-out request took at least this long:
+/// a figure among such values is a lower bound, which can be above a limit for certain, but never below one.
 pub(super) fn judge(threshold: &Threshold, view: &View<'_>) -> Judgement {
     let judgement = compared(threshold, view);
     let by_answers = !judgement.passed && fails_by_answers(threshold, view);
@@ -409,7 +410,7 @@ fn rate(threshold: &Threshold, view: &View<'_>, limit: Limit) -> Judgement {
             Some(scheduled) => compare(completed, u128::from(scheduled), share),
             None => return Judgement::unknown(Some(observed), "there is no target rate"),
         },
-        _ => return Judgement::unknown(Some(observed), "it is no rate"),
+        _ => return Judgement::unknown(Some(observed), "it is not a rate"),
     };
     decided(threshold.operator, ordering, observed)
 }

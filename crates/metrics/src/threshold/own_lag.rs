@@ -4,6 +4,7 @@ use plimsoll_core::Nanos;
 
 use super::text::{Figure, Limit, Metric, Operator, Threshold, TimeKind};
 use crate::{Histogram, Model, RunRecord, StepRecord, WorkerRecord};
+use serde::{Deserialize, Serialize};
 
 /// Start lag that is taken as harmless where service times are not known, as the verdict takes it.
 const FLOOR: Nanos = Nanos::from_micros(20);
@@ -12,7 +13,7 @@ const SHARE: f64 = 0.1;
 
 /// The generator's part in a threshold on response times that does not hold, and would without its lag: the
 /// same figure of start lags and of service times, over the whole run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnLag {
     /// The figure of start lags.
     pub start_lag: Nanos,
@@ -97,8 +98,8 @@ impl Waits {
         Self { longest, share }
     }
 
-    /// The most of so many arrivals that can have waited for so long: those that came during a wait, and the
-    /// first of each.
+    /// The most arrivals of this many that can have waited this long: those that came during a wait, and
+    /// the first of each.
     fn at_least(&self, wait: Nanos, arrivals: u64) -> u64 {
         let firsts = self.longest.0 / wait.0.max(1);
         let during = if firsts == 0 { 0 } else { (self.share * arrivals as f64).ceil() as u64 };

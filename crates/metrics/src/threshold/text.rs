@@ -6,6 +6,7 @@ use std::ops::Range;
 use plimsoll_core::{ErrorClass, Nanos};
 
 use super::decimal::Decimal;
+use serde::{Deserialize, Serialize};
 
 /// Units of time and their lengths in nanoseconds.
 const TIMES: &[(&str, u64)] = &[
@@ -36,7 +37,8 @@ const BYTES: &[(&str, u64)] = &[
 ///
 /// Parsed from `METRIC OP VALUE`; its `Display` is the same in one canonical spelling, and is parsed to the
 /// same threshold again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Threshold {
     /// Which figure.
     pub metric: Metric,
@@ -219,7 +221,7 @@ pub enum Limit {
     Count(u64),
     /// A number per span of time.
     Rate(Decimal, Span),
-    /// A fraction of the due arrivals. Requests count: the later ones of an iteration, once it has come to
+    /// A fraction of the due arrivals. Requests count: the later ones of an iteration, once it has reached
     /// them.
     OfTarget(Decimal),
 }
@@ -247,7 +249,7 @@ impl Span {
     }
 }
 
-/// A text that is no threshold.
+/// A text that is not a threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThresholdError {
     /// The part of the text that is wrong, in bytes.
@@ -329,7 +331,7 @@ fn operator(text: &str, at: Range<usize>) -> Result<Operator, ThresholdError> {
         "=>" => "write >=",
         _ => "write <, <=, >, >=, == or !=",
     };
-    Err(ThresholdError::new(at, format!("`{text}` is no comparison"), hint))
+    Err(ThresholdError::new(at, format!("`{text}` is not a comparison"), hint))
 }
 
 fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
@@ -362,7 +364,7 @@ fn metric(part: &Part<'_>) -> Result<Metric, ThresholdError> {
         return match percentile.filter(|units| (1..10_000_000_000).contains(units)) {
             Some(units) => Ok(Metric::Time(kind, Figure::Percentile(Percentile(units)))),
             None => Err(part.error(
-                format!("`{figure}` is no percentile"),
+                format!("`{figure}` is not a percentile"),
                 "write one above 0 and below 100, such as p99.9; the largest value is max",
             )),
         };
@@ -405,7 +407,7 @@ fn unknown(part: &Part<'_>) -> ThresholdError {
                  timed_out, checks, dropped, or the class of an error such as status_5xx"
             .to_owned(),
     };
-    part.error(format!("`{}` is no figure", part.text), hint)
+    part.error(format!("`{}` is not a figure", part.text), hint)
 }
 
 /// Single characters to insert, delete or replace (Levenshtein).
@@ -426,7 +428,7 @@ fn limit(metric: Metric, part: &Part<'_>) -> Result<Limit, ThresholdError> {
         return Err(part.error("the limit is missing", format!("write one, such as {}", example(metric))));
     }
     let wrong = || {
-        let message = format!("`{}` is no limit for {}", part.text, Shown(metric));
+        let message = format!("`{}` is not a limit for {}", part.text, Shown(metric));
         part.error(message, format!("write one such as {}", example(metric)))
     };
     let split = part.text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.text.len());
@@ -459,7 +461,7 @@ pub(crate) fn time_text(Nanos(ns): Nanos) -> String {
     format!("{}{name}", ns / length)
 }
 
-/// A time with its unit; `None` if it is none.
+/// A time with its unit; `None` if the text is not one.
 pub(crate) fn parse_time(text: &str) -> Option<Nanos> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -519,6 +521,20 @@ impl fmt::Display for Shown {
             Metric::Count(counted) => f.write_str(counted.name()),
             Metric::Rate => f.write_str("rate"),
         }
+    }
+}
+
+impl From<Threshold> for String {
+    fn from(threshold: Threshold) -> Self {
+        threshold.to_string()
+    }
+}
+
+impl TryFrom<String> for Threshold {
+    type Error = ThresholdError;
+
+    fn try_from(text: String) -> Result<Self, ThresholdError> {
+        Self::parse(&text)
     }
 }
 

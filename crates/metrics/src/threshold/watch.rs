@@ -39,7 +39,7 @@ struct Watched {
     failed: Option<Failure>,
 }
 
-/// The intervals that are looked at together.
+/// The intervals that are examined together.
 #[derive(Debug, Default)]
 struct Window {
     /// Ends and contents; of a window without a limit of length only the sum is kept.
@@ -57,7 +57,7 @@ impl Window {
         self.parts.push_back((length, tally));
     }
 
-    /// Keeps the last parts that are so long together, and no more.
+    /// Keeps the last parts whose lengths add up to this, and no more.
     fn shorten(&mut self, window: Nanos) {
         while let Some((first, _)) = self.parts.front()
             && self.length.since(*first) >= window
@@ -96,7 +96,7 @@ impl ThresholdWatch {
     /// Takes the next interval with its steps, notes in it how many thresholds did not hold, and says whether
     /// a threshold asks for the end of the run. It asks once.
     ///
-    /// The warm-up is not looked at, and the drain only for the last phase. Over the run so far, only those
+    /// The warm-up is not examined, and the drain only for the last phase. Over the run so far, only those
     /// thresholds are judged that may end the run; it goes on where data are missing, or where more load may
     /// still bring a figure to its limit.
     pub fn look(&mut self, interval: &mut Interval) -> bool {
@@ -135,7 +135,7 @@ impl ThresholdWatch {
     }
 
     /// Returns the result of each threshold, in the order of the plan. `record` is the record of the whole
-    /// run; the thresholds in it are not looked at.
+    /// run; the thresholds in it are not examined.
     pub fn finish(self, record: &RunRecord) -> Vec<ThresholdResult> {
         self.worker_status(record)
     }
@@ -150,7 +150,7 @@ impl ThresholdWatch {
 }
 
 impl Watched {
-    /// Judges the threshold with this interval, as far as possible; the second value tells whether that was a
+    /// Judges the threshold with this interval, as far as possible; the second value is `true` if that was a
     /// window.
     fn look(&mut self, interval: &Interval, since: Nanos, length: Nanos) -> Option<(Judgement, bool)> {
         let window = self.spec.window;
@@ -275,9 +275,9 @@ fn times(outline: &Outline, name: &str) -> (Nanos, Nanos) {
 }
 
 impl ThresholdSpec {
-    /// Returns `true` for the rate of some steps only. Responses to these in the drain are told apart by
+    /// Returns `true` for the rate of some steps only. Responses to these in the drain are visible in
     /// intervals only.
-    const fn is_rate_of_part(&self) -> bool {
+    pub(super) const fn is_rate_of_part(&self) -> bool {
         matches!(self.threshold.metric, Metric::Rate) && (self.scenario.is_some() || self.step.is_some())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The rules are asked in the order of how surely their evidence speaks. First come faults of the generator
 //! itself, for then nothing can be said of anyone else; then the counters of the system (lost segments, a
-//! full accept queue, a target without CPU time); then the shape of the times, which tells a target that
-//! queues from one that is only far away.
+//! full accept queue, a target without CPU time); then the shape of the times, which distinguishes a target
+//! that queues from one that is only far away.
 
 use plimsoll_core::{ErrorClass, Nanos};
 
@@ -23,29 +23,29 @@ const BUSY_SHARE: f64 = 0.95;
 const STARVED_SHARE: f64 = 0.10;
 /// Share of the target's periods in which its CPU time may have been used up.
 const THROTTLED_SHARE: f64 = 0.10;
-/// Service times are level if their p90 is at most so many times the fastest.
+/// Service times are level if their p90 is at most this multiple of the fastest.
 const LEVEL_FACTOR: u64 = 2;
-/// A target that queues serves most requests in so many times the time of the fastest, or more...
+/// A target that queues serves most requests in at least this multiple of the fastest time...
 const QUEUE_FACTOR: u64 = 5;
 /// ...and nearly all of them alike, as each waits for as many others: the p10 is at least this share of the
-/// p50. Both together are no chance of times that only vary: lognormal ones with a p10 of 0.7 p50 (σ = 0.28)
+/// p50. Times that only vary do not have both: lognormal ones with a p10 of 0.7 p50 (σ = 0.28)
 /// have a fastest of a million of 0.26 p50; exponential ones have a p10 of 0.15. In one queue, 16 users have
 /// 0.71 and 64 have 0.84.
 const QUEUE_SHARE: f64 = 0.7;
 /// With times that are all the same, fewer times the fastest are enough.
 const ALIKE_SHARE: f64 = 0.9;
 /// From here on the same may be a queue of few users or times that vary: 5 users in one queue have a p10 of
-/// 0.52 p50, lognormal times of σ = 0.4 have 0.6. One number of users does not tell them apart.
+/// 0.52 p50, lognormal times of σ = 0.4 have 0.6. One number of users does not distinguish them.
 const PERHAPS_FACTOR: u64 = 3;
 const PERHAPS_SHARE: f64 = 0.5;
 /// Share of the service time between the first and the last byte from which the transfer dominates.
 const TRANSFER_SHARE: f64 = 0.5;
-/// Bytes of a response below which its transfer is none.
+/// Bytes of a response below which its transfer time is negligible.
 const TRANSFER_BYTES: u64 = 16 << 10;
 /// By how much the time that is owed to requests in flight may grow per time in a run that is stable. At
 /// ρ = 1.05 it is 5 %; at ρ = 0.9 chance makes 0.2 % in 10 s (M/M/1, μ = 1,000/s).
 const GROWTH_SHARE: f64 = 0.006;
-/// An interval whose p90 is so many times the usual one was slow.
+/// An interval whose p90 is this multiple of the usual one was slow.
 const SLOW_FACTOR: u64 = 10;
 /// Below this no interval is slow: a wake-up may cost as much.
 const SLOW_FLOOR: Nanos = Nanos::from_millis(5);
@@ -90,7 +90,7 @@ impl Judge<'_> {
             return None;
         }
         let evidence = format!("{} of the requests failed in the plan's own {name}", figure::share(share));
-        let hint = format!("mend the {name}: the errors say what is wrong with it");
+        let hint = format!("fix the {name}: the errors say more");
         Some(limited(LimitedBy::Unknown, evidence, hint))
     }
 
@@ -302,11 +302,7 @@ impl Judge<'_> {
             figure::nanos(Nanos(usual)),
             figure::nanos(blocked),
         );
-        Some(limited(
-            LimitedBy::Target,
-            evidence,
-            "look at what the target did then: the intervals say when it was",
-        ))
+        Some(limited(LimitedBy::Target, evidence, "look at the target at that time: the intervals say when"))
     }
 
     /// Nearly all requests took many times the time of the fastest: they waited for one another.
@@ -375,8 +371,7 @@ impl Judge<'_> {
             );
             evidence.push_str(&words);
         }
-        let hint =
-            "use more connections (-c) to find out what the target carries, or --rate to ask for a rate";
+        let hint = "use more connections (-c) to find the limit of the target, or --rate to ask for a rate";
         Some(limited(LimitedBy::ConnectionLimit, evidence, hint))
     }
 
@@ -403,8 +398,8 @@ impl Judge<'_> {
     /// those in flight will take at the interval's own rate of responses (Little's law): level in a stable
     /// run.
     ///
-    /// The test of [`course::growth`](crate::course::growth) is no substitute. It asks whether a warning is
-    /// due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
+    /// The test of [`course::growth`](crate::course::growth) is not a substitute. It asks whether a warning
+    /// is due, at a known share of false ones: for that it needs ten whole intervals of a constant load. Here
     /// surer evidence was asked for before, a run of four intervals or a ramp wants an answer too, and a
     /// false alarm only names the target where no other cause is left.
     fn growth_per_second(&self) -> Option<f64> {
@@ -451,7 +446,7 @@ impl Judge<'_> {
         );
         // If the system shows why, that is the better evidence.
         let shown = self.busy_target();
-        shown.or_else(|| Some(limited(LimitedBy::Target, evidence, "look at what the target did then")))
+        shown.or_else(|| Some(limited(LimitedBy::Target, evidence, "look at the target at that time")))
     }
 
     /// Nothing of all this.

@@ -28,7 +28,7 @@ const CONSEQUENCES: [ReasonCode; 5] = [
 const WORTH_NAMING: f64 = 0.05;
 /// Processes that are named.
 const NAMED: usize = 3;
-/// Share of its core from which a worker may be late for want of CPU time, though it is not used up.
+/// Share of its core from which a worker may be late for lack of CPU time, though it is not used up.
 const BUSY_SHARE: f64 = 0.7;
 /// Share of all processors' time from which a machine has none left for a generator that has to be on time.
 const CROWDED_SHARE: f64 = 0.9;

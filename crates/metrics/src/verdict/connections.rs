@@ -5,14 +5,14 @@ use plimsoll_core::Nanos;
 use super::{Finding, Judge, LIMIT_SHARE, Reason, ReasonCode, ratio};
 use crate::figure;
 
-/// Connections beyond which more of them are no remedy: a target that needs so many stood still.
+/// Connections beyond which more of them do not help: a target that needs this many stood still.
 const MOST_CONNECTIONS: u64 = 10_000;
 /// Standard deviations of the number of requests in flight that are kept free above its mean. Whatever the
 /// distribution of service times, that number has the variance of its mean where nothing waits (M/G/∞), and
 /// three deviations leave one arrival in a thousand without a place.
 const RESERVE: f64 = 3.0;
 
-/// Why due arrivals waited for a free connection.
+/// Reason why due arrivals waited for a free connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocking {
     /// They did not, or hardly.
@@ -54,7 +54,7 @@ const fn is_of_generator(code: ReasonCode) -> bool {
 impl Judge<'_> {
     /// States the limit of connections, and of streams on them, if it was felt: as a reason if it did harm.
     ///
-    /// Where the generator kept responses waiting, that is stated instead. Call it after everything that is
+    /// If the generator kept responses waiting, that is stated instead. Call it after everything that is
     /// looked for in the generator.
     pub(super) fn connection_limit(&mut self, harmed: bool) {
         let finding = if harmed { Finding::Invalid } else { Finding::Doubtful };
@@ -76,7 +76,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Why due arrivals had to wait for a free connection, or stream.
+    /// Reason why due arrivals had to wait for a free connection, or stream.
     pub(super) fn blocking(&self) -> Blocking {
         if self.blocked_at_limit() <= LIMIT_SHARE {
             return Blocking::None;
@@ -164,7 +164,7 @@ impl Judge<'_> {
         let needed = (needed / depth as f64).ceil() as u64;
         let hint = if needed > MOST_CONNECTIONS {
             format!(
-                "look at what the target did in its slow moments: {} connections would be needed",
+                "look at the target in its slow moments: {} connections would be needed",
                 figure::count(needed)
             )
         } else {

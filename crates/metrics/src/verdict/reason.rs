@@ -1,13 +1,15 @@
 //! The parts of a verdict: findings with their evidence, and the limiting factor of the run.
 
+use serde::{Deserialize, Serialize};
+
 /// The validity of a run's numbers, with the reasons against it.
 ///
 /// The default is that of a run which has not been judged: not valid, and without a reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// `true` if the numbers can be believed.
     pub valid: bool,
-    /// Why not; empty if valid.
+    /// Reasons why it is not; empty if valid.
     pub reasons: Vec<Reason>,
     /// Findings that do not make the run invalid, but should be known.
     pub warnings: Vec<Reason>,
@@ -30,7 +32,7 @@ impl Verdict {
 }
 
 /// The limiting factor of a run, as far as the run itself and the machine show it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limitation {
     /// Kind of the limit.
     pub what: LimitedBy,
@@ -41,7 +43,7 @@ pub struct Limitation {
 }
 
 /// Factors that may limit a run. The names are part of the result contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LimitedBy {
     /// The server under load, or the systems behind it.
     Target,
@@ -88,13 +90,13 @@ impl LimitedBy {
             Self::Network => "limited by the network",
             Self::ConnectionLimit => "limited by the number of connections",
             Self::None => "limited by nothing",
-            Self::Unknown => "what limited it is not known",
+            Self::Unknown => "the limit is unknown",
         }
     }
 }
 
 /// One finding about the instrument.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// Which rule found it.
     pub code: ReasonCode,
@@ -106,9 +108,9 @@ pub struct Reason {
 
 macro_rules! reason_codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
-        /// Why a run is invalid or doubtful. The names are part of the result contract.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum ReasonCode { $($(#[$doc])* $variant,)+ }
+        /// Reason why a run is invalid or doubtful. The names are part of the result contract.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum ReasonCode { $($(#[$doc])* #[serde(rename = $name)] $variant,)+ }
 
         impl ReasonCode {
             /// Every code.
@@ -154,6 +156,10 @@ reason_codes! {
     TooFewSamples = "too_few_samples",
     /// Responses were read later than they arrived, and the kernel did not say when they did.
     UnstampedCoalescing = "unstamped_coalescing",
+    /// Events of streams were read late, and some of them share the time of a later one.
+    EventTimeUncertain = "event_time_uncertain",
+    /// Events of streams came together, in one segment: gaps between them are not known.
+    EventsTogether = "events_together",
     /// The generator was interrupted while it sent requests, and does not know when they left.
     SendTimeUncertain = "send_time_uncertain",
     /// Bodies were made when their requests were due, and not ahead.

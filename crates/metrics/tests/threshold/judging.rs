@@ -23,7 +23,7 @@ fn outline() -> Outline {
     }
 }
 
-/// Good responses of so many milliseconds each, timeouts after the largest of them, and failures.
+/// Good responses of this many milliseconds each, timeouts after the largest of them, and failures.
 fn step(good: std::ops::RangeInclusive<u64>, timed_out: u64, failed: u64) -> StepRecord {
     let mut step = StepRecord { name: "step".to_owned(), ..StepRecord::default() };
     for ms in good.clone() {
@@ -60,7 +60,7 @@ fn record(steps: Vec<StepRecord>) -> RunRecord {
         accounting: Accounting { scheduled: started + 10, started, dropped: 10, ..Accounting::default() },
         total,
         steps,
-        backend: "simulated",
+        backend: "simulated".into(),
         ..RunRecord::empty(Model::Open)
     }
 }
@@ -159,7 +159,7 @@ fn answers_alone_may_break_a_limit_of_errors() {
     }
     let nothing = judged(&self::record(vec![StepRecord::default()]), spec("error_rate<1%"));
     assert!(!nothing.passed && !nothing.failed_by_answers, "{nothing:?}");
-    // A reset is no answer: a generator that stood still may have met a peer that gave up.
+    // A reset is not an answer: a generator that stood still may have met a peer that gave up.
     let mut reset = step(1..=970, 0, 0);
     (reset.failed, reset.errors[ErrorClass::Reset as usize]) = (30, 30);
     assert!(!judged(&self::record(vec![reset]), spec("error_rate<1%")).failed_by_answers);
@@ -289,7 +289,7 @@ fn what_is_not_known_in_a_part_or_a_window_is_refused() {
     assert_eq!(wrong, Err("there is no scenario \"sell\"".to_owned()));
 }
 
-/// One second in which so many requests ended well, and so many failed.
+/// One second in which this many requests ended well, and this many failed.
 fn second(number: u64, ok: u64, failed: u64) -> Interval {
     let length = Nanos::from_secs(1);
     let tally = Tally { started: ok + failed, ok, failed, completed: ok, ..Tally::default() };

@@ -57,7 +57,7 @@ fn as_record(seconds: &[Vec<Sample>]) -> RunRecord {
         accounting: Accounting { started: total.start_lag.count(), ..Accounting::default() },
         total,
         steps,
-        backend: "simulated",
+        backend: "simulated".into(),
         ..RunRecord::empty(Model::Closed)
     }
 }

@@ -390,7 +390,7 @@ fn a_target_that_falls_behind_is_the_limit() {
                 "2.0 % of the requests were not served, most of them: timed out",
             ),
             (
-                "wrong requests are no limit",
+                "wrong requests are not a limit",
                 |r| r.total.errors[ErrorClass::Status4xx as usize] = 900,
                 LimitedBy::None,
                 "",

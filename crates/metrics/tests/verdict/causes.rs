@@ -128,7 +128,7 @@ fn who_is_late_for_no_other_reason_is_helped_by_what_is_known_of_the_processors(
     );
 }
 
-/// Symptom: a generator without time at 300,000/s advised "look at what the target did in its slow moments:
+/// Symptom: a generator without time at 300,000/s advised "look at the target in its slow moments:
 /// 17,373 connections would be needed" beside the CPU that it lacked.
 #[test]
 fn connections_are_no_remedy_for_a_generator_without_time() {

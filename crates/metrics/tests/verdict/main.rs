@@ -58,12 +58,12 @@ fn good(model: Model) -> RunRecord {
             };
             2
         ],
-        backend: "simulated",
+        backend: "simulated".into(),
         ..RunRecord::empty(model)
     }
 }
 
-/// A run of both workers with so many supplied bodies each, so many of them late.
+/// A run of both workers with this many supplied bodies each, this many of them late.
 fn supplied(bodies: u64, late: u64) -> RunRecord {
     let mut record = good(Model::Open);
     for worker in &mut record.workers {
@@ -462,13 +462,13 @@ fn connections_that_carry_more_than_is_asked_for_are_no_limit() {
          flight on 100 connections; due arrivals waited for a free connection during 3.0 % of the time"
     );
     assert_eq!(verdict.reasons[0].hint, "use -c 400 or more, or a lower rate");
-    // A single slow reply is no slow moment of the target.
+    // A single slow reply is not a slow moment of the target.
     record.total.service_time = filled(&[(us(563), 9_990), (ms(2_000), 10)]);
     assert_eq!(codes(&record), "start_lag");
     // No number of connections helps if the target stands still for seconds.
     record.total.service_time = filled(&[(us(563), 100_000), (ms(1_000), 60)]);
     let hint = &judge(&record).reasons[0].hint;
-    assert_eq!(hint, "look at what the target did in its slow moments: 20,000 connections would be needed");
+    assert_eq!(hint, "look at the target in its slow moments: 20,000 connections would be needed");
 }
 
 #[test]
@@ -813,7 +813,26 @@ fn responses_without_a_stamp() {
     );
 }
 
-/// A minute of intervals with that p50 and so many requests in flight at their ends.
+#[test]
+fn events_that_share_a_time() {
+    fn events(record: &mut RunRecord, together: u64, uncertain: u64) {
+        let streams = record.total.event_streams.get_or_insert_default();
+        (streams.content_events, streams.shared_content_events) = (10_000, together);
+        streams.uncertain_events = uncertain;
+    }
+    for model in [Model::Open, Model::Closed] {
+        check(
+            model,
+            &[
+                ("1 % of the events", |r| events(r, 100, 100), "valid"),
+                ("the server's doing", |r| events(r, 101, 100), "valid, warns events_together"),
+                ("the generator's", |r| events(r, 5_000, 101), "event_time_uncertain"),
+            ],
+        );
+    }
+}
+
+/// A minute of intervals with that p50 and this many requests in flight at their ends.
 fn course(record: &mut RunRecord, p50: impl Fn(u64) -> Nanos, in_flight: impl Fn(u64) -> u64) {
     let second = Nanos::from_secs(1);
     record.warmup = Nanos::ZERO;

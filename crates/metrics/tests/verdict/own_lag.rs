@@ -107,5 +107,5 @@ fn a_lag_far_inside_a_limit_decides_nothing_about_it() {
     };
     assert!(bears("p99<25ms", us(31)) && bears("p99<25ms", us(2_490)));
     assert!(!bears("p99<25ms", us(2_510)) && !bears("p99.9<25ms", us(31)) && !bears("p99<300us", us(31)));
-    assert!(!bears("error_rate<1%", us(31)), "its limit is no time");
+    assert!(!bears("error_rate<1%", us(31)), "its limit is not a time");
 }

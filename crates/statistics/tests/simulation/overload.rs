@@ -1,4 +1,4 @@
-//! A queue above its capacity is told from one below it (`MEASUREMENT.md`, R17).
+//! A queue above its capacity is distinguished from one below it (`MEASUREMENT.md`, R17).
 
 use plimsoll_core::Random;
 use plimsoll_statistics::{growth, little};

@@ -34,11 +34,11 @@ pub fn write_request(
 #[must_use = "the lengths of the frame are wrong until it is finished"]
 pub struct FrameWriter {
     operation: Operation,
-    /// Where the frame begins in the buffer.
+    /// The beginning of the frame in the buffer.
     start: usize,
-    /// Where its key begins.
+    /// The beginning of its key.
     key: usize,
-    /// Where its key ends, once that is known.
+    /// The end of its key, once that is known.
     key_end: usize,
 }
 
@@ -171,7 +171,7 @@ pub fn write_reply(reply: ServerReply<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the head of a reply with a value of so many bytes: for a server that does not want to copy it.
+/// Appends the head of a reply with a value of this many bytes: for a server that does not want to copy it.
 #[inline]
 pub fn write_value_head(bytes: usize, out: &mut Vec<u8>) {
     let mut head = [0; 2 * LENGTH_BYTES + 1];

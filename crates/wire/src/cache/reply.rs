@@ -97,7 +97,7 @@ impl ReplyClient {
         self.advance(owed, input, kept)
     }
 
-    /// The server closed the connection. The client is as after [`reset`](Self::reset) then, but for
+    /// The server closed the connection. The client is as after [`reset`](Self::reset) then, except for
     /// [`error_text`](Self::error_text).
     pub fn finish(&mut self) -> Result<(), Truncated> {
         let result = if self.in_reply() { Err(Truncated) } else { Ok(()) };
@@ -137,7 +137,7 @@ impl ReplyClient {
         let Some(head) = self.read_head(owed.operation, input)? else {
             return Ok(None);
         };
-        // A text that may be the one that means a miss is not kept before it is known not to be it.
+        // A text that may mean a miss is not kept before it is known to be another one.
         let undecided =
             head.kind == Kind::Error && owed.operation == Operation::Get && head.content == MISSING_BYTES;
         if head.kind == Kind::Error && self.content == 0 {
@@ -294,7 +294,7 @@ fn check_frame(frame: u32) -> Result<(), ProtocolError> {
     }
 }
 
-/// Takes so many bytes off the front of the input, or as many as there are.
+/// Takes this many bytes off the front of the input, or as many as there are.
 #[inline]
 fn take<'i>(wanted: usize, input: &mut &'i [u8]) -> &'i [u8] {
     let (part, rest) = input.split_at(wanted.min(input.len()));

@@ -10,7 +10,7 @@ const CHUNK_LINE_BYTES_MAX: u32 = 4096;
 /// Bytes of a body that are kept at most. Later bytes are counted all the same.
 pub const LONGEST_KEPT_BODY: usize = 16 << 20;
 
-/// Bytes that are kept of the body of a response that is no success, even without a capture: room for the
+/// Bytes that are kept of the body of a failure response, even without a capture: room for the
 /// text of a server's error.
 pub const LONGEST_QUOTE: usize = 1 << 10;
 
@@ -74,7 +74,7 @@ impl BodyReader {
     }
 }
 
-/// Where the payload of a body goes.
+/// The destination of the payload of a body.
 #[derive(Debug)]
 pub(super) struct Payload<'p> {
     /// Bytes of it so far.

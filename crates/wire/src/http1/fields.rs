@@ -27,7 +27,7 @@ impl FramingFields {
     pub(super) fn read(headers: &[Header<'_>]) -> Result<Self, ProtocolError> {
         let mut fields = Self::default();
         for header in headers {
-            // The lengths tell nearly every field apart from these three with one comparison.
+            // The lengths distinguish nearly every field from these three with one comparison.
             match header.name.len() {
                 10 if header.name.eq_ignore_ascii_case("connection") => fields.add_connection(header.value),
                 14 if header.name.eq_ignore_ascii_case("content-length") => {
@@ -42,7 +42,7 @@ impl FramingFields {
         Ok(fields)
     }
 
-    /// Returns `true` if the connection may be used again, as far as the version and these fields tell (RFC
+    /// Returns `true` if the connection may be used again, by the version and these fields (RFC
     /// 9112 section 9.3). A message with both a transfer coding and a content-length must end it (section
     /// 6.1), and so must a transfer coding in HTTP/1.0, which does not know transfer codings.
     pub(super) fn persistent(&self, version_minor: u8) -> bool {

@@ -16,7 +16,7 @@ pub(super) enum Message {
     Response,
 }
 
-/// Where a whole head was found. Either way it is without the empty lines that came before it.
+/// The place in which a whole head was found. Either way it is without the empty lines that came before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place<'i> {
     /// In the input, which has been advanced beyond it.
@@ -86,7 +86,7 @@ fn gather(
 
         let empty = message.check_start(limits, spill)?;
         let head = &spill[empty..];
-        // Half an empty line is no head yet, however narrow the limit.
+        // Half an empty line is not a head yet, however narrow the limit.
         if matches!(head, [] | [b'\r']) {
             continue;
         }
@@ -163,7 +163,7 @@ fn check_response_start(start: &[u8]) -> Result<(), ProtocolError> {
 fn check_request_start(start: &[u8]) -> Result<(), ProtocolError> {
     /// The part of the preface before the empty line (RFC 9113 section 3.4); `PRI` is reserved for it.
     const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
-    /// Number of the method's bytes that are checked here: enough to tell binary protocols apart, and
+    /// Number of the method's bytes that are checked here: enough to recognise binary protocols, and
     /// httparse checks them again.
     const METHOD_BYTES_SEEN: usize = 24;
     if start.starts_with(HTTP2_PREFACE) {

@@ -18,8 +18,8 @@ pub struct Request<'a> {
     pub target: &'a [u8],
     /// The whole head, for [`header`](Self::header).
     pub head: &'a [u8],
-    /// 0 for HTTP/1.0, 1 for HTTP/1.1. A 1.0 client that wants the connection kept has to be told that it is,
-    /// by `connection: keep-alive`.
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1. A 1.0 client that wants the connection kept needs the confirmation
+    /// `connection: keep-alive`.
     pub version_minor: u8,
     /// `true` if the client will take another response on this connection.
     pub keep_alive: bool,
@@ -318,7 +318,7 @@ struct Span {
 }
 
 impl Span {
-    /// Where `part`, which was cut out of `head`, is in it.
+    /// The position of `part`, which was cut out of `head`, in it.
     fn of(part: &[u8], head: &[u8]) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(head.as_ptr() as usize);
         match (u32::try_from(start), u32::try_from(start.wrapping_add(part.len()))) {

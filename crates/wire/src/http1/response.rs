@@ -195,8 +195,8 @@ impl ResponseClient {
     }
 
     /// The peer closed the connection. Completes a body that ends there; `Ok(None)` if no response had begun
-    /// (empty lines are no response). Call it once; the client is as after [`reset`](Self::reset) then, but
-    /// for the captured head of a response that this call completed.
+    /// (empty lines are not a response). Call it once; the client is as after [`reset`](Self::reset) then,
+    /// except for the captured head of a response that this call completed.
     pub fn finish(&mut self) -> Result<Option<Response>, Truncated> {
         let result = match self.phase {
             Phase::Idle => Ok(None),
@@ -237,8 +237,8 @@ impl ResponseClient {
         found
     }
 
-    /// Tells the names and values of all header fields of the captured response, in their order, as
-    /// [`header`](Self::header) gives them.
+    /// Passes the names and values of all header fields of the captured response to `tell`, in their order,
+    /// as [`header`](Self::header) gives them.
     pub fn each_header<'c>(&'c self, mut tell: impl FnMut(&'c str, &'c [u8])) {
         if self.phase != Phase::Idle || self.spill.is_empty() {
             return;

@@ -363,7 +363,7 @@ pub struct Indexing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The limits have to be looked at before the next block.
+    /// The limits have to be examined before the next block.
     Undecided,
     /// Fields are inserted where they are missing.
     Partial,
@@ -408,7 +408,7 @@ impl Indexing {
         }
     }
 
-    /// Looks at the limits, and tells the peer if the table has to shrink.
+    /// Looks at the limits, and notifies the peer if the table has to shrink.
     fn decide(&mut self, book: &HeaderBlockCache, out: &mut Vec<u8>) {
         let limit = self.own_limit.min(self.peer_limit);
         let is_used = book.entries > 0 && book.table_bytes <= limit;

@@ -86,7 +86,7 @@ pub struct Submit<'a> {
     pub capture: bool,
     /// Set if the content of the response is wanted: [`Client::body`].
     pub keep_body: bool,
-    /// Set if content is wanted as it comes: [`Event::Content`] tells of it. Only with `keep_body`.
+    /// Set if content is wanted as it comes, by [`Event::Content`]. Only with `keep_body`.
     pub tell_content: bool,
     /// The content.
     pub body: Payload<'a>,
@@ -95,7 +95,7 @@ pub struct Submit<'a> {
 /// Bytes of content that are kept of a response at most. Later bytes are counted all the same.
 pub const LONGEST_KEPT_BODY: usize = 16 << 20;
 
-/// Bytes of content that are kept of a response that is no success, even without a capture: room for the text
+/// Bytes of content that are kept of a failure response, even without a capture: room for the text
 /// of a server's error.
 pub const LONGEST_QUOTE: usize = 1 << 10;
 
@@ -110,8 +110,8 @@ const BODY_ROOM: usize = 64 << 10;
 pub enum Event {
     /// The server's first SETTINGS came.
     Ready,
-    /// The final head of a response came, of a request submitted with `capture`. Read it with
-    /// [`Client::captured`] before the next `receive`.
+    /// The final head of a response came, or after it its trailers, of a request submitted with `capture`.
+    /// Read them with [`Client::captured`] before the next `receive`.
     Head {
         /// The request.
         ticket: u32,
@@ -403,13 +403,25 @@ impl Client {
         }
     }
 
+    /// Breaks a response off of which enough has come: RST_STREAM with CANCEL. Later frames for it are
+    /// ignored, and the ticket waits for [`reuse`](Self::reuse), as behind [`Event::Response`]. Returns the
+    /// bytes of its HEADERS, CONTINUATION and DATA frames so far; `None`, and nothing is written, if the
+    /// request has ended.
+    pub fn break_off(&mut self, ticket: u32, out: &mut Vec<u8>) -> Option<u64> {
+        let stream = self.slots.get(ticket as usize).filter(|stream| stream.id() != 0)?;
+        let wire_bytes = stream.wire_bytes;
+        put_rst_stream(out, stream.id(), ErrorCode::Cancel);
+        self.release(ticket);
+        Some(wire_bytes)
+    }
+
     /// Asks for a sign of life; [`Event::Pong`] answers.
     pub fn ping(&mut self, payload: u64, out: &mut Vec<u8>) {
         self.pings = self.pings.saturating_add(1);
         put_ping(out, false, payload.to_be_bytes());
     }
 
-    /// Says goodbye: GOAWAY with NO_ERROR. Open streams go on, no more may be opened.
+    /// Sends GOAWAY with NO_ERROR. Open streams go on, no more may be opened.
     pub fn go_away(&mut self, out: &mut Vec<u8>) {
         self.closing = true;
         put_go_away(out, 0, ErrorCode::NoError);

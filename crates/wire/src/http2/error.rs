@@ -4,7 +4,7 @@ use std::fmt;
 
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident = $value:literal $name:literal,)+) => {
-        /// Why a stream or a connection was ended (RFC 9113 section 7).
+        /// Reason why a stream or a connection was ended (RFC 9113 section 7).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ErrorCode {
             $($(#[$doc])* $variant,)+

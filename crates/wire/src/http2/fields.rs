@@ -15,8 +15,8 @@ const NAME_BYTES: [bool; 256] = {
     allowed
 };
 
-/// Checks a field that is no pseudo-header: the bytes of name and value, and that it belongs to the message
-/// and not to an HTTP/1.1 connection. [`content_length`] parses the value of a `content-length`.
+/// Checks a field that is not a pseudo-header: the bytes of name and value, and that it belongs to the
+/// message and not to an HTTP/1.1 connection. [`content_length`] parses the value of a `content-length`.
 #[inline]
 pub(super) fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
     if name.is_empty() || !name.iter().fold(true, |good, &byte| good & NAME_BYTES[byte as usize]) {
@@ -34,7 +34,7 @@ pub(super) fn check_field(name: &[u8], value: &[u8]) -> Result<(), Malformed> {
 
 /// The value of a `content-length`, which has to agree with an earlier one (RFC 9110 section 8.6).
 pub(super) fn content_length(value: &[u8], earlier: Option<u64>) -> Result<u64, Malformed> {
-    let length = read_length(value).ok_or("content-length is no number")?;
+    let length = read_length(value).ok_or("content-length is not a number")?;
     match earlier {
         Some(other) if other != length => Err("there are several content-lengths that differ"),
         _ => Ok(length),

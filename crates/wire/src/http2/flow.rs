@@ -157,7 +157,7 @@ impl Outflow {
     /// The peer opened the connection's window by WINDOW_UPDATE (RFC 9113 section 6.9).
     pub(super) fn open_connection(&mut self, by: u32) -> Result<(), ConnectionError> {
         if by == 0 {
-            return Err(ConnectionError::protocol("WINDOW_UPDATE of nothing"));
+            return Err(ConnectionError::protocol("WINDOW_UPDATE with an increment of 0"));
         }
         if self.window.shift(i64::from(by)) {
             return Ok(());

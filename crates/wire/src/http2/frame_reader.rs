@@ -29,7 +29,7 @@ pub(super) struct FrameReader {
     spent: bool,
     /// Bytes to come that are dropped, or passed on as content first.
     skip: u32,
-    /// Number of these bytes, at their end, that are padding; all of them, if they are no content.
+    /// Number of these bytes, at their end, that are padding; all of them, if they are not content.
     padding: u32,
     /// The stream whose content they are.
     stream: u32,

@@ -40,14 +40,16 @@ fn broken(error: HpackError) -> ConnectionError {
     ConnectionError::new(ErrorCode::CompressionError, reason)
 }
 
-/// Decodes the block of trailers (RFC 9113 section 8.1).
+/// Decodes the block of trailers (RFC 9113 section 8.1), and gives its fields to `field`.
 pub(super) fn decode_trailers(
     decoder: &mut Decoder,
     limits: &FieldLimits,
     block: &[u8],
+    mut field: impl FnMut(&[u8], &[u8]),
 ) -> Result<Result<(), HeadFault>, ConnectionError> {
     let mut found = Ok(());
     let large = decode(decoder, limits, block, |name, value| {
+        field(name, value);
         if found.is_ok() {
             found = match name {
                 [b':', ..] => Err("a pseudo-header field in trailers"),

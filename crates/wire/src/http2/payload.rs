@@ -107,7 +107,7 @@ impl Unsent {
     }
 }
 
-/// Where DATA of one stream goes: the stream, the windows that it needs, and the peer's limit.
+/// The destination of DATA of one stream: the stream, the windows that it needs, and the peer's limit.
 #[derive(Debug)]
 pub(super) struct StreamOutput<'w> {
     pub(super) stream: u32,

@@ -44,6 +44,9 @@ pub struct ServerOptions {
     /// Keep the content of requests, up to [`LONGEST_KEPT_CONTENT`] bytes of each, instead of only counting
     /// it.
     pub keeps_content: bool,
+    /// Hand over requests whose content is still coming, too: see [`Request::whole`]. Only with
+    /// `keeps_content`.
+    pub tells_parts: bool,
 }
 
 /// Limit of the content that is kept of one request, in bytes: all streams together stay below 4 GiB.
@@ -61,6 +64,7 @@ impl Default for ServerOptions {
             max_frame_size: MIN_MAX_FRAME_SIZE,
             limits: FieldLimits { list_bytes: 64 * 1024, fields: 256 },
             keeps_content: false,
+            tells_parts: false,
         }
     }
 }
@@ -88,7 +92,7 @@ impl Span {
     }
 }
 
-/// One whole request.
+/// One request, whole unless the [options](ServerOptions::tells_parts) say otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The stream to answer on.
@@ -99,21 +103,27 @@ pub struct Request {
     pub path: Span,
     /// Value of the first field `x-plimsoll-id`.
     pub id: Option<Span>,
+    /// Value of the first field `x-plimsoll-status`.
+    pub status: Option<Span>,
+    /// `false` if more of its content, or its end, is still to come: then the request is handed over again.
+    /// The request may be answered before its end.
+    pub whole: bool,
     /// `true` for a HEAD request, which is answered without content.
     pub head_request: bool,
     /// Bytes of the content, without padding.
     pub body_bytes: u64,
-    /// The content, as far as it was [kept](ServerOptions::keeps_content).
+    /// The content, as far as it was [kept](ServerOptions::keeps_content) and not
+    /// [consumed](Server::consume).
     pub content: Span,
 }
 
 /// One connection, seen from the server: requests out, replies in, in any order.
 ///
 /// Call [`start`](Self::start) once, first. Then pass received bytes to [`receive`](Self::receive), and
-/// answer each request once: by [`reply`](Self::reply), by [`reply_head`](Self::reply_head) and
-/// [`data`](Self::data), or by [`reset`](Self::reset). Each call appends output for the client to an `out` of
-/// the caller, which must be sent in that order. After an error the connection is over: send `out` (a GOAWAY
-/// is in it) and close.
+/// answer each request once: by [`reply`](Self::reply), by [`reply_head`](Self::reply_head),
+/// [`data`](Self::data) and perhaps [`trailers`](Self::trailers), or by [`reset`](Self::reset). Each call
+/// appends output for the client to an `out` of the caller, which must be sent in that order. After an error
+/// the connection is over: send `out` (a GOAWAY is in it) and close.
 ///
 /// Content of requests is counted, and dropped unless the [options](ServerOptions) say otherwise. Content of
 /// replies that the client's windows hold back is kept and follows in `receive`, the streams taking turns: at
@@ -121,7 +131,7 @@ pub struct Request {
 /// its reply allocate nothing once a connection has had as many streams at once before, unless content has to
 /// wait.
 ///
-/// How much stands in `out` is the caller's matter: a client that sends and does not read should not be
+/// The caller has to bound the size of `out`: a client that sends and does not read should not be
 /// received from.
 #[derive(Debug)]
 pub struct Server {
@@ -156,7 +166,7 @@ pub struct Server {
     /// The highest stream that the client opened.
     highest: u32,
     /// The highest stream that was reset, refused or ignored from this side: late frames of streams up to it
-    /// are no fault. A client cannot know of a reset before it comes.
+    /// are not faults. A client cannot know of a reset before it comes.
     reset: u32,
     /// The last stream that our GOAWAY named, if there was one.
     last: Option<u32>,
@@ -234,6 +244,11 @@ impl Server {
         self.streams.find(stream).is_some()
     }
 
+    /// Returns `true` if the head of a reply was given on the stream, and its end was not.
+    pub fn is_replying(&self, stream: u32) -> bool {
+        self.streams.find(stream).is_some_and(|slot| self.slots[slot as usize].state == State::Replying)
+    }
+
     /// Streams that are open.
     #[inline]
     pub fn active(&self) -> u32 {
@@ -270,7 +285,7 @@ impl Server {
         put_headers(out, stream, no_body, self.peer.max_frame_size, |out| head(indexing, out));
         entry.state = State::Replying;
         if no_body || self.outflow.send(slot, &mut entry.flow, body, true, &self.peer, out) {
-            self.replied(slot);
+            self.replied(slot, out);
         }
         true
     }
@@ -297,14 +312,41 @@ impl Server {
     pub fn data(&mut self, stream: u32, body: Payload<'_>, end: bool, out: &mut Vec<u8>) -> bool {
         let Some(slot) = self.streams.find(stream) else { return false };
         let entry = &mut self.slots[slot as usize];
-        if entry.state != State::Replying || entry.flow.has_end() {
+        if entry.state != State::Replying || entry.flow.has_end() || !entry.trailers.is_empty() {
             return false;
         }
         let body = if entry.head_request { Payload::None } else { body };
         if self.outflow.send(slot, &mut entry.flow, body, end, &self.peer, out) {
-            self.replied(slot);
+            self.replied(slot, out);
         }
         true
+    }
+
+    /// Ends an answer with trailers, which follow its content, that which waits for the client's windows
+    /// included. `block` is their header block, at least one field, which must leave the dynamic table alone,
+    /// as [`put_literal`](super::hpack::put_literal) does. `false`, and nothing is written, if the stream is
+    /// gone, has no reply head yet, or was ended before.
+    pub fn trailers(&mut self, stream: u32, block: &[u8], out: &mut Vec<u8>) -> bool {
+        let Some(slot) = self.streams.find(stream) else { return false };
+        let entry = &mut self.slots[slot as usize];
+        if entry.state != State::Replying || entry.flow.has_end() || !entry.trailers.is_empty() {
+            return false;
+        }
+        if self.outflow.waiting(slot, &entry.flow) > 0 {
+            entry.trailers.extend_from_slice(block);
+            return true;
+        }
+        put_headers(out, stream, true, self.peer.max_frame_size, |out| out.extend_from_slice(block));
+        self.replied(slot, out);
+        true
+    }
+
+    /// Forgets the first bytes of the content of a request that is not whole: later parts begin behind them.
+    pub fn consume(&mut self, stream: u32, bytes: usize) {
+        if let Some(content) = self.streams.find(stream).and_then(|slot| self.contents.get_mut(slot as usize))
+        {
+            content.drain(..bytes.min(content.len()));
+        }
     }
 
     /// Resets a stream instead of answering it, or in the middle of the answer. Nothing happens if it is
@@ -317,7 +359,7 @@ impl Server {
         }
     }
 
-    /// Says goodbye: GOAWAY with this code. Open streams go on; those that the client opens later are
+    /// Sends GOAWAY with this code. Open streams go on; those that the client opens later are
     /// ignored, and it knows which these are: all above the last stream that had come by now.
     pub fn go_away(&mut self, code: ErrorCode, out: &mut Vec<u8>) {
         let last = *self.last.get_or_insert(self.highest);
@@ -326,20 +368,32 @@ impl Server {
 
     #[inline]
     fn find_waiting(&self, stream: u32) -> Option<u32> {
-        self.streams.find(stream).filter(|&slot| self.slots[slot as usize].state == State::Waiting)
+        self.streams.find(stream).filter(|&slot| {
+            let entry = &self.slots[slot as usize];
+            entry.state == State::Waiting || (self.options.tells_parts && entry.state == State::Requesting)
+        })
     }
 
     /// The last byte of a reply went out.
     #[inline]
-    fn replied(&mut self, slot: u32) {
+    fn replied(&mut self, slot: u32, out: &mut Vec<u8>) {
         self.budget.renew();
+        let entry = &self.slots[slot as usize];
+        if entry.receiving {
+            // The rest of the request is not needed (RFC 9113 section 8.1).
+            let stream = entry.flow.stream;
+            put_rst_stream(out, stream, ErrorCode::NoError);
+            self.reset = self.reset.max(stream);
+        }
         self.release(slot);
     }
 
     /// Forgets a stream.
     #[inline]
     fn release(&mut self, slot: u32) {
-        let flow = &mut self.slots[slot as usize].flow;
+        let entry = &mut self.slots[slot as usize];
+        entry.trailers.clear();
+        let flow = &mut entry.flow;
         self.streams.remove(flow.stream);
         self.outflow.close(slot, flow);
     }

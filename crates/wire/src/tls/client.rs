@@ -105,7 +105,7 @@ impl ClientConfig {
     /// Builds the configuration.
     ///
     /// # Errors
-    /// If a PEM file is unusable, the key does not fit the certificate, or no authority is to be had.
+    /// If a PEM file is unusable, the key does not fit the certificate, or no authority is available.
     pub fn new(options: &ClientOptions) -> Result<Self, TlsConfigError> {
         let provider = provider();
         let builder = rustls::ClientConfig::builder_with_provider(provider.clone())

@@ -15,7 +15,7 @@ pub(super) fn certificates(
 ) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
     let found = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| TlsConfigError::of(file, format!("is no valid PEM: {error}")))?;
+        .map_err(|error| TlsConfigError::of(file, format!("is not valid PEM: {error}")))?;
     if found.is_empty() {
         return Err(TlsConfigError::of(file, "holds no certificate in PEM format"));
     }
@@ -32,6 +32,6 @@ pub(super) fn private_key(pem: &[u8], file: TlsFile) -> Result<PrivateKeyDer<'st
             )
         }
         Error::NoItemsFound => TlsConfigError::of(file, "holds no private key in PEM format"),
-        error => TlsConfigError::of(file, format!("is no valid PEM: {error}")),
+        error => TlsConfigError::of(file, format!("is not valid PEM: {error}")),
     })
 }

@@ -28,9 +28,9 @@ enum Trust {
     /// webpki never takes the certificate of an authority (`CA:TRUE`, as made by `openssl req -x509`) for
     /// that of a server, even if exactly this certificate is trusted. OpenSSL, and so curl, does. Here, too,
     /// a server may show a certificate that is in the CA file byte for byte: validity, name and the
-    /// possession of its key are checked as ever. If it has no alternative name, the name is the common name
+    /// possession of its key are checked as usual. If it has no alternative name, the name is the common name
     /// of its subject, as in OpenSSL: RFC 6125 (6.4.4) allows that, and `openssl req -x509` writes no other.
-    /// And a certificate that signs itself is told apart from one of an unknown authority.
+    /// A self-signed certificate gets an error of its own, beside that of an unknown authority.
     Given {
         verifier: Arc<WebPkiServerVerifier>,
         /// The certificates of the CA file; none where the system's authorities are trusted.

@@ -148,7 +148,7 @@ fn heads_are_read_leniently_where_their_end_is_certain() {
         // Empty lines before the head.
         "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         "\n\r\n\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
-        // Obsolete line folding; a line of white space is no empty line.
+        // Obsolete line folding; a line of white space is not an empty line.
         "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\td\r\nContent-Length:\r\n 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nA: b\r\n \r\nContent-Length: 2\r\n\r\nok",
         "HTTP/1.1 200 OK\r\nConnection: x,\r\n keep-alive\r\nContent-Length: 2\r\n\r\nok",

@@ -169,7 +169,7 @@ fn captured_fields_are_there_until_the_next_receive() {
             other => panic!("{other:?}"),
         })
         .collect();
-    let expected = [(0, "head"), (1, "response"), (2, "head"), (2, "response"), (0, "response")];
+    let expected = [(0, "head"), (1, "response"), (2, "head"), (2, "response"), (0, "head"), (0, "response")];
     assert_eq!(kinds, expected);
     let (Event::Head { fields: first, .. }, Event::Head { fields: second, .. }) = (events[0], events[2])
     else {
@@ -180,6 +180,9 @@ fn captured_fields_are_there_until_the_next_receive() {
     assert_eq!(link.client.captured_header(&first, "Location"), Some(&b"/a"[..]));
     assert_eq!(link.client.captured_header(&second, "location"), Some(&b"/c"[..]));
     assert_eq!(link.client.captured_header(&second, "link"), None);
+    // Trailers come as a head of their own.
+    let Event::Head { fields: trailers, .. } = events[4] else { panic!("{events:?}") };
+    assert_eq!(link.client.captured(&trailers).collect::<Vec<_>>(), [(&b"trailer"[..], &b"late"[..])]);
     link.take(&[]);
     assert_eq!(link.client.captured(&first).count(), 0);
     assert_eq!(link.client.captured_header(&second, "location"), None);

@@ -83,8 +83,8 @@ fn frames_against_the_rules() {
         ("sets SETTINGS_ENABLE_PUSH", ProtocolError, settings(&[(ENABLE_PUSH, 1)])),
         ("that were not sent", ProtocolError, [settings_ack(), settings_ack()].concat()),
         // Windows (section 6.9).
-        ("WINDOW_UPDATE of nothing", ProtocolError, window_update(0, 0)),
-        ("WINDOW_UPDATE of nothing", ProtocolError, window_update(0, 1 << 31)),
+        ("WINDOW_UPDATE with an increment of 0", ProtocolError, window_update(0, 0)),
+        ("WINDOW_UPDATE with an increment of 0", ProtocolError, window_update(0, 1 << 31)),
         ("overflow", FlowControlError, window_update(0, (1 << 31) - 65_535)),
         (
             "makes a window overflow",

@@ -73,6 +73,7 @@ fn server_options() -> impl Strategy<Value = ServerOptions> {
         max_frame_size: frame,
         limits: LIMITS,
         keeps_content: false,
+        tells_parts: false,
     })
 }
 

@@ -29,6 +29,7 @@ fn server(table: u32, window: u32, max_streams: u32) -> ServerOptions {
         max_frame_size: 16_384,
         limits: LIMITS,
         keeps_content: false,
+        tells_parts: false,
     }
 }
 

@@ -18,6 +18,7 @@ fn the_server_tells_its_settings_and_its_window() {
         max_frame_size: 1 << 30,
         limits: FieldLimits { list_bytes: 9_000, fields: 10 },
         keeps_content: false,
+        tells_parts: false,
     };
     let mut out = Vec::new();
     Server::new(&options).start(&mut out);

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{ErrorCode, Field, FieldValue, HeaderBlockCache, Payload, ServerOptions};
 
 use crate::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, Frame, GOAWAY, HEADER_TABLE_SIZE, HEADERS,
-    INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, RST_STREAM, go_away, headers, parse, rst_stream, settings,
+    INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE, RST_STREAM, data, go_away, headers, parse, rst_stream, settings,
     window_update,
 };
-use crate::link::{GET, Link, Word, ok, shapes};
+use crate::link::{GET, Link, POST, Word, ok, shapes};
 
 fn asked(values: &[(u16, u32)], streams: &[u32]) -> Link {
     let mut link = Link::new(&ServerOptions::default(), values);
@@ -242,10 +243,89 @@ fn replies_use_the_clients_table_as_far_as_it_allows() {
     let mut link = asked(&[], &[]);
     assert!(block(&mut link, 1).len() > 2);
     assert_eq!(block(&mut link, 3), [0x88, 0xbe]);
-    // A client that sets its table to zero is told that it is empty, and gets literals.
+    // A client that sets its table to zero gets a size update of zero, and literals.
     link.hear(&settings(&[(HEADER_TABLE_SIZE, 0)]));
     assert_eq!(block(&mut link, 5)[..2], [0x20, 0x88]);
     let plain = block(&mut link, 7);
     assert!(plain[0] == 0x88 && plain.len() > 2);
     assert_eq!(block(&mut link, 9), plain);
+}
+
+/// A header block that leaves the dynamic table alone.
+fn trailers() -> Vec<u8> {
+    let mut block = Vec::new();
+    put_literal(&mut block, b"grpc-status", b"0", false);
+    block
+}
+
+#[test]
+fn trailers_follow_the_content_that_waits() {
+    let block = trailers();
+    let end = (HEADERS, END_HEADERS | END_STREAM, 1, block.len());
+    // Nothing waits.
+    let mut link = asked(&[], &[1, 3]);
+    let mut out = Vec::new();
+    assert!(!link.server.trailers(1, &block, &mut out), "there is no head");
+    assert!(link.server.reply_head(1, ok, &mut out) && link.server.is_replying(1));
+    link.data(1, b"abc", false).unwrap();
+    out.clear();
+    assert!(link.server.trailers(1, &block, &mut out));
+    assert_eq!(shapes(&parse(&out)), [end]);
+    assert!(!link.server.is_open(1) && !link.server.is_replying(1));
+    assert!(!link.server.trailers(1, &block, &mut out), "it is over");
+    // Content that waits goes first, and nothing comes behind.
+    let mut link = asked(&[(INITIAL_WINDOW_SIZE, 4)], &[1, 3]);
+    assert!(link.server.reply_head(1, ok, &mut Vec::new()));
+    let mut said = link.data(1, b"0123456789", false).unwrap();
+    out.clear();
+    assert!(link.server.trailers(1, &block, &mut out) && out.is_empty());
+    assert!(!link.server.trailers(1, &block, &mut out) && link.data(1, b"x", false).is_none());
+    said.extend(link.hear(&window_update(1, 5)));
+    assert!(link.server.is_open(1));
+    said.extend(link.hear(&window_update(1, 5)));
+    assert_eq!(shapes(&said).last(), Some(&end));
+    assert_eq!(content(&said, 1), (b"0123456789".to_vec(), false));
+    assert!(!link.server.is_open(1));
+    // The next stream in its place has none of it.
+    link.hear(&headers(5, END_STREAM, &GET));
+    assert_eq!(content(&link.reply(5, Payload::Bytes(b"ab")).unwrap(), 5), (b"ab".to_vec(), true));
+    // A stream that is reset takes its trailers along.
+    assert!(link.server.reply_head(3, ok, &mut Vec::new()));
+    link.data(3, b"0123456789", false).unwrap();
+    assert!(link.server.trailers(3, &block, &mut out));
+    link.hear(&rst_stream(3, 8));
+    link.hear(&headers(7, END_STREAM, &GET));
+    assert_eq!(content(&link.reply(7, Payload::Bytes(b"cd")).unwrap(), 7), (b"cd".to_vec(), true));
+}
+
+#[test]
+fn a_request_may_be_answered_while_it_comes() {
+    let options = ServerOptions { keeps_content: true, tells_parts: true, ..ServerOptions::default() };
+    let mut link = Link::new(&options, &[]);
+    let told = |link: &mut Link| {
+        let requests: Vec<_> = link.requests.drain(..).collect();
+        let told = requests.iter().map(|request| (request.whole, link.text(request.content)));
+        told.collect::<Vec<_>>()
+    };
+    link.hear(&headers(1, 0, &POST));
+    assert!(told(&mut link).is_empty());
+    link.hear(&data(1, 0, b"abc"));
+    assert_eq!(told(&mut link), [(false, "abc".to_owned())]);
+    assert!(link.server.reply_head(1, ok, &mut Vec::new()));
+    link.server.consume(1, 2);
+    assert_eq!(content(&link.data(1, b"AB", false).unwrap(), 1), (b"AB".to_vec(), false));
+    link.hear(&data(1, 0, b"de"));
+    assert_eq!(told(&mut link), [(false, "cde".to_owned())]);
+    // Content that comes with the end is reported once.
+    link.hear(&data(1, END_STREAM, b"f"));
+    assert_eq!(told(&mut link), [(true, "cdef".to_owned())]);
+    assert_eq!(content(&link.data(1, b"C", true).unwrap(), 1), (b"C".to_vec(), true));
+    // A client whose answer is over need not send the rest.
+    link.hear(&[headers(3, 0, &POST), data(3, 0, b"a")].concat());
+    let frames = link.reply(3, Payload::Bytes(b"no")).unwrap();
+    let shape = (RST_STREAM, 0, 3, 4);
+    assert_eq!(shapes(&frames).last(), Some(&shape));
+    assert_eq!(frames.last().unwrap().word(), ErrorCode::NoError.value());
+    link.hear(&data(3, END_STREAM, b"late"));
+    assert_eq!(link.server.active(), 0);
 }

@@ -31,7 +31,7 @@ fn broken_rules_have_their_codes() {
         ("RST_STREAM on stream 0", rst_stream(0, 8), PROTOCOL),
         ("a short RST_STREAM", [open.clone(), frame(RST_STREAM, 0, 1, &[0; 3])].concat(), SIZE),
         ("WINDOW_UPDATE on an idle stream", window_update(1, 1), PROTOCOL),
-        ("WINDOW_UPDATE of nothing", window_update(0, 0), PROTOCOL),
+        ("WINDOW_UPDATE with an increment of 0", window_update(0, 0), PROTOCOL),
         ("a window that overflows", window_update(0, 0x7fff_ffff), FLOW),
         ("a long WINDOW_UPDATE", frame(WINDOW_UPDATE, 0, 0, &[0; 5]), SIZE),
         ("PRIORITY on stream 0", frame(PRIORITY, 0, 0, &[0; 5]), PROTOCOL),

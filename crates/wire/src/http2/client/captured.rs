@@ -12,7 +12,7 @@ pub struct Captured {
 #[derive(Debug, Default)]
 pub(super) struct CapturedFields {
     text: Vec<u8>,
-    /// Where the name and the value of each field end in `text`; the next field follows.
+    /// The ends of the name and the value of each field in `text`; the next field follows.
     ends: Vec<(u32, u32)>,
 }
 

@@ -157,7 +157,7 @@ impl Client {
             return Ok(());
         };
         if increment == 0 {
-            self.malformed(ticket, "WINDOW_UPDATE of nothing", sinks);
+            self.malformed(ticket, "WINDOW_UPDATE with an increment of 0", sinks);
             return Ok(());
         }
         let flow = &mut self.slots[ticket as usize].flow;

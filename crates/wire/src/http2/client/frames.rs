@@ -11,7 +11,7 @@ use super::head::{ResponseHead, decode_head};
 use super::stream::Retention;
 use super::{Client, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, QUOTED_FROM, StreamFailure};
 
-/// Where the effects of a frame go.
+/// The outputs of a frame's effects.
 pub(super) struct Sinks<'s> {
     pub(super) out: &'s mut Vec<u8>,
     pub(super) events: &'s mut Vec<Event>,
@@ -23,8 +23,8 @@ impl Client {
     /// Consumes all of `input`; of a frame that is not complete the beginning is kept, of DATA nothing.
     /// Appends answers and content that may be sent to `out`, and events to `events`.
     ///
-    /// How the server's bytes are cut makes no difference but for [`Event::Began`]. After an error the events
-    /// before it are valid, GOAWAY is in `out`, and every further call gives the same error.
+    /// The way in which the server's bytes are cut makes no difference except for [`Event::Began`]. After an
+    /// error the events before it are valid, GOAWAY is in `out`, and every further call gives the same error.
     pub fn receive(
         &mut self,
         input: &[u8],
@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// Sees from the first bytes of the connection whether they can be those of SETTINGS (RFC 9113 section
-    /// 3.4). Bytes that are no frame belong to another protocol.
+    /// 3.4). Bytes that are not a frame belong to another protocol.
     fn check_first(&self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let &[a, b, c, ref rest @ ..] = bytes else {
             return Ok(());
@@ -259,7 +259,7 @@ impl Client {
         body.extend_from_slice(&content[..content.len().min(room)]);
     }
 
-    /// The response is no success: the start of its content is kept.
+    /// The response is a failure: the start of its content is kept.
     #[cold]
     fn quote(&mut self, ticket: u32, sinks: &mut Sinks<'_>) {
         sinks.quotes = true;
@@ -388,8 +388,22 @@ impl Client {
         block: &[u8],
         sinks: &mut Sinks<'_>,
     ) -> Result<(), ConnectionError> {
-        match decode_trailers(&mut self.decoder, &self.options.limits, block)? {
-            Ok(()) if end => self.complete(ticket, sinks),
+        let mark = self.captured.mark();
+        let captured = self.slots[ticket as usize].capture.then_some(&mut self.captured);
+        let decoded = match captured {
+            None => decode_trailers(&mut self.decoder, &self.options.limits, block, |_, _| ()),
+            Some(captured) => {
+                let keep = |name: &[u8], value: &[u8]| captured.push(name, value);
+                decode_trailers(&mut self.decoder, &self.options.limits, block, keep)
+            }
+        };
+        match decoded? {
+            Ok(()) if end => {
+                if self.captured.mark() > mark {
+                    sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });
+                }
+                self.complete(ticket, sinks);
+            }
             Ok(()) => self.malformed(ticket, "a second head, or trailers that do not end the stream", sinks),
             Err(fault) => self.head_fault(ticket, fault, sinks),
         }
@@ -459,7 +473,7 @@ impl Client {
         }
     }
 
-    /// Tells which of the responses that began are not complete.
+    /// Lists the responses that began and are not complete.
     #[inline]
     fn tell_begun(&mut self, events: &mut Vec<Event>) {
         // No request is submitted during a `receive`, so a ticket that is in use is still the same one.

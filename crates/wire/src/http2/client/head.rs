@@ -31,7 +31,7 @@ pub(super) fn decode_head(
 struct HeadReader<'c> {
     status: Option<u16>,
     content_length: Option<u64>,
-    /// Set once a field came that is no pseudo-header field.
+    /// Set once a field came that is not a pseudo-header field.
     regular: bool,
     fault: Option<&'static str>,
     captured: Option<&'c mut CapturedFields>,
@@ -59,7 +59,7 @@ impl HeadReader<'_> {
         }
         let digits = match value {
             [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => [a, b, c],
-            _ => return Err(":status is no number from 100 to 999"),
+            _ => return Err(":status is not a number from 100 to 999"),
         };
         self.status = Some(digits.iter().fold(0, |status, &&digit| status * 10 + u16::from(digit - b'0')));
         Ok(())

@@ -14,10 +14,10 @@ const ANY_LENGTH: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retention {
     Nothing,
-    /// The beginning only, for a response that is no success.
+    /// Only the beginning, for a failure response.
     Quote,
     Whole,
-    /// The whole, and the owner is told as it comes.
+    /// The whole, with events to the owner as it comes.
     Told,
 }
 

@@ -48,7 +48,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder whose peer is told `max_table_size` bytes as SETTINGS_HEADER_TABLE_SIZE.
+    /// A decoder that announces `max_table_size` bytes to its peer as SETTINGS_HEADER_TABLE_SIZE.
     ///
     /// The peer's table has 4,096 bytes until it says otherwise, also if `max_table_size` is less: it may use
     /// these until it has seen our settings. See [`acknowledged`](Self::acknowledged).

@@ -142,7 +142,7 @@ pub(super) const fn decoded_room(length: usize) -> usize {
     length * 8 / SHORTEST + size_of::<u64>()
 }
 
-/// Steps between two looks at the input: their input and their output fit into a word each.
+/// Steps between two checks of the input: their input and their output fit into a word each.
 const STEPS_AT_ONCE: usize = 4;
 
 /// Decodes `input` to the front of `out`, which has to have [`decoded_room`], and gives the length.
@@ -331,7 +331,7 @@ mod tests {
             let (ones, missing_one) = (u32::MAX >> (32 - rest), u32::MAX >> (32 - rest) << 1);
             assert_eq!(decoded(&bits(&[code])), Some(vec![symbol]));
             if rest < 8 {
-                // The last bit is a zero: that is no padding, and too short for a code.
+                // The last bit is a zero: that is not padding, and too short for a code.
                 assert_eq!(decoded(&bits(&[code, (missing_one, rest)])), None, "symbol {symbol}");
             }
             // A whole byte more.

@@ -2,7 +2,7 @@
 
 use crate::http2::error::{ConnectionError, ErrorCode};
 use crate::http2::frame::{
-    FrameHead, MAX_STREAM, flag, go_away_payload, is_settings_ack, kind, ping_payload, put_ping,
+    FrameHead, MAX_STREAM, flag, go_away_payload, is_settings_ack, kind, ping_payload, put_headers, put_ping,
     put_settings_ack, word,
 };
 
@@ -52,7 +52,7 @@ impl Server {
             let waited = entry.state != State::Requesting && entry.whole_at != self.calls;
             self.release(slot);
             if waited {
-                // The caller had time to answer: an impatient client is no rapid reset.
+                // The caller had time to answer: an impatient client is not a rapid reset.
                 return Ok(());
             }
         }
@@ -138,9 +138,17 @@ impl Server {
     /// Sends content that waited for a window, one frame of each stream in turn.
     fn send_waiting(&mut self, sinks: &mut Sinks<'_>) {
         while let Some(slot) = self.outflow.next_turn() {
-            let flow = &mut self.slots[slot as usize].flow;
-            if self.outflow.turn(slot, flow, &self.peer, sinks.out) {
-                self.replied(slot);
+            let entry = &mut self.slots[slot as usize];
+            let mut ended = self.outflow.turn(slot, &mut entry.flow, &self.peer, sinks.out);
+            if !entry.trailers.is_empty() && self.outflow.waiting(slot, &entry.flow) == 0 {
+                let (stream, block) = (entry.flow.stream, &entry.trailers);
+                put_headers(sinks.out, stream, true, self.peer.max_frame_size, |out| {
+                    out.extend_from_slice(block);
+                });
+                ended = true;
+            }
+            if ended {
+                self.replied(slot, sinks.out);
             }
         }
     }

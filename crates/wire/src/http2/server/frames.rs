@@ -19,7 +19,7 @@ const TEXT_KEPT: usize = 64 * 1024;
 /// The memory for the content of a slot's next request that is kept after a large one.
 const CONTENT_ROOM: usize = 16 * 1024;
 
-/// Where the effects of a frame go.
+/// The outputs of a frame's effects.
 pub(super) struct Sinks<'s> {
     pub(super) out: &'s mut Vec<u8>,
     pub(super) requests: &'s mut Vec<Request>,
@@ -31,10 +31,10 @@ impl Server {
     /// request may be among them that the client has reset again, [`is_open`](Self::is_open) is false for it
     /// then.
     ///
-    /// How the client's bytes are cut makes no difference, but for one thing: a client that resets a stream
-    /// behind its whole request is a flood if it does so over and over in one piece, and not if it has given
-    /// the caller the time to answer. After an error the requests before it are valid,
-    /// GOAWAY is in `out`, and every further call gives the same error.
+    /// The way in which the client's bytes are cut makes no difference, with one exception: a client that
+    /// resets a stream behind its whole request is a flood if it does so over and over in one piece, and not
+    /// if it has given the caller the time to answer. After an error the requests before it are valid, GOAWAY
+    /// is in `out`, and every further call gives the same error.
     pub fn receive(
         &mut self,
         input: &[u8],
@@ -123,6 +123,12 @@ impl Server {
                     let room = LONGEST_KEPT_CONTENT.saturating_sub(kept.len());
                     kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
+                if let Some(slot) = slot
+                    && self.options.tells_parts
+                    && !self.slots[slot as usize].ending
+                {
+                    self.tell(slot, false, sinks);
+                }
                 Ok(())
             }
             Piece::End { stream } => {
@@ -183,7 +189,7 @@ impl Server {
         }
         self.highest = stream;
         if self.last.is_some() {
-            // GOAWAY has told the client that this stream is not processed (section 6.8).
+            // GOAWAY has informed the client that this stream is not processed (section 6.8).
             return self.ignore(stream, block);
         }
         if self.streams.len() >= self.options.max_streams {
@@ -258,6 +264,8 @@ impl Server {
         entry.flow.open(stream, &self.peer);
         entry.receive_window = ReceiveWindow::new(self.options.stream_window);
         entry.state = state;
+        entry.receiving = state == State::Requesting;
+        entry.ending = false;
         entry.head_request = head_request;
         entry.body_bytes = 0;
         entry.expected_bytes = ANY_LENGTH;
@@ -277,11 +285,11 @@ impl Server {
         let Some(slot) = self.streams.find(stream) else {
             return if stream <= self.reset { self.ignore(stream, block) } else { Err(closed()) };
         };
-        if self.slots[slot as usize].state != State::Requesting {
+        if !self.slots[slot as usize].receiving {
             decode_unused(&mut self.decoder, &self.options.limits, block)?;
             return self.fail(slot, ErrorCode::StreamClosed, sinks);
         }
-        match decode_trailers(&mut self.decoder, &self.options.limits, block)? {
+        match decode_trailers(&mut self.decoder, &self.options.limits, block, |_, _| ())? {
             Ok(()) if end => {
                 self.request_ends(slot, sinks);
                 Ok(())
@@ -294,17 +302,27 @@ impl Server {
     /// The last frame of a request came.
     fn request_ends(&mut self, slot: u32, sinks: &mut Sinks<'_>) {
         let entry = &mut self.slots[slot as usize];
-        let (stream, body_bytes) = (entry.flow.stream, entry.body_bytes);
         if !entry.is_whole() {
             // Section 8.1.1.
+            let stream = entry.flow.stream;
             put_rst_stream(sinks.out, stream, ErrorCode::ProtocolError);
             self.reset = self.reset.max(stream);
             return self.release(slot);
         }
-        entry.state = State::Waiting;
+        if entry.state == State::Requesting {
+            entry.state = State::Waiting;
+        }
+        entry.receiving = false;
         entry.whole_at = self.calls;
+        self.tell(slot, true, sinks);
+    }
+
+    /// Hands over a request that had content, or is going to have some.
+    fn tell(&mut self, slot: u32, whole: bool, sinks: &mut Sinks<'_>) {
+        let Stream { flow, body_bytes, .. } = &self.slots[slot as usize];
         let head = &self.heads[slot as usize];
-        let mut request = hand_over(stream, head, body_bytes, &mut self.text);
+        let mut request = hand_over(flow.stream, head, *body_bytes, &mut self.text);
+        request.whole = whole;
         if let Some(content) = self.contents.get(slot as usize) {
             request.content = Span { start: self.text.len() as u32, len: content.len() as u32 };
             self.text.extend_from_slice(content);
@@ -369,7 +387,7 @@ impl Server {
             return if head.stream <= self.reset { self.budget.spend() } else { Err(closed()) };
         };
         let entry = &mut self.slots[slot as usize];
-        if entry.state != State::Requesting {
+        if !entry.receiving {
             return self.fail(slot, ErrorCode::StreamClosed, sinks);
         }
         let window = &mut entry.receive_window;
@@ -383,6 +401,7 @@ impl Server {
             return self.fail(slot, ErrorCode::ProtocolError, sinks);
         }
         if head.has(flag::END_STREAM) {
+            entry.ending = true;
             return Ok(());
         }
         if let Some(increment) = entry.receive_window.replenish() {
@@ -414,6 +433,8 @@ fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8
         method: head.method.shifted(at),
         path: head.path.shifted(at),
         id: head.id.map(|id| id.shifted(at)),
+        status: head.status.map(|status| status.shifted(at)),
+        whole: true,
         head_request: head.head_request,
         body_bytes,
         content: Span::default(),

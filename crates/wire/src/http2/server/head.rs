@@ -10,6 +10,9 @@ use super::Span;
 /// The header field by which a client names a request, for the truth log of a server.
 const ID_HEADER: &[u8] = b"x-plimsoll-id";
 
+/// The header field by which a client names the status that a server is to answer with.
+const STATUS_HEADER: &[u8] = b"x-plimsoll-status";
+
 /// Text beyond this is not kept in a place that will be used again.
 const TEXT_KEPT: usize = 4096;
 
@@ -21,6 +24,7 @@ pub(super) struct RequestHead {
     pub(super) method: Span,
     pub(super) path: Span,
     pub(super) id: Option<Span>,
+    pub(super) status: Option<Span>,
     pub(super) content_length: Option<u64>,
     pub(super) head_request: bool,
     /// A CONNECT request: valid, but there is nothing that it could be connected to.
@@ -43,6 +47,7 @@ impl Clone for RequestHead {
         self.method = other.method;
         self.path = other.path;
         self.id = other.id;
+        self.status = other.status;
         self.content_length = other.content_length;
         self.head_request = other.head_request;
         self.connect = other.connect;
@@ -150,6 +155,7 @@ impl HeadReader {
                 self.seen |= HOST;
                 value.clone_into(&mut self.host);
             }
+            STATUS_HEADER if self.head.status.is_none() => self.head.status = Some(self.head.put(value)),
             ID_HEADER if self.head.id.is_none() => self.head.id = Some(self.head.put(value)),
             _ => {}
         }

@@ -11,6 +11,13 @@ pub(super) struct Stream {
     pub(super) receive_window: ReceiveWindow,
     pub(super) state: State,
     pub(super) head_request: bool,
+    /// The request has not come whole. Only a server that hands over [parts](super::Request::whole) answers
+    /// before that.
+    pub(super) receiving: bool,
+    /// The DATA frame that is coming ends the request.
+    pub(super) ending: bool,
+    /// Header block of the trailers that follow the content that waits; empty if none do.
+    pub(super) trailers: Vec<u8>,
     /// Content that came or is announced by a DATA frame that is coming.
     pub(super) body_bytes: u64,
     /// Final value that `body_bytes` must reach, or [`ANY_LENGTH`].
@@ -41,6 +48,9 @@ impl Stream {
             receive_window: ReceiveWindow::new(0),
             state: State::Requesting,
             head_request: false,
+            receiving: false,
+            ending: false,
+            trailers: Vec::new(),
             body_bytes: 0,
             expected_bytes: ANY_LENGTH,
             whole_at: 0,

@@ -1,0 +1,97 @@
+//! However the bytes of either side of a WebSocket are cut, the messages and the violation are the same; and
+//! what was read is written and read again.
+
+use plimsoll_wire::websocket::{
+    ClientHandshake, HandshakeProgress, MessageReader, Opcode, Received, Role, ServerHandshake,
+    UpgradeProgress, WebSocketError, write_close, write_frame,
+};
+
+use crate::Cutting;
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nSec-WebSocket-Key: 0123456789abcdef01234A==\r\n\r\n";
+
+/// Things that came, each with its payload, and the end: a violation, or whether it was cut within a message.
+type Told = (Vec<(Received, Vec<u8>)>, Result<bool, WebSocketError>);
+
+fn read<'p>(role: Role, limit: usize, pieces: impl Iterator<Item = &'p [u8]>) -> Told {
+    let (mut reader, mut told, mut message) = (MessageReader::new(role, limit), Vec::new(), Vec::new());
+    for mut input in pieces {
+        loop {
+            match reader.next(&mut input, &mut message) {
+                Ok(Some(received)) => {
+                    let payload = match received {
+                        Received::Message { length, .. } => {
+                            assert!(length == message.len() && length <= limit);
+                            std::mem::take(&mut message)
+                        }
+                        _ => reader.control().to_vec(),
+                    };
+                    told.push((received, payload));
+                }
+                Ok(None) => break,
+                Err(error) => return (told, Err(error)),
+            }
+        }
+        assert!(input.is_empty());
+    }
+    (told, Ok(reader.is_in_message()))
+}
+
+/// Runs one input.
+pub fn run(data: &[u8]) {
+    let Some(cutting) = Cutting::new(data) else { return };
+    let role = if cutting.choices & 1 == 0 { Role::Client } else { Role::Server };
+    let limit = if cutting.choices & 2 == 0 { 1 << 20 } else { 100 };
+    let (told, end) = read(role, limit, std::iter::once(cutting.stream));
+    assert_eq!(read(role, limit, cutting.pieces()), (told.clone(), end));
+    let mask = (role == Role::Server).then_some([1, 2, 3, 250]);
+    let mut written = Vec::new();
+    for (received, payload) in &told {
+        match *received {
+            Received::Message { binary, .. } => {
+                let opcode = if binary { Opcode::Binary } else { Opcode::Text };
+                assert!(binary || std::str::from_utf8(payload).is_ok());
+                write_frame(true, opcode, mask, payload, &mut written);
+            }
+            Received::Ping => write_frame(true, Opcode::Ping, mask, payload, &mut written),
+            Received::Pong => write_frame(true, Opcode::Pong, mask, payload, &mut written),
+            Received::Close { code } => {
+                let reason =
+                    std::str::from_utf8(payload.get(2..).unwrap_or_default()).expect("it was checked");
+                write_close(code, reason, mask, &mut written);
+            }
+        }
+    }
+    assert_eq!(read(role, limit, std::iter::once(&written[..])), (told, Ok(false)));
+    handshakes(&cutting);
+}
+
+/// The answers of both sides of the handshake do not depend on cuts, either.
+fn handshakes(cutting: &Cutting<'_>) {
+    let client = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut handshake = ClientHandshake::new(REQUEST);
+        for mut piece in pieces {
+            match handshake.read(&mut piece) {
+                Ok(HandshakeProgress::Incomplete) => {}
+                told => return Some(told),
+            }
+        }
+        None
+    };
+    let whole = client(&mut std::iter::once(cutting.stream));
+    let cut = client(&mut cutting.pieces());
+    assert_eq!(whole.as_ref().map(Result::is_ok), cut.as_ref().map(Result::is_ok));
+    let server = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let mut handshake = ServerHandshake::default();
+        for mut piece in pieces {
+            match handshake.read(&mut piece) {
+                UpgradeProgress::Incomplete => {}
+                told => return told,
+            }
+        }
+        UpgradeProgress::Incomplete
+    };
+    if cutting.stream.len() < 1 << 15 {
+        assert_eq!(server(&mut std::iter::once(cutting.stream)), server(&mut cutting.pieces()));
+    }
+}
