@@ -39,7 +39,7 @@ pub(crate) struct AddressBook {
 
 impl AddressBook {
     /// Chooses the ports that the spec leaves free, and opens the network, or loopback without links.
-    /// Says why it is not the network that the spec would rather have.
+    /// Returns the reason if it is not the network that the spec prefers.
     pub(crate) fn new(
         spec: &Spec,
         state_dir: &StateDir,
@@ -131,7 +131,7 @@ impl AddressBook {
         self.ids.iter().position(|known| known == id)
     }
 
-    /// A port of a node as somebody else reaches it: another node, or the load.
+    /// A port of a node as another node, or the load, reaches it.
     fn reached(&self, from: Option<usize>, to: usize, name: &str) -> Option<SocketAddr> {
         let own = || Some(self.at(to, self.own_port(to, name)?));
         self.network.detour(from, to, name).or_else(own)

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// The largest answer that is read, in bytes: a page of a list may be long.
 const LARGEST_ANSWER: u64 = 256 << 20;
 
-/// An answer whose body was not read yet, or why there is none.
+/// An answer whose body was not read yet, or the reason why there is none.
 type Response = Result<ureq::http::Response<ureq::Body>, ureq::Error>;
 
 /// A node's answer to a request.
@@ -22,7 +22,7 @@ pub(crate) struct Answer {
 /// Asks by GET, on a connection of its own: one that was kept may be that of a node which has died.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The reason why there is no answer.
 pub(crate) fn get(address: SocketAddr, path: &str, patience: Nanos) -> Result<Answer, String> {
     answer(&format!("GET {path}"), agent(patience).get(url(address, path)).call())
 }
@@ -30,7 +30,7 @@ pub(crate) fn get(address: SocketAddr, path: &str, patience: Nanos) -> Result<An
 /// Sends JSON by POST, likewise.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The reason why there is no answer.
 pub(crate) fn post(address: SocketAddr, path: &str, json: &str, patience: Nanos) -> Result<Answer, String> {
     let request = agent(patience).post(url(address, path)).header("content-type", "application/json");
     answer(&format!("POST {path}"), request.send(json))
@@ -39,7 +39,7 @@ pub(crate) fn post(address: SocketAddr, path: &str, json: &str, patience: Nanos)
 /// Asks by DELETE, likewise.
 ///
 /// # Errors
-/// Why there is no answer.
+/// The reason why there is no answer.
 pub(crate) fn delete(address: SocketAddr, path: &str, patience: Nanos) -> Result<Answer, String> {
     answer(&format!("DELETE {path}"), agent(patience).delete(url(address, path)).call())
 }
@@ -75,7 +75,7 @@ fn answer_within(request: &str, response: Response, largest: u64) -> Result<Answ
 /// The same for an answer of status 200 in JSON.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no such answer.
 pub(crate) fn json(address: SocketAddr, path: &str, patience: Nanos) -> Result<Value, String> {
     let Answer { status, body } = get(address, path, patience)?;
     if status != 200 {

@@ -15,7 +15,7 @@ use crate::spec::{Check, CheckKind};
 use content::{Inventory, differences};
 use writable::{Moment, writable};
 
-/// Pause between two looks whether nodes have come to agree.
+/// Pause between two checks of whether nodes agree.
 const LOOK: Nanos = Nanos::from_millis(200);
 
 /// Returns a finding for each node that was not killed for good and does not run, or does not become ready
@@ -52,7 +52,7 @@ pub struct After {
     pub last_write: Option<String>,
 }
 
-/// Carries out the checks of a cluster's spec in their order, but for those that [are about the
+/// Carries out the checks of a cluster's spec in their order, except for those that [are about the
 /// load](CheckKind::is_of_load). After nodes were started again, it is checked once more whether writes are
 /// taken.
 pub fn carry_out(cluster: &Cluster, after: &After, say: &dyn Fn(&str)) -> Vec<ConsistencyFinding> {
@@ -123,7 +123,7 @@ fn asked(cluster: &Cluster, gone: &[String]) -> Vec<usize> {
     nodes.filter(|(_, node)| !gone.contains(&node.id)).map(|(index, _)| index).collect()
 }
 
-/// All nodes come to have the same content: as many items by their own count, and the same ones.
+/// All nodes converge to the same content: as many items by their own count, and the same ones.
 fn convergence(cluster: &Cluster, check: &Check, gone: &[String]) -> Result<String, Wrong> {
     let nodes = asked(cluster, gone);
     let begun = clock::monotonic();

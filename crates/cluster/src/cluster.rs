@@ -18,7 +18,7 @@ use crate::readiness::{self, ProbeContext, QUESTION};
 use crate::spec::{Clean, Spec};
 use crate::state_dir::{NodeState, State, StateDir};
 
-/// Pause between two looks whether something is ready.
+/// Pause between two checks of whether something is ready.
 const LOOK: Nanos = Nanos::from_millis(20);
 
 /// Settings for the start of a cluster, beside its spec.
@@ -57,7 +57,7 @@ impl Cluster {
     /// ended again if one does not become ready. `say` gets messages about the progress.
     ///
     /// # Errors
-    /// Why it does not run.
+    /// The reason why it does not run.
     pub fn start(spec: &Spec, setting: &Setting, say: &dyn Fn(&str)) -> Result<Self, ClusterError> {
         let state_dir = StateDir::at(&spec.directory)?;
         if state_dir.running()?.is_some() {
@@ -175,7 +175,7 @@ impl Cluster {
         &self.spec
     }
 
-    /// Why the network is another one than was asked for first; `None` if it is that one.
+    /// Reason why the network is another one than was asked for first; `None` if it is that one.
     pub fn network_note(&self) -> Option<&str> {
         self.note.as_deref()
     }
@@ -217,17 +217,17 @@ impl Cluster {
         self.state_dir.note(&self.state())
     }
 
-    /// A text of the load with its values; those of the leader, if somebody leads.
+    /// A text of the load with its values; those of the leader, if there is one.
     pub fn of_load(&self, text: &str, leader: Option<usize>) -> String {
         self.addresses.of_load(text, leader)
     }
 
-    /// Returns the current leader, as told by the first node that knows it.
+    /// Returns the current leader, as reported by the first node that knows it.
     ///
     /// # Errors
     /// The reason why no node knows it.
     pub fn leader(&self) -> Result<usize, String> {
-        let Some(question) = &self.spec.leader else { return Err("the spec does not say how".to_owned()) };
+        let Some(question) = &self.spec.leader else { return Err("the spec has no `leader`".to_owned()) };
         let mut reason = "there are no nodes".to_owned();
         for (index, plan) in self.spec.nodes.iter().enumerate() {
             if self.addresses.own_port(index, &question.port).is_none() {
@@ -257,7 +257,7 @@ impl Cluster {
         Err(reason)
     }
 
-    /// The same as soon as somebody leads, for as long as the spec gives it; `None` if it does not say how.
+    /// Waits for a leader, for as long as the spec allows; `None` if the spec does not say how to find it.
     ///
     /// # Errors
     /// There is no leader in that time.
@@ -400,7 +400,7 @@ pub fn running(directory: &Path) -> Result<State, ClusterError> {
     state_dir.running()?.ok_or_else(|| ClusterError::Nothing(state_dir.root().to_owned()))
 }
 
-/// Ends a cluster that somebody else has started: by SIGTERM to the first process of each node, and after
+/// Ends a cluster that another process has started: by SIGTERM to the first process of each node, and after
 /// their grace by SIGKILL to all.
 ///
 /// # Errors

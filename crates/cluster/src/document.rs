@@ -26,7 +26,7 @@ macro_rules! spec {
 }
 
 spec! {
-    /// A cluster: its nodes, what is done to it, and what has to hold afterwards.
+    /// A cluster: its nodes, its faults, and the checks afterwards.
     ///
     /// Texts may have `${…}`: `id`, `host`, `port.NAME`, `address.NAME`, `data`, `peers.NAME` and
     /// `peer.ID.NAME` of the node itself; `node.ID.NAME`, `nodes.NAME`, `leader.NAME` (the address of that
@@ -51,7 +51,7 @@ spec! {
         profile: Field<Text>,
         /// Transport of connections to the nodes: `proxy` (default: nodes are on loopback, and faults of
         /// links are made by the fault proxy), `namespaces` (each node has a network of its own, in which
-        /// packets are dropped and held back; needs root) or `auto` (`namespaces` if that can be had).
+        /// packets are dropped and held back; needs root) or `auto` (`namespaces` if that is available).
         network: Field<Text>,
         /// Ports whose connections may be broken. With `proxy` they go through the fault proxy; with
         /// `namespaces` the default is everything between the nodes.
@@ -67,7 +67,7 @@ spec! {
         workload: Field<PlanText>,
         /// Faults that happen while the load goes on.
         faults: Vec<Field<FaultSpec>>,
-        /// Seed of what is random about faults. Default: 1.
+        /// Seed of the random choices of faults. Default: 1.
         fault_seed: Field<Text>,
         /// Checks after the load.
         checks: Vec<Field<CheckSpec>>,
@@ -160,7 +160,7 @@ spec! {
         path: Field<Text>,
         /// The port that is asked. Default: the first.
         port: Field<Text>,
-        /// Where the answer is: an id of a node, or true from the leader itself. Default: /leader_id.
+        /// Place of the answer: an id of a node, or true from the leader itself. Default: /leader_id.
         pointer: Field<Text>,
         /// Time limit for finding a leader. Default: 30s.
         within: Field<Text>,
@@ -199,25 +199,25 @@ spec! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckSpec {
-    /// `convergence`: all nodes come to have the same content. `persistence`: it is the same after all nodes
+    /// `convergence`: all nodes converge to the same content. `persistence`: it is the same after all nodes
     /// were killed and started again. `acknowledged`: every node has what was acknowledged of the load's
     /// writes, and nothing else. `staleness`: beside the load an item is changed and read, and no read is
-    /// behind by more than `within`, or goes back in time. `writable`: whoever leads takes an `item`, shows
+    /// behind by more than `within`, or goes back in time. `writable`: the leader takes an `item`, shows
     /// it and deletes it, after the load and after a restart; it is checked without being asked for where the
     /// load writes to `list`. `error_share`: of the requests of the load outside of faults at most the share
     /// `most` failed or timed out; it is always checked.
     pub check: Field<Text>,
     /// The port that is asked. Default: the first.
     pub port: Field<Text>,
-    /// The path that tells the number of items. Default: /api/products/count; `none`: not asked.
+    /// The path that returns the number of items. Default: /api/products/count; `none`: not asked.
     pub count: Field<Text>,
-    /// Where the number is. Default: /count.
+    /// JSON Pointer of the number. Default: /count.
     pub count_pointer: Field<Text>,
     /// The path of the list. Default: /api/products.
     pub list: Field<Text>,
-    /// Where its items are. Default: /data.
+    /// JSON Pointer of its items. Default: /data.
     pub items: Field<Text>,
-    /// Where the id of an item is. Default: /id.
+    /// JSON Pointer of the id of an item. Default: /id.
     pub id: Field<Text>,
     /// The parameter with the number of items of a page. Default: take.
     pub take: Field<Text>,
@@ -259,7 +259,7 @@ spec! {
 /// The name of a plan's file, or that a plan stands here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PlanText {
-    /// It stands here: the place tells where.
+    /// The plan is written in the spec itself.
     #[default]
     Inline,
     /// The name of its file, relative to the spec's folder.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why something about a cluster could not be done.
+/// Reason why something about a cluster could not be done.
 #[derive(Debug)]
 pub enum ClusterError {
     /// A file or folder of the cluster.
@@ -13,7 +13,7 @@ pub enum ClusterError {
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why it failed.
+        /// The reason.
         error: io::Error,
     },
     /// A data folder that has something in it and was not made by us.
@@ -37,7 +37,7 @@ pub enum ClusterError {
         node: String,
         /// The program.
         command: String,
-        /// Why it failed.
+        /// The reason.
         error: io::Error,
     },
     /// A node did not become ready.
@@ -59,7 +59,7 @@ pub enum ClusterError {
     System {
         /// The failed attempt, in words.
         what: &'static str,
-        /// Why it failed.
+        /// The reason.
         error: io::Error,
     },
 }
@@ -69,7 +69,7 @@ impl fmt::Display for ClusterError {
         match self {
             Self::File { what, path, error } => write!(f, "cannot {what} {}: {error}", path.display()),
             Self::NotOurs(path) => {
-                write!(f, "{} has data in it that Plimsoll has not made", path.display())
+                write!(f, "{} has data that Plimsoll did not make", path.display())
             }
             Self::Runs(path) => write!(f, "a cluster runs in {}", path.display()),
             Self::Nothing(path) => write!(f, "no cluster runs in {}", path.display()),
@@ -83,7 +83,7 @@ impl fmt::Display for ClusterError {
                 write!(f, "node {node} is not ready: {reason}; its log is {}", log.display())?;
                 said.iter().try_for_each(|line| write!(f, "\n  {}", line.escape_debug()))
             }
-            Self::NoLeader(reason) => write!(f, "nobody leads the cluster: {reason}"),
+            Self::NoLeader(reason) => write!(f, "the cluster has no leader: {reason}"),
             Self::Network(reason) => write!(f, "nodes cannot have networks of their own: {reason}"),
             Self::System { what, error } => write!(f, "{what}: {error}"),
         }
@@ -101,15 +101,19 @@ impl ClusterError {
             Self::Runs(_) => "`plimsoll cluster down` ends it".to_owned(),
             Self::Nothing(_) => "name the spec that `plimsoll cluster up` was given".to_owned(),
             Self::PortTaken { number, .. } => {
-                format!("`ss -ltnp sport = :{number}` says by whom; `ports: {{http: 0}}` takes a free one")
+                format!(
+                    "`ss -ltnp sport = :{number}` shows which process; `ports: {{http: 0}}` takes a free one"
+                )
             }
             Self::Start { .. } => {
                 "name a program that is there: a path is relative to the working directory".to_owned()
             }
             Self::NotReady { .. } => {
-                "look into the log; `ready` and `ready_within` say what is waited for".to_owned()
+                "look into the log; `ready` and `ready_within` set the signs of readiness".to_owned()
             }
-            Self::NoLeader(_) => "look into the logs; `leader` says how it is asked, and `within`".to_owned(),
+            Self::NoLeader(_) => {
+                "look into the logs; `leader` sets how it is found, and `within` how long".to_owned()
+            }
             Self::Network(_) => {
                 "network namespaces need root, and the programs ip, nft and tc (on Debian of \
                 iproute2 and nftables; delays need a kernel with netem); `network: proxy` does without"

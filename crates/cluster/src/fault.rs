@@ -67,7 +67,7 @@ pub enum Impairment {
     Loss(f64),
     /// Limit in bytes per second, for each direction of a connection.
     Bandwidth(u64),
-    /// The server's side of connections is closed, and the client's is told nothing.
+    /// The server's side of connections is closed; the client's is not.
     HalfOpen,
 }
 

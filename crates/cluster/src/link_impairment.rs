@@ -20,7 +20,7 @@ pub(crate) struct LinkImpairment {
 }
 
 impl LinkImpairment {
-    /// That of impairments which hold at the same time: delays add up, of shares and bandwidths the worst
+    /// The sum of impairments that hold at the same time: delays add up, of shares and bandwidths the worst
     /// holds.
     pub(crate) fn of(impairments: impl Iterator<Item = Impairment>) -> Self {
         let mut link_impairment = Self::default();

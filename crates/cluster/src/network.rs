@@ -109,8 +109,8 @@ impl Network {
         }
     }
 
-    /// Where a port of a node is for somebody else, which is another node or the load, if that is elsewhere
-    /// than the node itself says.
+    /// The address of a port of a node for another node or the load, if it differs from
+    /// the one that the node itself announces.
     pub(crate) fn detour(&self, from: Option<usize>, to: usize, port: &str) -> Option<SocketAddr> {
         match self {
             Self::Proxy(proxy) => {
@@ -123,7 +123,7 @@ impl Network {
     /// Does something to links, until it is [ended](Self::end) by the same number.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     pub(crate) fn begin(&self, number: u64, impairment: Impairment, extent: &Extent) -> Result<(), String> {
         match self {
             Self::Proxy(proxy) => {
@@ -137,7 +137,7 @@ impl Network {
     /// Ends the impairment with this number.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     pub(crate) fn end(&self, number: u64) -> Result<(), String> {
         match self {
             Self::Proxy(proxy) => {
@@ -148,8 +148,8 @@ impl Network {
         }
     }
 
-    /// Does something where a node is: no broken link is between. Processes that are started there have the
-    /// network of the node.
+    /// Runs code in the network of a node, without broken links in between. Processes that are started there
+    /// have the network of the node.
     ///
     /// # Errors
     /// No thread can be started there.

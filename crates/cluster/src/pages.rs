@@ -12,7 +12,7 @@ const AT_ONCE: u64 = 20_000;
 /// Pages of these at most.
 const PAGES: u64 = 20;
 
-/// Where a list is read that its server gives page by page. Ask for the [pages](Self::pages), and report the
+/// Position in a list that its server returns page by page. Ask for the [pages](Self::pages), and report the
 /// outcome of each in turn.
 #[derive(Clone, Debug)]
 pub struct Pages {
@@ -28,7 +28,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// From the first item on, in pages of so many items if the server gives them.
+    /// From the first item on, in pages of `take` items if the server allows that.
     pub const fn of(take: u64) -> Self {
         Self { take, skip: 0, is_known: false, is_limited: false, is_over: false, last: None }
     }
@@ -61,7 +61,7 @@ impl Pages {
         is_new
     }
 
-    /// The next page had so many items.
+    /// Notes that the next page had `items` items.
     pub fn came(&mut self, items: u64) {
         self.skip += items;
         if items >= self.take {
@@ -88,7 +88,7 @@ impl Pages {
 mod tests {
     use super::*;
 
-    /// Questions to a server with so many items that gives no more than so many at once, and the items that
+    /// Number of queries to a server with `items` items and pages of at most `limit`, and of the items that
     /// came.
     fn read(items: u64, limit: u64) -> (usize, u64) {
         let (mut pages, mut questions) = (Pages::of(LARGEST), 0);

@@ -26,12 +26,12 @@ pub struct ProcessTag {
 }
 
 impl ProcessTag {
-    /// That of all nodes of a cluster.
+    /// The tag of all nodes of a cluster.
     pub fn of_cluster(cluster: &str) -> Self {
         Self { entry: format!("{VARIABLE}={cluster}/"), whole: false }
     }
 
-    /// That of one node.
+    /// The tag of one node.
     pub fn of_node(cluster: &str, node: &str) -> Self {
         Self { entry: format!("{VARIABLE}={cluster}/{node}"), whole: true }
     }
@@ -70,7 +70,7 @@ impl ProcessTag {
     fn signal_one(&self, pid: u32, signal: Signal) -> bool {
         let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
         match pidfd_open(number, PidfdFlags::empty()) {
-            // From here on the handle is that of one process, whoever gets its number.
+            // From here on the handle is that of one process, even if its number is reused.
             Ok(handle) => self.is_of(pid) && pidfd_send_signal(handle, signal).is_ok(),
             // Before Linux 5.3.
             Err(Errno::NOSYS) => self.is_of(pid) && kill_process(number, signal).is_ok(),
@@ -82,7 +82,7 @@ impl ProcessTag {
     /// how many are not.
     ///
     /// # Errors
-    /// How many are left, where some cannot be killed.
+    /// The number that are left, if some cannot be killed.
     pub fn kill(&self) -> Result<(), usize> {
         let until = clock::monotonic() + PATIENCE;
         loop {

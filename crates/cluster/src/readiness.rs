@@ -15,16 +15,16 @@ use crate::spec::{Condition, Probe};
 pub(crate) const QUESTION: Nanos = Nanos::from_secs(2);
 /// Lines of a log that are shown where a node does not become ready.
 const LINES_SHOWN: usize = 5;
-/// Bytes of a log that are looked at for the first error, from where a start begins.
+/// Bytes of a log that are examined for the first error, from where a start begins.
 const FRONT: u64 = 1 << 20;
-/// Bytes of a log that are looked at for the last lines.
+/// Bytes of a log that are examined for the last lines.
 const TAIL: u64 = 16 << 10;
 /// Bytes of a log that are read at a time where a text is looked for.
 const PIECE: usize = 64 << 10;
 
 /// Everything needed to look for a sign of readiness.
 pub(crate) struct ProbeContext<'a> {
-    /// Where a port is, by its name.
+    /// Returns the address of a port, by its name.
     pub(crate) port: Box<dyn Fn(&str) -> SocketAddr + 'a>,
     pub(crate) log: &'a Path,
     /// Bytes of the log that were written before this start.
@@ -47,7 +47,7 @@ impl ProbeContext<'_> {
             }
             Probe::Tcp { port } => {
                 let address = (self.port)(port);
-                let message = || format!("nobody listens on its port {port} ({address})");
+                let message = || format!("no process listens on its port {port} ({address})");
                 can_connect(address, QUESTION).then_some(()).ok_or_else(message)
             }
             Probe::Log(text) => {
@@ -62,7 +62,7 @@ fn holds(condition: &Condition, path: &str, body: &[u8]) -> Result<(), String> {
     let value: serde_json::Value =
         serde_json::from_slice(body).map_err(|error| format!("GET {path}: no JSON: {error}"))?;
     let pointer = &condition.pointer;
-    let found = value.pointer(pointer).ok_or_else(|| format!("GET {path}: nothing is at {pointer}"))?;
+    let found = value.pointer(pointer).ok_or_else(|| format!("GET {path}: no value at {pointer}"))?;
     let found = ask::shown(found);
     if condition.equals.as_ref().is_some_and(|equals| *equals != found) {
         let wanted = condition.equals.as_deref().unwrap_or_default();
@@ -186,6 +186,6 @@ mod tests {
         assert_eq!(zero.as_deref(), Some("GET /s: 0 is at /raft/leader_port"));
         let other = of("/raft/state", Some("up"), None);
         assert_eq!(other.as_deref(), Some("GET /s: ready is at /raft/state, not up"));
-        assert_eq!(of("/no", None, None).as_deref(), Some("GET /s: nothing is at /no"));
+        assert_eq!(of("/no", None, None).as_deref(), Some("GET /s: no value at /no"));
     }
 }

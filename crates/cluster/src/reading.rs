@@ -144,7 +144,7 @@ impl Reading<'_> {
     fn pointer(&mut self, field: &Field<Text>, name: &str, default: &str) -> String {
         let pointer = text(field).unwrap_or_else(|| default.to_owned());
         if !pointer.is_empty() && !pointer.starts_with('/') {
-            let problem = Problem::new(format!("`{name}` is no JSON pointer: it does not begin with `/`"));
+            let problem = Problem::new(format!("`{name}` is not a JSON pointer: it does not begin with `/`"));
             self.wrong(problem.with_hint(format!("write /{pointer}")), field.place());
         }
         pointer

@@ -54,7 +54,7 @@ impl Spec {
     pub fn unchecked_note(&self) -> Option<String> {
         self.unchecked.as_ref().map(|list| {
             format!(
-                "it is not checked whether {list} takes writes, since nothing says what an item of it is: add \
+                "writes to {list} are not checked, because an item of it is not described: add \
                  `{{check: writable, list: {list}, item: '{{\"name\": \"a\"}}'}}`, or `item: none`"
             )
         })
@@ -177,13 +177,13 @@ pub struct LeaderQuestion {
     pub path: String,
     /// The name of the port.
     pub port: String,
-    /// Where the answer is: the id of a node, or true.
+    /// JSON Pointer of the answer: the id of a node, or true.
     pub pointer: String,
     /// Time limit for finding a leader.
     pub within: Nanos,
 }
 
-/// Where a plan is.
+/// The place of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanPlace {
     /// A file.
@@ -214,7 +214,7 @@ pub struct Check {
 /// The kinds of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckKind {
-    /// All nodes come to have the same content.
+    /// All nodes converge to the same content.
     Convergence,
     /// It is the same after all were killed and started again.
     Persistence,
@@ -263,15 +263,15 @@ impl CheckKind {
 pub struct Content {
     /// The name of the port.
     pub port: String,
-    /// The path that tells the number of items, if there is one.
+    /// The path that returns the number of items, if there is one.
     pub count: Option<String>,
-    /// Where the number is.
+    /// JSON Pointer of the number.
     pub count_pointer: String,
     /// The path of the list.
     pub list: String,
-    /// Where its items are.
+    /// JSON Pointer of its items.
     pub items: String,
-    /// Where the id of an item is.
+    /// JSON Pointer of the id of an item.
     pub id: String,
     /// The parameter with the number of items of a page.
     pub take: String,

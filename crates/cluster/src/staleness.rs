@@ -114,7 +114,7 @@ impl Seen {
         self.newest = 0;
     }
 
-    /// A lag below which so many percent of those that are behind are.
+    /// A percentile of the lags of stale reads.
     fn percentile(&self, percent: usize) -> Nanos {
         let mut lags = self.lags.clone();
         lags.sort_unstable();
@@ -144,7 +144,7 @@ impl Staleness {
     /// Creates the item that is changed, and begins to change and to read it.
     ///
     /// # Errors
-    /// Why that is not possible.
+    /// The reason why that is not possible.
     pub fn begin(cluster: &Arc<Cluster>, check: &Check) -> Result<Self, String> {
         let agent = agent();
         let leader = leading(cluster);
@@ -197,7 +197,7 @@ impl Staleness {
             }
             let idle = changes == 0 || seen.reads == 0;
             if idle {
-                said.push_str(&format!("; {changes} changes were acknowledged: nothing is known"));
+                said.push_str(&format!("; {changes} changes were acknowledged: no result"));
             }
             let passed = seen.back == 0 && !late && !idle;
             found.push(ConsistencyFinding::new(self.check.kind.name(), passed, took, said, evidence));

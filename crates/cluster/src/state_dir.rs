@@ -61,7 +61,7 @@ pub struct NodeState {
     pub grace_ns: u64,
 }
 
-/// Where nodes are of which nothing else was said.
+/// The default address of nodes.
 const fn loopback() -> Ipv4Addr {
     Ipv4Addr::LOCALHOST
 }
@@ -130,7 +130,7 @@ impl StateDir {
     }
 
     /// Makes the folders of the nodes. With `clean`, data of earlier runs are removed; `named` are folders
-    /// that may be removed even if other programs made them. Says which were.
+    /// that may be removed even if other programs made them. Returns those that were.
     pub(crate) fn prepare(
         &self,
         nodes: &[NodePlan],

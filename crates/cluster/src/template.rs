@@ -3,7 +3,7 @@
 use plimsoll_plan::Problem;
 use plimsoll_scenario::suggest;
 
-/// The names in a text, in their order. `$${` is no beginning of one.
+/// The names in a text, in their order. `$${` does not begin one.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).filter_map(|piece| match piece {
         Piece::Name(name) => Some(name),
@@ -11,7 +11,7 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Puts values in the place of the names that have one. Others stay as they are: they may be those of a plan.
+/// Puts values in place of the names that have one. Others stay as they are: they may be those of a plan.
 pub fn render(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text) {
@@ -93,7 +93,7 @@ impl Scope<'_> {
         if found.is_some() {
             return None;
         }
-        let problem = Problem::new(format!("nothing is called `${{{}}}`", name.escape_debug()));
+        let problem = Problem::new(format!("unknown name `${{{}}}`", name.escape_debug()));
         let known = PLAIN.iter().map(|name| (*name).to_owned());
         let own = self.ports.iter().flat_map(|port| [format!("port.{port}"), format!("address.{port}")]);
         let peers = all.iter().map(|port| format!("peers.{port}"));
@@ -104,7 +104,7 @@ impl Scope<'_> {
         let known: Vec<String> = known.chain(own).chain(peers).chain(nodes).chain(parameters).collect();
         Some(match suggest::closest(name, known.iter().map(String::as_str)) {
             Some(near) => problem.with_hint(format!("did you mean `${{{near}}}`?")),
-            None => problem.with_hint("`plimsoll schema cluster` says what there is; $${ writes ${ itself"),
+            None => problem.with_hint("`plimsoll schema cluster` lists the names; $${ writes ${ itself"),
         })
     }
 }

@@ -23,11 +23,11 @@ pub struct Event {
     pub at: Nanos,
     /// When it ended; `None` if it was over at once, or for good.
     pub until: Option<Nanos>,
-    /// Why it could not be done.
+    /// Reason why it could not be done.
     pub error: Option<String>,
 }
 
-/// Tells the faults that the load is over.
+/// Signals the faults that the load is over.
 #[derive(Debug, Default)]
 pub struct CancelSignal {
     rung: Mutex<bool>,
@@ -66,13 +66,15 @@ struct Active<'a> {
 
 /// Carries out the faults of a cluster's spec from `start` on, an instant on the driver's clock, until the
 /// cancel signal rings; then the remaining faults are ended. A fault that failed says so in its event. `mark`
-/// gets the instants of actions, since the start, and `say` their descriptions.
+/// gets the instants of actions, since the start, `say` their descriptions, and `told` all events so far
+/// whenever one has begun or ended.
 pub fn carry_out(
     cluster: &Cluster,
     start: Nanos,
     cancel: &CancelSignal,
     mark: &dyn Fn(Nanos),
     say: &dyn Fn(&str),
+    told: &dyn Fn(&[Event]),
 ) -> Vec<Event> {
     let spec = cluster.spec();
     let mut calendar = Calendar::new(&spec.faults, spec.fault_seed).peekable();
@@ -101,6 +103,7 @@ pub fn carry_out(
                 }
             }
         }
+        told(&course.events);
     }
     for active in std::mem::take(&mut course.active) {
         course.end(&active);

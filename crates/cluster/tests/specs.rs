@@ -77,23 +77,26 @@ fn what_needs_something_that_is_not_there_says_so() {
             "did you mean `http`?",
         ),
         ("network: vlan\nnodes: {command: a}\n", "it is one of proxy, namespaces, auto"),
-        ("nodes: {command: a}\nfaults: [{fault: kill, target: leader, at: 1s}]\n", "nobody says who leads"),
+        (
+            "nodes: {command: a}\nfaults: [{fault: kill, target: leader, at: 1s}]\n",
+            "the leader is not described",
+        ),
         ("nodes: {command: a}\nchecks: [convergence]\n", "the nodes have no ports"),
         (
             "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: writable, list: /api/orders}]\n",
-            "nobody says what an item of /api/orders is",
+            "an item of /api/orders is not described",
         ),
         (
             "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: writable, item: 3}]\n",
-            "`item` is no JSON object",
+            "`item` is not a JSON object",
         ),
         (
             "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: convergence, most: 3%}]\n",
-            "`most` means nothing to `convergence`",
+            "`most` does not apply to `convergence`",
         ),
         (
             "nodes: {command: a, ports: {http: 0}}\nchecks: [{check: error_share, most: 300%}]\n",
-            "`300%` is no share",
+            "`300%` is not a share",
         ),
         ("nodes: {command: a, count: 101}\n", "a cluster has 1 to 100 nodes"),
         ("", "the spec is empty"),

@@ -9,7 +9,7 @@ use crate::ledger::{Doubt, Ledger};
 /// Bytes of an item that evidence shows, at most.
 const LONGEST: usize = 300;
 
-/// Something that was found, so many times, and where.
+/// A finding, with the number of its occurrences and some of their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Number of occurrences.

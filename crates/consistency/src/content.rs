@@ -28,7 +28,7 @@ pub(crate) struct Names {
 }
 
 impl Content {
-    /// Reads an object. `None` if it is none, or if there are more names than can be told apart.
+    /// Reads an object. `None` if the text is not one, or if there are more names than can be distinguished.
     pub(crate) fn read(object: &[u8], names: &mut Names) -> Option<Self> {
         Self::read_by(object, |name| names.number(name))
     }
@@ -82,7 +82,7 @@ impl Content {
         self.0.iter().filter_map(differs)
     }
 
-    /// The witness of its members, but for some.
+    /// The witness of its members, except for some.
     pub(crate) fn witness(&self, without: &[u16], names: &mut Names) -> Option<Witness> {
         let shape: Vec<u16> =
             self.0.iter().map(|(name, _)| *name).filter(|name| !without.contains(name)).collect();
@@ -188,7 +188,7 @@ fn hash_value(value: &Value, hasher: &mut DefaultHasher) {
         Value::Number(number) => {
             hasher.write_u8(4);
             let as_float = number.as_f64().unwrap_or(f64::NAN);
-            // Whole numbers that a float has no room for are told apart.
+            // Whole numbers that a float cannot represent stay distinct.
             match number.as_i64().filter(|whole| as_float as i64 != *whole) {
                 Some(whole) => hasher.write_i64(whole),
                 None => hasher.write_u64(if as_float == 0.0 { 0 } else { as_float.to_bits() }),

@@ -11,7 +11,7 @@ use crate::key::{Key, KeyMap};
 
 /// Members that servers set themselves, as far as is known before a load.
 const OWNED: [&str; 2] = ["created_at", "updated_at"];
-/// Part of a second in which a ledger tells instants apart: 100 µs. In 32 bits that is 119 hours.
+/// Resolution of the instants of a ledger: 100 µs. In 32 bits that is 119 hours.
 const TICK_NS: u64 = 100_000;
 
 /// The collection whose items are written.
@@ -25,7 +25,7 @@ impl Resource {
     /// The collection at a path (`/api/products`), and where the id of an item is in it: a JSON Pointer.
     ///
     /// # Errors
-    /// If that is no JSON Pointer.
+    /// If that is not JSON Pointer.
     pub fn new(path: &str, id: &str) -> Result<Self, TemplateError> {
         Ok(Self { path: path.trim_end_matches('/').to_owned(), id: JsonPointer::parse(id)? })
     }
@@ -321,7 +321,7 @@ impl Ledger {
                 self.counts.deleted += 1;
                 let state = self.state(None, DELETED, write.done);
                 match self.items.get_mut(&key) {
-                    // Nothing creates the item anew, so it is gone whatever else was done to it.
+                    // Nothing creates the item again, so it is gone whatever else was done to it.
                     Some(old) => {
                         let (flags, done) = (state.flags | (old.flags & CREATED), old.done.max(state.done));
                         *old = State { flags, done, ..state };

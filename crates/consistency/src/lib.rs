@@ -1,6 +1,6 @@
 //! Comparison of the writes that servers acknowledged with their contents.
 //!
-//! A [`Ledger`] is told of every write of a load, with its answer. For each item it remembers the state that
+//! A [`Ledger`] records every write of a load, with its answer. For each item it remembers the state that
 //! has to hold. An [`Audit`] is shown all items of a server. It finds items that are missing, different,
 //! there again after their deletion, or never sent. A write whose answer was lost may have happened or not:
 //! neither is a finding.

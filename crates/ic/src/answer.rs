@@ -24,7 +24,7 @@ pub enum Answer<'a> {
     Accepted,
 }
 
-/// Why a message was rejected.
+/// Reason why a message was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reject<'a> {
     /// The class ("Reject codes" in the interface specification): 1 fatal system error, 2 transient system
@@ -40,7 +40,7 @@ impl<'a> Answer<'a> {
     /// Reads the body of an answer with the status 200 or 202.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not such an answer.
     #[inline]
     pub fn read(body: &'a [u8]) -> Result<Self, Undecodable> {
         if body.is_empty() {
@@ -138,7 +138,7 @@ impl<'a> RequestStatus<'a> {
         };
         let text = |label| {
             value(label).and_then(|text| {
-                str::from_utf8(text).map_err(|_| broken("a text in a certificate that is no UTF-8"))
+                str::from_utf8(text).map_err(|_| broken("a text in a certificate that is not UTF-8"))
             })
         };
         Ok(Some(match call.lookup(&[b"status"])? {
@@ -151,14 +151,15 @@ impl<'a> RequestStatus<'a> {
                 b"done" => Self::Done,
                 b"replied" => Self::Replied { reply: value(b"reply")? },
                 b"rejected" => Self::Rejected(Reject {
-                    code: leb128(value(b"reject_code")?).ok_or(broken("a reject code that is no number"))?,
+                    code: leb128(value(b"reject_code")?)
+                        .ok_or(broken("a reject code that is not a number"))?,
                     message: text(b"reject_message")?,
                     error_code: match call.lookup(&[b"error_code"])? {
                         Lookup::Found(_) => Some(text(b"error_code")?),
                         Lookup::Absent | Lookup::Unknown => None,
                     },
                 }),
-                _ => return Err(broken("a status of a call that nobody knows")),
+                _ => return Err(broken("an unknown status of a call")),
             },
         }))
     }
@@ -187,7 +188,7 @@ impl<'a> ReplicaStatus<'a> {
     /// Reads the body of the answer.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not such an answer.
     pub fn read(body: &'a [u8]) -> Result<Self, Undecodable> {
         let (mut root_key, mut health) = (None, None);
         Reader::new(body).each(|key, mut value| {

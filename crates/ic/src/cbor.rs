@@ -10,7 +10,7 @@ const MAX_INDEFINITE: usize = 16;
 /// The tag of self-described CBOR (RFC 8949 section 3.4.6), encoded.
 pub(crate) const SELF_DESCRIBED: [u8; 3] = [0xd9, 0xd9, 0xf7];
 
-/// Why bytes are not the CBOR that was expected.
+/// Reason why bytes are not the CBOR that was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
     /// Byte offset at which the problem was found.
@@ -38,9 +38,9 @@ pub enum Item<'a> {
     Bytes(&'a [u8]),
     /// A text string, whose UTF-8 was not checked.
     Text(&'a [u8]),
-    /// An array of so many items, or of those up to a [`Break`](Self::Break).
+    /// An array of this many items, or of all up to a [`Break`](Self::Break).
     Array(Option<u64>),
-    /// A map of so many pairs, or of those up to a [`Break`](Self::Break).
+    /// A map of this many pairs, or of all up to a [`Break`](Self::Break).
     Map(Option<u64>),
     /// A tag; the tagged item follows.
     Tag(u64),
@@ -90,10 +90,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next item. A string is taken whole, of a container its head.
+    /// The next item. A string is read whole, of a container only its head.
     ///
     /// # Errors
-    /// The bytes end, or are no CBOR; strings of indefinite length, which do not occur here, are refused.
+    /// The bytes end, or are not CBOR; strings of indefinite length, which do not occur here, are refused.
     #[inline]
     pub fn next_item(&mut self) -> Result<Item<'a>, Undecodable> {
         let Some(&initial) = self.bytes.get(self.at) else {
@@ -183,10 +183,10 @@ impl<'a> Reader<'a> {
 
     /// Calls `see` with each key of the map that comes next, behind any tags, and this reader before the
     /// value, until `see` gives something. `see` must not read past the value; unread bytes are skipped. Keys
-    /// that are no text are passed over with their values.
+    /// that are not text are skipped with their values.
     ///
     /// # Errors
-    /// As [`next_item`](Self::next_item); the item is no map; errors of `see`.
+    /// As [`next_item`](Self::next_item); the item is not a map; errors of `see`.
     #[inline]
     pub fn each<T>(
         &mut self,
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     /// As [`next_item`](Self::next_item); it is something else, or no UTF-8.
     pub fn text(&mut self) -> Result<&'a str, Undecodable> {
         match self.untagged()? {
-            Item::Text(text) => str::from_utf8(text).map_err(|_| self.error("a CBOR text that is no UTF-8")),
+            Item::Text(text) => str::from_utf8(text).map_err(|_| self.error("a CBOR text that is not UTF-8")),
             _ => Err(self.error("no CBOR text")),
         }
     }
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
 /// Finds the value under these keys, from the outermost map inwards: a reader that is about to read it.
 ///
 /// # Errors
-/// The bytes up to there are no CBOR, or a value on the way is no map.
+/// The bytes up to there are not CBOR, or a value on the way is not a map.
 pub fn find<'a>(bytes: &'a [u8], path: &[&str]) -> Result<Option<Reader<'a>>, Undecodable> {
     let mut reader = Reader::new(bytes);
     for wanted in path {

@@ -25,7 +25,7 @@ pub(crate) fn root_message(root: &Hash) -> [u8; 46] {
     message
 }
 
-/// Why a certificate proves nothing.
+/// Reason why a certificate proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CertificateError {
     /// It cannot be read.
@@ -75,7 +75,7 @@ impl From<Undecodable> for CertificateError {
 pub struct RootKey(PublicKey);
 
 impl RootKey {
-    /// The key of this DER, which `/api/v2/status` has as `root_key`. None if it is no BLS key of the
+    /// The key of this DER, which `/api/v2/status` has as `root_key`. None if it is not a BLS key of the
     /// Internet Computer.
     pub fn from_der(der: &[u8]) -> Option<Self> {
         let key = der::key_of(der, der::BLS, Some(der::BLS_CURVE))?;
@@ -99,7 +99,7 @@ pub(crate) struct Certificate<'a> {
 }
 
 impl<'a> Certificate<'a> {
-    /// Takes a certificate apart; its tree is not looked at.
+    /// Takes a certificate apart; its tree is not examined.
     pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Undecodable> {
         let mut reader = Reader::new(bytes);
         let (mut tree, mut signature, mut delegation) = (None, None, None);
@@ -140,7 +140,7 @@ impl Verifier {
     /// is delegated to, which is so on the root subnet and in tests, any canister is the signer's.
     ///
     /// # Errors
-    /// Why it proves nothing.
+    /// The reason why it proves nothing.
     pub fn verify<'a>(
         &self,
         certificate: &'a [u8],
@@ -159,7 +159,7 @@ impl Verifier {
         let Lookup::Found(time) = certificate.tree.lookup(&[b"time"])? else {
             return Err(CertificateError::Absent);
         };
-        let time_ns = leb128(time).ok_or(Undecodable { at: 0, problem: "a time that is no number" })?;
+        let time_ns = leb128(time).ok_or(Undecodable { at: 0, problem: "a time that is not a number" })?;
         let age = Duration::from_nanos(now_ns.saturating_sub(time_ns));
         let by = Duration::from_nanos(time_ns.saturating_sub(now_ns));
         if age > self.max_age {
@@ -197,7 +197,7 @@ impl Verifier {
         }
         match tree.lookup(&[b"subnet", subnet, b"public_key"])? {
             Lookup::Found(key) => RootKey::from_der(key)
-                .ok_or_else(|| delegation.error("a delegation to something that is no BLS key").into()),
+                .ok_or_else(|| delegation.error("a delegation to something that is not a BLS key").into()),
             Lookup::Absent | Lookup::Unknown => Err(CertificateError::Absent),
         }
     }

@@ -45,7 +45,7 @@ pub enum Content<'a> {
     ReadState(Paths<'a>),
 }
 
-/// Why the sender of a message is not believed.
+/// Reason why the sender of a message is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotTheSender {
     /// It has no signature, and its sender is not the anonymous one.
@@ -72,10 +72,10 @@ impl fmt::Display for NotTheSender {
 impl std::error::Error for NotTheSender {}
 
 impl<'a> Envelope<'a> {
-    /// Reads an envelope. Its signature is not looked at: [`authenticate`](Self::authenticate) does that.
+    /// Reads an envelope. Its signature is not examined: [`authenticate`](Self::authenticate) does that.
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not an envelope.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Undecodable> {
         let mut reader = Reader::new(bytes);
         let (mut content, mut public_key_der, mut signature, mut delegated) = (None, None, None, false);
@@ -214,7 +214,7 @@ impl<'a> Paths<'a> {
     /// Calls `see` with each path; of a longer one than eight labels with its start.
     ///
     /// # Errors
-    /// They are no paths.
+    /// The bytes are not paths.
     pub fn each(&self, mut see: impl FnMut(&[&'a [u8]])) -> Result<(), Undecodable> {
         let mut reader = self.0;
         for _ in 0..reader.array()? {

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Furthest that the expiry of a message may lie ahead of a replica's clock.
 pub const MAX_AHEAD: Duration = Duration::from_secs(5 * 60);
 
-/// Why a replica refuses an expiry.
+/// Reason why a replica refuses an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadExpiry {
     /// It has passed.

@@ -43,7 +43,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// Why a file gives no identity.
+/// Reason why a file gives no identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadKey {
     /// Problem with the file.

@@ -66,7 +66,7 @@ pub struct Call<'a> {
     pub method: &'a str,
     /// The argument, mostly Candid.
     pub arg: &'a [u8],
-    /// Tells apart messages that say the same; at most 32 bytes.
+    /// Distinguishes messages with the same content; at most 32 bytes.
     pub nonce: Option<&'a [u8]>,
     /// When the message loses its validity, in nanoseconds since 1970; at most [five
     /// minutes](crate::expiry::MAX_AHEAD) ahead.
@@ -91,7 +91,7 @@ impl Call<'_> {
 #[derive(Clone, Debug)]
 struct Fixed {
     pairs: [[Hash; 2]; FIELDS],
-    /// Where the fields that differ are: `arg`, `ingress_expiry`, `nonce`.
+    /// The fields that differ: `arg`, `ingress_expiry`, `nonce`.
     places: [usize; 3],
 }
 

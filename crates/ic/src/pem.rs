@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str) -> Result<Secret, BadKey> {
         Some(label) => {
             BadKey::new(format!("the file has a `{label}` and no private key that is taken"), HOW.to_owned())
         }
-        None => BadKey::new("the file is no PEM: it has no `-----BEGIN PRIVATE KEY-----`", HOW.to_owned()),
+        None => BadKey::new("the file is not PEM: it has no `-----BEGIN PRIVATE KEY-----`", HOW.to_owned()),
     })
 }
 
@@ -67,7 +67,7 @@ fn next_block(text: &str) -> Result<Option<(&str, &str, &str)>, BadKey> {
 fn decoded(body: &str) -> Result<Vec<u8>, BadKey> {
     let letters: Vec<u8> = body.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(letters).map_err(|error| {
-        let problem = format!("the PEM block is no base64: {}", error.to_string().to_lowercase());
+        let problem = format!("the PEM block is not base64: {}", error.to_string().to_lowercase());
         BadKey::new(problem, "the file is damaged: copy it once more".to_owned())
     })
 }

@@ -22,7 +22,7 @@ pub struct Principal {
     length: u8,
 }
 
-/// Why a text names no principal.
+/// Reason why a text names no principal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPrincipal {
     /// Description of the problem, with the text that was given.
@@ -78,12 +78,12 @@ impl Principal {
     /// Reads the old form: `ic:`, the bytes in hexadecimal, and their CRC-8 as the last byte.
     fn from_old_form(text: &str, digits: &str) -> Result<Self, BadPrincipal> {
         let bad = |what: &str| BadPrincipal {
-            problem: format!("`{text}` is no principal: {what}"),
+            problem: format!("`{text}` is not a principal: {what}"),
             hint: "the old form is `ic:` and the bytes in hexadecimal, of which the last one is the check \
                    byte, such as ic:2A012B; current principals look like rrkah-fqaaa-aaaaa-aaaaq-cai",
         };
-        let bytes =
-            unhex(digits).ok_or_else(|| bad("what follows `ic:` is no even number of hexadecimal digits"))?;
+        let bytes = unhex(digits)
+            .ok_or_else(|| bad("what follows `ic:` is not an even number of hexadecimal digits"))?;
         let (&check, bytes) = bytes.split_last().ok_or_else(|| bad("nothing follows `ic:`"))?;
         if crc8(bytes) != check {
             return Err(bad("its check byte is wrong"));
@@ -102,7 +102,7 @@ impl FromStr for Principal {
             return Self::from_old_form(text, digits);
         }
         let bad =
-            |what: &str, hint| BadPrincipal { problem: format!("`{text}` is no principal: {what}"), hint };
+            |what: &str, hint| BadPrincipal { problem: format!("`{text}` is not a principal: {what}"), hint };
         let usual =
             "a principal looks like rrkah-fqaaa-aaaaa-aaaaq-cai (`aaaaa-aa` is the management canister)";
         if text.is_empty() {
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!("ic:00".parse(), Ok(Principal::management()));
         for wrong in ["ic:", "ic:2A012C", "ic:2A012", "ic:zz", "ic:é1"] {
             let error = wrong.parse::<Principal>().unwrap_err();
-            assert!(error.problem.starts_with(&format!("`{wrong}` is no principal")), "{error}");
+            assert!(error.problem.starts_with(&format!("`{wrong}` is not a principal")), "{error}");
             assert!(error.hint.contains("ic:2A012B"));
         }
     }

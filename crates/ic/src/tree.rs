@@ -18,7 +18,7 @@ pub enum Lookup<'a> {
     Found(&'a [u8]),
     /// It has no value.
     Absent,
-    /// The tree does not tell: that part of it was cut off.
+    /// Unknown: that part of the tree was pruned.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Tree<'a> {
     /// The value at this path.
     ///
     /// # Errors
-    /// The bytes that were read are no hash tree.
+    /// The bytes that were read are not a hash tree.
     pub fn lookup(&self, path: &[&[u8]]) -> Result<Lookup<'a>, Undecodable> {
         match self.branch(path)? {
             Branch::There(Self(mut reader)) => Ok(match node(&mut reader)? {
@@ -119,7 +119,7 @@ impl<'a> Tree<'a> {
     /// was cut off, from left to right, until it gives something.
     ///
     /// # Errors
-    /// This is no hash tree; errors of `see`.
+    /// The bytes are not a hash tree; errors of `see`.
     pub fn each<T>(
         &self,
         mut see: impl FnMut(Option<&'a [u8]>, Self) -> Result<Option<T>, Undecodable>,
@@ -152,7 +152,7 @@ impl<'a> Tree<'a> {
     /// The hash of the tree's root.
     ///
     /// # Errors
-    /// It is no hash tree, or deeper than any subnet's.
+    /// The bytes are not a hash tree, or it is deeper than any subnet's.
     pub fn root_hash(&self) -> Result<Hash, Undecodable> {
         hash_at(&mut self.0.clone(), MAX_DEPTH)
     }

@@ -167,7 +167,7 @@ pub enum Outcome {
     Rejected(Rejection),
 }
 
-/// Why a call was rejected.
+/// Reason why a call was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {
     /// The class, as [`Reject::code`] has it.

@@ -102,8 +102,8 @@ fn other_files_are_refused_with_what_they_are_and_what_to_do() {
     let length = ED25519.replace("MC4C", "MC8C");
     let rsa = "-----BEGIN PRIVATE KEY-----\nMBUCAQAwDQYJKoZIhvcNAQEBBQAEAQA=\n-----END PRIVATE KEY-----";
     for (text, problem, hint) in [
-        ("", "no PEM", "openssl genpkey"),
-        ("hello", "no PEM", "openssl genpkey"),
+        ("", "not PEM", "openssl genpkey"),
+        ("hello", "not PEM", "openssl genpkey"),
         (certificate, "a certificate", "its key"),
         (PUBLIC, "a public key", "private key"),
         (ENCRYPTED, "encrypted", "password"),
@@ -111,7 +111,7 @@ fn other_files_are_refused_with_what_they_are_and_what_to_do() {
         (&p384, "a key of another kind", "secp256k1"),
         (rsa, "an RSA key", "openssl genpkey"),
         (cut, "has no end", "copy it"),
-        (&letters, "no base64", "copy it"),
+        (&letters, "not base64", "copy it"),
         (&length, "structure", "copy it"),
     ] {
         let error = Identity::from_pem(text).unwrap_err();

@@ -29,7 +29,7 @@ const SYNTAX: Syntax = Syntax { open: "{{", close: "}}", slot };
 /// Reads a script. Files that it names are looked for in `folder`, which the plan file has to be in as well.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
     let value = yaml::parse(text)?;
     let mut importer = Importer {
@@ -138,7 +138,7 @@ impl Importer<'_> {
         }
         for key in ["before", "after"] {
             if top.value(key).is_some() {
-                let becomes = "what is done once before or after the load is left out: do it beside the run";
+                let becomes = "steps before and after the load are left out: do them beside the run";
                 self.findings.note(top.place(key), key, becomes);
             }
         }

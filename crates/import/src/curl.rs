@@ -21,7 +21,7 @@ use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
 use options::{Means, Use};
 
-/// Redirects that curl follows when it is told to follow them.
+/// Redirects that curl follows with `--location`.
 const REDIRECTS: &str = "50";
 
 /// Most redirects in a row that a plan can ask for.
@@ -31,7 +31,7 @@ const MOST_REDIRECTS: u32 = 100;
 /// names are looked for in `folder`, which the plan file has to be in as well.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
     import_words(&shell::words(command)?, folder, files)
 }
@@ -39,7 +39,7 @@ pub fn import(command: &str, folder: &Path, files: &dyn Files) -> Result<Importe
 /// The same for words that a shell has cut already. The first one may be `curl`.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub fn import_words(words: &[String], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
     let is_program = |word: &&String| word.rsplit('/').next().is_some_and(|name| name.starts_with("curl"));
     let words = match words.first().filter(is_program).filter(|word| !word.contains("://")) {
@@ -414,7 +414,7 @@ fn is_close(name: &str, value: &str) -> bool {
 /// A number of seconds with decimals, as curl takes it.
 fn seconds(value: &str, at: &str, findings: &mut Findings) -> Field<plimsoll_plan::document::Text> {
     match Ratio::decimal(value).and_then(|time| time.nanos()) {
-        // 0 is no limit.
+        // 0 means no limit.
         Some(0) => Field::Absent,
         Some(nanos) => text(amount::time(nanos)),
         None => {

@@ -73,7 +73,7 @@ pub(crate) fn add(list: &mut Field<Vec<Field<Text>>>, value: &str) {
     }
 }
 
-/// Think time of so many nanoseconds.
+/// A think time of this many nanoseconds.
 pub(crate) fn think(nanos: u64) -> Field<PauseSpec> {
     let mut pause = PauseSpec::default();
     pause.fixed = text(amount::time(nanos));

@@ -12,7 +12,7 @@ use crate::{Imported, draft};
 /// One thing of a source that cannot be said in a plan file, or means something else there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Note {
-    /// Where it stands: a JSON Pointer (RFC 6901), a line, or an option.
+    /// Its place: a JSON Pointer (RFC 6901), a line, or an option.
     pub at: String,
     /// Short quotation from the source.
     pub said: String,
@@ -102,9 +102,9 @@ impl Findings {
         self.finish_with(document, protocol, Path::new(""), &AnyEmpty, &PlanPatch::default())
     }
 
-    /// The same for one of which all is looked at. The plan will be in `folder`, with these files, and run
+    /// Finishes a document that was read as a whole. The plan will be in `folder`, with these files, and run
     /// with these flags: certificates that they replace are not read, and scripts are run once where they
-    /// have a host for them. Without flags, neither are looked at.
+    /// have a host for them. Without flags, neither are examined.
     pub(crate) fn finish_whole(
         self,
         document: Document,
@@ -133,7 +133,7 @@ impl Findings {
         if self.problems.is_empty() {
             for problem in &refused(&document, run, folder, files, flags) {
                 let hint = problem.hint.clone();
-                let message = format!("a plan refuses what it asks for: {}", problem.message);
+                let message = format!("a plan does not allow this: {}", problem.message);
                 let problem = Problem::new(plain(&message));
                 self.problems.push(match hint {
                     Some(hint) => problem.with_hint(hint),

@@ -64,7 +64,7 @@ pub(crate) fn follow(
     }
 }
 
-/// Gives the scenarios weights in these proportions, and none where all are alike; `None` if no whole numbers
+/// Gives the scenarios weights in these proportions, or none if all are equal; `None` if no whole numbers
 /// have them.
 pub(crate) fn weigh(document: &mut Document, ratios: &[Ratio]) -> Option<()> {
     let whole = proportions(ratios)?;
@@ -86,9 +86,9 @@ struct Variable {
     name: String,
     /// Its first value as the source has it.
     value: Option<String>,
-    /// The template of its first value, if that is none that the source wrote.
+    /// The template of its first value, if the source did not write it.
     template: Option<String>,
-    /// Where the value is from.
+    /// The place that the value is from.
     at: String,
 }
 
@@ -127,7 +127,7 @@ impl Variables {
         ours
     }
 
-    /// Takes a name for something else than a variable of the source.
+    /// Reserves a name for something other than a variable of the source.
     pub(crate) fn take(&mut self, wish: &str) -> String {
         self.names.take(wish)
     }
@@ -300,7 +300,7 @@ impl Variables {
         template.push_str(slot);
     }
 
-    /// `text` as a template that is no slot of a variable whose value is constant: those are written out.
+    /// `text` as a template that is not a slot of a constant variable: those are replaced by their values.
     pub(crate) fn constant_template(&mut self, text: &str, at: &str, findings: &mut Findings) -> String {
         let expanded = self.expanded(text);
         self.template(&expanded, Writing::Plain, at, findings)
@@ -329,12 +329,12 @@ impl Variables {
             url = format!("{}{between}{url}", base.trim_end_matches('/'));
         } else if scheme.is_none() {
             if let Some(("", _, whole, _)) = self.syntax.next_slot(&url) {
-                let message = format!("nothing says what `{}` is, with which the URL begins", quoted(whole));
+                let message = format!("`{}`, with which the URL begins, has no value", quoted(whole));
                 findings.hinted(at, message, hint);
                 return None;
             }
             if url.starts_with('/') || url.is_empty() {
-                findings.hinted(at, format!("`{}` does not say which server is asked", quoted(&url)), hint);
+                findings.hinted(at, format!("`{}` names no server", quoted(&url)), hint);
                 return None;
             }
             url.insert_str(0, "http://");
@@ -343,8 +343,7 @@ impl Variables {
         let end = self.syntax.authority_end(&url, authority_at);
         let origin = self.expanded(&url[..end]);
         if let Some((_, _, whole, _)) = self.syntax.next_slot(&origin) {
-            let message =
-                format!("nothing says what `{}` is, of which the server's name is made", quoted(whole));
+            let message = format!("`{}`, a part of the server's name, has no value", quoted(whole));
             findings.hinted(at, message, hint);
             return None;
         }
@@ -375,7 +374,7 @@ impl Variables {
     }
 }
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     /// `http://host:port`; empty if the path is a slot that may hold all of a URL.
@@ -461,7 +460,7 @@ pub(crate) fn branch(condition: String, steps: Vec<StepSpec>) -> StepSpec {
     StepKind::Branch(Box::new(branch)).into()
 }
 
-/// Steps that are carried out so many times; `times` is a template.
+/// Steps that are repeated this many times; `times` is a template.
 pub(crate) fn repeat(times: String, steps: Vec<StepSpec>) -> StepSpec {
     let mut repetition = RepetitionStep::default();
     repetition.repeat = text(times);

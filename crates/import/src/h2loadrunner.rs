@@ -28,7 +28,7 @@ use crate::source::{self, Object};
 /// as well. Its scripts are read and not run, and its certificates are not read.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
     import_with(text, folder, files, None)
 }
@@ -37,7 +37,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
 /// has there, and certificates are read, unless a flag replaces them.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import_for(
     text: &[u8],
     folder: &Path,
@@ -135,7 +135,7 @@ impl<'a> Importer<'a> {
         self.files.read(&self.folder.join(name)).ok()
     }
 
-    /// Where files are looked for, as a hint.
+    /// The folders that were searched for files, as a hint.
     fn looked_for(&self) -> String {
         match self.folder.as_os_str().is_empty() {
             true => "files are looked for in the current folder".to_owned(),

@@ -52,7 +52,7 @@ const SHORTEST_PAUSE: i128 = 1_000_000;
 /// Reads a recording.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     let value = source::json(text)?;
     let mut findings = Findings::default();
@@ -118,7 +118,7 @@ fn pages(log: &mut Object<'_>, findings: &mut Findings) -> Vec<String> {
     pages.into_iter().map(|(_, id)| id).collect()
 }
 
-/// One entry; `None` if it is no request to send.
+/// Reads one entry; `None` if it is not a request to send.
 fn read(
     entry: &mut Object<'_>,
     options: &Options,

@@ -37,7 +37,7 @@ const MOST_WRITTEN: usize = 10_000_000;
 /// well.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported, Problems> {
     let root = xml::parse(text)?;
     let mut importer = Importer {
@@ -141,7 +141,7 @@ impl Importer<'_> {
     fn group(&mut self, group: &Node<'_>, outer: &Scope<'_>) {
         let kind = group.kind();
         if ["SetupThreadGroup", "PostThreadGroup"].contains(&kind) {
-            let becomes = "what is done once before or after the load is left out: do it beside the run";
+            let becomes = "steps before and after the load are left out: do them beside the run";
             self.findings.note(group.at(), kind, becomes);
             return;
         }

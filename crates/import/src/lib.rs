@@ -13,7 +13,9 @@
 //! vegeta        ├──► Imported { document, notes } ──► YAML, or a run
 //! Postman       │
 //! Artillery     │
-//! JMeter       ─┘
+//! JMeter        │
+//! protobuf      │
+//! ghz          ─┘
 //! ```
 //!
 //! Nothing here prints or opens a connection; files that a source names are read through
@@ -22,6 +24,7 @@
 
 pub mod artillery;
 pub mod curl;
+pub mod grpc;
 pub mod h2loadrunner;
 pub mod har;
 pub mod jmeter;

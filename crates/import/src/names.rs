@@ -35,7 +35,7 @@ impl Names {
     }
 }
 
-/// Titles of scenarios, steps or phases, which reports tell apart by them.
+/// Titles of scenarios, steps or phases, which are unique because reports go by them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Titles {
     taken: BTreeSet<String>,

@@ -29,7 +29,7 @@ const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "
 /// Reads a description, in YAML or JSON.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     let value = yaml::parse(text)?;
     let mut findings = Findings::default();
@@ -141,7 +141,7 @@ impl<'a> Api<'a> {
         url
     }
 
-    /// Follows `value` if it is a `$ref` into this file, and returns it unchanged if it is no reference.
+    /// Follows `value` if it is a `$ref` into this file, and returns it unchanged if it is not a reference.
     fn resolve(&mut self, value: &'a Value, at: &str) -> Option<&'a Value> {
         let mut value = value;
         // References to references are followed only so far: they may go in circles.

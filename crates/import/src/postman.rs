@@ -47,7 +47,7 @@ const SYNTAX: Syntax = Syntax { open: "{{", close: "}}", slot };
 /// well.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub fn import(
     text: &[u8],
     options: &Options,
@@ -193,7 +193,7 @@ impl Importer<'_> {
             }
         }
         if top.has("requests") || !top.has("item") {
-            self.findings.hinted("", "`item` is missing: it is no collection of v2", HINT);
+            self.findings.hinted("", "`item` is missing: it is not a collection of v2", HINT);
             return;
         }
         if !name.is_empty() {
@@ -356,7 +356,7 @@ impl Importer<'_> {
         }
         for (key, value) in behaviour.members() {
             if !["followRedirects", "disableBodyPruning", "strictSSL"].contains(&key.as_str()) {
-                let becomes = "the setting has no place in a plan: it is left out";
+                let becomes = "the setting cannot be written to a plan: it is left out";
                 self.findings.note(behaviour.place(key), &source::shown(value), becomes);
             }
         }

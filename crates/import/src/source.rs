@@ -135,7 +135,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Where the member `key` is.
+    /// The place of the member `key`.
     pub(crate) fn place(&self, key: &str) -> String {
         below(&self.at, key)
     }
@@ -151,7 +151,6 @@ impl<'a> Object<'a> {
         self.members.get(key).is_some_and(|value| !value.is_null())
     }
 
-    /// A text.
     pub(crate) fn text(&mut self, key: &'static str, findings: &mut Findings) -> Option<&'a str> {
         match self.value(key)? {
             Value::String(text) => Some(text),
@@ -213,7 +212,6 @@ impl<'a> Object<'a> {
         items.into_iter().filter_map(|(item, at)| Self::new(item, at, findings)).collect()
     }
 
-    /// An object.
     pub(crate) fn object(&mut self, key: &'static str, findings: &mut Findings) -> Option<Self> {
         let at = self.place(key);
         Self::new(self.value(key)?, at, findings)
@@ -229,7 +227,7 @@ impl<'a> Object<'a> {
         self.read.extend(keys);
     }
 
-    /// A note for every member that was not read, but for comments.
+    /// A note for every member that was not read, except for comments.
     pub(crate) fn rest(&self, findings: &mut Findings, comment: impl Fn(&str) -> bool) {
         for (key, value) in self.members {
             if !self.read.contains(key.as_str()) && !comment(key) {

@@ -24,7 +24,7 @@ pub struct Options {
 /// relative to the plan.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let Ok(text) = std::str::from_utf8(text) else {

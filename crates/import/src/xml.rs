@@ -26,7 +26,6 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// An attribute.
     pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -43,7 +42,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Element, Problems> {
     let Ok(text) = std::str::from_utf8(text) else {
         return Err(Findings::fail("", "the file is not UTF-8", HINT));
     };
-    // The parser looks for namespaces in all elements around one, so that depth has to be looked at before.
+    // The parser looks for namespaces in all elements around one, so that depth has to be examined before.
     let lines = lines(text)?;
     let package = sxd_document::parser::parse(text).map_err(|error| {
         let line =

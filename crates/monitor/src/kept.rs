@@ -10,7 +10,7 @@ const FIRST_SIZE: usize = 64 << 10;
 /// Beyond this a file is cut: `/proc/stat` of a machine with thousands of processors is smaller.
 const LARGEST: usize = 4 << 20;
 
-/// Where files are read to, one after the other.
+/// A buffer for files, which are read one after the other.
 #[derive(Debug)]
 pub(crate) struct Buffer(Vec<u8>);
 
@@ -20,7 +20,7 @@ impl Buffer {
     }
 }
 
-/// A file of `/proc` or `/sys`, which is made anew when it is read from its beginning.
+/// A file of `/proc` or `/sys`, which is made again when it is read from its beginning.
 #[derive(Debug)]
 pub(crate) struct ProcFile(File);
 

@@ -4,7 +4,7 @@
 //! [`sample`](Sampler::sample). It turns the counters of the system into differences since the last sample,
 //! as [`MachineInterval`](plimsoll_metrics::MachineInterval). It reads files and nothing else: no socket, no
 //! clock (the time is an argument), nothing that a user without rights could not do. A value that the system
-//! does not tell is `None`, and the [facts](Sampler::facts) give the reason once.
+//! does not report is `None`, and the [facts](Sampler::facts) give the reason once.
 //!
 //! [`parse`] has the formats as pure functions from bytes. [`host`] has the facts that do not change while a
 //! run goes on.

@@ -8,14 +8,14 @@ use plimsoll_metrics::OtherUse;
 use crate::server::{Entry, ProcessTable};
 
 /// Share of one processor that others have to use before their names are looked up: a look at all processes
-/// of a machine costs some ten microseconds for each of them, and a quiet machine has nothing to tell.
+/// of a machine costs some ten microseconds for each of them, and a quiet machine has none to find.
 const WORTH_A_LOOK: f64 = 0.1;
 
 /// The CPU time of all processes at the last look.
 #[derive(Debug)]
 pub(crate) struct OtherProcesses {
     seen: HashMap<u32, Entry>,
-    /// Set when the last interval was looked at: everything that the next look finds was then used in one
+    /// Set when the last interval was examined: everything that the next look finds was then used in one
     /// interval.
     is_fresh: bool,
 }

@@ -11,7 +11,7 @@ use crate::kept::{Buffer, ProcFile, note, text};
 use crate::parse::process::{self as parse, Schedule, Stat};
 use crate::sampler::Tree;
 
-/// Threads of one process that are looked at one by one.
+/// Threads of one process that are examined one by one.
 pub(crate) const THREADS_WATCHED: usize = 256;
 /// Descriptors that are counted one by one, where the system does not tell their number.
 const DESCRIPTORS_COUNTED: usize = 4096;
@@ -110,8 +110,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The process whose folder in `/proc` this is; `None` if it cannot be read, or is over. So many of its
-    /// threads are looked at one by one.
+    /// The process of this folder in `/proc`; `None` if it cannot be read, or is over. Up to
+    /// `threads_watched` of its threads are examined one by one.
     pub(crate) fn open(
         tree: &Tree,
         folder: &Path,
@@ -154,7 +154,7 @@ impl Process {
         self.status.as_ref().and_then(|file| parse::resident(file.read(buffer)?))
     }
 
-    /// Its threads that are looked at one by one.
+    /// Its threads that are examined one by one.
     pub(crate) const fn threads(&self) -> usize {
         self.threads.len()
     }
@@ -267,7 +267,7 @@ fn descriptors(folder: &Path, missing: &mut Vec<String>) -> Option<u64> {
 }
 
 /// Several processes that are one server, as one. A figure that is unknown for one of them is unknown for
-/// all: a part of a sum is no sum.
+/// all: a sum with a part missing would be wrong.
 pub(crate) fn together(parts: impl Iterator<Item = ProcessUse>) -> Option<ProcessUse> {
     let plus = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     parts.reduce(|mut total, part| {

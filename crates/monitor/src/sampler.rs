@@ -14,7 +14,7 @@ use crate::process::{self, Process, THREADS_WATCHED, Thread};
 use crate::server::{ProcessTable, Server};
 use crate::target::{self, Watch};
 
-/// Where the files are: below the root of the system, or of a captured one in tests.
+/// The root of the files: that of the system, or of a captured one in tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree(PathBuf);
 

@@ -1,4 +1,4 @@
-//! Servers that are watched: each several processes, which come and go.
+//! Watched servers: groups of processes, which come and go.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 }
 
 impl ProcessTable {
-    /// Looks at all but this process, which is no server.
+    /// Takes all processes but this one, which is not a server.
     pub(crate) fn take(tree: &Tree, buffer: &mut Buffer) -> Self {
         let own = std::process::id();
         let root = tree.at("/proc");

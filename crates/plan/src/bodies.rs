@@ -2,9 +2,12 @@
 //! their keys in plan files, and knows neither how they are made nor how answers to them are judged.
 
 use std::fmt::{self, Display};
+use std::io;
 use std::sync::Arc;
 
-use plimsoll_scenario::{Body, BodySupply, Judge, JudgeSpec};
+use plimsoll_scenario::{Body, BodySupply, EventStream, Judge, JudgeSpec};
+
+use serde_json::Value;
 
 use crate::document::{Field, RequestStep, Text};
 use crate::{Place, Problem};
@@ -33,6 +36,8 @@ pub struct BodyContent {
     pub headers: Vec<(String, String)>,
     /// Judge of the responses to it.
     pub judge: Option<JudgeSpec>,
+    /// The stream that the responses are, if they are one.
+    pub stream: Option<EventStream>,
 }
 
 /// The compilation of a plan, as far as [`BodyFactory`] needs it.
@@ -40,16 +45,28 @@ pub trait BodyContext {
     /// Reports a problem at a place.
     fn report(&mut self, place: Option<Place>, problem: Problem);
 
-    /// Reports a problem with the form of the plan, unless its form was found wrong before: then this is said
-    /// already, or follows from it.
+    /// Reports a problem with the form of the plan, unless its form was found wrong before: then this is
+    /// reported already, or follows from it.
     fn report_form(&mut self, place: Option<Place>, problem: Problem);
 
-    /// Returns a text that is no template, with the environment's values filled in. `None`: it is absent or
-    /// wrong, and the latter was reported.
+    /// Returns a text that is not a template, with the environment's values filled in. `None`: it is absent
+    /// or wrong, and the latter was reported.
     fn plain(&mut self, field: &Field<Text>) -> Option<String>;
 
     /// Reads a file that the plan names. `None`: it cannot be read, and that was reported.
     fn file(&mut self, field: &Field<Text>) -> Option<Vec<u8>>;
+
+    /// Reads a file that another one of the plan names, by its path from the plan's folder.
+    ///
+    /// # Errors
+    /// Errors of the system, such as a missing file. They are not reported as problems.
+    fn imported(&self, path: &str) -> io::Result<Vec<u8>>;
+
+    /// Returns a value as JSON whose texts are templates. `None`: it is wrong, and that was reported.
+    fn json_template(&mut self, field: &Field<Value>) -> Option<String>;
+
+    /// Reports whether the requests of the plan are sent over HTTP/2.
+    fn speaks_http2(&self) -> bool;
 
     /// Returns the number of a variable of the plan.
     fn variable(&self, name: &str) -> Option<u16>;

@@ -32,7 +32,7 @@ impl Resolver<'_> {
         }
         let abandon_after = match (abandon, after, &patch.abandon_pct) {
             (Some(_), None, Some(given)) => {
-                let problem = given.problem(format!("{}: it is not said after what time", given.by));
+                let problem = given.problem(format!("{}: the time is missing", given.by));
                 return self.fail(problem.with_hint("say it with --abandon-after TIME, as in 50ms"));
             }
             (_, after, _) => after.unwrap_or(Nanos::MAX),
@@ -42,7 +42,7 @@ impl Resolver<'_> {
             let problem = given.problem(format!(
                 "more than 100% of all requests: {abort} are aborted, and {abandon} given up"
             ));
-            return self.fail(problem.with_hint("one request is not both"));
+            return self.fail(problem.with_hint("a request is either aborted or abandoned"));
         }
         let faults = ClientFaults {
             abort: (abort / 100.0 * WHOLE) as u64,
@@ -55,7 +55,7 @@ impl Resolver<'_> {
 }
 
 impl ClientFaults {
-    /// Of so many requests [`abort`](Self::abort) and [`abandon`](Self::abandon) are shares.
+    /// Denominator of the shares [`abort`](Self::abort) and [`abandon`](Self::abandon).
     pub const WHOLE: u64 = WHOLE as u64;
 }
 

@@ -34,6 +34,7 @@ mod stream;
 mod text;
 mod token;
 mod variables;
+mod websocket;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -196,7 +197,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Identifies the scenarios of the plan file apart from their requests, with names in the place of values
+    /// Identifies the scenarios of the plan file apart from their requests, with names in place of values
     /// from outside.
     fn logic(&self) -> Fingerprint {
         let document = &self.loaded.document;
@@ -213,7 +214,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Reports a problem with the form of the plan, unless its [form](crate::Document::check) was found wrong
-    /// before: then this is said already, or follows from it.
+    /// before: then this is reported already, or follows from it.
     fn form<T>(&mut self, place: Option<Place>, problem: Problem) -> Option<T> {
         if self.form_is_right {
             self.report(place, problem);

@@ -31,8 +31,8 @@ const LARGEST_STREAMS: u32 = 65_536;
 pub(crate) struct Demand<'a> {
     /// `true` in the open model.
     pub(crate) open: bool,
-    /// Shards of the load, each with as many threads.
-    pub(crate) shards: u32,
+    /// Shards of the load that this process has, and shards in all; each has as many threads.
+    pub(crate) shards: (u32, u32),
     pub(crate) iterations: Option<u64>,
     /// Servers with pools of their own.
     pub(crate) targets: usize,
@@ -100,7 +100,14 @@ impl Resolver<'_> {
         };
 
         // Every worker needs a connection of its own to every target: any of its iterations may go there.
-        let workers = threads.saturating_mul(demand.shards);
+        let (held, of) = demand.shards;
+        if threads % held != 0 {
+            let message = format!("{threads} threads cannot share {held} shards evenly");
+            let problem = Problem::new(message).at(patch.shard.as_ref().and_then(|given| given.place));
+            return self
+                .fail(problem.with_hint(format!("each shard has as many: use `-t {held}`, or a multiple")));
+        }
+        let workers = (threads / held).saturating_mul(of);
         let fewest = u32::try_from(demand.targets).unwrap_or(u32::MAX).saturating_mul(workers);
         self.check_share(patch, demand, given, workers, fewest)?;
         let overload = self.overload(patch, demand, overload, given)?;
@@ -174,7 +181,7 @@ impl Resolver<'_> {
             (false, ..) => Some(Overload::Queue),
             (true, Some(Overload::Grow), _) if fixed => {
                 let named = Named::of(patch.overload.as_ref(), "--overload");
-                let message = format!("{}: `grow` does not go with a rate per connection", named.by);
+                let message = format!("{}: `grow` cannot be combined with a rate per connection", named.by);
                 let problem = named.problem(message);
                 let hint = "--rps fixes the number of connections; the total rate is --rate";
                 self.fail(problem.with_hint(hint))
@@ -213,7 +220,7 @@ impl Resolver<'_> {
                 format!("{by_threads}: {threads} threads cannot share the {count} connections of {by}");
             let place = patch.threads.as_ref().and_then(|given| given.place).or(connections.place);
             let problem = Problem::new(message).at(place);
-            let hint = match demand.shards {
+            let hint = match demand.shards.1 {
                 1 => format!("use at most `-t {count}`"),
                 _ => format!("every thread of every shard needs one: use at least `-c {threads}`"),
             };

@@ -154,8 +154,8 @@ impl Resolver<'_> {
             return self.fail(problem.with_hint("give it with `--crud-request-variable-value-end`"));
         };
         if start >= end {
-            let message = format!("{}: no number is from {start} to below {end}", name.by);
-            return self.fail(Problem::new(message).with_hint("the end of the range is not a part of it"));
+            let message = format!("{}: empty range from {start} to below {end}", name.by);
+            return self.fail(Problem::new(message).with_hint("the end of the range is excluded"));
         }
         Some(Some(Variable { name: name.text.clone(), slot: format!("${{range({start},{end})}}") }))
     }
@@ -231,8 +231,8 @@ impl Crud {
         }
     }
 
-    /// The name and the requests of one scenario. `several`: there are other URLs, from which its names tell
-    /// it.
+    /// The name and the requests of one scenario. `several`: there are other URLs, so the name has to differ
+    /// from theirs.
     pub(crate) fn scenario(&self, url: &Url, several: bool) -> (String, Vec<Draft>) {
         let place = self.as_typed(if several { url.shown() } else { url.target.clone() });
         let origin = if several { format!(" ({place})") } else { String::new() };
@@ -297,7 +297,7 @@ impl Variable {
     }
 }
 
-/// Where `needle`, which is not empty, occurs first.
+/// The first occurrence of `needle`, which is not empty.
 fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|window| window == needle)
 }

@@ -29,7 +29,7 @@ pub(crate) use tree::{LARGEST_TEXT, too_large};
 
 pub use crate::settings::Settings;
 
-/// A plan: who is asked for what, how often, and what has to hold.
+/// A plan: targets, scenarios, load and thresholds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -143,7 +143,7 @@ pub struct TokenSettings {
     /// From `iat` to `exp`, in whole seconds. Default: `5m`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub lifetime: Field<Text>,
-    /// It is signed again so long before it expires. Default: a quarter of its lifetime, at most `30s`.
+    /// It is signed again this time before it expires. Default: a quarter of its lifetime, at most `30s`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub refresh_before: Field<Text>,
 }
@@ -162,7 +162,7 @@ pub struct ScenarioSpec {
     /// Its share of the iterations, beside the weights of the others. Default: 1.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub weight: Field<Text>,
-    /// It joins so long after the start of the run.
+    /// It joins this time after the start of the run.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub start_after: Field<Text>,
     /// Keep and send cookies, by RFC 6265. Default: false.
@@ -199,6 +199,23 @@ pub struct ExpectSpec {
     /// Values in the body, by JSON Pointer (`/a/0`) or JSONPath (`$.a[0]`). A plain text has to be equal.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub json: Keyed<Field<MatchSpec>>,
+    /// Events of a response that is a `stream`: by `first`, `last`, `any`, or the number of the event from 1.
+    /// The `[DONE]` of `stream: openai` is no event here.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub events: Keyed<Field<EventExpectSpec>>,
+}
+
+/// Expectations on an event of a stream. All of them have to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct EventExpectSpec {
+    /// The data of the event; one or a list. A plain text has to be in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<Field<MatchSpec>>,
+    /// Values in its data, by JSON Pointer (`/a/0`) or JSONPath (`$.a[0]`). A plain text has to be equal.
+    #[serde(skip_serializing_if = "Keyed::is_empty")]
+    pub json: Keyed<Field<MatchSpec>>,
 }
 
 /// Comparison of a text: exactly one of these, or a plain text.
@@ -233,7 +250,7 @@ pub struct MatchSpec {
     pub not: Field<bool>,
 }
 
-/// A value to take: exactly one place, and what is made of it.
+/// A value to take: exactly one place, and its use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -256,6 +273,10 @@ pub struct ExtractSpec {
     /// A value in the body, by JSON Pointer (`/a/0`) or JSONPath (`$.a[0]`).
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub json: Field<Text>,
+    /// The event of a `stream` that the value is taken from, with `json`, `regex` or `body: true` for its
+    /// data: `first`, `last`, `any` (the first that has it), or its number from 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub event: Field<Text>,
     /// A value in the body of the request, by JSON Pointer.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub request_json: Field<Text>,
@@ -305,7 +326,7 @@ pub struct DataSpec {
     /// `sequential` (default), `random` (with replacement) or `shuffled` (each once).
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub order: Field<Text>,
-    /// Take rows from so many equal parts in turn, as if each of so many clients had its own: the first row
+    /// Take rows from this many equal parts in turn, as if each of as many clients had its own: the first row
     /// of each, then the second of each. Goes with the order `sequential`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub slices: Field<Text>,

@@ -98,11 +98,12 @@ pub(crate) struct Draft {
     pub(crate) variables: Arc<[String]>,
     pub(crate) handler: ReactionSpec,
     pub(crate) timeout: Option<Nanos>,
+    pub(crate) deadline: Option<Nanos>,
     /// `true` if its iteration goes on after it has failed.
     pub(crate) goes_on: bool,
     /// Index of its script.
     pub(crate) script: Option<u32>,
-    /// Where it stands in the plan file.
+    /// Its place in the plan file.
     pub(crate) place: Option<Place>,
 }
 
@@ -142,6 +143,7 @@ impl Draft {
             variables: Arc::from([]),
             handler: ReactionSpec::default(),
             timeout: None,
+            deadline: None,
             goes_on: false,
             script: None,
             place: None,
@@ -278,6 +280,7 @@ impl Resolver<'_> {
             handler,
             needs,
             timeout: draft.timeout,
+            deadline: draft.deadline,
             goes_on: draft.goes_on,
             make_script: with(|scripts, script| scripts.makes_requests(script)),
             check_script: with(|scripts, script| scripts.sees_responses(script)),

@@ -12,7 +12,7 @@ use crate::document::LARGEST_TEXT;
 /// ENXIO: what `/dev/stdin` gives where it is a socket.
 const NO_SUCH_DEVICE: i32 = 6;
 
-/// Where the files that a plan names are read from: bodies, certificates, keys, credentials.
+/// The source of files that a plan names: bodies, certificates, keys, credentials.
 pub trait Files {
     /// The whole content of `path`.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
@@ -45,7 +45,7 @@ pub enum FileKind {
     File,
     /// A folder.
     Folder,
-    /// Something that can be read once, and only while somebody is at its other end: a pipe, a socket, a
+    /// Something that can be read once, and only while its other end is open: a pipe, a socket, a
     /// device.
     Stream,
 }
@@ -105,7 +105,8 @@ impl Files for Disk {
 /// files are as large as a plan file at most.
 ///
 /// # Errors
-/// Why it cannot be read, for example that it is no file, is too large, or is not text in UTF-8.
+/// The reason why it cannot be read, for example that it is not a file, is too large, or is not text in
+/// UTF-8.
 pub fn named_text(path: &Path) -> io::Result<String> {
     if Disk.kind(path) == Some(FileKind::Stream) {
         return Err(io::Error::other("it is a pipe, a socket or a device"));

@@ -6,7 +6,7 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::RateUnit;
 use plimsoll_schedule::{Population, Process};
 
-use crate::{Connections, Fingerprint, Load, Plan, Step, Target};
+use crate::{Connections, Dealing, Fingerprint, Load, Plan, Step, Target};
 
 impl Plan {
     /// A stable hash over the whole plan, except the seed, the values of secret headers, and settings that
@@ -32,6 +32,9 @@ impl Plan {
             if (scenario.weight, scenario.start_after) != (1, Nanos::ZERO) {
                 let _ = writeln!(text, "weight {} after {}", scenario.weight, scenario.start_after.0);
             }
+        }
+        if self.dealing != Dealing::Even {
+            let _ = writeln!(text, "dealing {:?}", self.dealing);
         }
         // Properties that only plan files have are written only if present, so that other plans keep their
         // hashes.
@@ -66,6 +69,15 @@ impl Plan {
                 let _ = writeln!(text, "pool {pool:?} over {fail_over} back {fail_back}");
             }
         }
+    }
+
+    /// The load and the use of connections as text, one line per part: plans in which these are the same ask
+    /// for the same load.
+    pub(crate) fn canonical_load(&self) -> String {
+        let mut text = String::new();
+        self.write_load(&mut text);
+        self.write_connections(&mut text);
+        text
     }
 
     fn write_load(&self, text: &mut String) {
@@ -138,7 +150,9 @@ impl Plan {
             http2.max_frame_size,
             nanos(&self.ping_interval)
         );
-        let _ = writeln!(text, "threads {} {:?} {:?}", self.threads, self.pacing, self.backend);
+        // Threads of one shard: processes with several shards of a load have the plan of a process with one.
+        let threads = self.threads / self.held.max(1);
+        let _ = writeln!(text, "threads {threads} {:?} {:?}", self.pacing, self.backend);
         let _ = writeln!(text, "head {} preflight {}", self.limits.head_bytes, self.preflight);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(100);
 
 impl Resolver<'_> {
-    /// The thresholds of flags and of the plan file, and how often statistics are told.
+    /// The thresholds of flags and of the plan file, and the interval of statistics.
     pub(crate) fn judging(&mut self, patch: &PlanPatch) -> Option<(Vec<Judged>, Nanos)> {
         let interval = self.read_duration(patch.interval.as_ref());
         let interval = self.check(patch.interval.as_ref(), interval, |&interval| {
@@ -30,7 +30,7 @@ impl Resolver<'_> {
         let in_document = || document.iter().flat_map(|loaded| &loaded.document.thresholds);
         if patch.abort_on_fail.is_on() && patch.thresholds.is_empty() && in_document().next().is_none() {
             let problem = Problem::new("--abort-on-fail has no effect without --threshold");
-            self.problems.push(problem.with_hint("name what has to hold, as in --threshold 'p99<10ms'"));
+            self.problems.push(problem.with_hint("give one, as in --threshold 'p99<10ms'"));
         }
         let mut all = Vec::new();
         for given in &patch.thresholds {
@@ -146,7 +146,7 @@ impl Resolver<'_> {
 pub(crate) struct Judged {
     pub(crate) spec: ThresholdSpec,
     by: String,
-    /// Where it stands, if the plan file has it.
+    /// Its place, if the plan file has it.
     place: Option<Place>,
 }
 

@@ -79,7 +79,7 @@ pub struct GaveWay {
 }
 
 impl Layered {
-    /// Puts the layers together. `environment` are variables by name; those that are no setting are left
+    /// Puts the layers together. `environment` are variables by name; those that are not settings are left
     /// alone, unless their name is nearly that of one: plans may read variables of their own by
     /// `${env(NAME)}`.
     ///
@@ -129,7 +129,7 @@ fn of_environment(environment: &[(String, String)], problems: &mut Problems) -> 
         let Some((_, slot)) = slots.find(|(setting, _)| setting.name == name) else {
             let names = Setting::in_plan_files().map(|setting| setting.name);
             if let Some(near) = suggest::closest(&name, names).and_then(Setting::by_name) {
-                let problem = Problem::new(format!("the variable {variable} is no setting"));
+                let problem = Problem::new(format!("the variable {variable} is not a setting"));
                 problems.push(problem.with_hint(format!("did you mean {}?", near.variable())));
             }
             continue;
@@ -339,7 +339,7 @@ mod tests {
     fn rules_name_settings() {
         let names = GIVES_WAY.iter().flat_map(|(winners, losers)| winners.iter().chain(*losers));
         for name in names {
-            assert!(Setting::by_name(name).is_some(), "{name} is no setting");
+            assert!(Setting::by_name(name).is_some(), "{name} is not a setting");
         }
     }
 

@@ -30,6 +30,7 @@ mod draft;
 mod dynamic_origins;
 mod fingerprint;
 mod identities;
+mod interleaving;
 mod judging;
 mod layers;
 mod length;
@@ -47,6 +48,7 @@ mod sharding;
 mod size;
 mod targets;
 mod tokens;
+mod trace;
 mod trial;
 mod url;
 mod users;
@@ -60,9 +62,10 @@ pub use layers::{GaveWay, Layered};
 pub use length::IterationLength;
 pub use loading::{Command, PlanSource, Refused, Resolved, is_plan_name};
 pub use patch::RawValue;
+pub use plan::shard_name;
 pub use plan::{
-    Address, BackendChoice, ClientFaults, Connections, End, Family, ForeignRequest, Load, Overload, Pacing,
-    Parts, Plan, PoolMember, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
+    Address, BackendChoice, ClientFaults, Connections, Dealing, End, Family, ForeignRequest, Load, Overload,
+    Pacing, Parts, Plan, PoolMember, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
 pub use plimsoll_scenario::Fingerprint;
 pub use plimsoll_script::syntax_error as script_syntax_error;
@@ -72,3 +75,4 @@ pub use script::ScriptHost;
 pub use settings::{PlanPatch, Setting, SettingKind, SettingLayers, Switch};
 pub use sharding::StartTime;
 pub use size::parse_size;
+pub use trial::TrialLoad;

@@ -7,8 +7,9 @@ use plimsoll_schedule::{Population, Process, Profile, Stage, parse_duration, par
 
 use crate::phases::{LoadProfile, Phased};
 use crate::resolve::Resolver;
+use crate::trace;
 use crate::users::Users;
-use crate::{End, PlanPatch, Problem, RawValue, Scenario};
+use crate::{Dealing, End, PlanPatch, Problem, RawValue, Scenario};
 
 /// Length of a run when nothing says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
@@ -37,7 +38,7 @@ pub(crate) struct PerConnection {
 }
 
 impl PerConnection {
-    /// Iterations of the run at so many requests per connection; `None` if the numbers get too large.
+    /// Iterations of the run for this many requests per connection; `None` if the numbers get too large.
     fn total(&self, requests: Rate) -> Option<Rate> {
         let count =
             requests.count().checked_mul(u64::from(self.connections))?.checked_mul(self.iterations)?;
@@ -90,7 +91,7 @@ impl Resolver<'_> {
             return self.phased_schedule(patch, phased, users);
         }
         let rate = self.rate(patch, per_connection);
-        let stages = self.read(patch.stages.as_ref(), parse_stages);
+        let stages = self.stages(patch);
         let process = self.read(patch.arrival.as_ref(), parse_process);
         let duration = self.read_duration(patch.duration.as_ref());
         let iterations = self.read_number(patch.iterations.as_ref(), 1..=u64::MAX);
@@ -186,11 +187,22 @@ impl Resolver<'_> {
         }
         let unit = unit?.unwrap_or(RateUnit::Iterations);
         if let (RateUnit::Requests, Some(given), Some(count)) = (unit, &patch.rate_of, &patch.iterations) {
-            let message = format!("{} counts requests, so {} is no length of the run", given.by, count.by);
+            let message =
+                format!("{} counts requests, so {} does not set the length of the run", given.by, count.by);
             let problem = Problem::new(message).at(count.place.or(given.place));
-            return self.fail(problem.with_hint("give a duration: it has as many requests as the rate says"));
+            return self.fail(problem.with_hint("give a duration: the rate sets the number of requests"));
         }
         Some(unit)
+    }
+
+    /// Reads the order in which iterations go to scenarios.
+    pub(crate) fn dealing(&mut self, patch: &PlanPatch) -> Option<Dealing> {
+        let dealing = self.read(patch.deal.as_ref(), |text| match text {
+            "even" => Ok(Dealing::Even),
+            "shuffled" => Ok(Dealing::Shuffled),
+            _ => Err(format!("`{text}` is not one of even, shuffled")),
+        });
+        Some(dealing?.unwrap_or_default())
     }
 
     /// Refuses scenarios whose iterations would use up an arrival and send nothing.
@@ -240,6 +252,28 @@ impl Resolver<'_> {
         );
         let problem = Problem::new(message).at(given.and_then(|given| given.place));
         self.fail(problem.with_hint("ask for a lower rate, or for --arrival uniform"))
+    }
+
+    /// The stages, or those of the trace that is named in their place.
+    fn stages(&mut self, patch: &PlanPatch) -> Option<Option<Vec<Stage>>> {
+        let named = |given: &&RawValue| given.text.starts_with('@');
+        let Some(given) = patch.stages.as_ref().filter(named) else {
+            return self.read(patch.stages.as_ref(), parse_stages);
+        };
+        if let Some(warmup) = &patch.warmup {
+            let message =
+                format!("{} has no effect with a trace, which says when each request comes", warmup.by);
+            return self.fail(warmup.problem(message).with_hint("leave one of them out"));
+        }
+        let path = &given.text[1..];
+        let content = self.file(given, path)?;
+        match trace::stages(&content) {
+            Ok(stages) => Some(Some(stages)),
+            Err(why) => {
+                let problem = given.problem(format!("{}: `{path}` is not a trace: {why}", given.by));
+                self.fail(problem.with_hint("write lines such as {\"timestamp\": 1500}, in milliseconds"))
+            }
+        }
     }
 
     /// The whole profile: the warm-up holds the first rate of the stages.

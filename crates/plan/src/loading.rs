@@ -53,7 +53,7 @@ impl PlanSource {
 pub struct Resolved {
     /// The plan that the command describes.
     pub plan: Plan,
-    /// Where its settings come from.
+    /// The origin of its settings.
     pub layered: Layered,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Debug for Command {
     }
 }
 
-/// Plans that are named where there is none of the name that was given.
+/// Plans that are listed if the named one does not exist.
 const PLANS_SHOWN: usize = 5;
 
 /// Returns `true` if an argument names a plan file and not a URL: by its ending, or `-` for the standard
@@ -125,7 +125,7 @@ pub fn is_plan_name(text: &str) -> bool {
     text == "-" || is_plan && !text.contains("://") && !text.contains(['?', '#'])
 }
 
-/// Returns the problem with an argument in the place of a URL that names a folder or a file, or looks like a
+/// Returns the problem with an argument in place of a URL that names a folder or a file, or looks like a
 /// path.
 pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
     if text.contains("://") {
@@ -139,7 +139,7 @@ pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
             plans.retain(|name| is_plan_name(name));
             let hint = match plans.first() {
                 Some(plan) => format!("name a plan in it, such as {}", path.join(plan).display()),
-                None => "no plan is in it: the names of plans end with .yaml, .yml or .json".to_owned(),
+                None => "it has no plan: the names of plans end with .yaml, .yml or .json".to_owned(),
             };
             Some(Problem::new(format!("`{shown}` is a folder, not a plan or a URL")).with_hint(hint))
         }
@@ -158,7 +158,7 @@ pub(crate) fn not_a_url(text: &str, files: &dyn Files) -> Option<Problem> {
     }
 }
 
-/// The plan beside a missing one that is most like it: by its name, or by its name but for the ending.
+/// The plan beside a missing one that is most like it: by its name, or by its name except for the ending.
 fn like(name: &str, files: &dyn Files) -> Option<String> {
     let path = Path::new(name);
     let (file, folder) = (path.file_name()?.to_str()?, path.parent().unwrap_or(Path::new("")));
@@ -188,7 +188,8 @@ fn read(name: &str, files: &dyn Files) -> Result<Source, Problem> {
                     let more = if plans.len() > PLANS_SHOWN { " and more" } else { "" };
                     problem.with_hint(match plans.is_empty() {
                         true => format!(
-                            "no plan is in {whose}; `plimsoll URL` needs none, and docs/plans.md says how one is made"
+                            "no plan in {whose}; `plimsoll URL` needs none, and docs/plans.md shows how to \
+                             write one"
                         ),
                         false => format!("plans in {whose}: {shown}{more}"),
                     })

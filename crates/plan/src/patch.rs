@@ -13,7 +13,7 @@ pub struct RawValue {
     pub text: String,
     /// Name of its source, for messages: `--rate`, `run.rate`, `PLIMSOLL_RATE`.
     pub by: Cow<'static, str>,
-    /// Where it stands, if a plan file has it.
+    /// Its place, if a plan file has it.
     pub place: Option<Place>,
     /// Meaning of this flag's letter in other tools: the advice when the text makes no sense here.
     pub habit: Option<&'static str>,

@@ -19,7 +19,7 @@ pub(crate) struct Phased {
     pub(crate) course: LoadProfile,
     /// Length of the phases that are not measured.
     pub(crate) warmup: Nanos,
-    /// Where the first one stands.
+    /// The place of the first one.
     pub(crate) place: Option<Place>,
 }
 
@@ -124,9 +124,9 @@ impl Resolver<'_> {
             &patch.warmup,
         ];
         for given in settings.into_iter().flatten() {
-            let problem = Problem::new(format!("{} does not go with the plan's `phases`", given.by));
+            let problem = Problem::new(format!("{} cannot be combined with the plan's `phases`", given.by));
             let problem = problem.at(given.place.or(place));
-            self.problems.push(problem.with_hint("the phases say how much load there is, and for how long"));
+            self.problems.push(problem.with_hint("the phases set the load and its length"));
         }
     }
 
@@ -178,7 +178,7 @@ impl Resolver<'_> {
                     "" => "the name is empty".to_owned(),
                     _ => format!("two phases are called `{}`", name.escape_debug()),
                 };
-                Problem::new(message).with_hint("reports tell phases apart by their names")
+                Problem::new(message).with_hint("reports refer to phases by name")
             }
         };
         self.fail(problem.at(spec.name.place().or(place)))
@@ -196,7 +196,7 @@ impl Resolver<'_> {
         let &[(name, field)] = given.as_slice() else {
             let message = match given.as_slice() {
                 [(one, _), (other, _), ..] => format!("`{one}` and `{other}` exclude each other"),
-                _ => "the phase does not say how much load there is".to_owned(),
+                _ => "the phase has no load".to_owned(),
             };
             let hint =
                 "write one of `rate` and `stages` (open model), `users` and `user_stages` (closed model)";
@@ -206,7 +206,7 @@ impl Resolver<'_> {
         let before = *reading.model.get_or_insert(name);
         let open = |name: &str| matches!(name, "rate" | "stages");
         if open(before) != open(name) {
-            let message = format!("`{name}` does not go with `{before}` of the first phase");
+            let message = format!("`{name}` cannot be combined with `{before}` of the first phase");
             let hint =
                 "a run is open (`rate`, `stages`) or closed (`users`, `user_stages`) in all of its phases";
             self.problems.push(Problem::new(message).at(field.place()).with_hint(hint));
@@ -239,11 +239,11 @@ impl Resolver<'_> {
         match (&spec.duration, staged) {
             (Field::Absent, true) => Some(Nanos::ZERO),
             (Field::Absent, false) => {
-                let problem = Problem::new("the phase does not say how long it is").at(place);
+                let problem = Problem::new("the phase has no length").at(place);
                 self.fail(problem.with_hint("write `duration: 30s`"))
             }
             (field, true) => {
-                let problem = Problem::new("`duration` does not go with stages").at(field.place());
+                let problem = Problem::new("`duration` cannot be combined with stages").at(field.place());
                 self.fail(problem.with_hint("the stages fix the length of the phase"))
             }
             (field, false) => match self.phase_value(field, parse_duration)? {

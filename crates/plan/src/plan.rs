@@ -62,6 +62,8 @@ pub struct Plan {
     /// The named parts of the run, in order and without gaps, from its start to its planned end; those that
     /// are not measured come first and are the warm-up. Empty if the plan names none.
     pub phases: Vec<PhaseOutline>,
+    /// Order in which iterations go to the scenarios.
+    pub dealing: Dealing,
     /// End of the measured part.
     pub end: End,
     /// Unrecorded lead-in before the measured part.
@@ -73,6 +75,9 @@ pub struct Plan {
     /// The part of the load that this process carries out. Rates, users, iterations and connections are those
     /// of the whole load.
     pub shard: Shard,
+    /// Number of neighbouring shards that it has, from that one on: of a fleet, a stronger machine has more.
+    /// Each has as many of its threads.
+    pub held: u32,
     /// When the load begins.
     pub start: StartTime,
     /// Number and use of connections.
@@ -127,10 +132,31 @@ impl Plan {
     }
 }
 
+/// Name of `held` neighbouring shards, by their numbers: `2/3`, or `2-4/7`.
+pub fn shard_name(first: Shard, held: u32) -> String {
+    let number = first.index + 1;
+    match held {
+        1 => format!("{number}/{}", first.of),
+        _ => format!("{number}-{}/{}", first.index + held, first.of),
+    }
+}
+
 impl Plan {
     /// Returns the shard of a worker of this process, by its number.
     pub const fn worker_shard(&self, worker: u32) -> Shard {
-        self.shard.of_worker(worker, if self.threads == 0 { 1 } else { self.threads })
+        let each = self.threads / self.held;
+        self.shard.of_worker(worker, if each == 0 { 1 } else { each })
+    }
+
+    /// Returns the share of the whole load that this process carries out.
+    pub fn share(&self) -> f64 {
+        f64::from(self.held) / f64::from(self.shard.of)
+    }
+
+    /// Returns the shards of this process by their numbers, as `--shard` takes them: `2/3`, or `2-4/7`;
+    /// `None` if it has the whole load.
+    pub fn shard_name(&self) -> Option<String> {
+        (self.held != self.shard.of).then(|| shard_name(self.shard, self.held))
     }
 
     /// Returns the number of the worker of this process that has a shard: the inverse of
@@ -172,7 +198,7 @@ impl Plan {
             precise: self.pacing == Pacing::Precise,
             asked_per_second: profile
                 .filter(|_| self.end.duration.is_none())
-                .map(|profile| profile.rate_at(self.warmup) / f64::from(self.shard.of)),
+                .map(|profile| profile.rate_at(self.warmup) * self.share()),
         }
     }
 
@@ -197,7 +223,8 @@ impl Plan {
     /// Limit for a whole response to the request of this step.
     #[inline]
     pub fn timeout_of(&self, step: u32) -> Nanos {
-        self.steps[step as usize].timeout.unwrap_or(self.timeout)
+        let Step { timeout, deadline, .. } = &self.steps[step as usize];
+        timeout.unwrap_or(self.timeout).min(deadline.unwrap_or(Nanos::MAX))
     }
 }
 
@@ -213,7 +240,7 @@ pub struct Scenario {
     pub program: Program,
     /// Its share of the iterations, beside the weights of the others; at least 1.
     pub weight: u32,
-    /// It joins so long after the start of the run, warm-up included.
+    /// It joins this time after the start of the run, warm-up included.
     pub start_after: Nanos,
 }
 
@@ -234,6 +261,8 @@ pub struct Step {
     pub needs: Needs,
     /// Limit for the whole response, if it is not [`Plan::timeout`].
     pub timeout: Option<Nanos>,
+    /// The deadline that the server is told (`grpc-timeout`): the client waits no longer, either.
+    pub deadline: Option<Nanos>,
     /// `true` if the iteration goes on after its request has failed, provided that it has the values which
     /// the request was to take.
     pub goes_on: bool,
@@ -241,9 +270,9 @@ pub struct Step {
     pub make_script: Option<u32>,
     /// The script that judges its response.
     pub check_script: Option<u32>,
-    /// Its request where its URL is that of another server than its target, which is known only when it is
+    /// Its request where its URL may be on another server than its target, which is known only when it is
     /// sent: the [leading variable](RequestTemplate::leading_variable) says it. Without such a variable, or
-    /// where it always is a path of the target, there is none.
+    /// where it always is a path of the target, it is `None`.
     pub away: Option<ForeignRequest>,
 }
 
@@ -265,10 +294,10 @@ pub struct Target {
     /// The URLs that address it, for reports: as given, but without user, password and fragment. Each once,
     /// never empty.
     pub urls: Vec<String>,
-    /// Where to connect to; resolved outside the hot path, before the run.
+    /// The address to connect to; resolved outside the hot path, before the run.
     pub address: Address,
     /// The servers that share the load, this one first; empty if there is only this one. Requests to a pool
-    /// have the authority of the member in the place of a slot.
+    /// have the authority of the member in place of a slot.
     pub pool: Vec<PoolMember>,
     /// `true` if a lost connection to a member of the pool is replaced by one to another member.
     pub fail_over: bool,
@@ -295,13 +324,13 @@ impl Target {
 pub struct PoolMember {
     /// `host[:port]`, for the Host header.
     pub authority: String,
-    /// Where to connect to.
+    /// The address to connect to.
     pub address: Address,
     /// Name for SNI and verification, if the target speaks TLS.
     pub server_name: String,
 }
 
-/// Where a target is.
+/// The address of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A host name or IP literal and a port, to be resolved; every resolved address is used in turn.
@@ -372,6 +401,16 @@ pub enum Load {
     Closed,
 }
 
+/// Order in which iterations go to scenarios, each of which has its share of every round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dealing {
+    /// Each scenario is spread evenly over a round, and all rounds are alike.
+    #[default]
+    Even,
+    /// Every round has an order of its own, drawn by the seed.
+    Shuffled,
+}
+
 /// Handling of an arrival that finds every connection busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
@@ -413,7 +452,7 @@ pub struct Connections {
     pub max_requests: Option<u64>,
     /// Close a connection that is so old, once nothing is in flight on it.
     pub lifetime: Option<Nanos>,
-    /// Close a connection on which nothing was in flight for so long.
+    /// Close a connection on which nothing was in flight for this time.
     pub inactivity: Option<Nanos>,
     /// New connections per second, over all workers and targets, until `initial` of them are open; `None`:
     /// all at once. After that, a connection is opened whenever one is needed.
@@ -470,7 +509,7 @@ impl Pacing {
 /// Reads the name of a pacing: `adaptive`, `shared`, `precise`.
 ///
 /// # Errors
-/// In words, if it is none of them.
+/// A message, if it is none of them.
 pub fn parse_pacing(text: &str) -> Result<Pacing, String> {
     let all = [Pacing::Adaptive, Pacing::Shared, Pacing::Precise];
     let named = all.into_iter().find(|pacing| pacing.name() == text);
@@ -497,7 +536,7 @@ pub enum BackendChoice {
 /// Reads the name of a backend: `auto`, `epoll`, `uring`.
 ///
 /// # Errors
-/// In words, if it is none of them.
+/// A message, if it is none of them.
 pub fn parse_backend(text: &str) -> Result<BackendChoice, String> {
     match text {
         "auto" => Ok(BackendChoice::Auto),

@@ -19,7 +19,7 @@ pub struct Problem {
     pub message: String,
     /// Advice on how to solve it.
     pub hint: Option<String>,
-    /// Where in the plan file it is, if it is there.
+    /// Its place in the plan file, if it has one.
     pub place: Option<Place>,
     /// Further places in the plan file where the same is wrong, in order.
     pub also: Vec<Place>,
@@ -63,7 +63,7 @@ const MOST: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     all: Vec<Problem>,
-    /// Where in `all` a problem is, by its words and whether it has a place.
+    /// The position of a problem in `all`, by its words and whether it has a place.
     known: HashMap<(String, Option<String>, bool), usize>,
 }
 
@@ -74,8 +74,8 @@ impl Problems {
         match self.known.get(&key) {
             None if self.all.len() > MOST => {}
             None if self.all.len() == MOST => {
-                let more = format!("these are the first {MOST} things that are wrong, and there are more");
-                self.all.push(Problem::new(more).with_hint("mend these, and look again"));
+                let more = format!("only the first {MOST} problems are shown");
+                self.all.push(Problem::new(more).with_hint("fix these, and check again"));
             }
             None => {
                 self.known.insert(key, self.all.len());
@@ -199,7 +199,7 @@ mod tests {
         problems.sort();
         assert_eq!(problems.len(), MOST + 1);
         let last = problems.iter().last().unwrap();
-        assert_eq!(last.message, "these are the first 1000 things that are wrong, and there are more");
+        assert_eq!(last.message, "only the first 1000 problems are shown");
         // A known problem still gets its further places.
         problems.push(Problem::new("7").at(Some(Place { start: 9_000, end: 9_001 })));
         assert_eq!(problems.iter().nth(7).unwrap().also.len(), 1);

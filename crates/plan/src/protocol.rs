@@ -2,6 +2,7 @@
 
 mod cache;
 mod table;
+mod websocket;
 
 use plimsoll_core::Nanos;
 use plimsoll_wire::http2::ClientOptions;
@@ -114,7 +115,7 @@ impl Resolver<'_> {
         if let [first, second, ..] = chosen.as_slice() {
             let problem = second.problem(format!("{} and {} exclude each other", first.by, second.by));
             return self.fail(match patch.alpn {
-                Some(_) => problem.with_hint("`--alpn` alone says what is offered over TLS"),
+                Some(_) => problem.with_hint("`--alpn` alone sets the protocols offered over TLS"),
                 None => problem,
             });
         }
@@ -147,7 +148,7 @@ impl Resolver<'_> {
             let rest = if http { ", and not every URL is" } else { "" };
             let problem = Problem::new(format!("{by} is for http://{rest}"));
             let problem = problem.at(given.and_then(|given| given.place));
-            self.problems.push(problem.with_hint("write `--http2`: it does what fits the URL"));
+            self.problems.push(problem.with_hint("write `--http2`: it fits every URL"));
         }
     }
 

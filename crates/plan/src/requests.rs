@@ -96,7 +96,7 @@ impl Resolver<'_> {
         let mut urls = Vec::new();
         for given in &patch.urls {
             if is_plan_name(&given.text) {
-                let message = format!("`{}` is no URL: it looks like a plan file", given.text);
+                let message = format!("`{}` is not a URL: it looks like a plan file", given.text);
                 let problem = Problem::new(message).at(given.place);
                 self.problems
                     .push(problem.with_hint("there can be one plan file; a URL begins with http://"));
@@ -235,7 +235,7 @@ pub(crate) fn foreign_to_http2(preference: &ProtocolPreference, name: &str, valu
     if value.is_empty() || !foreign {
         return None;
     }
-    let problem = Problem::new(format!("the header `{name}` has no place in HTTP/2"));
+    let problem = Problem::new(format!("the header `{name}` is not allowed in HTTP/2"));
     Some(problem.with_hint("leave it out, or speak HTTP/1.1"))
 }
 

@@ -126,7 +126,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks a value that could be read: the text is understood, so a habit from other tools is no hint.
+    /// Checks a value that could be parsed: its text was understood, so hints about habits from other tools
+    /// do not apply.
     pub(crate) fn check<T>(
         &mut self,
         given: Option<&RawValue>,
@@ -201,15 +202,19 @@ impl Resolver<'_> {
         let sharding = self.sharding(patch);
         let demand = Demand {
             open,
-            shards: sharding.map_or(1, |sharding| sharding.shard.of),
+            shards: sharding.map_or((1, 1), |sharding| (sharding.held, sharding.shard.of)),
             users: users.as_ref().and_then(Option::as_ref),
             iterations: self.read_number(patch.iterations.as_ref(), 1..=u64::MAX).flatten(),
             targets: requests.as_ref().map_or(1, |requests| requests.targets.len()),
             closes: requests.as_ref().is_some_and(|requests| requests.closes),
             http2: preference.as_ref().map(ProtocolPreference::may_be_http2),
         };
+        if let Some(requests) = &requests {
+            self.check_websocket(patch, &requests.targets);
+        }
         let usage = self.connections(patch, &demand);
         let rate_of = self.rate_of(patch, open);
+        let dealing = self.dealing(patch);
         if let (Some(unit), Some(requests)) = (rate_of, &requests) {
             self.check_first_requests(patch, unit, &requests.scenarios);
         }
@@ -256,11 +261,13 @@ impl Resolver<'_> {
             load,
             users: schedule.users,
             phases: schedule.phases,
+            dealing: dealing?,
             end: schedule.end,
             warmup: schedule.warmup,
             drain: limits.drain,
             threads: usage.threads,
             shard: sharding.shard,
+            held: sharding.held,
             start: sharding.start,
             timeout: limits.timeout,
             connect_timeout: limits.connect_timeout,
@@ -322,8 +329,8 @@ impl Resolver<'_> {
         let flags = [patch.urls.first(), patch.first_crud_flag(), patch.method.as_ref(), patch.body.as_ref()];
         for given in flags.into_iter().flatten() {
             let what = if given.by == "URL" { "a URL".to_owned() } else { given.by.to_string() };
-            let problem = Problem::new(format!("{what} does not go with a plan that has scenarios"));
-            let hint = "the plan's steps say what is sent; leave it out, or take a plan without scenarios";
+            let problem = Problem::new(format!("{what} cannot be combined with a plan that has scenarios"));
+            let hint = "the plan's steps define the requests; leave it out, or take a plan without scenarios";
             self.problems.push(problem.with_hint(hint));
         }
     }
@@ -333,7 +340,7 @@ impl Resolver<'_> {
         for given in &patch.redact {
             let name = given.text.trim();
             if name.is_empty() || name.contains(['=', '&', '?', ':', ' ']) {
-                let message = format!("{}: `{}` is no name", given.by, name.escape_debug());
+                let message = format!("{}: `{}` is not a name", given.by, name.escape_debug());
                 let hint = "name a query parameter, a header or a field of a body, such as `pin`";
                 self.problems.push(given.problem(message).with_hint(hint));
             }

@@ -94,7 +94,7 @@ impl Resolver<'_> {
 }
 
 impl Routes {
-    /// Where to connect for `url`, and notes the detours that it takes.
+    /// The address to connect to for `url`. Notes the detours that it takes.
     pub(crate) fn address(&mut self, url: &Url) -> Address {
         let (address, connect_to, fixed) = self.detour(url);
         if let Some(index) = connect_to {
@@ -106,7 +106,7 @@ impl Routes {
         address
     }
 
-    /// Where to connect for `url`.
+    /// The address to connect to for `url`.
     pub(crate) fn lead(&self, url: &Url) -> Address {
         self.detour(url).0
     }

@@ -103,7 +103,7 @@ impl Resolver<'_> {
     ) -> Option<()> {
         if after.scheme != before.scheme {
             let problem = Problem::new(format!("{}: the script sets wrk.scheme", given.by));
-            return self.fail(problem.with_hint("the URL says whether TLS is spoken"));
+            return self.fail(problem.with_hint("the scheme of the URL turns TLS on"));
         }
         if after.method != before.method {
             draft.method.clone_from(&after.method);
@@ -166,7 +166,7 @@ fn literal_bytes(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Where a template with slots is.
+/// The place of a template with slots.
 fn templates(headers: &[(String, String)], draft: &Draft) -> Option<String> {
     let has_slots = |text: &[u8]| Template::parse(text).is_ok_and(|template| !template.is_static());
     if has_slots(draft.target.as_bytes()) {

@@ -345,15 +345,16 @@ const MILLISECONDS_HABIT: &str = "write a number of milliseconds, such as 2000, 
 settings! {
     Flags {
         "Load" {
-            /// Carry out one of several equal shards of the load: 2/3 is the second of three
+            /// Carry out one of several equal shards of the load: 2/3 is the second of three, 2-4/7 are three
             ///
             /// Shards on several machines, each with the same plan, --seed, -t and --start-at, make together
             /// what one machine would, request by request. Rates, users and connections are those of the
-            /// whole load. `plimsoll merge` makes one result of theirs.
+            /// whole load. One that has several has as many times the threads. `plimsoll merge` makes one
+            /// result of theirs.
             shard: Value = flag().value("K/N"),
             /// Begin the load at this instant of the machine's clock, such as 2026-03-01T12:00:00Z
             ///
-            /// `command` waits until the control port is told the instant: POST /start.
+            /// `command` waits for the instant at the control port: POST /start.
             start_at: Value = flag().value("TIME"),
         }
         "Request" {
@@ -379,7 +380,7 @@ settings! {
             crud_create_method: Value = flag().value("METHOD"),
             /// Then update the resource with this method, such as PATCH [default: no update]
             crud_update_method: Value = flag().value("METHOD"),
-            /// At last delete the resource with this method, such as DELETE [default: no delete]
+            /// Finally delete the resource with this method, such as DELETE [default: no delete]
             crud_delete_method: Value = flag().value("METHOD"),
             /// Header of the first response that says where the resource is [default: location]
             crud_resource_header: Value = flag().value("NAME"),
@@ -390,7 +391,7 @@ settings! {
             crud_request_variable_name: Value = flag().value("TEXT").any_text(),
             /// First number of the range [default: 0]
             crud_request_variable_value_start: Value = flag().value("N").number(),
-            /// End of the range, not a part of it
+            /// End of the range, excluded
             crud_request_variable_value_end: Value = flag().value("N").number(),
             /// Body of the request that creates
             crud_create_data_file: Value = flag().value("FILE"),
@@ -414,7 +415,7 @@ settings! {
             thresholds: List = flag().value("THRESHOLD").long("threshold").any_text().common(),
             /// End the run as soon as a --threshold is shown not to hold
             ///
-            /// It is looked at after every interval, over the run so far.
+            /// It is judged after every interval, over the run so far.
             abort_on_fail: Switch = flag(),
         }
     }
@@ -432,8 +433,9 @@ settings! {
             /// Open model: rates over time: 30s@1000,1m@5000 holds 1000/s, then ramps
             ///
             /// TIME@RATE ramps from the rate before to this one, TIME@=RATE steps to it. The first one has
-            /// none before it, and holds: to rise from nothing write 1ms@0 in front. (k6 ramps in the first,
-            /// too.)
+            /// none before it, and holds: to rise from nothing write 1ms@0 in front. (k6 ramps in the
+            /// first, too.) @FILE replays a trace: one iteration at the `timestamp`, in milliseconds, of
+            /// each line of JSON.
             stages: Value = flag().value("STAGES").common(),
             /// Closed model: number of users [default: one per connection]
             ///
@@ -442,14 +444,20 @@ settings! {
             users: Value = flag().value("N").number().common(),
             /// Closed model: users over time: 30s@10,1m@50 holds 10, then ramps to 50
             ///
-            /// Written like --stages: k6's `10s:50`, which ramps, is 1ms@0,10s@50 here. Whoever goes ends its
-            /// iteration first.
+            /// Written like --stages: k6's `10s:50`, which ramps, is 1ms@0,10s@50 here. A user that leaves
+            /// ends its iteration first.
             user_stages: Value = flag().value("STAGES"),
             /// Unit of --rate and --stages: iterations or requests [default: iterations]
             ///
             /// With requests, each request of an iteration waits for its turn: there are as many per second
             /// as asked for, however many an iteration has. Weights of scenarios are shares of them.
             rate_of: Value = flag().value("UNIT"),
+            /// Order in which iterations go to scenarios: even or shuffled [default: even]
+            ///
+            /// even spreads each scenario over a round, which has as many iterations as the weights say, and
+            /// all rounds are alike. shuffled draws the order of every round by the seed, so that no scenario
+            /// is always the one after another.
+            deal: Value = flag().value("ORDER"),
             /// Arrival process: uniform or poisson [default: uniform]
             arrival: Value = flag().value("KIND").common(),
             /// When all connections are busy: queue, drop or grow
@@ -495,7 +503,7 @@ settings! {
         "Misbehaving clients" {
             /// Percentage of requests to abort on purpose: close the connection, or cancel the stream
             ///
-            /// Which, and where, is drawn by the seed. Such requests are counted apart, as aborted: they are
+            /// The seed decides which, and where. Such requests are counted apart, as aborted: they are
             /// no failures, and no response times. On a pipelined connection those beside one are aborted
             /// with it.
             abort_pct: Value = flag().value("PERCENT"),
@@ -588,7 +596,7 @@ settings! {
             sni: Value = flag().value("NAME"),
             /// Offer these protocols, the preferred one first: h2, http/1.1 [default: http/1.1]
             ///
-            /// The server chooses, and the run speaks what it chose. --http2 offers h2 alone.
+            /// The server chooses, and the run follows it. --http2 offers h2 alone.
             alpn: Value = flag().value("LIST"),
         }
         "Instrument" {
@@ -633,9 +641,16 @@ settings! {
             stats: Value = flag().value("FILE"),
             /// Write one line per request: CSV to FILE.csv, else lines of JSON
             log: Value = flag().value("FILE"),
+            /// Write when each event of a stream came, one line per response: CSV to FILE.csv, else lines
+            /// of JSON
+            ///
+            /// A line has the `id` that the server gave to a completion, the server's counts of tokens, and
+            /// the instants at which the request was due and sent and at which each event with content
+            /// came, in nanoseconds of CLOCK_MONOTONIC, as the truth log of `plimsoll target llm` has them.
+            stream_log: Value = flag().value("FILE"),
             /// Write failed requests to a file, with both messages as far as they are kept
             ///
-            /// Heads and bodies are cut after 64 KiB each. Secrets are stars, but for those in bodies of
+            /// Heads and bodies are cut after 64 KiB each. Secrets are stars, except for those in bodies of
             /// responses.
             failed: Value = flag().value("FILE"),
         }
@@ -647,16 +662,16 @@ settings! {
             rate_file: Value = flag().value("FILE"),
             /// Serve statistics and control by HTTP at this address, such as 127.0.0.1:0
             ///
-            /// GET /stat tells the latest figures. POST /rate sets the rate of all iterations per second, by
-            /// a body such as 5k/s or {"rate":"5k/s"}; POST /pause, /resume and /stop do what they say;
-            /// without a token they bear the field `x-plimsoll-control: 1`, which no web page can send. POST
+            /// GET /stat returns the latest figures. POST /rate sets the rate of all iterations per second,
+            /// by a body such as 5k/s or {"rate":"5k/s"}; POST /pause, /resume and /stop steer the run;
+            /// without a token they need the field `x-plimsoll-control: 1`, which no web page can send. POST
             /// /config?rps=100 sets requests per second on every connection. The address with its port is on
             /// stderr.
             control: Value = flag().value("ADDR"),
             /// Let GET /config?rps=100 change the rate at --control, too, as h2loadrunner does
             ///
-            /// A GET without a token is what a web page in somebody's browser can send as well; those that
-            /// browsers mark as such are refused.
+            /// A web page in a browser can send a GET without a token, too; those that browsers mark as such
+            /// are refused.
             control_h2loadrunner: Switch = flag(),
             /// Highest rate that may be set while the run goes on [default: ten times the highest planned]
             max_rate: Value = flag().value("RATE").number(),

@@ -10,7 +10,7 @@ use crate::resolve::Resolver;
 /// Shards of a load at most: as many machines.
 const MOST_SHARDS: u32 = 100_000;
 
-/// Word for a start that is told while the process waits for it.
+/// Value for a start that is set while the process waits for it.
 const ON_COMMAND: &str = "command";
 
 /// When the load of a run begins.
@@ -21,14 +21,16 @@ pub enum StartTime {
     WhenReady,
     /// At an instant in Unix time, by the clock of the machine.
     At(Nanos),
-    /// At an instant that is told when everything is ready.
+    /// At an instant that is set once everything is ready.
     OnCommand,
 }
 
 /// The part of a load, and when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sharding {
+    /// The first of its shards, and how many there are.
     pub(crate) shard: Shard,
+    pub(crate) held: u32,
     pub(crate) start: StartTime,
 }
 
@@ -42,26 +44,33 @@ impl Resolver<'_> {
             let problem = given.problem(format!("{}: the shards of a load need the same seed", given.by));
             return self.fail(problem.with_hint("give all of them one, such as `--seed 1`"));
         }
-        Some(Sharding { shard: shard.unwrap_or(Shard::WHOLE), start })
+        let (shard, held) = shard.unwrap_or((Shard::WHOLE, 1));
+        Some(Sharding { shard, held, start })
     }
 }
 
-/// `2/3`, the second of three.
-fn parse_shard(text: &str) -> Result<Shard, String> {
-    let wrong = || format!("`{text}` is no shard\nhint: write 2/3 for the second of three");
-    let (number, of) = text.split_once('/').ok_or_else(wrong)?;
+/// `2/3`, the second of three; or `2-4/7`, three of seven. The first of them, and how many they are.
+fn parse_shard(text: &str) -> Result<(Shard, u32), String> {
+    let wrong = || {
+        format!("`{text}` is not a shard\nhint: write 2/3 for the second of three, or 2-3/3 for both others")
+    };
+    let (numbers, of) = text.split_once('/').ok_or_else(wrong)?;
+    let (number, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
     let whole = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
-    let (number, of) = (whole(number)?, whole(of)?);
+    let (number, last, of) = (whole(number)?, whole(last)?, whole(of)?);
+    if last < number {
+        return Err(wrong());
+    }
     if of > MOST_SHARDS {
         return Err(format!("there are at most {MOST_SHARDS} shards"));
     }
-    if !(1..=of).contains(&number) {
+    if let Some(number) = [number, last].into_iter().find(|number| !(1..=of).contains(number)) {
         return Err(format!("there is no shard {number} of {of}\nhint: they are 1/{of} to {of}/{of}"));
     }
-    Ok(Shard { index: number - 1, of })
+    Ok((Shard { index: number - 1, of }, last - number + 1))
 }
 
-/// An instant, or the word that stands for one that is told later.
+/// An instant, or the word for one that is set later.
 fn parse_start(text: &str) -> Result<StartTime, String> {
     if text == ON_COMMAND {
         return Ok(StartTime::OnCommand);
@@ -75,7 +84,8 @@ fn parse_instant(text: &str) -> Result<Nanos, String> {
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since.and_then(|since| u64::try_from(since.as_nanos()).ok()).map(Nanos).ok_or_else(|| {
         format!(
-            "`{text}` is no instant\nhint: write 2026-03-01T12:00:00Z (UTC), at least some seconds from now"
+            "`{text}` is not an instant\nhint: write 2026-03-01T12:00:00Z (UTC), at least some seconds from \
+             now"
         )
     })
 }
@@ -86,9 +96,26 @@ mod tests {
 
     #[test]
     fn shards_are_counted_from_one() {
-        assert_eq!(parse_shard("1/1"), Ok(Shard::WHOLE));
-        assert_eq!(parse_shard("2/3"), Ok(Shard { index: 1, of: 3 }));
-        for text in ["", "2", "0/3", "4/3", "1/0", "-1/3", "1/3/5", "a/b", "1/100001", "1/4294967296"] {
+        assert_eq!(parse_shard("1/1"), Ok((Shard::WHOLE, 1)));
+        assert_eq!(parse_shard("2/3"), Ok((Shard { index: 1, of: 3 }, 1)));
+        assert_eq!(parse_shard("2-4/7"), Ok((Shard { index: 1, of: 7 }, 3)));
+        for text in [
+            "3-2/3",
+            "2-4/3",
+            "0-1/3",
+            "1-/3",
+            "1-2-3/3",
+            "",
+            "2",
+            "0/3",
+            "4/3",
+            "1/0",
+            "-1/3",
+            "1/3/5",
+            "a/b",
+            "1/100001",
+            "1/4294967296",
+        ] {
             assert!(parse_shard(text).is_err(), "{text}");
         }
     }

@@ -77,6 +77,11 @@ impl Servers {
         self.0.len() - 1
     }
 
+    /// Returns `true` if a server is addressed over TLS.
+    fn any_secure(&self) -> bool {
+        self.0.iter().any(|server| server.url.is_secure())
+    }
+
     /// Returns `true` if a server is addressed with this scheme.
     fn any(&self, scheme: &ProtocolRow) -> bool {
         self.0.iter().any(|server| server.url.scheme == scheme)
@@ -102,7 +107,7 @@ impl Resolver<'_> {
         strays: bool,
     ) -> Option<Targets> {
         let strays = strays || self.follows_redirects(patch);
-        let tls = self.tls(patch, preference, servers.any(&HTTPS), strays);
+        let tls = self.tls(patch, preference, servers.any_secure(), strays);
         // Only the run shows whether ALPN matters to any server.
         if !(strays && matches!(preference, ProtocolPreference::Alpn(_))) {
             self.check_schemes(patch, preference, servers.any(&HTTP), servers.any(&HTTPS));
@@ -163,7 +168,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Where a host is. Refuses `-4` and `-6` for addresses that are known to be of the other family.
+    /// The address of a host. Refuses `-4` and `-6` for addresses that are known to be of the other family.
     fn address(&mut self, patch: &PlanPatch, url: &Url, routes: &mut Routes) -> Address {
         let address = routes.address(url);
         let ips: Vec<IpAddr> = match &address {

@@ -13,7 +13,7 @@ use crate::{PlanPatch, Problem, RawValue};
 
 /// Name of the flags' token in templates. No token of a plan file can have this name.
 pub(crate) const OF_FLAGS: &str = "--auth jwt";
-/// The lifetime of a token where nothing else is said.
+/// Default lifetime of a token.
 pub(crate) const LIFETIME: Nanos = Nanos::from_secs(300);
 /// Most time before its expiry at which a token is signed again by default: longer than requests are under
 /// way, and longer than clocks differ.
@@ -27,7 +27,7 @@ enum Scheme {
     Jwt,
 }
 
-/// Where no refresh is named: a quarter of a lifetime, or 30 seconds.
+/// Default refresh: a quarter of a lifetime, or 30 seconds.
 pub(crate) fn refresh_before(lifetime: Nanos) -> Nanos {
     REFRESH.min(Nanos(lifetime.0 / 4))
 }
@@ -37,7 +37,7 @@ pub(crate) fn parse_lifetime(text: &str) -> Result<Nanos, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     match time.0 % 1_000_000_000 {
         0 => Ok(time),
-        _ => Err(format!("`{text}` is no whole number of seconds, in which `exp` counts")),
+        _ => Err(format!("`{text}` is not a whole number of seconds, in which `exp` counts")),
     }
 }
 

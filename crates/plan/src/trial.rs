@@ -4,6 +4,7 @@ use plimsoll_core::{Nanos, Rate, Shard};
 use plimsoll_metrics::RateUnit;
 use plimsoll_scenario::{Op, Program, ResponseHandler};
 use plimsoll_schedule::{Process, Profile, ProfileError, Stage};
+use serde::{Deserialize, Serialize};
 
 use crate::load::requests_per_iteration;
 use crate::{Connections, End, Load, Overload, Pacing, Plan};
@@ -22,7 +23,47 @@ const SLOW_SEED: u64 = 0x73_6c_6f_77;
 /// Sets a probe's random numbers apart from those of its run.
 const PROBE_SEED: u64 = 0x70_72_6f_62_65;
 
+/// The load of one of several runs of a plan, as a search asks for it: on this machine, or as JSON on the
+/// agents of a fleet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialLoad {
+    /// Unmeasured stages before it: iterations per second, and how long they last.
+    pub lead: Vec<(f64, Nanos)>,
+    /// Iterations per second, of which the thousandths count.
+    pub rate: f64,
+    /// Length of the measured part.
+    pub duration: Nanos,
+    /// Length of the shortest run.
+    pub unit: Nanos,
+    /// Most connections of a load that opens as many as it needs; `None` if the plan's limit applies.
+    pub connections: Option<u32>,
+    /// Longest wait for owed responses after the load.
+    pub drain: Nanos,
+}
+
+/// A rate to the thousandth of an iteration per second.
+fn exact(rate: f64) -> Rate {
+    let count = (rate * 1_000.0).round().max(1.0) as u64;
+    Rate::new(count, Nanos::from_secs(1_000)).unwrap_or_else(|| Rate::per_second(rate.ceil() as u64))
+}
+
 impl Plan {
+    /// Returns this plan with the load of a trial.
+    ///
+    /// # Errors
+    /// If the numbers of its stages do not fit: see [`ProfileError`].
+    pub fn as_trial(&self, trial: &TrialLoad) -> Result<Self, ProfileError> {
+        let lead: Vec<(Rate, Nanos)> = trial.lead.iter().map(|(rate, time)| (exact(*rate), *time)).collect();
+        let mut plan = self.at_rate(&lead, exact(trial.rate), trial.duration, trial.unit)?;
+        plan.drain = plan.drain.min(trial.drain);
+        if let (Load::Open { overload: Overload::Grow, .. }, Some(most)) = (&plan.load, trial.connections) {
+            let connections = &mut plan.connections;
+            connections.max = connections.max.min(most);
+            connections.initial = connections.initial.min(connections.max);
+        }
+        Ok(plan)
+    }
+
     /// Requests of one arrival on average, if that does not depend on the course of the run.
     pub fn requests_per_arrival(&self) -> Option<f64> {
         if self.paces_requests() {
@@ -83,6 +124,7 @@ impl Plan {
             phases: Vec::new(),
             threads: 1,
             shard: Shard::WHOLE,
+            held: 1,
             pacing: Pacing::Adaptive,
             preflight: false,
             thresholds: Vec::new(),
@@ -97,7 +139,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same requests as so many slow clients make them beside a run of this plan, for as long, or for a
+    /// The same requests from this many slow clients beside a run of this plan, for as long, or for a
     /// day where the plan's length is not known: in the closed model, each client on a connection of its own,
     /// which it gives up as little as its requests, however long they take. They come within the first
     /// second. It judges no thresholds and tries no request first.
@@ -111,6 +153,7 @@ impl Plan {
             drain: Nanos::ZERO,
             threads: 1,
             shard: Shard::WHOLE,
+            held: 1,
             timeout: LONGEST_PROBE,
             connect_timeout: LONGEST_PROBE,
             client_faults: None,
@@ -127,7 +170,7 @@ impl Plan {
         *rate = Some(Rate::per_second(clients.into()));
         (*lifetime, *inactivity) = (None, None);
         for step in &mut plan.steps {
-            step.timeout = None;
+            (step.timeout, step.deadline) = (None, None);
         }
         for scenario in &mut plan.scenarios {
             scenario.start_after = Nanos::ZERO;

@@ -155,7 +155,7 @@ pub(crate) fn parse_port(text: &str) -> Option<u16> {
 /// Path and query of `tail`, which is empty or starts with `/`, `?` or `#`. Slots are left as they are.
 pub(crate) fn target(tail: &str) -> Result<String, Problem> {
     let mut target = String::new();
-    // The same with a letter in the place of every slot: `${…}` is not legal in a URL.
+    // The same with a letter in place of every slot: `${…}` is not legal in a URL.
     let mut plain = String::new();
     if !tail.starts_with('/') {
         target.push('/');
@@ -189,7 +189,7 @@ pub(crate) fn target(tail: &str) -> Result<String, Problem> {
     }
     plain.parse::<PathAndQuery>().map_err(|error| {
         Problem::new(format!("the path of the URL is not valid: {error}"))
-            .with_hint("percent-encode what has no place in a URL, such as %3C for <")
+            .with_hint("percent-encode characters that a URL cannot have, such as %3C for <")
     })?;
     Ok(target)
 }

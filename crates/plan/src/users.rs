@@ -113,7 +113,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Refuses a course without `anybody` in its measured part.
+    /// Refuses a course without `anybody`, that is any users, in its measured part.
     fn some_users(&mut self, users: Users, anybody: bool) -> Option<Option<Users>> {
         if !anybody {
             let message = format!("{}: there is never a user in the measured part", users.by.by);

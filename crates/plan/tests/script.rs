@@ -133,7 +133,7 @@ fn what_cannot_be_done_is_refused() {
     assert_eq!(refused("\nx = ", &|_| {}), ["dir/s.lua:2: unexpected symbol near '<eof>'; -"]);
     assert_eq!(
         refused("wrk.scheme = 'https'", &|_| {}),
-        ["--script: the script sets wrk.scheme; the URL says whether TLS is spoken"]
+        ["--script: the script sets wrk.scheme; the scheme of the URL turns TLS on"]
     );
     assert_eq!(
         refused(own, &|patch| header(patch, "X: ${uuid}")),

@@ -31,9 +31,9 @@ const CREATED: u16 = 201;
 #[derive(Debug)]
 pub(crate) struct Api {
     pub(crate) id: u64,
-    /// Where this node listens.
+    /// The address that this node listens on.
     pub(crate) http: SocketAddr,
-    /// Where clients reach the others.
+    /// The addresses of the others, for clients.
     pub(crate) peers: HashMap<u64, SocketAddr>,
     pub(crate) views: Arc<Views>,
     pub(crate) node_status: watch::Receiver<NodeStatus>,
@@ -87,7 +87,6 @@ pub(crate) fn longest_body(path: &str) -> usize {
 }
 
 impl Api {
-    /// Answers a request.
     pub(crate) async fn answer(&self, request: &Request<'_>) -> Answer {
         let Some(of_model) = request.path.strip_prefix("/api/") else {
             return self.about_node(request);

@@ -3,7 +3,7 @@
 use crate::fields::{Fields, string};
 use crate::identifier;
 
-/// Why an object is not taken.
+/// Reason why an object is not taken.
 pub(crate) type Refusal = &'static str;
 
 /// Refusal of a body that is not JSON, or not the expected JSON.

@@ -28,7 +28,7 @@ impl Collection {
         self.slots[place as usize].as_ref().map(|(_, item)| item)
     }
 
-    /// Adds an item whose id is new, or puts it in the place of the old one.
+    /// Adds an item whose id is new, or puts it in place of the old one.
     pub(crate) fn put(&mut self, id: u128, item: &str) {
         let slot = Some((id, Arc::from(item)));
         match self.places.get(&id) {

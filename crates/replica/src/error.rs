@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use core::net::SocketAddr;
 
-/// Why a node cannot start, or ended.
+/// Reason why a node cannot start, or ended.
 #[derive(Debug)]
 pub enum ReplicaError {
     /// The system does not let it listen there.

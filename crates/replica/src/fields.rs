@@ -14,7 +14,7 @@ pub(crate) const OWN: [&str; 3] = ["id", "created_at", "updated_at"];
 pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// Reads an object; `None` if the text is none.
+    /// Reads an object; `None` if the text is not one.
     pub(crate) fn parse(text: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
@@ -43,7 +43,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Returns the content of a JSON string; `None` if the text is no string.
+/// Returns the content of a JSON string; `None` if the text is not a string.
 pub(crate) fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {

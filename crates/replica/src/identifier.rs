@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use plimsoll_core::Random;
 
-/// A UUID as it is written, reads as a number; `None` if it is none. Hyphens stand where they have to, digits
+/// Parses a UUID into a number; `None` if it is invalid. Hyphens stand where they have to, digits
 /// are of either case.
 pub(crate) fn parse(text: &str) -> Option<u128> {
     let bytes = text.as_bytes();
@@ -45,7 +45,7 @@ impl Identifiers {
     }
 
     pub(crate) fn next(&self) -> u128 {
-        let mut random = self.0.lock().expect("nobody panics with it");
+        let mut random = self.0.lock().expect("no panic while it is locked");
         let bits = u128::from(random.bits()) << 64 | u128::from(random.bits());
         // RFC 9562, 5.4: the version is 4, the variant 10.
         bits & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62
@@ -53,7 +53,7 @@ impl Identifiers {
 
     /// A number below `bound`.
     pub(crate) fn below(&self, bound: u64) -> u64 {
-        self.0.lock().expect("nobody panics with it").below(bound)
+        self.0.lock().expect("no panic while it is locked").below(bound)
     }
 }
 

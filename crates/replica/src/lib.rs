@@ -1,4 +1,4 @@
-//! One node of the reference cluster: a CRUD API over a log replicated by openraft, which can be told to
+//! One node of the reference cluster: a CRUD API over a log replicated by openraft, which can be made to
 //! lie.
 //!
 //! Two threads with a runtime each: the requests of clients (`api`) and the consensus (`consensus`,

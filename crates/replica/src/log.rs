@@ -55,8 +55,8 @@ enum Order {
 type Done = oneshot::Sender<io::Result<()>>;
 
 impl Log {
-    /// Reads the log in this folder, which is made if it is missing. Says how many bytes of a record that was
-    /// not whole were cut off, too.
+    /// Reads the log in this folder, which is made if it is missing. Returns, too, how many bytes of a record
+    /// that was not whole were cut off.
     pub(crate) fn open(folder: &Path, fsync: Fsync) -> Result<(Self, Writer, u64), ReplicaError> {
         fs::create_dir_all(folder).map_err(ReplicaError::file(folder))?;
         let vote = durable::load(&vote_file(folder))?;
@@ -85,7 +85,7 @@ impl Log {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().expect("nobody panics with the log")
+        self.0.lock().expect("no panic while the log is locked")
     }
 
     /// Has something written, and waits until it is.
@@ -237,7 +237,7 @@ impl RaftLogStorage<Types> for Log {
     }
 }
 
-/// Where orders are carried out.
+/// Carries out the orders to the log.
 struct LogWriter {
     folder: PathBuf,
     segments: Segments,

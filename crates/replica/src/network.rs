@@ -22,13 +22,13 @@ use crate::frame::{self, Answer, Question};
 
 /// Between two attempts to reach a node that cannot be reached.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A snapshot that is not installed after this time, plus the time for its length, is sent anew: openraft
+/// A snapshot that is not installed after this time, plus the time for its length, is sent again: openraft
 /// itself waits for ever, and a link may be dead without saying so.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a snapshot that a node can be expected to install in a microsecond: a slow disk's.
 const SNAPSHOT_SPEED: u64 = 10;
 
-/// Where the other nodes are, as this one reaches them.
+/// The addresses of the other nodes, as this one reaches them.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses(pub(crate) Arc<HashMap<u64, SocketAddr>>);
 
@@ -48,7 +48,7 @@ pub(crate) struct Link {
     stream: Option<TcpStream>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 enum Silence {
     /// There is no such node.
     Absent(io::Error),

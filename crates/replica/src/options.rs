@@ -12,9 +12,9 @@ use crate::lies::Lie;
 pub struct ReplicaOptions {
     /// Its number; no other node of the cluster has it.
     pub id: u64,
-    /// Where its API listens; port 0 takes a free one.
+    /// Address to listen on for its API; port 0 takes a free one.
     pub http: SocketAddr,
-    /// Where it listens for the other nodes; port 0 takes a free one.
+    /// Address to listen on for the other nodes; port 0 takes a free one.
     pub raft: SocketAddr,
     /// The folder with its log and its snapshots, made if it is missing.
     pub data: PathBuf,
@@ -75,9 +75,9 @@ impl ReplicaOptions {
 pub struct Peer {
     /// Its number.
     pub id: u64,
-    /// Where clients are sent to when it leads.
+    /// The address that clients are sent to when it leads.
     pub http: SocketAddr,
-    /// Where it listens for other nodes.
+    /// The address for other nodes.
     pub raft: SocketAddr,
 }
 
@@ -86,7 +86,7 @@ pub struct Peer {
 pub enum Fsync {
     /// Before a write counts as stored.
     Always,
-    /// When the system likes: a process may be killed, a machine may not.
+    /// When the system does it: the data outlive a killed process, but not a machine without power.
     Never,
     /// At this interval; in between as with `Never`.
     Every(Nanos),

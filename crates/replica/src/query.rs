@@ -42,7 +42,7 @@ impl Query {
         Ok(query)
     }
 
-    /// The items to choose from: those of the page, if no others have to be looked at.
+    /// The items to choose from: those of the page, if no others have to be examined.
     pub(crate) fn collect(&self, state: &State, model: &str) -> QueryResult {
         let Some(items) = state.models.get(model) else { return QueryResult::default() };
         let all = items.iter().map(|(_, item)| item.clone());

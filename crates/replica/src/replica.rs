@@ -32,10 +32,10 @@ use crate::{http, peers};
 
 /// Writes that may wait for a place in an entry.
 const WAITING: usize = 16 << 10;
-/// Entries that are kept beside a snapshot which has them, for followers that are a little behind.
+/// Entries that are kept after a snapshot covers them, for followers that are a little behind.
 const KEPT_ENTRIES: u64 = 64;
 
-/// A node that has its folder and its ports, and waits to be told of the others.
+/// A node that has its folder and its ports, and waits for the addresses of the others.
 #[derive(Debug)]
 pub struct Bound {
     options: ReplicaOptions,
@@ -98,12 +98,12 @@ impl Bound {
         Ok(Self { options, folder, http, raft })
     }
 
-    /// Where its API listens.
+    /// The address of its API.
     pub const fn http(&self) -> SocketAddr {
         self.http.address
     }
 
-    /// Where it listens for the others.
+    /// The address for the other nodes.
     pub const fn raft(&self) -> SocketAddr {
         self.raft.address
     }
@@ -113,7 +113,7 @@ impl Bound {
         self.folder.torn
     }
 
-    /// Starts it, with these other nodes. `heard` is told how it stands whenever another leads; it must not
+    /// Starts it, with these other nodes. `heard` gets its status whenever the leader changes; it must not
     /// block.
     ///
     /// # Errors
@@ -303,7 +303,7 @@ fn config(options: &ReplicaOptions, members: &BTreeSet<u64>) -> Result<Config, R
     config.validate().map_err(|error| ReplicaError::Stopped(error.to_string()))
 }
 
-/// Makes the cluster of nodes that have nothing yet: the first one does, and the others if it does not.
+/// Forms the cluster of nodes without a log: the first one does it, or another if that one does not.
 async fn begin(raft: Raft, members: BTreeSet<u64>, id: u64, patience: Duration) {
     let rank = members.range(..id).count() as u32;
     tokio::time::sleep(patience * 4 * rank).await;
@@ -311,7 +311,7 @@ async fn begin(raft: Raft, members: BTreeSet<u64>, id: u64, patience: Duration) 
     drop(raft.initialize(members).await);
 }
 
-/// Tells how the node stands, and has snapshots taken, until the core ends.
+/// Reports the status of the node, and triggers snapshots, until the core ends.
 async fn watch(
     raft: &Raft,
     log: &Log,

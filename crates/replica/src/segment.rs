@@ -17,7 +17,7 @@ use crate::error::ReplicaError;
 const MARK: [u8; 4] = *b"plim";
 /// Bytes of a record before its entry.
 const HEAD: usize = 24;
-/// A file that has grown so long is followed by a new one.
+/// A file of this size is followed by a new one.
 const LENGTH: u64 = 16 << 20;
 
 /// The files, oldest first; the last one grows.
@@ -34,7 +34,7 @@ struct Segment {
     path: PathBuf,
     /// Index of its first entry.
     first: u64,
-    /// Where each of its records ends.
+    /// The end of each of its records.
     ends: Vec<u64>,
 }
 

@@ -89,7 +89,7 @@ impl Snapshots {
         }
     }
 
-    /// Keeps one in the place of those before it.
+    /// Keeps one in place of those before it.
     pub(crate) fn keep(&self, meta: &SnapshotMeta, content: &[u8]) -> io::Result<()> {
         let before = self.paths()?;
         let index = meta.last_log_id.map_or(0, |last| last.index);

@@ -9,7 +9,7 @@ use crate::fields::{Fields, object, string, with_id};
 use crate::identifier;
 use crate::lies::{Confession, FaultInjector, InjectedFault, LieKind};
 
-/// Changes of one entry that are told apart when it is chosen which of them diverge.
+/// Changes of one entry that are distinguished when it is chosen which of them diverge.
 const CHANGES_PER_ENTRY: u64 = 1 << 20;
 
 /// All items, and the lies that were told about them.
@@ -188,7 +188,7 @@ fn changed<'a>(
 }
 
 fn parse(object: &str) -> Fields<'_> {
-    // Bytes that are no object were refused before they came into the log.
+    // Bytes that are not an object were refused before they came into the log.
     Fields::parse(object.as_bytes()).unwrap_or_default()
 }
 

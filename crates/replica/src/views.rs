@@ -42,26 +42,26 @@ impl Views {
     /// Carries out an entry.
     pub(crate) fn apply(&self, index: u64, entry: &Bytes, now: Nanos) -> Result<Vec<Reply>, postcard::Error> {
         if let Some(stale) = &self.stale {
-            let mut stale = stale.lock().expect("nobody panics with it");
+            let mut stale = stale.lock().expect("no panic while it is locked");
             stale.waiting.push_back((now, index, entry.clone()));
             stale.advance(now);
         }
-        self.fresh.write().expect("nobody panics with it").apply(index, entry, &self.injector)
+        self.fresh.write().expect("no panic while it is locked").apply(index, entry, &self.injector)
     }
 
     /// Takes another state.
     pub(crate) fn replace(&self, state: State) {
         if let Some(stale) = &self.stale {
-            let mut stale = stale.lock().expect("nobody panics with it");
+            let mut stale = stale.lock().expect("no panic while it is locked");
             stale.waiting.clear();
             stale.state = state.clone();
         }
-        *self.fresh.write().expect("nobody panics with it") = state;
+        *self.fresh.write().expect("no panic while it is locked") = state;
     }
 
     /// Looks at the state as it is.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
-        look(&self.fresh.read().expect("nobody panics with it"))
+        look(&self.fresh.read().expect("no panic while it is locked"))
     }
 
     /// Answers a read, now and then from an earlier state. If that makes a difference it is a lie, which
@@ -76,11 +76,11 @@ impl Views {
         let Some(stale) = self.stale.as_ref().filter(|_| self.injector.lies(LieKind::Stale)) else {
             return truth;
         };
-        let mut stale = stale.lock().expect("nobody panics with it");
+        let mut stale = stale.lock().expect("no panic while it is locked");
         stale.advance(now);
         let answer = read(&stale.state);
         if answer != truth {
-            self.told.lock().expect("nobody panics with it").add(lie());
+            self.told.lock().expect("no panic while it is locked").add(lie());
         }
         answer
     }
@@ -88,7 +88,7 @@ impl Views {
     /// All lies that this node knows of, about items and then about reads, and how many there were.
     pub(crate) fn lies(&self) -> (Vec<InjectedFault>, u64) {
         let (mut told, mut total) = self.look(|state| (state.lies.told().to_vec(), state.lies.total()));
-        let of_reads = self.told.lock().expect("nobody panics with it");
+        let of_reads = self.told.lock().expect("no panic while it is locked");
         told.extend_from_slice(of_reads.told());
         total += of_reads.total();
         (told, total)

@@ -54,7 +54,7 @@ impl Frame {
         self.head.operation()
     }
 
-    /// Appends the frame, but for a shared value. A frame that variables make too long is written all the
+    /// Appends the frame, except for a shared value. A frame that variables make too long is written all the
     /// same: the server has to refuse it.
     pub(crate) fn render(&self, context: &Context<'_>, random: &mut Random, out: &mut Vec<u8>) {
         let mut frame = self.head.begin(out);
@@ -82,7 +82,7 @@ pub(crate) fn operation(method: &str) -> Result<Operation, TemplateError> {
         "PUT" => Ok(Operation::Put),
         "GET" => Ok(Operation::Get),
         "DELETE" => Ok(Operation::Delete),
-        _ => Err(TemplateError::new(format!("`{method}` is no operation of a cache"))
+        _ => Err(TemplateError::new(format!("`{method}` is not an operation of a cache"))
             .with_hint("there are PUT, GET, DELETE and PING")),
     }
 }

@@ -94,7 +94,7 @@ impl Condition {
     }
 
     /// The variables whose values it reads, in their order in the text; one may come more than once. A
-    /// variable that it only asks for with `exists` is none of them: it may be unset.
+    /// variable that it only asks for with `exists` is not among them: it may be unset.
     pub fn variables(&self) -> impl Iterator<Item = u16> + '_ {
         let mut templates = Vec::new();
         self.node.collect(&mut templates);
@@ -103,9 +103,18 @@ impl Condition {
 
     /// Returns `true` if the condition reads the time.
     pub fn needs_clock(&self) -> bool {
+        self.templates().into_iter().any(Template::needs_clock)
+    }
+
+    /// Returns `true` if it takes random numbers.
+    pub fn draws(&self) -> bool {
+        self.templates().into_iter().any(|template| template.draws() > 0)
+    }
+
+    fn templates(&self) -> Vec<&Template> {
         let mut templates = Vec::new();
         self.node.collect(&mut templates);
-        templates.into_iter().any(Template::needs_clock)
+        templates
     }
 }
 

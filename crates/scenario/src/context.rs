@@ -42,7 +42,7 @@ impl<'a> Context<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scope<'a> {
     /// The names of the variables: `${name}` stands for the value with the name's position in
-    /// [`Context::variables`]. A slot that is called the same is meant instead.
+    /// [`Context::variables`]. A slot function of the same name takes precedence.
     pub variables: &'a [String],
     /// Values of `${env(NAME)}` and `${secret(NAME)}`; without them, both are errors.
     pub constants: Option<&'a Constants>,

@@ -40,7 +40,7 @@ struct Cookie {
     came_secure: bool,
     /// Seconds since 1970.
     expires: u64,
-    /// Number among the cookies made; one that is set anew keeps it.
+    /// Number among the cookies made; one that is set again keeps it.
     made: u64,
 }
 
@@ -59,12 +59,12 @@ impl CookieJar {
     pub const MOST: usize = 3000;
 
     /// Takes the value of a Set-Cookie field (sections 5.2 and 5.3) out of the response to a request for
-    /// `path` (a query is no part of it) of `host` (a port is no part of it), over TLS if `secure`. A cookie
-    /// whose time is over removes the one that it replaces.
+    /// `path` (the query is ignored) of `host` (the port is ignored), over TLS if `secure`. A cookie
+    /// that has expired removes the one that it replaces.
     ///
-    /// Returns whether the jar took it. It does not if it is no cookie, is too long, is for a domain that the
-    /// host does not belong to, has control characters (which could split a request), or came without TLS to
-    /// replace a Secure one that came over TLS (RFC 6265bis).
+    /// Returns whether the jar took it. It does not if the value is not a cookie, is too long, is for a
+    /// domain that the host does not belong to, has control characters (which could split a request), or came
+    /// without TLS to replace a Secure one that came over TLS (RFC 6265bis).
     pub fn store(
         &mut self,
         set_cookie: &[u8],
@@ -111,9 +111,9 @@ impl CookieJar {
         true
     }
 
-    /// Appends the value of the Cookie field (section 5.4) of a request for `path` (a query is no part of it)
-    /// of `host` (a port is no part of it), over TLS if `secure`: `a=b; c=d`, nothing if no cookie belongs
-    /// there. The value is fit for a header.
+    /// Appends the value of the Cookie field (section 5.4) of a request for `path` (the query is ignored)
+    /// of `host` (the port is ignored), over TLS if `secure`: `a=b; c=d`, nothing if no cookie applies.
+    /// The value is valid in a header.
     pub fn header(&self, host: &[u8], path: &[u8], secure: bool, now_unix_s: u64, out: &mut Vec<u8>) {
         let (host, path) = (without_port(host), without_query(path));
         let start = out.len();

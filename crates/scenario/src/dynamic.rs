@@ -73,13 +73,13 @@ impl DynamicRequest {
     /// Returns the number of whole requests in `raw`: wrk's scripts join several for pipelining. Allocates.
     ///
     /// # Errors
-    /// If it is empty, is no HTTP/1.1, or ends in the middle of a request: a server would wait for the rest
+    /// If it is empty, is not HTTP/1.1, or ends in the middle of a request: a server would wait for the rest
     /// for ever.
     pub fn count_http1(raw: &[u8]) -> Result<u32, String> {
         parse::count(raw)
     }
 
-    /// Returns the length of the first whole request of `raw` in bytes; that of `raw` if there is none.
+    /// Returns the length of the first whole request of `raw` in bytes; the length of `raw` if there is none.
     /// Allocates.
     pub fn first_http1(raw: &[u8]) -> usize {
         parse::first(raw)
@@ -126,7 +126,7 @@ impl DynamicRequest {
     pub fn check(&self) -> Result<(), String> {
         if !self.raw.is_empty() {
             return match self.raw_count {
-                0 => Err("the bytes of the request are no whole request".to_owned()),
+                0 => Err("the bytes are not a whole request".to_owned()),
                 _ => Ok(()),
             };
         }

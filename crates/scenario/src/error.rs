@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a template or a request could not be compiled, with advice.
+/// Reason why a template or a request could not be compiled, with advice.
 ///
 /// Neither text ever contains a header's value: it may be a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Responses that are streams of events: how their events are told apart, and what an event says.
+//! Responses that are streams of events: how events are separated, and what they contain.
 
 mod openai;
 
@@ -13,6 +13,15 @@ pub enum EventStream {
     Ndjson,
     /// Chunks of a completion as OpenAI's API sends them, as server-sent events.
     OpenAi,
+    /// Messages of gRPC; each is content. A call has it by its method.
+    Grpc(MessageStream),
+}
+
+/// The messages of a call of gRPC whose answer is a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageStream {
+    /// Messages after which the call is cancelled, which is its good end then. `None`: the server ends it.
+    pub take: Option<u32>,
 }
 
 /// Meaning of an event.
@@ -48,7 +57,7 @@ pub struct Usage {
 }
 
 impl EventStream {
-    /// The names in plans, in the order of the variants.
+    /// The names in plans, in the order of the variants. That of gRPC has none.
     pub const NAMES: [&'static str; 3] = ["sse", "ndjson", "openai"];
 
     /// Returns the stream of this name.
@@ -57,11 +66,12 @@ impl EventStream {
         Self::NAMES.iter().zip(all).find(|(known, _)| **known == name).map(|(_, stream)| stream)
     }
 
-    /// The way in which events are told apart.
+    /// The format that separates events.
     pub const fn format(self) -> EventFormat {
         match self {
             Self::Sse | Self::OpenAi => EventFormat::Sse,
             Self::Ndjson => EventFormat::Ndjson,
+            Self::Grpc(_) => EventFormat::Grpc,
         }
     }
 
@@ -70,11 +80,33 @@ impl EventStream {
         matches!(self, Self::OpenAi)
     }
 
-    /// Returns what an event with this data says. Allocates nothing but for strings with escapes.
+    /// Returns the number of events that are enough: the response is broken off behind them.
+    pub const fn enough(self) -> Option<u32> {
+        match self {
+            Self::Grpc(MessageStream { take }) => take,
+            Self::Sse | Self::Ndjson | Self::OpenAi => None,
+        }
+    }
+
+    /// Returns `true` if an event with this data says nothing but that the stream is complete: `[DONE]`.
+    pub fn is_end_mark(self, data: &[u8]) -> bool {
+        matches!(self, Self::OpenAi) && openai::is_end_mark(data)
+    }
+
+    /// Returns the name that the server gave to the response, if an event with this data tells it: the `id`
+    /// of a chunk.
+    pub fn id_of(self, data: &[u8]) -> Option<String> {
+        match self {
+            Self::Sse | Self::Ndjson | Self::Grpc(_) => None,
+            Self::OpenAi => openai::id_of(data),
+        }
+    }
+
+    /// Returns what an event with this data says. Allocates nothing except for strings with escapes.
     #[inline]
     pub fn read(self, data: &[u8]) -> EventFacts {
         match self {
-            Self::Sse | Self::Ndjson => EventFacts { content: true, ..EventFacts::default() },
+            Self::Sse | Self::Ndjson | Self::Grpc(_) => EventFacts { content: true, ..EventFacts::default() },
             Self::OpenAi => openai::read(data),
         }
     }

@@ -8,7 +8,7 @@ use crate::reference::{Resource, resolve, resolve_url};
 pub struct Extract {
     /// Name of the response header that has it, in lower case.
     pub header: String,
-    /// Where it goes: the position in [`Context::variables`](crate::Context::variables).
+    /// Its destination: the position in [`Context::variables`](crate::Context::variables).
     pub variable: u16,
     /// Conversion of the value.
     pub form: Conversion,

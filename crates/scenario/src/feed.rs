@@ -3,7 +3,7 @@
 mod csv;
 mod file;
 mod json;
-mod permutation;
+pub(crate) mod permutation;
 mod records;
 mod turn;
 
@@ -35,7 +35,7 @@ pub struct Feeds {
 pub struct FeedSpec {
     /// Its name in the plan.
     pub name: String,
-    /// Where its rows are.
+    /// The source of its rows.
     pub rows: Rows,
     /// The variable (its position) that each column of a row goes into; `None`: it is not used. A range has
     /// one column.
@@ -50,7 +50,7 @@ pub struct FeedSpec {
     pub per: Per,
 }
 
-/// Where rows are.
+/// A source of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// The whole numbers from `start` up to, not including, `end`, with leading zeros up to `width` digits.
@@ -64,7 +64,7 @@ pub enum Rows {
     },
     /// Rows in memory. Every value is fit for a header.
     List(std::sync::Arc<[Vec<Vec<u8>>]>),
-    /// A CSV file (RFC 4180), streamed. Empty lines are skipped, and a byte order mark in front is no part of
+    /// A CSV file (RFC 4180), streamed. Empty lines are skipped, and so is a byte order mark in front of
     /// it. Values need not be UTF-8.
     Csv {
         /// The file.
@@ -93,8 +93,8 @@ pub enum Order {
     Random,
     /// Each once, in a random order that the seed of the plan chooses. After the end it is the same again.
     Shuffled,
-    /// From so many parts of equal length in turn, at least 1: the first row of each, then the second of
-    /// each. Of rows that are left over the first parts have one more.
+    /// From this many parts of equal length in turn, at least 1: the first row of each, then the second of
+    /// each. If the rows do not divide evenly, the first parts have one more.
     Slices(u32),
 }
 
@@ -128,7 +128,7 @@ pub enum Per {
     User,
 }
 
-/// Why a row could not be had.
+/// Reason why a row is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedError {
     /// The source has ended ([`AtEnd::Stop`]).
@@ -176,7 +176,7 @@ impl FeedSpec {
         let columns = self.columns.len();
         match &self.rows {
             Rows::Range { start, end, .. } if start >= end => {
-                Err(format!("the range from {start} to {end} is empty; its end is not a part of it"))
+                Err(format!("the range from {start} to {end} is empty; its end is excluded"))
             }
             Rows::Range { .. } if columns != 1 => Err(format!("a range has one column, not {columns}")),
             Rows::List(rows) if rows.is_empty() => Err("there are no rows".to_owned()),
@@ -203,7 +203,7 @@ impl FeedSpec {
         }
     }
 
-    /// Returns the number of rows; `None` if only reading a file to its end would tell.
+    /// Returns the number of rows; `None` if that takes reading a file to its end.
     pub fn count(&self) -> Option<u64> {
         match &self.rows {
             Rows::Range { start, end, .. } => Some(end.saturating_sub(*start)),
@@ -282,7 +282,7 @@ impl Feeds {
     /// once.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_all(specs: &[FeedSpec], workers: &[Shard], seed: u64) -> Result<Vec<Self>, FeedError> {
         let indexed = index_all(specs)?;
         workers.iter().map(|worker| Self::open_with(specs, &indexed, *worker, seed)).collect()
@@ -325,7 +325,7 @@ impl Feeds {
     }
 
     /// Takes the next row of a source into the variables; marks them as known. Takes no lock, and allocates
-    /// nothing in steady state (but for names of JSON members that have escapes).
+    /// nothing in steady state (except for names of JSON members that have escapes).
     ///
     /// # Errors
     /// The source has ended, or its next row cannot be read: then the variables may have been changed.

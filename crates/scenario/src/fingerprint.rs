@@ -5,7 +5,7 @@ use std::fmt;
 /// FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923): identifies the plan of a stored run.
 ///
 /// Written out because the standard library's hasher may change between versions of Rust, and a stored run
-/// must stay comparable. It tells plans apart and is no protection against anyone who forges one.
+/// must stay comparable. It distinguishes plans, and does not protect against forgery.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u128);
 

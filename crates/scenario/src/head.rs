@@ -19,11 +19,11 @@ pub(crate) struct Head<'a> {
 /// The content-length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// There is none.
+    /// The header is absent.
     Absent,
     /// Always the same.
     Known(usize),
-    /// That of the body, once that is rendered.
+    /// The length of the body, once that is rendered.
     Measured,
 }
 
@@ -204,7 +204,7 @@ impl Header<'_> {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// RFC 9113 section 8.2.2: not allowed in HTTP/2, but for a TE that says `trailers`.
+    /// RFC 9113 section 8.2.2: not allowed in HTTP/2, except for a TE that says `trailers`.
     fn is_of_connection(&self) -> bool {
         let trailers = || self.value.is_static() && self.value.literals().eq_ignore_ascii_case(b"trailers");
         ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]

@@ -21,7 +21,7 @@ pub fn parse_header_in(text: &str, scope: &Scope<'_>) -> Result<(String, String)
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// White space that may surround a header's value, and is no part of it (RFC 9110 section 5.6.3).
+/// White space that may surround a header's value, and is not part of it (RFC 9110 section 5.6.3).
 const WHITE_SPACE: [char; 2] = [' ', '\t'];
 
 /// Checks a header's name and compiles its value, which is trimmed: HTTP/2 has no white space around it
@@ -80,8 +80,9 @@ fn check_value(name: &str, unfit: Option<u8>) -> Result<(), TemplateError> {
     }
 }
 
-/// RFC 9110 section 5.6.2: `tchar`.
-pub(crate) fn is_token(byte: u8) -> bool {
+/// Returns `true` if the byte may be part of a token, such as a method or the name of a header (RFC 9110
+/// section 5.6.2: `tchar`).
+pub fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -15,13 +15,13 @@ pub(crate) enum FieldBlock {
     /// Known to the target's book. `variables` are the values of the variable fields, in order; the last of
     /// them is that of the cookies if there is a block `without` them.
     InBook { id: BlockId, without: Option<BlockId>, variables: Vec<FieldText> },
-    /// Known to no book, and encoded anew each time: the request after a redirect, or to a server that the
+    /// Known to no book, and encoded again each time: the request after a redirect, or to a server that the
     /// plan does not name.
     Loose { fields: Vec<HeadField> },
 }
 
 impl FieldBlock {
-    /// Adds `fields`, but for those that HTTP/2 does not send, to `book`, if there is one.
+    /// Adds `fields`, except for those that HTTP/2 does not send, to `book`, if there is one.
     pub(crate) fn compile(fields: &[HeadField], book: Option<&mut HeaderBlockCache>) -> Self {
         let fields = fields.iter().filter(|field| !field.of_connection);
         let Some(book) = book else {
@@ -67,7 +67,7 @@ impl RequestTemplate {
     /// which are used up by this call. Allocates only when `out` has to grow.
     ///
     /// One that was compiled without a book, such as what follows a [redirect](Self::redirected), takes that
-    /// of the connection's other requests, and is encoded anew, which allocates.
+    /// of the connection's other requests, and is encoded again, which allocates.
     pub fn render_block(
         &self,
         book: &HeaderBlockCache,

@@ -42,13 +42,14 @@ pub mod suggest;
 mod supply;
 pub mod template;
 pub mod token;
+mod websocket;
 
 pub use condition::Condition;
 pub use context::{Constants, Context, Scope};
 pub use cookie::CookieJar;
 pub use dynamic::DynamicRequest;
 pub use error::TemplateError;
-pub use event_stream::{EventFacts, EventFault, EventStream, Usage};
+pub use event_stream::{EventFacts, EventFault, EventStream, MessageStream, Usage};
 pub use extract::{Conversion, Extract};
 pub use feed::{AtEnd, FeedError, FeedSpec, Feeds, Order, Per, Rows, Share};
 pub use fingerprint::Fingerprint;
@@ -62,7 +63,7 @@ pub use quote::first_line;
 pub use redaction::Redaction;
 pub use request::{RequestTemplate, Supplied};
 pub use response_handler::{
-    CheckSpec, CollectSpec, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec,
+    CheckSpec, CollectSpec, EventPick, ExtractSpec, Failure, Judge, JudgeSpec, Judgement, Matching, PollSpec,
     ReactionSpec, ResponseHandler, Source, StatusRange, Verdict,
 };
 pub use round_robin::WeightedRoundRobin;
@@ -72,3 +73,4 @@ pub use slot::{Slot, Writing};
 pub use spec::{Body, Dialect, RequestSpec, Scheme};
 pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, BodySupply, FollowUp, SuppliedBody};
 pub use template::Template;
+pub use websocket::WebSocketAction;

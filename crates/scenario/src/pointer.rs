@@ -109,8 +109,8 @@ impl<'a> JsonText<'a> {
         }
     }
 
-    /// Gives the elements of an array in turn, as long as `element` is true. `None` if it is no array, or is
-    /// malformed up to where it was read.
+    /// Passes the elements of an array to `element` in turn, as long as it returns `true`. `None` if it is
+    /// not an array, or is malformed up to where it was read.
     pub fn each_element(self, mut element: impl FnMut(JsonText<'a>) -> bool) -> Option<()> {
         let mut scanner = Scanner { text: self.0, at: 0 };
         if !scanner.enters(b'[', b']')? {
@@ -126,8 +126,8 @@ impl<'a> JsonText<'a> {
         }
     }
 
-    /// Gives the members of an object in turn: the name, as it stands between its quotes, and the value.
-    /// `None` if it is no object, or is malformed; members in front of the mistake were given.
+    /// Passes the members of an object in turn: the name, as it stands between its quotes, and the value.
+    /// `None` if it is not an object, or is malformed; members in front of the mistake were given.
     pub fn each_member(self, mut member: impl FnMut(&'a [u8], JsonText<'a>)) -> Option<()> {
         let mut scanner = Scanner { text: self.0, at: 0 };
         if !scanner.enters(b'{', b'}')? {
@@ -237,7 +237,7 @@ impl<'a> Scanner<'a> {
             self.next_item()?;
             self.skip_space();
         }
-        // The end of an array is no value, and is refused there.
+        // The end of an array is not a value, and is refused there.
         Some(())
     }
 
@@ -276,7 +276,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Brackets are counted and not told apart: in JSON they match.
+    /// Brackets are counted regardless of their kind: in JSON they match.
     fn skip_container(&mut self) -> Option<()> {
         let mut depth = 0_u64;
         loop {
@@ -330,8 +330,8 @@ fn is_name(key: &[u8], name: &[u8]) -> bool {
     same && rest.is_empty()
 }
 
-/// Gives the pieces of a string's inside without its escapes (RFC 8259 section 7) to `piece`, as long as that
-/// is true. False if it was not, or if an escape is illegal.
+/// Passes the pieces of a string's inside without its escapes (RFC 8259 section 7) to `piece`, as long as
+/// that is true. False if it was not, or if an escape is illegal.
 fn unescape(mut inside: &[u8], mut piece: impl FnMut(&[u8]) -> bool) -> bool {
     while let Some(at) = memchr::memchr(b'\\', inside) {
         if !piece(&inside[..at]) {

@@ -52,11 +52,11 @@ pub type Row = Vec<Vec<u8>>;
 struct Packed {
     /// The length of each value in four bytes, and then the values.
     bytes: Vec<u8>,
-    /// It is no other row's, also not that of a later one in its place, or of one in another pool.
+    /// Unique among all rows: not reused for a later row in its place, or in another pool.
     number: u64,
 }
 
-/// Where in the number of a row that of its pool is.
+/// Bits of the number of a row below the number of its pool.
 const POOL_BITS: u32 = 48;
 
 /// The pool of the row with this number.
@@ -83,7 +83,7 @@ impl Packed {
         self
     }
 
-    /// The values of a row of so many.
+    /// The values of a row of this many columns.
     fn values(&self, columns: usize) -> impl Iterator<Item = &[u8]> {
         let (lengths, mut rest) = self.bytes.split_at(columns * LENGTH);
         lengths.as_chunks::<LENGTH>().0.iter().map(move |length| {
@@ -111,7 +111,7 @@ impl Pool {
         Self { columns, rows, spare, staged, in_use, next }
     }
 
-    /// Keeps the values that the variables have: in the place of a row that is drawn if it is full.
+    /// Keeps the values that the variables have: in place of a row that is drawn if it is full.
     ///
     /// # Panics
     /// If a variable of its columns is not there.
@@ -131,7 +131,7 @@ impl Pool {
         row.set(self.staged.iter().map(Vec::as_slice));
     }
 
-    /// Gives a row, each with the same probability; its number, if it stays: it is in use until that is
+    /// Takes a row, each with the same probability; its number, if it stays: it is in use until that is
     /// [released](Self::release). Without any row the variables are not set.
     ///
     /// Where it `leaves`, no other iteration gets it or has it: a resource that is deleted must not be

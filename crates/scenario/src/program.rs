@@ -18,7 +18,7 @@ pub enum Op {
     Send(u32),
     /// Send the requests of these steps at once; go on when all responses were good.
     Fork(Range<u32>),
-    /// Think. A pause of no time is none.
+    /// Think. A pause of zero length does nothing.
     Pause(Pause),
     /// Ask the script (an index into the plan's) for how long to think: wrk's `delay`.
     ScriptPause(u32),
@@ -59,7 +59,7 @@ pub enum Op {
     CountDown {
         /// Which counter of the session.
         counter: u16,
-        /// Where to go on after the loop.
+        /// The instruction after the loop.
         end: u32,
     },
 }
@@ -100,6 +100,21 @@ impl Op {
             _ => false,
         }
     }
+
+    /// Returns `true` if the instruction may take numbers of the worker's random stream, from which requests
+    /// are rendered, too.
+    pub fn draws(&self) -> bool {
+        match self {
+            Self::Pause(pause) => !matches!(pause, Pause::Fixed(_)),
+            Self::Set { value: template, .. } | Self::Repeat { times: template, .. } => template.draws() > 0,
+            Self::Unless(condition, _) => condition.draws(),
+            // The order of rows follows from the seed.
+            Self::Draw(_) | Self::Keep(_) | Self::Pick { .. } | Self::ScriptPause(_) => true,
+            Self::Send(_) | Self::Fork(_) | Self::ClearCookies | Self::Jump(_) | Self::CountDown { .. } => {
+                false
+            }
+        }
+    }
 }
 
 /// Next action of a session.
@@ -109,7 +124,7 @@ pub enum Next {
     Send(u32),
     /// Send the requests of these steps at once.
     Fork(Range<u32>),
-    /// Wait for so long, then ask again.
+    /// Wait for this time, then ask again.
     Pause(Nanos),
     /// Ask this script for how long to wait, then ask again.
     ScriptPause(u32),
@@ -192,6 +207,11 @@ impl Program {
     /// Returns `true` if one of the instructions reads the time.
     pub fn needs_clock(&self) -> bool {
         self.ops.iter().any(Op::needs_clock)
+    }
+
+    /// Returns `true` if one of the instructions [draws](Op::draws).
+    pub fn draws(&self) -> bool {
+        self.ops.iter().any(Op::draws)
     }
 
     /// Carries out instructions up to the next that is not done at once. Allocates nothing in steady state.

@@ -4,7 +4,7 @@
 const LONGEST: usize = 200;
 
 /// The first line of a body that has text in it, or the title and the first paragraph of a page of HTML:
-/// printable, and at most 200 characters. Empty if the body is no text.
+/// printable, and at most 200 characters. Empty if the body is not a text.
 pub fn first_line(body: &[u8]) -> String {
     let text = match std::str::from_utf8(body) {
         Ok(text) => text,

@@ -51,7 +51,7 @@ const ENDS: [&str; 11] = [
     "token",
 ];
 
-/// The longest name that is looked at, in bytes.
+/// The longest name that is examined, in bytes.
 const LONGEST_NAME: usize = 128;
 
 /// Which names are those of secrets: the known ones, and more that were given. Case, `-` and `_` make no
@@ -115,14 +115,14 @@ impl Redaction {
         replaced(body, self.find(body))
     }
 
-    /// Where users and secret parameters of URLs are in a text: ranges of bytes, in ascending order.
+    /// The places of users and secret parameters of URLs in a text: ranges of bytes, in ascending order.
     pub fn places_in_urls(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         self.find_in_urls(text.as_bytes(), &mut found);
         sorted(found).into_iter().map(|secret| secret.place).collect()
     }
 
-    /// Where secrets are in a text, as [`in_body`](Self::in_body) replaces them: ranges of bytes, in
+    /// The places of secrets in a text, as [`in_body`](Self::in_body) replaces them: ranges of bytes, in
     /// ascending order.
     pub fn places(&self, body: &str) -> Vec<Range<usize>> {
         sorted(self.find(body)).into_iter().map(|secret| secret.place).collect()
@@ -167,7 +167,7 @@ impl Redaction {
     /// Values of members of JSON, wherever there are some.
     fn find_members(&self, text: &[u8], found: &mut Vec<Secret>) {
         let mut at = 0;
-        // Any quote may begin a name: in truncated text, or text that is no JSON, quotes do not pair.
+        // Any quote may begin a name: in truncated text, or text that is not JSON, quotes do not pair.
         while let Some(quote) = text[at..].iter().position(|&byte| byte == b'"') {
             let name = at + quote + 1;
             at = name;
@@ -295,7 +295,7 @@ fn end_of_string(text: &[u8], from: usize) -> usize {
     text.len()
 }
 
-/// Behind a value of JSON that is no string.
+/// Returns the end of a JSON value that is not a string.
 fn end_of_value(text: &[u8], from: usize) -> usize {
     let (mut depth, mut at) = (0_usize, from);
     while at < text.len() {

@@ -12,7 +12,7 @@ impl RequestTemplate {
     /// describe it; 307 and 308 repeat the request. Compiled on each call: redirects are not the hot path.
     ///
     /// # Errors
-    /// If `path` is no valid request target.
+    /// If `path` is not a valid request target.
     pub fn redirected(&self, path: &str, status: u16) -> Result<Self, TemplateError> {
         self.compile_again(self.after(path, status))
     }
@@ -22,7 +22,7 @@ impl RequestTemplate {
     /// (RFC 9110 section 15.4; cookies of the context are chosen for each host.)
     ///
     /// # Errors
-    /// If `path` is no valid request target.
+    /// If `path` is not a valid request target.
     pub fn redirected_away(&self, path: &str, status: u16, scheme: Scheme) -> Result<Self, TemplateError> {
         let mut next = RequestSpec { scheme, authority_slot: true, ..self.after(path, status) };
         let of_first = ["authorization", "proxy-authorization", "cookie", "host"];

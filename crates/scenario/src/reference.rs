@@ -75,7 +75,7 @@ pub struct Resource<'a> {
 }
 
 /// The origin of a URL of http or https, and the rest: empty, or from its `/`, `?` or `#` on. `None` if the
-/// text is no such URL, for example a path.
+/// text is not such a URL, for example a path.
 pub fn origin(url: &[u8]) -> Option<(Origin<'_>, &[u8])> {
     let (scheme, rest) = scheme(url)?;
     let rest = rest.strip_prefix(b"//").filter(|_| is_http(scheme))?;

@@ -15,7 +15,7 @@ use crate::spec::fingerprint;
 use crate::token::Signer;
 use crate::{
     Body, Constants, Context, Dialect, DynamicRequest, FieldList, Fingerprint, RequestSpec, Scope,
-    SentRequest, Slot, Template, TemplateError,
+    SentRequest, Slot, Template, TemplateError, WebSocketAction,
 };
 
 /// One request, compiled: rendering a static request is one copy.
@@ -37,6 +37,8 @@ pub struct RequestTemplate {
     content: Content,
     /// Frame of a request that is not HTTP. It writes the texts of `front` and `content`.
     frame: Option<Frame>,
+    /// Action on a WebSocket, if it is one.
+    websocket: Option<WebSocketAction>,
     /// Path and query; of the cache protocol, the key.
     path: Template,
     /// The head of HTTP/2.
@@ -49,7 +51,7 @@ pub struct RequestTemplate {
     /// not send, and for the content.
     pub(crate) draws_after_block: u32,
     fingerprint: Fingerprint,
-    /// Source of the compilation: a redirect is compiled anew.
+    /// Source of the compilation: a redirect is compiled again.
     pub(crate) source: Arc<Source>,
 }
 
@@ -96,7 +98,7 @@ const LENGTH_DIGITS: usize = 20;
 
 impl RequestTemplate {
     /// Compiles and validates one request without variables. It can be sent over HTTP/2, too, but without a
-    /// book each of its blocks is encoded anew.
+    /// book each of its blocks is encoded again.
     pub fn http1(spec: &RequestSpec) -> Result<Self, TemplateError> {
         Self::compile(spec, &Scope::default(), None)
     }
@@ -111,6 +113,13 @@ impl RequestTemplate {
         let content = Content::compile(&spec.body, scope).map_err(|error| error.at("body"))?;
         if let Dialect::Cache { name } = &spec.dialect {
             return Self::cache(spec, name, scope, content);
+        }
+        let websocket = match spec.dialect {
+            Dialect::WebSocket(action) => Some(action),
+            _ => None,
+        };
+        if websocket.is_some_and(|action| action != WebSocketAction::Open) {
+            return Self::message(spec, websocket, scope, &content);
         }
         let head = Head::check(spec, scope, content.fixed_len())?;
         let mut front = head.http1();
@@ -135,6 +144,7 @@ impl RequestTemplate {
             draws_after_block,
             content,
             frame: None,
+            websocket,
             path: head.target,
             block,
             head_request: spec.method == "HEAD",
@@ -197,6 +207,7 @@ impl RequestTemplate {
             front,
             content,
             frame: Some(frame),
+            websocket: None,
             block: FieldBlock::compile(&[], None),
             head_request: false,
             fingerprint: fingerprint(spec),
@@ -215,8 +226,53 @@ impl RequestTemplate {
         })
     }
 
+    /// Compiles a message on a WebSocket, or another action there that is no request of HTTP. Its rendering
+    /// is the message, without a frame around it.
+    fn message(
+        spec: &RequestSpec,
+        websocket: Option<WebSocketAction>,
+        scope: &Scope<'_>,
+        content: &Content,
+    ) -> Result<Self, TemplateError> {
+        let message = match content {
+            Content::None => Template::literal(b""),
+            Content::Inlined(message) | Content::Measured(message) => message.clone(),
+            Content::Shared(bytes) => Template::literal(bytes),
+            Content::Supplied(_) => {
+                return Err(TemplateError::new("a WebSocket takes no message that is supplied").at("body"));
+            }
+        };
+        let names = message.variables().into_iter().max().map_or(0, |last| usize::from(last) + 1);
+        let field = |name: &str, value: &str| HeadField {
+            name: name.to_owned(),
+            value: FieldText::Template(Template::literal(value.as_bytes())),
+            of_connection: false,
+            only_with_cookies: false,
+        };
+        Ok(Self {
+            is_static: message.is_static(),
+            head_draws: 0,
+            draws_after_block: message.draws(),
+            front: message.clone(),
+            content: Content::Inlined(message),
+            frame: None,
+            websocket,
+            path: Template::literal(b""),
+            block: FieldBlock::compile(&[], None),
+            head_request: false,
+            fingerprint: fingerprint(spec),
+            source: Arc::new(Source {
+                spec: spec.clone(),
+                variables: scope.variables[..names].to_vec(),
+                constants: scope.constants.cloned(),
+                tokens: scope.tokens.to_vec(),
+                fields: vec![field(":method", &spec.method), field(":authority", &spec.authority)],
+            }),
+        })
+    }
+
     /// Appends the head of HTTP/1.1, and the body unless it is [shared](Self::shared_body); of the cache
-    /// protocol the frame, but for a shared value. `scratch` is for
+    /// protocol the frame, except for a shared value. `scratch` is for
     /// bodies whose length is not known ahead; its content is overwritten. Allocates only when a buffer has
     /// to grow.
     pub fn render(
@@ -379,6 +435,12 @@ impl RequestTemplate {
         self.frame.as_ref().map(Frame::operation)
     }
 
+    /// The action on a WebSocket, if it is one.
+    #[inline]
+    pub fn websocket(&self) -> Option<WebSocketAction> {
+        self.websocket
+    }
+
     /// Returns `true` if a rendering reads the time of the [`Context`].
     pub fn needs_clock(&self) -> bool {
         self.front.needs_clock() || self.measured().is_some_and(Template::needs_clock)
@@ -442,7 +504,7 @@ impl RequestTemplate {
     }
 }
 
-/// Where the parts of a request go.
+/// The destinations of the parts of a request.
 struct Parts<'a> {
     method: &'a mut Vec<u8>,
     path: &'a mut Vec<u8>,

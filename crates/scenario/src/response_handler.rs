@@ -1,8 +1,10 @@
 //! Handling of a step's response: its checks, and the values taken from it.
 
+mod awaiting;
 mod check;
 mod collect;
 mod describe;
+mod events;
 mod judge;
 mod pattern;
 mod place;
@@ -18,6 +20,7 @@ use plimsoll_core::{ErrorClass, Random};
 
 use self::check::Check;
 use self::collect::Collect;
+pub use self::events::EventPick;
 pub use self::judge::{Judge, JudgeSpec, Judgement, PollSpec, Verdict};
 use self::place::{Exchange, Parsed, Place};
 use self::take::Take;
@@ -50,7 +53,7 @@ pub enum Matching {
     Regex(String),
 }
 
-/// Where a value is.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The status code.
@@ -79,6 +82,13 @@ pub enum Source {
     /// well-formed XML without a PUBLIC document type, which HTML is not, and not deeper than 1,000
     /// elements.
     XPath(String),
+    /// The data of an event, or a place in its JSON, where the response is a [stream](ReactionSpec::stream).
+    Event {
+        /// The event.
+        pick: EventPick,
+        /// The place: [`Body`](Self::Body) for all of its data, a pointer or a path.
+        of: Box<Source>,
+    },
 }
 
 /// One check.
@@ -95,9 +105,9 @@ pub struct CheckSpec {
 /// One value to take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtractSpec {
-    /// Where it goes: the position of the variable.
+    /// Its destination: the position of the variable.
     pub variable: u16,
-    /// Where it is.
+    /// Its source.
     pub source: Source,
     /// Expression for the part of the text that is taken: its first group, or its whole match.
     pub regex: Option<String>,
@@ -141,7 +151,7 @@ pub struct ReactionSpec {
 }
 
 impl fmt::Debug for ReactionSpec {
-    /// Plans are told apart by this text: unused parts do not change it.
+    /// This text identifies the plan: unused parts do not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { statuses, checks, extract, collect, judge, poll, stream, cookies } = self;
         let mut text = f.debug_struct("ReactionSpec");
@@ -162,7 +172,7 @@ impl fmt::Debug for ReactionSpec {
     }
 }
 
-/// Why a response does not meet the expectations of its step.
+/// Reason why a response does not meet the expectations of its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The class that it is counted in.
@@ -191,7 +201,7 @@ pub struct ResponseHandler {
 
 /// The number of the status among all that can fail; checks follow, and then values.
 const STATUS: u16 = 0;
-/// That of the [judge](ReactionSpec::judge).
+/// The number of the [judge](ReactionSpec::judge).
 const JUDGE: u16 = u16::MAX;
 
 impl ResponseHandler {
@@ -222,11 +232,14 @@ impl ResponseHandler {
         let compile_take = |take: &ExtractSpec| Take::compile(take, compile_place(&take.source)?, scope);
         let takes = spec.extract.iter().map(compile_take).collect::<Result<_, TemplateError>>()?;
         let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
-        needs.body |= !collects.is_empty() || spec.judge.is_some();
+        needs.body |= !collects.is_empty() || spec.judge.iter().any(|spec| spec.judge.needs_body());
         needs.events = spec.stream.is_some();
         needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Conversion::Value);
         if spec.cookies {
             add_field(&mut needs, "set-cookie");
+        }
+        for name in spec.judge.iter().flat_map(|spec| spec.judge.fields()) {
+            add_field(&mut needs, name);
         }
         Ok(Self {
             needs,
@@ -290,8 +303,8 @@ impl ResponseHandler {
 
     /// Checks the response and takes its values and cookies into the session. The status is checked first,
     /// then the rest in the order of the plan. Cookies are taken from any response, as RFC 6265 section 3
-    /// has it, values only from one that passed. Allocates nothing in steady state but for JSONPath and
-    /// XPath.
+    /// has it, values only from one that passed. Allocates nothing in steady state but for JSONPath,
+    /// XPath and events.
     ///
     /// # Errors
     /// The first failure: [`ErrorClass::Status4xx`] or [`ErrorClass::Status5xx`] for a status that is not
@@ -314,8 +327,15 @@ impl ResponseHandler {
             return Ok(Verdict::Settled);
         }
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
+        let mut json = Vec::new();
+        let judge = self.spec.judge.as_ref();
+        let received = match judge.is_some_and(|spec| spec.judge.write_json(received.body, &mut json)) {
+            true => &Received { body: &json, ..*received },
+            false => received,
+        };
         let mut parsed = Parsed::default();
-        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        let stream = self.spec.stream;
+        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed, stream };
         if !self.until.iter().all(|check| check.holds(&mut exchange, variables, looked_at, scratch)) {
             return Ok(Verdict::Pending);
         }
@@ -338,7 +358,8 @@ impl ResponseHandler {
     pub fn salvage(&self, received: &Received<'_>, session: &mut Session) -> bool {
         let Session { variables, known, cookies, sent, scratch, looked_at, .. } = session;
         let mut parsed = Parsed::default();
-        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed };
+        let stream = self.spec.stream;
+        let mut exchange = Exchange { received, sent, cookies, parsed: &mut parsed, stream };
         let take = |all, take: &Take| take.apply(&mut exchange, variables, known, looked_at, scratch) && all;
         self.takes.iter().fold(true, take)
     }

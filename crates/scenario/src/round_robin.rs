@@ -1,6 +1,8 @@
 //! Which scenario an iteration runs.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{Nanos, Random};
+
+use crate::feed::permutation::Permutation;
 
 /// Deals iterations to scenarios by their weights: deterministic, evenly mixed, and exact over every round.
 ///
@@ -15,10 +17,14 @@ use plimsoll_core::Nanos;
 /// within `floor(j·T/w)` and `ceil((j+1)·T/w) - 1`. So two of them are less than `2·T/w + 1` turns apart.
 /// (The windows are those of Baruah et al., *Proportionate progress*, 1996; earliest deadline first keeps
 /// them on one processor.)
+///
+/// [Shuffled](Self::shuffled), the turns of each round come in a random order instead.
 #[derive(Clone, Debug, Default)]
 pub struct WeightedRoundRobin {
     /// By time, which is different in each.
     epochs: Vec<Epoch>,
+    /// Draws the order of each round, if they are shuffled.
+    seed: Option<u64>,
 }
 
 /// The deal from one joining to the next.
@@ -29,12 +35,27 @@ struct Epoch {
     table: Vec<u32>,
 }
 
+impl Epoch {
+    /// The scenario of a turn; `None` if there is nothing to deal.
+    fn scenario(&self, turn: u64, seed: Option<u64>) -> Option<u32> {
+        let length = self.table.len() as u64;
+        let place = turn.checked_rem(length)?;
+        let place = match seed {
+            Some(seed) if length > 1 => {
+                Permutation::new(length, &mut Random::new(seed, turn / length)).at(place)
+            }
+            _ => place,
+        };
+        self.table.get(place as usize).copied()
+    }
+}
+
 impl WeightedRoundRobin {
     /// Turns of a round at most.
     pub const LONGEST: u64 = 10_000;
 
-    /// Deals to scenarios of these weights, which join so long after the start of the run. One without weight
-    /// gets nothing.
+    /// Deals to scenarios of these weights, which join at these times after the start of the run. One without
+    /// weight gets nothing.
     pub fn new(scenarios: &[(u32, Nanos)]) -> Self {
         let mut times: Vec<Nanos> = scenarios.iter().map(|&(_, start_after)| start_after).collect();
         times.sort_unstable();
@@ -43,7 +64,13 @@ impl WeightedRoundRobin {
             let joined = |&(weight, start_after)| if start_after <= from { u64::from(weight) } else { 0 };
             Epoch { from, table: spread(&places(&scenarios.iter().map(joined).collect::<Vec<_>>())) }
         };
-        Self { epochs: times.into_iter().map(epoch).collect() }
+        Self { epochs: times.into_iter().map(epoch).collect(), seed: None }
+    }
+
+    /// The same with the turns of each round in a random order, which `seed` draws.
+    #[must_use]
+    pub fn shuffled(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
     }
 
     /// The scenario of an iteration that is due at `at`, since the start of the run; `turn` is its number
@@ -52,8 +79,7 @@ impl WeightedRoundRobin {
     /// Its cost does not depend on the weights, and on the joinings to come only.
     pub fn scenario(&self, turn: u64, at: Nanos) -> Option<u32> {
         let epoch = self.epochs.iter().rev().find(|epoch| epoch.from <= at)?;
-        let turn = turn.checked_rem(epoch.table.len() as u64)?;
-        epoch.table.get(turn as usize).copied()
+        epoch.scenario(turn, self.seed)
     }
 
     /// Counts the turns of `sequence` that go to scenarios for which `is_meant` holds. The turns are due
@@ -66,12 +92,13 @@ impl WeightedRoundRobin {
             return 0;
         }
         let meant = |range: std::ops::Range<u64>| {
-            range.filter(|turn| is_meant(epoch.table[(turn % round) as usize])).count() as u64
+            range.filter(|turn| epoch.scenario(*turn, self.seed).is_some_and(&is_meant)).count() as u64
         };
-        let length = sequence.end - sequence.start;
-        let rounds = length / round;
+        // Every whole round has the same turns, in whichever order; those at the ends are looked at.
+        let first = sequence.start.next_multiple_of(round).min(sequence.end);
+        let rounds = (sequence.end - first) / round;
         let whole = if rounds == 0 { 0 } else { rounds * meant(0..round) };
-        whole + meant(sequence.start..sequence.start + length % round)
+        meant(sequence.start..first) + whole + meant(first + rounds * round..sequence.end)
     }
 
     /// When scenarios join, in the order of time, each instant once.
@@ -158,8 +185,10 @@ mod tests {
     #[test]
     fn sequence_are_counted_as_they_are_dealt() {
         let weights = [(3, Nanos::ZERO), (2, Nanos::ZERO), (5, Nanos(100))];
-        let round_robin = WeightedRoundRobin::new(&weights);
-        for at in [Nanos::ZERO, Nanos(100)] {
+        let even = WeightedRoundRobin::new(&weights);
+        for (round_robin, at) in
+            [(even.clone(), Nanos::ZERO), (even.clone(), Nanos(100)), (even.clone().shuffled(3), Nanos(100))]
+        {
             for sequence in [0..0, 0..1, 3..4, 7..29, 5..1_000, 12_345..12_350] {
                 for scenario in 0..3 {
                     let one_by_one = dealt(&round_robin, sequence.clone(), at)
@@ -171,7 +200,22 @@ mod tests {
                 }
             }
         }
-        assert_eq!(round_robin.joinings().collect::<Vec<_>>(), [Nanos::ZERO, Nanos(100)]);
+        assert_eq!(even.joinings().collect::<Vec<_>>(), [Nanos::ZERO, Nanos(100)]);
+    }
+
+    #[test]
+    fn shuffled_rounds_are_exact_and_come_in_any_order() {
+        let shuffled = |seed: u64| of_weights(&[1, 1]).shuffled(seed);
+        let dealt = |seed| -> Vec<u32> {
+            (0..2_000).filter_map(|turn| shuffled(seed).scenario(turn, Nanos::ZERO)).collect()
+        };
+        let found = dealt(7);
+        assert!(found.chunks(2).all(|pair| pair[0] != pair[1]));
+        let first = found.chunks(2).filter(|pair| pair[0] == 0).count();
+        // Of 1,000 fair coins, four standard deviations.
+        assert!((437..=563).contains(&first), "{first}");
+        assert_eq!(found, dealt(7));
+        assert_ne!(found, dealt(8));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use plimsoll_core::{Nanos, Shard};
 
 use crate::{DynamicRequest, Needs, Received, Session};
 
-/// Why a script could not go on: an error, an endless loop, too much memory.
+/// Reason why a script could not go on: an error, an endless loop, too much memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// The file (or `inline`), the line and the reason.

@@ -1,5 +1,7 @@
 //! State of one iteration.
 
+use std::sync::Arc;
+
 use crate::FollowUp;
 use crate::cookie::CookieJar;
 use crate::message::{FieldList, SentRequest};
@@ -17,6 +19,9 @@ pub struct Session {
     pub cookies: CookieJar,
     /// Inquiry after the last request whose body a supply gave, if its outcome can be asked for.
     pub follow_up: Option<FollowUp>,
+    /// Bodies of a supply that are still to be sent, before it gives another one: the supply, and the bodies,
+    /// the last one first.
+    pub turns: (u16, Vec<Arc<[u8]>>),
     /// The last request, as far as a step needs it.
     pub sent: SentRequest,
     /// The fields of the last response, for scripts.
@@ -25,7 +30,7 @@ pub struct Session {
     pub last_status: u16,
     /// Its body, for scripts.
     pub last_body: Vec<u8>,
-    /// Where the program goes on.
+    /// The next instruction of the program.
     pub(crate) position: u32,
     /// `true` if the program has sent a request since the last reset.
     pub(crate) has_sent: bool,
@@ -35,7 +40,7 @@ pub struct Session {
     pub(crate) picked: Vec<u64>,
     /// Remaining runs of each loop.
     pub(crate) counters: Vec<u64>,
-    /// Room for texts that are rendered to be looked at. It keeps the content of the last use: clear it
+    /// Room for texts that are rendered to be examined. It keeps the content of the last use: clear it
     /// first.
     pub(crate) scratch: Vec<u8>,
     /// Room for the value of a response that is compared with such a text.
@@ -64,17 +69,18 @@ impl KeptRow {
 }
 
 impl Session {
-    /// A session with so many variables, at the start of its program.
+    /// A session with this many variables, at the start of its program.
     pub fn new(variables: usize) -> Self {
         Self { variables: vec![Vec::new(); variables], known: vec![false; variables], ..Self::default() }
     }
 
-    /// Forgets everything but the rows that its user keeps, and keeps the memory; its program begins anew.
+    /// Forgets everything but the rows that its user keeps, and keeps the memory; its program starts over.
     pub fn reset(&mut self) {
         self.variables.iter_mut().for_each(Vec::clear);
         self.known.fill(false);
         self.cookies.clear();
         self.follow_up = None;
+        self.turns.1.clear();
         self.sent.method.clear();
         self.sent.path.clear();
         self.sent.authority.clear();

@@ -29,7 +29,7 @@ pub enum Slot {
     Worker,
     /// `uuid`: a random UUID (RFC 9562, version 4).
     Uuid,
-    /// `timestamp_s`, `timestamp_ms`, `timestamp_us`, `timestamp_ns`: time since 1970 in units of so many
+    /// `timestamp_s`, `timestamp_ms`, `timestamp_us`, `timestamp_ns`: time since 1970 in units of this many
     /// nanoseconds, rounded down.
     Timestamp {
         /// Length of the unit in nanoseconds, at least 1.
@@ -42,9 +42,9 @@ pub enum Slot {
         /// Largest value, not below `low`.
         high: i64,
     },
-    /// `random_float(low,high)`, `random_float(low,high,digits)`: a decimal fraction with so many digits
-    /// behind its point, uniform, both ends included; as many digits as the ends have, and at least two, if
-    /// it does not say.
+    /// `random_float(low,high)`, `random_float(low,high,digits)`: a decimal fraction with this many digits
+    /// behind its point, uniform, both ends included; by default as many digits as the ends have, and at
+    /// least two.
     RandomFloat {
         /// Smallest value, times 10 to the power of `digits`.
         low: i64,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Fingerprint;
+use crate::WebSocketAction;
 use crate::header::is_secret;
 
 /// Specification of a request, before it is compiled.
@@ -64,6 +65,8 @@ pub enum Dialect {
         /// Name of the cache.
         name: String,
     },
+    /// A WebSocket. The body is the message.
+    WebSocket(WebSocketAction),
 }
 
 /// The scheme of a URL.
@@ -157,9 +160,13 @@ pub(crate) fn fingerprint(spec: &RequestSpec) -> Fingerprint {
         }
     };
     // At the end, and only if there is something to say: plans without either keep their fingerprints.
-    if let Dialect::Cache { name } = &spec.dialect {
-        hash = hash.with_field(b"cache").with_field(name.as_bytes());
-    }
+    hash = match &spec.dialect {
+        Dialect::Http => hash,
+        Dialect::Cache { name } => hash.with_field(b"cache").with_field(name.as_bytes()),
+        Dialect::WebSocket(action) => {
+            hash.with_field(b"websocket").with_field(format!("{action:?}").as_bytes())
+        }
+    };
     for (tag, told) in [(b"cookies", spec.cookies), (b"pooling", spec.authority_slot)] {
         if told {
             hash = hash.with_field(tag);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Where the bodies of requests with [`Body::Supplied`](crate::Body::Supplied) come from.
+/// The source of the bodies of requests with [`Body::Supplied`](crate::Body::Supplied).
 #[derive(Clone, Debug)]
 pub struct BodySupply {
     /// Records that each body has, for reports.
@@ -33,6 +33,8 @@ pub struct SuppliedBody {
     pub follow_up: Option<FollowUp>,
     /// When it may be sent, in nanoseconds since 1970: signatures expire.
     pub window: RangeInclusive<u64>,
+    /// Bodies that its session sends after it in place of further ones of the supply, the last one first.
+    pub turns: Vec<Arc<[u8]>>,
 }
 
 /// Inquiry after the outcome of a request.
@@ -47,7 +49,7 @@ pub struct FollowUp {
 impl SuppliedBody {
     /// A body with nothing beside it, which may be sent at any time.
     pub fn plain(body: Arc<[u8]>) -> Self {
-        Self { body, follow_up: None, window: ALWAYS }
+        Self { body, follow_up: None, window: ALWAYS, turns: Vec::new() }
     }
 }
 
@@ -97,6 +99,12 @@ pub trait BodyMaker: Send {
         None
     }
 
+    /// Replaces the content of `out` by the body that belongs behind the one that was made last, by its place
+    /// from 1: a later turn of the same conversation. Returns `false` if there is none.
+    fn follow(&mut self, _turn: usize, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
     /// When the body that was made last may be sent, in nanoseconds since 1970.
     fn window(&self) -> RangeInclusive<u64> {
         ALWAYS
@@ -109,7 +117,12 @@ impl dyn BodyMaker {
         self.make(number, unix_ns, scratch);
         let (body, window) = (Arc::from(&scratch[..]), self.window());
         let follow_up = self.inquire(scratch).map(|id| FollowUp { id, inquiry: Arc::from(&scratch[..]) });
-        SuppliedBody { body, follow_up, window }
+        let mut turns: Vec<Arc<[u8]>> = Vec::new();
+        while self.follow(turns.len() + 1, scratch) {
+            turns.push(Arc::from(&scratch[..]));
+        }
+        turns.reverse();
+        SuppliedBody { body, follow_up, window, turns }
     }
 }
 

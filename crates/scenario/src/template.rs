@@ -285,7 +285,7 @@ fn parse_slot<'a>(text: &'a [u8], parser: Parser<'_>) -> Result<(Parsed, &'a [u8
         return Err(TemplateError::new("`${` without a closing `}`").with_hint("write $${ for a literal ${"));
     };
     let Ok(slot) = std::str::from_utf8(&text[..end]) else {
-        return Err(TemplateError::new("what stands between `${` and `}` is no UTF-8"));
+        return Err(TemplateError::new("the text between `${` and `}` is not UTF-8"));
     };
     Ok((parser.slot(slot)?, &text[end + 1..]))
 }

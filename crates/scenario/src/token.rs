@@ -70,7 +70,7 @@ impl FromStr for Algorithm {
         let known = Self::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(text));
         known.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}` is no algorithm of signatures; it can be one of {names}")
+            format!("`{text}` is not an algorithm of signatures; it can be one of {names}")
         })
     }
 }
@@ -120,7 +120,7 @@ pub struct TokenSpec {
     pub stamps: Vec<Stamp>,
     /// From `iat` to `exp`, in seconds.
     pub lifetime_s: u64,
-    /// It is signed again so long before `exp`, in nanoseconds.
+    /// It is signed again this time before `exp`, in nanoseconds.
     pub refresh_before_ns: u64,
 }
 
@@ -191,7 +191,7 @@ impl Signer {
     /// `scope`, but no variables.
     ///
     /// # Errors
-    /// The key is none for the algorithm, the claims are no object, or the times do not go together.
+    /// The key does not fit the algorithm, the claims are not an object, or the times do not go together.
     pub fn new(spec: TokenSpec, key: &[u8], scope: &Scope<'_>) -> Result<Self, TokenError> {
         // `exp` is cut to whole seconds, so that up to one of the lifetime is not there.
         if spec.lifetime_s.saturating_sub(1).saturating_mul(1_000_000_000) < spec.refresh_before_ns
@@ -424,7 +424,7 @@ impl Key {
 fn wrong_key(algorithm: Algorithm) -> TokenError {
     TokenError {
         about: TokenPart::Key,
-        message: format!("the key is none for {}", algorithm.name()),
+        message: format!("the key does not fit {}", algorithm.name()),
         hint: format!("it takes {}", algorithm.key()),
     }
 }
@@ -436,8 +436,8 @@ fn claims(spec: &TokenSpec, scope: &Scope<'_>) -> Result<(Template, Vec<String>)
     const HINT: &str = "write a JSON object, as in {\"sub\": \"load\", \"scope\": \"write\"}";
     let object = match serde_json::from_str(&spec.claims) {
         Ok(Value::Object(object)) => object,
-        Ok(_) => return Err(wrong("the claims are no object".to_owned(), HINT)),
-        Err(error) => return Err(wrong(format!("the claims are no JSON: {error}"), HINT)),
+        Ok(_) => return Err(wrong("the claims are not an object".to_owned(), HINT)),
+        Err(error) => return Err(wrong(format!("the claims are not JSON: {error}"), HINT)),
     };
     let names: Vec<String> = object.keys().cloned().collect();
     if let Some(stamp) = spec.stamps.iter().find(|stamp| object.contains_key(stamp.name())) {
@@ -520,7 +520,7 @@ impl Tokens {
         token.due_ns = signed.due_ns;
     }
 
-    /// The text of one; empty, if there is none.
+    /// The text of a token; empty if it is not signed yet.
     pub(crate) fn text(&self, number: u16) -> &[u8] {
         self.all.get(usize::from(number)).map_or(&[], |token| &token.text)
     }

@@ -27,7 +27,7 @@ fn read(stream: &[u8], cut: usize) -> (u64, u64, Option<Usage>, bool) {
 fn dialects_of_other_servers_are_understood() {
     let usage = |prompt_tokens, completion_tokens| Some(Usage { prompt_tokens, completion_tokens });
     let cases: [(&str, &[u8], _); 3] = [
-        // The role alone is no token, reasoning is one.
+        // The role alone is not a token, reasoning is one.
         ("vLLM", include_bytes!("dialects/vllm_chat.sse"), (7, 3, usage(12, 4), true)),
         ("llama.cpp", include_bytes!("dialects/llama_cpp_chat.sse"), (7, 3, usage(9, 3), true)),
         // The role is in every chunk, and the usage in the last of them.

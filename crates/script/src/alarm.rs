@@ -9,9 +9,9 @@
 //! `lua_sethook` is the one function that LuaJIT lets a signal handler call (as its own `luajit` does for
 //! Ctrl-C). The signal may come while LuaJIT changes its tables of instructions, which then may lack the
 //! hook: therefore it is repeated, and takes the hook away first, for without a change nothing would be
-//! written. That begins the count of instructions anew, so that a loop of slow functions of the library never
-//! came to its end: the first signal asks for the hook at the next instruction, and so do those after the
-//! time limit. Only the thread that runs the state touches it.
+//! written. That begins the count of instructions again, so that a loop of slow functions of the library
+//! never came to its end: the first signal asks for the hook at the next instruction, and so do those after
+//! the time limit. Only the thread that runs the state touches it.
 #![allow(unsafe_code, reason = "a signal handler, and LuaJIT's hook")]
 
 use std::cell::Cell;
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use mlua::{Function, Lua, LuaOptions, StdLib, Table, Value, ffi};
 
-/// Time between two looks at the calls. One is reached after at most two.
+/// Time between two checks of the calls. One is reached after at most two.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The default action is to ignore it, so that a late one does no harm.
@@ -158,7 +158,7 @@ impl Drop for Alarm {
 }
 
 impl Armed {
-    /// A signal came. The first one of a call, and those after its time limit, want to be heard at once.
+    /// A signal came. The first one of a call, and those after its time limit, have to be handled at once.
     fn hear(&self) {
         let before = self.rings.load(Ordering::Relaxed);
         self.rings.store(before.saturating_add(1), Ordering::Relaxed);
@@ -198,7 +198,7 @@ extern "C" fn handle(_signal: libc::c_int) {
     }
 }
 
-/// Adds a state to those that are looked at, and starts the thread that looks if there is none.
+/// Adds a state to those that are watched, and starts the watching thread if it is not running.
 fn watch(watched: &Arc<Watched>) -> std::io::Result<()> {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {

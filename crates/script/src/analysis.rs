@@ -2,7 +2,7 @@
 
 use mlua::{Function, Lua, Table};
 
-/// Parameters that are looked at.
+/// Parameters that are examined.
 const SLOTS: usize = 4;
 
 // Operand modes of LuaJIT's bytecode (lj_bc.h, as jit.util.funcbc returns them): the mode of A is in the bits
@@ -49,7 +49,7 @@ impl Uses {
                 return Some(Self::ALL);
             }
             let ranges = match (mode_a, mode_b, mode_c) {
-                // Returns: so many registers from A on, perhaps none.
+                // Returns: this many registers from A on, perhaps none.
                 (RBASE, _, LIT) => [a..a + c.saturating_sub(1), 0..0, 0..0],
                 // Jumps: A only says which registers are free.
                 (RBASE, _, _) => [0..0, 0..0, 0..0],

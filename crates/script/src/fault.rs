@@ -25,7 +25,7 @@ pub(crate) fn script_error(error: &Error, doing: &Doing<'_>, memory_limit: usize
         Reason::Memory => format!("needs more memory than the limit of {}", size(memory_limit)),
         Reason::Text(text) => text,
     };
-    // An error value that is no string, memory errors, and what C functions throw have no position.
+    // Error values that are not strings, memory errors, and what C functions throw have no position.
     if !has_position(&message) {
         let place = found.place.unwrap_or_else(|| match doing.line {
             0 => doing.script.to_owned(),

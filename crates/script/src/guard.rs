@@ -13,7 +13,7 @@ use crate::alarm::Alarm;
 use crate::fault::OWN_CHUNK;
 use crate::{Host, ScriptOptions};
 
-/// Instructions between two looks at the clock: some microseconds of ordinary code. Fewer would cost.
+/// Instructions between two checks of the clock: some microseconds of ordinary code. Fewer would cost.
 const INTERVAL: i32 = 300;
 
 /// Watches over one call at a time.
@@ -28,7 +28,7 @@ pub(crate) struct Guard {
     memory_limit: usize,
     since: Cell<Option<Nanos>>,
     instructions: Cell<u64>,
-    /// Why the call was stopped.
+    /// Reason why the call was stopped.
     verdict: RefCell<Option<String>>,
     alarm: OnceCell<Alarm>,
 }
@@ -93,7 +93,7 @@ impl Guard {
         Ok(VmState::Continue)
     }
 
-    /// A function of ours has taken so many steps, each like an instruction.
+    /// Charges a function of ours with this many steps, each like an instruction.
     pub(crate) fn spend(&self, lua: &Lua, steps: u32) -> mlua::Result<()> {
         // The caller of that function is at level 1, but may be `pcall`.
         let known = |level| lua.inspect_stack(level, place).filter(|place| !place.is_empty());

@@ -280,7 +280,7 @@ pub(crate) fn write_field(
         // It follows from the body.
         b"content-length" => return Ok(()),
         name if name.first() == Some(&b':') => {
-            return error(format!("`{shown}` is no pseudo-header of a request"));
+            return error(format!("`{shown}` is not a pseudo-header of a request"));
         }
         _ => None,
     };

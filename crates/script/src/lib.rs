@@ -2,7 +2,7 @@
 //!
 //! A script is loaded once while the plan is made ([`StepScripts::load`], [`WrkScript::load`]), which finds
 //! its errors and its inputs; that gives a [`ScriptSource`](plimsoll_scenario::ScriptSource). Every worker
-//! then opens a Lua state of its own from it, in its own thread: no lock is shared, but for `store_value`.
+//! then opens a Lua state of its own from it, in its own thread: no lock is shared, except for `store_value`.
 //!
 //! # Order of calls
 //!

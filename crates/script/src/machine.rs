@@ -29,7 +29,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A state with the restricted library. `stream` tells apart the random numbers of the states of a run.
+    /// A state with the restricted library. `stream` keeps the random numbers of the states of a run apart.
     pub(crate) fn new(options: &ScriptOptions, sink: Sink, stream: u64) -> Result<Self, ScriptError> {
         Self::build(options, sink, stream)
             .map_err(|error| ScriptError::new(format!("cannot make a Lua state: {error}")))

@@ -13,7 +13,7 @@ use crate::{ScriptOptions, json};
 const COMPILED_FOLDERS: [&str; 3] =
     ["/usr/local/lib/lua/5.1", "/usr/lib/x86_64-linux-gnu/lua/5.1", "/usr/lib/aarch64-linux-gnu/lua/5.1"];
 
-/// Where files of Lua are looked for.
+/// The folders that are searched for files of Lua.
 #[derive(Debug)]
 pub(crate) struct Modules {
     /// Folders of the scripts, then those of the options.
@@ -138,7 +138,7 @@ impl Modules {
         candidates
     }
 
-    /// Where the system would have the module of this path.
+    /// The places in which the system would have the module of this path.
     fn of_system(&self, path: &str) -> Vec<PathBuf> {
         let files = [format!("{path}.lua"), format!("{path}/init.lua")];
         self.system.iter().flat_map(|folder| files.iter().map(|file| folder.join(file))).collect()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 
-/// Where systems have modules of Lua 5.1, and wrk's Lua finds them.
+/// Folders in which systems have modules of Lua 5.1, and wrk's Lua finds them.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"];
 
 /// Services that scripts need of the world: this crate reads no clock, opens no socket and prints nothing.
@@ -19,14 +19,14 @@ pub trait Host: fmt::Debug + Send + Sync {
     /// Nanoseconds since 1970.
     fn unix_ns(&self) -> u64;
 
-    /// Shows the output of a script: whole lines, but for the last one of a script. `worker` is `None` for
+    /// Shows the output of a script: whole lines, except for the last one of a script. `worker` is `None` for
     /// wrk's `setup`.
     fn print(&self, worker: Option<u32>, text: &[u8]);
 
     /// The addresses (`ip:port`) of a host and a service, which is a port or a name; wrk's `wrk.lookup`.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why it cannot be resolved.
     fn lookup(&self, host: &str, service: &str) -> Result<Vec<String>, String>;
 
     /// Returns `true` if a connection to this address can be opened; wrk's `wrk.connect`.

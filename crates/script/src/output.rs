@@ -14,7 +14,7 @@ const LONGEST_LINE: usize = 64 << 10;
 /// Destination of printed output.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    /// Nowhere: a script that is only looked at.
+    /// Nowhere: a script that is only analysed.
     Nowhere,
     /// To the host, as this worker's.
     Host(Arc<dyn Host>, Option<u32>),

@@ -8,13 +8,13 @@ const MOST_CAPTURES: usize = 32;
 /// Matches in matches: a bound for the stack. A pattern needs one for each item with a repetition and each
 /// capture.
 const DEEPEST: usize = 200;
-/// Steps between two looks at the clock: well below a millisecond.
+/// Steps between two checks of the clock: well below a millisecond.
 const STEPS: u32 = 1 << 14;
 
-/// The error of a match that could not be carried out. No match is no error.
+/// The error of a match that could not be carried out. A text that does not match is not an error.
 pub(crate) type Failure = mlua::Error;
 
-/// Asked from time to time whether there still is time for so many steps.
+/// Called from time to time with steps taken; an error means that their time is used up.
 pub(crate) type Spend<'a> = &'a dyn Fn(u32) -> Result<(), Failure>;
 
 /// The content of a capture.
@@ -247,7 +247,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Where a single class ends.
+    /// The end of a single class.
     fn class_end(&self, p: usize) -> Result<usize, Failure> {
         match self.pattern.get(p) {
             Some(b'%') if p + 1 == self.pattern.len() => Err(malformed("ends with '%'")),

@@ -329,7 +329,7 @@ impl StepWorker {
             Value::Nil => Ok(false),
             Value::Table(table) => {
                 request.fields.clear();
-                // A response's headers are a header table, too: `:status` is none of a request.
+                // A response's headers are a header table, too: a request has no `:status`.
                 table.for_each(|key: Value, value: Value| {
                     write_field(&self.machine.lua, request, scheme, key, value)
                 })?;

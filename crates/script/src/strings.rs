@@ -49,7 +49,7 @@ pub(crate) fn install(lua: &Lua, guard: &Rc<Guard>) -> mlua::Result<()> {
     string.set("gsub", lua.create_function(gsub)?)
 }
 
-/// Where a search begins: positions count from 1, and from the end if they are negative.
+/// The start of a search: positions count from 1, and from the end if they are negative.
 fn begin(length: usize, from: Option<f64>) -> usize {
     let from = from.unwrap_or(1.0) as i64;
     let from = if from < 0 { (length as i64 + from).max(0) } else { (from - 1).max(0) };

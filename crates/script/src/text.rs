@@ -12,7 +12,7 @@ pub struct ScriptText {
     pub(crate) chunk: Arc<str>,
     /// Lua.
     pub(crate) source: Arc<[u8]>,
-    /// Where `require`, `dofile` and `loadfile` look first.
+    /// Folders that `require`, `dofile` and `loadfile` search first.
     pub(crate) folder: Option<PathBuf>,
 }
 
@@ -34,7 +34,7 @@ impl ScriptText {
     }
 }
 
-/// As Lua reads a file: a first line that starts with `#` is none of it, and keeps its number.
+/// As Lua reads a file: a first line that starts with `#` is skipped, but counts as a line.
 pub(crate) fn without_shebang(content: &[u8]) -> Arc<[u8]> {
     if content.first() == Some(&b'#') { [b"--", content].concat().into() } else { content.into() }
 }

@@ -160,7 +160,7 @@ impl WrkScript {
         Ok(())
     }
 
-    /// Returns `true` if the source has this word at least so many times.
+    /// Returns `true` if the source has this word at least `times` times.
     fn mentions(&self, word: &str, times: usize) -> bool {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         self.text.source.split(|byte| !is_word(byte)).filter(|found| *found == word.as_bytes()).count()
@@ -184,7 +184,7 @@ impl WrkScript {
         self.has_delay
     }
 
-    /// Tells scripts, and their arguments, apart.
+    /// Distinguishes scripts and their arguments.
     pub fn fingerprint(&self) -> Fingerprint {
         let fingerprint = Fingerprint::EMPTY.with(&self.text.source);
         self.arguments.iter().fold(fingerprint, |found, argument| found.with(argument.as_bytes()))
@@ -200,8 +200,8 @@ impl WrkScript {
         self.setups.get()?.get(worker as usize)?.address.as_deref()
     }
 
-    /// Runs `setup` for each of so many workers; `addresses` are those of the target. Once, before the
-    /// workers [open](ScriptSource::open) their states.
+    /// Runs `setup` for each of `workers` workers; `addresses` are those of the target. Call it once, before
+    /// the workers [open](ScriptSource::open) their states.
     ///
     /// # Errors
     /// The script's, or it was called before.

@@ -70,7 +70,7 @@ fn endless_loops_are_stopped() {
         "while true do pcall(function() while true do end end) end",
         "while true do xpcall(function() while true do end end, function() while true do end end) end",
         "while true do pcall(pcall, pcall, function() while true do end end) end",
-        // A coroutine is no way out.
+        // A coroutine is not a way out.
         "local f = coroutine.wrap(function() while true do end end) f()",
         "while true do coroutine.wrap(function() pcall(function() while true do end end) end)() end",
         "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",

@@ -111,7 +111,7 @@ fn wrong_returns_are_errors_with_a_line() {
         ("return c, {}", "inline:2: returned a table as the body, not a string"),
         ("c['x'] = {} return c", "inline:3: the header `x` is a table, not a string"),
         ("c[':path'] = nil return c", "inline:3: a request needs its `:path`"),
-        ("c[':status'] = 1 return c", "inline:3: `:status` is no pseudo-header of a request"),
+        ("c[':status'] = 1 return c", "inline:3: `:status` is not a pseudo-header of a request"),
         ("c[':scheme'] = 'https'", "inline:3: `:scheme` cannot be changed: it is http"),
         ("a['x'] = 1 return c", "inline:3: the headers of a response cannot be changed"),
         ("return {'x'}", "inline:2: the name of a header is a "),

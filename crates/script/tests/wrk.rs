@@ -320,7 +320,7 @@ fn wrong_scripts_are_errors_with_a_line() {
         ("function request() end", "inline:1: returned a nil, not a string, in request"),
         (
             "function request() return 'x' end",
-            "inline:1: returned something that is no HTTP/1.1 request: `x`",
+            "inline:1: returned a text that is not an HTTP/1.1 request: `x`",
         ),
         ("function request() return wrk.lookup('a') end", "inline:1: `wrk.lookup` would hold up the worker"),
         ("\nfunction request()\nwhile true do end end", "inline:3: takes longer than the time limit"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_report::ReadError;
 use rusqlite::ErrorCode;
 
-/// Why something could not be done with a store.
+/// Reason why something could not be done with a store.
 #[derive(Debug)]
 pub enum StoreError {
     /// The file cannot be made, opened, read or written: permissions, a full disk, a lock that is held.
@@ -28,7 +28,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// There is something that is no regular file: a folder, a pipe, a socket, a device.
+    /// There is something that is not a regular file: a folder, a pipe, a socket, a device.
     NotAFile {
         /// Its name.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum StoreError {
     Run {
         /// Its id.
         id: String,
-        /// Why.
+        /// The reason.
         reason: ReadError,
     },
 }
@@ -108,7 +108,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Unusable { path, reason } => write!(f, "cannot use the store {}: {reason}", path.display()),
             Self::Corrupt { path, reason } => write!(f, "the store {} is damaged: {reason}", path.display()),
-            Self::NotAStore { path } => write!(f, "{} is no store of runs", path.display()),
+            Self::NotAStore { path } => write!(f, "{} is not a store of runs", path.display()),
             Self::NotAFile { path, kind } => {
                 write!(f, "{} is {kind}, and a store of runs is a file", path.display())
             }

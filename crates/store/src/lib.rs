@@ -1,9 +1,9 @@
 //! Run history: finished runs, and those under way, in one SQLite file.
 //!
-//! A run is begun ([`Store::begin`]), told of interval by interval ([`Ongoing::note`]) and finished
+//! A run is begun ([`Store::begin`]), written interval by interval ([`Ongoing::note`]) and finished
 //! ([`Ongoing::finish`]). Each of these is one transaction, so that a process that is killed leaves behind
-//! all that it had told; [`Store::settle`] makes a run of that. Several processes may do so at once. Nothing
-//! here reads a clock or asks whether a process lives: those are arguments.
+//! all that it had written; [`Store::settle`] makes a run of that. Several processes may do so at once.
+//! Nothing here reads a clock or asks whether a process lives: those are arguments.
 //!
 //! The figures by which runs are looked for are columns, so that SQL can ask for them; everything is in the
 //! bytes of the [`SavedRun`](plimsoll_report::SavedRun).
@@ -39,7 +39,7 @@ pub use writing::{Labels, Ongoing};
 pub struct Store {
     db: Connection,
     path: PathBuf,
-    /// Runs that were killed and could not be made killed ones, by their numbers, with how they began.
+    /// Killed runs that could not be marked as killed, by their numbers, with their beginnings.
     gone: BTreeMap<i64, String>,
 }
 

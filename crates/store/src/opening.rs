@@ -30,10 +30,10 @@ pub enum Origin {
 }
 
 impl Store {
-    /// Opens the store in this file for writing, makes it where there is none, and brings it to this version.
-    /// One that is damaged is renamed to `FILE.corrupt-NOW` (`unix_s` is the time in seconds since 1970), and
-    /// a new one is begun: then that name is returned, too. A file that is something else is left alone,
-    /// unless it is the usual one.
+    /// Opens the store in this file for writing, creates it if it does not exist, and brings it to this
+    /// version. One that is damaged is renamed to `FILE.corrupt-NOW` (`unix_s` is the time in seconds since
+    /// 1970), and a new one is begun: then that name is returned, too. A file that is something else is left
+    /// alone, unless it is the usual one.
     ///
     /// # Errors
     /// If it cannot be used, is something else, or of a later version.
@@ -57,7 +57,7 @@ impl Store {
         }
     }
 
-    /// Opens the store in this file; `None` if there is none.
+    /// Opens the store in this file; `None` if the file does not exist.
     ///
     /// # Errors
     /// If it cannot be used, is damaged, something else, or of a later version.
@@ -75,8 +75,8 @@ impl Store {
     }
 }
 
-/// Refuses an existing path that is no regular file. To open a pipe would wait for somebody at its other end,
-/// and no signal ends that.
+/// Refuses an existing path that is not a regular file. To open a pipe would wait for somebody at its other
+/// end, and no signal ends that.
 fn check_kind(path: &Path) -> Result<(), StoreError> {
     let Ok(kind) = fs::metadata(path).map(|found| found.file_type()) else { return Ok(()) };
     let kind = match kind {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::reading::{COLUMNS, LATEST_FIRST, state_of};
 use crate::{Row, State, Store, StoreError};
 
-/// Points of a course at most: more are not told apart in a line of a list.
+/// Most points of a course: a line of a list cannot show more.
 const MOST_POINTS: usize = 40;
 /// Longest result whose course is read, in bytes: that of some minutes.
 const LONGEST_RESULT: i64 = 1 << 20;
@@ -71,7 +71,7 @@ impl Store {
         page.map_err(|error| self.failed(error))
     }
 
-    /// The latest runs in outline, so many at most, and the number of all.
+    /// The latest runs in outline, at most `limit`, and the number of all.
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -91,7 +91,7 @@ pub struct Filter {
     pub since_unix_ns: Option<u64>,
     /// Begun before this Unix time in nanoseconds.
     pub before_unix_ns: Option<u64>,
-    /// The latest ones, so many at most.
+    /// Maximum number of runs, the latest ones.
     pub limit: Option<u64>,
 }
 

@@ -10,10 +10,10 @@ use crate::reading::parts_of;
 use crate::{Filter, State, Store, StoreError, Tag};
 
 impl Store {
-    /// Makes killed runs of those that go on only in the store. `lives` says of a process, as
-    /// [`begin`](Self::begin) was told of it, whether it is still there; `heard` is when it wrote last.
-    /// Returns how many there were. Where they cannot be written (the disk is full, or may only be read),
-    /// this store lists and reads them as killed ones all the same.
+    /// Makes killed runs of those that go on only in the store. `lives` returns whether the process that was
+    /// given to [`begin`](Self::begin) is still there; its second argument is when it wrote last. Returns how
+    /// many there were. Where they cannot be written (the disk is full, or may only be read), this store
+    /// lists and reads them as killed ones all the same.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// The run with this tag that began last, as far as it is written: the saved run if it is over, else what
-    /// it has told so far, as if its process were killed now. `None` if there is none.
+    /// it has written so far, as if its process were killed now. `None` if there is none.
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -15,7 +15,7 @@ pub struct Tag {
     pub value: String,
 }
 
-/// Why a text is no name, or no tag.
+/// Reason why a text is not a name, or not a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadName {
     /// The text.

@@ -1,4 +1,4 @@
-//! Writing runs: begun, told of while they go on, and finished.
+//! Writing runs: at their beginning, while they go on, and at their end.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{Interval, IntervalDownsampler, Slice};
@@ -29,7 +29,7 @@ pub struct Ongoing {
     keeper: IntervalDownsampler,
     /// The intervals that are kept. Each of them is a row.
     intervals: Vec<Interval>,
-    /// The rows of so many of them are as they have to be.
+    /// Number of them whose rows are up to date.
     written: usize,
     parts: [Parts; 3],
 }
@@ -80,7 +80,7 @@ impl Store {
         removed.map_err(|error| self.failed(error))
     }
 
-    /// Writes the end of run `number`, unless somebody has done so already.
+    /// Writes the end of run `number`, unless it is written already.
     pub(crate) fn end(&mut self, number: i64, run: &SavedRun, state: State) -> Result<(), StoreError> {
         let written = (run.to_bytes(), serde_json::to_string(&run.result));
         let (saved, result) = match written {
@@ -132,10 +132,10 @@ impl Ongoing {
         Ok(())
     }
 
-    /// Writes the run that this has come to.
+    /// Writes the finished run.
     ///
     /// # Errors
-    /// If it cannot be written; then it is there as it was told last.
+    /// If it cannot be written; then it stays as it was written last.
     pub fn finish(mut self, run: &SavedRun) -> Result<(), StoreError> {
         self.store.end(self.number, run, State::Finished)
     }

@@ -29,7 +29,7 @@ const LINES: usize = 5_000;
 const TRACES: usize = 1_000;
 const SERVICES: &[&str] = &["api-gateway", "order-service", "database"];
 
-/// Where all of it happens, as the script has it.
+/// The environment of all of it, as the script has it.
 const ENVIRONMENT: &[&str] = &["production"];
 const REGION: &[&str] = &["us-east-1"];
 
@@ -255,7 +255,7 @@ fn events(begin: u64) -> Table {
         Column::tag("source", Lexicon::Fixed(&["marketing", "autoscaler", "monitor"])),
         Column::text("resource_id", Lexicon::Fixed(RESOURCES)),
         Column::text("metadata", Lexicon::Fixed(METADATA)),
-        // The same of all events: nobody in particular has caused them.
+        // The same for all events: they have no particular source.
         Column::tag("environment", Lexicon::Fixed(ENVIRONMENT)),
         Column::text("user_id", Lexicon::Fixed(&[""])),
         Column::field("duration_ms", Cells::Count(u64::from(u32::MAX), Vec::new())),

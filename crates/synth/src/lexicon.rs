@@ -10,7 +10,7 @@ pub(crate) enum Lexicon {
     Fixed(&'static [&'static str]),
     /// A list that was put together.
     Made(Vec<String>),
-    /// A text and a number, the numbers in order, with at least so many digits.
+    /// A text and a number, the numbers in order, with at least this many digits.
     Numbered { prefix: &'static str, from: u32, digits: usize, count: u32 },
     /// A few names, and once they are used up, each again with a number: `api-gateway`, …, `api-gateway-2`.
     Repeated { names: &'static [&'static str], count: u32 },

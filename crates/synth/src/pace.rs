@@ -26,8 +26,8 @@ impl Spec {
         })
     }
 
-    /// The step for so many records per second: with it, times keep up with the clock and do not run ahead of
-    /// it. If it helps to keep points apart, a little less, so that spans are whole units.
+    /// The step for this many records per second: with it, times keep up with the clock and do not run ahead
+    /// of it. If it helps to keep points apart, a little less, so that spans are whole units.
     pub fn step_at(&self, records_per_second: f64) -> u64 {
         let step = ((1e9 / records_per_second) as u64).clamp(1, LONGEST);
         let (unit, size) = (self.time_unit.nanos(), u64::from(self.batch_size.max(1)));
@@ -70,7 +70,7 @@ impl Spec {
         (is_long && (threads == 1 || is_whole)) || (is_whole && u64::from(self.batch_size) <= gap)
     }
 
-    /// The smallest cardinality with which points are kept apart at so many records per second, if there is
+    /// The smallest cardinality that keeps points apart at this many records per second, if there is
     /// one.
     pub fn cardinality_apart(&self, records_per_second: f64, threads: u32) -> Option<u32> {
         if self.kind != Kind::Metrics {

@@ -17,7 +17,7 @@ pub(crate) struct NestedMessage {
 }
 
 impl Pen {
-    /// Begins anew.
+    /// Starts over.
     pub(crate) fn clear(&mut self) {
         self.at = 0;
     }

@@ -27,7 +27,7 @@ pub(crate) enum Piece {
     Word(usize, Slots),
     /// The word for no or yes, of a column of flags.
     Flag(usize, Slots),
-    /// The time, in decimal digits, in so many times smaller units.
+    /// The time, in decimal digits, in units that are this many times smaller.
     Time(u64),
     /// A whole number in decimal digits.
     Count(usize),
@@ -45,7 +45,7 @@ pub(crate) enum Piece {
     PackMilli(usize),
     /// An identifier as a string of MessagePack, which is empty for none.
     PackHex(usize),
-    /// The time in so many times smaller units, in eight bytes, the lowest first.
+    /// The time in units that are this many times smaller, in eight bytes, little-endian.
     FixedTime(u64),
     /// The same, later by the whole number of a column.
     FixedEnd(u64, usize),
@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
                 let slots = Slots::of_flags(self.dress(style));
                 self.pieces.push(Piece::Flag(column, slots));
             }
-            other => unreachable!("{other:?} are no words"),
+            other => unreachable!("{other:?} are not words"),
         }
     }
 
@@ -350,7 +350,7 @@ impl<'a> Builder<'a> {
                 self.text(&text[..text.len() - 16]);
                 self.piece(Piece::Hex(column));
             }
-            Cells::TraceId(_) => unreachable!("a span's trace is no attribute"),
+            Cells::TraceId(_) => unreachable!("a span's trace is not an attribute"),
         }
     }
 }

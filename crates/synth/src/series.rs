@@ -92,8 +92,8 @@ impl Replacement {
             / 1_000_000_000_000_000_000) as u64
     }
 
-    /// Tells of each host whose name is another at `now` than it was at the last call, with its generation;
-    /// the first call tells of all.
+    /// Passes each host whose name has changed between the last call and `now` to `tell`, with its
+    /// generation; the first call passes all.
     pub(crate) fn advance(&mut self, now: u64, mut tell: impl FnMut(u32, u64)) {
         let count = self.count(now);
         let done = self.done.replace(count);

@@ -281,7 +281,7 @@ impl Spec {
         Err(Problem { field: "time_unit", message, hint })
     }
 
-    /// The path, saying the unit of times if the format's receivers have to be told and are not.
+    /// The path, with the unit of times if the format's receivers need it and it lacks one.
     pub fn path_with_precision(&self, path: &str) -> String {
         if self.format != Format::InfluxLine || precision_in(path).is_some() {
             return path.to_owned();
@@ -304,7 +304,7 @@ impl Spec {
             Format::RemoteWrite => "/api/v1/write".to_owned(),
             Format::LokiPush => "/loki/api/v1/push".to_owned(),
             Format::ElasticBulk => "/_bulk".to_owned(),
-            // VictoriaLogs', which has to be told what times and messages are called.
+            // VictoriaLogs needs the names of the fields of time and message.
             Format::JsonLines if self.kind == Kind::Logs => {
                 "/insert/jsonline?_time_field=time&_msg_field=message&_stream_fields=service".to_owned()
             }
@@ -408,7 +408,7 @@ impl Spec {
             || name.len() > 64
         {
             let hint = "a name begins with a letter and has letters, digits, `_` and `-`, at most 64";
-            problems.add("measurement", format!("`{name}` is no measurement"), hint.to_owned());
+            problems.add("measurement", format!("`{name}` is not a measurement"), hint.to_owned());
         } else if self.format == Format::ElasticBulk && name.chars().any(|c| c.is_ascii_uppercase()) {
             let message = format!("Elasticsearch has no index `{name}`");
             problems.add("measurement", message, format!("measurement: {}", name.to_ascii_lowercase()));
@@ -417,7 +417,7 @@ impl Spec {
             problems.add("measurement", message, format!("measurement: {}", name.replace('-', "_")));
         }
         if self.start_ms.is_some_and(|start| start > MAX_START_MS) {
-            let message = format!("{} ms is no time", self.start_ms.unwrap_or(0));
+            let message = format!("{} ms is not a time", self.start_ms.unwrap_or(0));
             problems.add("start_ms", message, "a run begins in the year 2200 at the latest".to_owned());
         }
         let span = u64::from(self.batch_size).checked_mul(self.step());
@@ -430,7 +430,7 @@ impl Spec {
 
     fn check_series(&self, problems: &mut Problems) {
         if !(0.0..=1.0).contains(&self.churn) {
-            let message = format!("a churn of {} is no share", self.churn);
+            let message = format!("a churn of {} is not a share", self.churn);
             problems.add("churn", message, "churn is from 0 to 1".to_owned());
         }
         if let Some(services) = self.services {
@@ -475,7 +475,7 @@ impl Spec {
 
     fn check_traces(&self, problems: &mut Problems) {
         if !(0.0..=1.0).contains(&self.parents) {
-            let message = format!("{} is no share of spans", self.parents);
+            let message = format!("{} is not a share of spans", self.parents);
             problems.add("parents", message, "parents is from 0 to 1".to_owned());
         }
         if self.spans_per_trace == 0 {

@@ -2,7 +2,7 @@
 
 use crate::lexicon::Lexicon;
 
-/// The records of one batch as small numbers. Its columns stay the same, its cells are drawn anew for each
+/// The records of one batch as small numbers. Its columns stay the same, its cells are drawn again for each
 /// batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -20,7 +20,7 @@ pub(crate) struct Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// `true` if records are told apart and grouped by this column (a tag, a label).
+    /// `true` if this column (a tag, a label) identifies and groups records.
     pub(crate) is_tag: bool,
     /// `true` if the column is written: others are only drawn.
     pub(crate) is_written: bool,
@@ -37,7 +37,7 @@ pub(crate) enum Cells {
     Milli(Vec<u32>),
     /// A whole number, at most so large.
     Count(u64, Vec<u64>),
-    /// An identifier of 16 hexadecimal digits; 0 is none.
+    /// An identifier of 16 hexadecimal digits; 0 stands for none.
     Id(Vec<u64>),
     /// An identifier of 32 hexadecimal digits.
     TraceId(Vec<[u64; 2]>),
@@ -79,35 +79,35 @@ impl Table {
     pub(crate) fn words(&self, column: usize) -> &[u32] {
         match &self.columns[column].cells {
             Cells::Word(_, cells) => cells,
-            other => unreachable!("{other:?} are no words"),
+            other => unreachable!("{other:?} are not words"),
         }
     }
 
     pub(crate) fn millis(&self, column: usize) -> &[u32] {
         match &self.columns[column].cells {
             Cells::Milli(cells) => cells,
-            other => unreachable!("{other:?} are no thousandths"),
+            other => unreachable!("{other:?} are not thousandths"),
         }
     }
 
     pub(crate) fn counts(&self, column: usize) -> &[u64] {
         match &self.columns[column].cells {
             Cells::Count(_, cells) => cells,
-            other => unreachable!("{other:?} are no whole numbers"),
+            other => unreachable!("{other:?} are not whole numbers"),
         }
     }
 
     pub(crate) fn ids(&self, column: usize) -> &[u64] {
         match &self.columns[column].cells {
             Cells::Id(cells) => cells,
-            other => unreachable!("{other:?} are no identifiers"),
+            other => unreachable!("{other:?} are not identifiers"),
         }
     }
 
     pub(crate) fn trace_ids(&self, column: usize) -> &[[u64; 2]] {
         match &self.columns[column].cells {
             Cells::TraceId(cells) => cells,
-            other => unreachable!("{other:?} are no identifiers of traces"),
+            other => unreachable!("{other:?} are not identifiers of traces"),
         }
     }
 
@@ -138,35 +138,35 @@ impl Column {
     pub(crate) fn words_mut(&mut self) -> &mut [u32] {
         match &mut self.cells {
             Cells::Word(_, cells) => cells,
-            other => unreachable!("{other:?} are no words"),
+            other => unreachable!("{other:?} are not words"),
         }
     }
 
     pub(crate) fn millis_mut(&mut self) -> &mut [u32] {
         match &mut self.cells {
             Cells::Milli(cells) => cells,
-            other => unreachable!("{other:?} are no thousandths"),
+            other => unreachable!("{other:?} are not thousandths"),
         }
     }
 
     pub(crate) fn counts_mut(&mut self) -> &mut [u64] {
         match &mut self.cells {
             Cells::Count(_, cells) => cells,
-            other => unreachable!("{other:?} are no whole numbers"),
+            other => unreachable!("{other:?} are not whole numbers"),
         }
     }
 
     pub(crate) fn ids_mut(&mut self) -> &mut [u64] {
         match &mut self.cells {
             Cells::Id(cells) => cells,
-            other => unreachable!("{other:?} are no identifiers"),
+            other => unreachable!("{other:?} are not identifiers"),
         }
     }
 
     pub(crate) fn trace_ids_mut(&mut self) -> &mut [[u64; 2]] {
         match &mut self.cells {
             Cells::TraceId(cells) => cells,
-            other => unreachable!("{other:?} are no identifiers of traces"),
+            other => unreachable!("{other:?} are not identifiers of traces"),
         }
     }
 

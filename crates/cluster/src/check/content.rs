@@ -19,7 +19,7 @@ const SHOWN: usize = 5;
 const ITEM_SHOWN: usize = 200;
 /// Bytes of items that are kept as they are, to be shown: of all nodes of a small cluster that is little.
 const TEXTS: usize = 16 << 20;
-/// Ids that are kept of those that are there more than once.
+/// Ids that are kept of those that are stored more than once.
 const DUPLICATES_SHOWN: usize = 5;
 
 /// The first half of the SHA-256 of an item's canonical text: for 10^7 items it takes less memory than their
@@ -29,11 +29,11 @@ type ItemHash = u128;
 /// The items of one node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Inventory {
-    /// The number that it told by itself.
+    /// The number of items that the node reported.
     count: Option<u64>,
     /// The hash of each item by its id.
     items: BTreeMap<String, ItemHash>,
-    /// Items that were there more than once, the first ids of them, and how many.
+    /// Items that were stored more than once, the first ids of them, and how many.
     duplicates: (Vec<String>, u64),
     /// The canonical texts of items, as far as they have room, to be shown.
     texts: BTreeMap<String, String>,
@@ -52,7 +52,7 @@ impl Inventory {
             let answer = ask::json(address, path, PAGE)?;
             let pointer = &content.count_pointer;
             let count = answer.pointer(pointer).and_then(Value::as_u64);
-            inventory.count = Some(count.ok_or_else(|| format!("GET {path}: no number is at {pointer}"))?);
+            inventory.count = Some(count.ok_or_else(|| format!("GET {path}: no number at {pointer}"))?);
         }
         let mut pages = Pages::of(content.page);
         while let Some(&(take, skip)) = pages.pages().first() {
@@ -103,7 +103,7 @@ impl Inventory {
     pub(super) fn is_consistent(&self) -> Result<(), String> {
         let (ids, count) = &self.duplicates;
         if *count > 0 {
-            return Err(format!("{count} items are there more than once: {}", ids.join(", ")));
+            return Err(format!("{count} items are stored more than once: {}", ids.join(", ")));
         }
         match self.count {
             Some(count) if count != self.items.len() as u64 => {
@@ -154,7 +154,7 @@ fn items(path: &str, page: &[u8], content: &Content) -> Result<Vec<Value>, Strin
         serde_json::from_slice(page).map_err(|error| format!("GET {path}: no JSON: {error}"))?;
     match page.pointer_mut(&content.items).map(Value::take) {
         Some(Value::Array(items)) => Ok(items),
-        _ => Err(format!("GET {path}: no list is at {}", content.items)),
+        _ => Err(format!("GET {path}: no list at {}", content.items)),
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn what_is_there_twice_or_not_counted_is_told() {
         let mut twice = of(&[json!({"id": 7}), json!({"id": 7})]);
-        assert_eq!(twice.is_consistent(), Err("1 items are there more than once: 7".to_owned()));
+        assert_eq!(twice.is_consistent(), Err("1 items are stored more than once: 7".to_owned()));
         twice.duplicates = (Vec::new(), 0);
         twice.count = Some(2);
         assert_eq!(twice.is_consistent(), Err("it counts 2 items, and lists 1".to_owned()));

@@ -44,7 +44,7 @@ pub(super) fn writable(
         let now = clock::monotonic();
         let patience = (begun + check.within).since(now).max(LEAST_PATIENCE);
         let refused = match takers(cluster, gone) {
-            Err(reason) => vec![format!("nobody leads: {reason}")],
+            Err(reason) => vec![format!("no leader: {reason}")],
             Ok(nodes) => {
                 let mut refused = Vec::new();
                 for node in nodes {
@@ -82,7 +82,7 @@ fn takers(cluster: &Cluster, gone: &[String]) -> Result<Vec<usize>, String> {
     }
 }
 
-/// Why an item was not created, read back and deleted.
+/// Reason why an item was not created, read back and deleted.
 enum Unwritten {
     /// A request was refused, or not answered.
     Refused(String),

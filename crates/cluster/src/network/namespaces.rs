@@ -23,7 +23,7 @@ use crate::error::ClusterError;
 use crate::fault::Impairment;
 use crate::proxy::LinkName;
 
-/// Where programs for the system are that are not on everyone's path.
+/// Folders of system programs that are not on everyone's path.
 const FOLDERS: [&str; 3] = ["", "/usr/sbin/", "/sbin/"];
 
 /// The networks of a cluster's nodes. They go when this is dropped and the nodes have ended.

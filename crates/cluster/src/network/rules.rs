@@ -62,7 +62,7 @@ impl Range {
     }
 }
 
-/// The router's device towards somebody.
+/// The router's device towards this end of a link.
 pub(super) fn device(site: LinkEnd) -> String {
     site.map_or_else(|| "load".to_owned(), |node| format!("n{node}"))
 }
@@ -170,7 +170,7 @@ impl Rules {
                 continue;
             }
             if link_impairment.resets {
-                // Resets themselves get through: the side that resets has told the other one.
+                // Resets themselves get through: the side that resets has notified the other one.
                 let of_tcp = cell.matched(range, true);
                 rules.push(format!("{of_tcp} tcp flags & rst == rst accept"));
                 if cell.source.is_none() || !begins {

@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// Closes the server's side. The client is told nothing, now and later.
+    /// Closes the server's side. The client's stays open, now and later.
     pub(super) fn half_open(&self) {
         if let Some(server) = self.server.lock().unwrap_or_else(PoisonError::into_inner).take() {
             reset(&server);

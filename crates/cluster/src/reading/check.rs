@@ -18,7 +18,7 @@ const LIST: &str = "/api/products";
 const ITEM: &str = r#"{"name":"plimsoll_writable","price":1,"category":"writable"}"#;
 /// Value of `item` that turns the `writable` check off.
 const NONE: &str = "none";
-/// Hint for an `item` that is no JSON object.
+/// Hint for an `item` that is not a JSON object.
 const ITEM_HINT: &str = "write it as in `item: '{\"name\": \"a\"}'`";
 
 impl Reading<'_> {
@@ -49,7 +49,7 @@ impl Reading<'_> {
         let kinds = CheckKind::ALL.map(|kind| (kind.name(), kind));
         let kind = self.word(&check.check, "check", &kinds);
         if check.check.is_absent() {
-            self.wrong(Problem::new("a check has to say what is checked").with_hint("add `check`"), None);
+            self.wrong(Problem::new("a check needs a kind").with_hint("add `check`"), None);
         }
         let content = match kind {
             Some(CheckKind::ErrorShare) => Content::default(),
@@ -59,7 +59,7 @@ impl Reading<'_> {
         let only = [(&check.item, "item", CheckKind::Writable), (&check.most, "most", CheckKind::ErrorShare)];
         for (field, name, of) in only {
             if !field.is_absent() && found.kind != of {
-                let problem = Problem::new(format!("`{name}` means nothing to `{}`", found.kind.name()));
+                let problem = Problem::new(format!("`{name}` does not apply to `{}`", found.kind.name()));
                 self.wrong(problem.with_hint("leave it out"), field.place());
             }
         }
@@ -67,12 +67,12 @@ impl Reading<'_> {
         if let Some(item) = text(&check.item) {
             let object = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&item);
             if item != NONE && object.is_err() {
-                let problem = Problem::new("`item` is no JSON object");
+                let problem = Problem::new("`item` is not a JSON object");
                 self.wrong(problem.with_hint(ITEM_HINT), check.item.place());
             }
             found.item = item;
         } else if found.kind == CheckKind::Writable && found.content.list != LIST {
-            let problem = Problem::new(format!("nobody says what an item of {} is", found.content.list));
+            let problem = Problem::new(format!("an item of {} is not described", found.content.list));
             self.wrong(problem.with_hint(ITEM_HINT), check.check.place());
         }
         if let Some(most) = text(&check.most) {

@@ -71,7 +71,7 @@ impl Reading<'_> {
         (network, links): (NetworkKind, &[Link]),
     ) -> Option<FaultPlan> {
         if fault.fault.is_absent() {
-            self.wrong(Problem::new("a fault has to say what breaks").with_hint("add `fault: kill`"), place);
+            self.wrong(Problem::new("a fault needs a kind").with_hint("add `fault: kill`"), place);
             return None;
         }
         let kind = self.word(&fault.fault, "fault", &KINDS)?;
@@ -93,7 +93,7 @@ impl Reading<'_> {
                 }
             };
             if matches!(choice, Choice::Leader | Choice::Follower) && self.document.leader.is_absent() {
-                let problem = Problem::new("nobody says who leads");
+                let problem = Problem::new("the leader is not described");
                 self.wrong(problem.with_hint("add `leader: {path: /raft/leader}`"), target.place());
             }
             Some(choice)
@@ -124,7 +124,7 @@ impl Reading<'_> {
     /// Reports settings that exclude each other.
     fn admit(&mut self, fault: &FaultSpec, kind: Kind, name: &str, place: Option<Place>) {
         if fault.at.is_absent() && fault.every.is_absent() {
-            let problem = Problem::new(format!("when does `{name}` happen?"));
+            let problem = Problem::new(format!("`{name}` has no time"));
             self.wrong(problem.with_hint("add `at: 5s` or `every: 10s`"), place);
         }
         let idle = [
@@ -141,7 +141,7 @@ impl Reading<'_> {
             (!fault.jitter.is_absent() && fault.every.is_absent() && fault.at.is_absent(), "jitter", place),
         ];
         for (_, field, place) in idle.into_iter().filter(|(wrong, ..)| *wrong) {
-            let problem = Problem::new(format!("`{field}` means nothing to `{name}`"));
+            let problem = Problem::new(format!("`{field}` does not apply to `{name}`"));
             self.wrong(problem.with_hint("leave it out"), place);
         }
     }
@@ -238,7 +238,7 @@ impl Reading<'_> {
         let share = number.parse::<f64>().ok().map(|number| number * factor);
         let share = share.filter(|share| (0.0..=1.0).contains(share));
         if share.is_none() {
-            let problem = Problem::new(format!("`{}` is no share", text.escape_debug()));
+            let problem = Problem::new(format!("`{}` is not a share", text.escape_debug()));
             self.wrong(problem.with_hint("write 10% or 0.1"), place);
         }
         share

@@ -20,7 +20,7 @@ impl Reading<'_> {
     pub(super) fn nodes(&mut self) -> Vec<NodePlan> {
         if self.document.nodes.is_empty() {
             let problem = Problem::new("a cluster needs `nodes`");
-            self.wrong(problem.with_hint("say what is started: `nodes: {command: my-server}`"), None);
+            self.wrong(problem.with_hint("name the program: `nodes: {command: my-server}`"), None);
         }
         let mut nodes: Vec<NodePlan> = Vec::new();
         for group in &self.document.nodes {
@@ -142,7 +142,7 @@ impl Reading<'_> {
         let (equals, not) = (text(&probe.equals), text(&probe.not));
         if probe.json.is_absent() {
             if equals.is_some() || not.is_some() {
-                let problem = Problem::new("`equals` and `not` need `json`, which says of what");
+                let problem = Problem::new("`equals` and `not` need `json`, the place to compare");
                 self.wrong(problem, place);
             }
             return None;

@@ -33,7 +33,7 @@ impl Importer<'_> {
     fn capture(&mut self, capture: &mut Object<'_>, step: &mut StepSpec) {
         let keys = ["json", "xpath", "regexp", "header", "selector"];
         let Some(kind) = keys.into_iter().find(|key| capture.has(key)) else {
-            let becomes = "it does not say where the value is: it is left out";
+            let becomes = "it names no place of the value: it is left out";
             self.findings.note(capture.at.as_str(), "capture", becomes);
             return;
         };
@@ -211,7 +211,7 @@ impl Importer<'_> {
             check::expect(step, &place, check::equals(wanted), at, "equals", &mut self.findings);
             return;
         }
-        let becomes = "only what the same step takes by JSON or a header is compared: it is left out";
+        let becomes = "only values that the same step takes by JSON or a header are compared: it is left out";
         self.findings.note(at, &texts.join(", "), becomes);
     }
 }

@@ -25,13 +25,13 @@ impl Importer<'_> {
             let hint = "write the URL of the server as `target`: http://host:port";
             let message = match self.target.as_str() {
                 "" => "`target` is missing".to_owned(),
-                target => format!("`{}` is no URL of a server", crate::findings::quoted(target)),
+                target => format!("`{}` is not a URL of a server", crate::findings::quoted(target)),
             };
             self.findings.hinted(&config.place("target"), message, hint);
         }
         for (key, becomes) in [
             ("environments", "the script is read without an environment: write its values into `config`"),
-            ("processor", "functions in JavaScript are not carried out: what calls them is noted"),
+            ("processor", "functions in JavaScript are not carried out: calls of them are noted"),
             ("engines", "only the engine `http` is taken over: it is left out"),
             ("socketio", "only HTTP is taken over: it is left out"),
             ("ws", "only HTTP is taken over: it is left out"),
@@ -184,13 +184,13 @@ impl Importer<'_> {
                     None => self.findings.note(
                         http.place("timeout"),
                         &shown(value),
-                        "it is no time: it is left out",
+                        "it is not a time: it is left out",
                     ),
                 }
             }
             if let Some(pool) = http.count("pool", &mut self.findings).filter(|pool| *pool > 0) {
                 self.settings.connections = text(pool.to_string());
-                let becomes = "all users share so many connections, and wait for them";
+                let becomes = "all users share this many connections, and wait for them";
                 self.findings.note(http.place("pool"), &pool.to_string(), becomes);
             }
             if let Some(mut defaults) = http.object("defaults", &mut self.findings) {
@@ -235,7 +235,7 @@ impl Importer<'_> {
                     self.findings.note(
                         at,
                         name,
-                        "the header belongs to the connection, or is none: it is left out",
+                        "the header belongs to the connection, or is invalid: left out",
                     );
                     continue;
                 }

@@ -42,7 +42,7 @@ impl Importer<'_> {
         match phases.as_slice() {
             [] => {
                 if !self.findings.has_problems() {
-                    let becomes = "no phase says how many users arrive: give --rate and --duration";
+                    let becomes = "no phase has a number of users: give --rate and --duration";
                     self.findings.note(config.place("phases"), "", becomes);
                 }
             }
@@ -89,7 +89,7 @@ impl Importer<'_> {
             }
             _ => {
                 let hint = "a phase has `arrivalRate`, perhaps with `rampTo`, or `arrivalCount`, or `pause`";
-                self.findings.hinted(&phase.at, "the phase does not say how many users arrive", hint);
+                self.findings.hinted(&phase.at, "the phase has no number of users", hint);
                 return None;
             }
         };
@@ -99,7 +99,7 @@ impl Importer<'_> {
     fn time(&mut self, value: &Value, at: &str) -> Option<u64> {
         let nanos = time(value).filter(|nanos| *nanos > STEP);
         if nanos.is_none() {
-            let message = format!("`{}` is no length of a phase", crate::source::shown(value));
+            let message = format!("`{}` is not a length of a phase", crate::source::shown(value));
             self.findings.hinted(at, message, "write seconds, or a text such as 5m");
         }
         nanos
@@ -122,7 +122,7 @@ fn course(course: &Course, nanos: u64, level: Option<Ratio>) -> PhaseSpec {
     let mut spec = PhaseSpec::default();
     let length = amount::time(nanos);
     let at = |rate: &Ratio| rate.rate();
-    // The first stage of all holds its rate by itself; later ones rise unless they are told to step.
+    // The very first stage holds its rate anyway; later ones ramp unless they are marked as steps.
     let step = if level.is_none() { "@" } else { "@=" };
     match course {
         Course::Rate(rate) if rate.is_zero() => spec.stages = text(format!("{length}{step}0")),

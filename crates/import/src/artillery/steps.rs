@@ -225,7 +225,7 @@ impl Importer<'_> {
                         self.findings.note(
                             object.place("count"),
                             &count,
-                            "it is no number: the steps are carried out once",
+                            "it is not a number: the steps are carried out once",
                         );
                         all = body;
                     }
@@ -335,7 +335,7 @@ impl Importer<'_> {
                 None => self.findings.note(
                     request.place("timeout"),
                     &shown(value),
-                    "it is no time: it is left out",
+                    "it is not a time: it is left out",
                 ),
             }
         }

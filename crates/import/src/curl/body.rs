@@ -13,7 +13,7 @@ use crate::findings::Findings;
 /// Between the parts of a form: long enough that no content has it by chance.
 const BOUNDARY: &str = "plimsoll-form-2f6c1e8a94d7b350";
 
-/// Where files are read from.
+/// Reads files that options name.
 pub(super) struct Reader<'a> {
     pub(super) folder: &'a Path,
     pub(super) files: &'a dyn Files,

@@ -51,7 +51,7 @@ impl Command {
         }
         let http2 = !settings.http2.is_absent() || !settings.http2_prior_knowledge.is_absent();
         let closes = http2 && !settings.disable_keepalive.is_absent();
-        if leave_out(closes, Use::Header, "connections of HTTP/2 are used again all the same") {
+        if leave_out(closes, Use::Header, "connections of HTTP/2 are used again anyway") {
             settings.disable_keepalive = Field::Absent;
         }
         macro_rules! unless_socket {

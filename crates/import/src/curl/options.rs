@@ -166,12 +166,10 @@ const OPTIONS: &[(&str, char, Means)] = &[
     ("write-out", 'w', Means::IdleValue),
 ];
 
-/// The option of this long name.
 pub(crate) fn long(name: &str) -> Option<(&'static str, Means)> {
     OPTIONS.iter().find(|(known, ..)| *known == name).map(|(name, _, means)| (*name, *means))
 }
 
-/// The option of this letter.
 pub(crate) fn short(letter: char) -> Option<(&'static str, Means)> {
     let known = OPTIONS.iter().find(|(_, known, _)| *known == letter && letter != ' ');
     known.map(|(name, _, means)| (*name, *means))

@@ -56,7 +56,7 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Problems> {
 }
 
 const EXPANDS: &str = "the shell would replace this by something else";
-const NO_SHELL: &str = "write what it stands for, or quote it with '…'";
+const NO_SHELL: &str = "write its value, or quote it with '…'";
 const ONE: &str = "give one command alone, and quote characters of the shell with '…'";
 
 struct Shell {

@@ -127,7 +127,7 @@ pub(crate) fn expect_status(
 ) {
     let wrong = |status: &String| !is_status(status);
     if statuses.is_empty() || statuses.iter().any(wrong) {
-        findings.note(at, said, "these are no statuses from 200 to 599: the expectation is left out");
+        findings.note(at, said, "these are not statuses from 200 to 599: the expectation is left out");
         return;
     }
     let expect = expectations(step);
@@ -158,7 +158,7 @@ pub(crate) fn other_than(status: u16) -> Vec<String> {
     }
 }
 
-/// A JSONPath that plans take: `$.a[0].b`. `None` if there is none.
+/// A JSONPath that plans accept: `$.a[0].b`. `None` if there is no equivalent.
 pub(crate) fn json_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = match path.chars().next()? {

@@ -65,7 +65,7 @@ impl Syntax {
         Err(text.len())
     }
 
-    /// Where the authority of a URL ends: at the first `/`, `?` or `#` that is in no slot.
+    /// The end of the authority of a URL: the first `/`, `?` or `#` that is in no slot.
     pub(crate) fn authority_end(&self, url: &str, from: usize) -> usize {
         let mut at = from;
         loop {

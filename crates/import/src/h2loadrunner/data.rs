@@ -24,7 +24,7 @@ impl Table {
         self.rows.iter().all(|row| row.len() == self.columns.len())
     }
 
-    /// The same with so many values in every row: where one has less, its last one stands for the others.
+    /// The same with `width` values in every row: a shorter row is filled up with its last value.
     fn of_width(mut self, width: usize) -> Self {
         for row in &mut self.rows {
             let last = row.last().cloned().unwrap_or_default();
@@ -37,7 +37,8 @@ impl Table {
 }
 
 impl Importer<'_> {
-    /// The data of a scenario with so many requests. Gives its variables, and the names of its data sources.
+    /// The data of a scenario with this many requests. Returns its variables, and the names of its data
+    /// sources.
     pub(super) fn data(&mut self, scenario: &mut Object<'_>, requests: usize) -> (Variables, Vec<String>) {
         let mut variables = Variables::default();
         let mut sources = Vec::new();
@@ -140,7 +141,7 @@ impl Importer<'_> {
         }
         if start.is_none() && end.is_none() {
             let hint = "give `user-id-range-start` and `user-id-range-end`, or `user-id-list-file`";
-            self.findings.hinted(&at, format!("nothing says what `{literal}` is replaced by"), hint);
+            self.findings.hinted(&at, format!("`{literal}` has no values to be replaced by"), hint);
         } else if let Some(source) = self.range(&scenario.at, literal, start, end, split) {
             sources.push(source.clone());
             variables.literal = Some((literal.to_owned(), Binding::Same(source)));

@@ -8,7 +8,7 @@ use plimsoll_plan::document::Field;
 
 /// One scenario's part of the load.
 pub(super) struct Share {
-    /// Where its weight stands.
+    /// The place of its weight.
     pub(super) at: String,
     /// Its share of the requests, beside those of the others; not 0.
     pub(super) weight: u64,
@@ -126,7 +126,7 @@ impl Importer<'_> {
         }
     }
 
-    /// The time in which so many requests are due.
+    /// The time in which this many requests are due.
     fn time_of(&mut self, requests: u64, per_client: Ratio) {
         let seconds = per_client
             .times_whole(u128::from(self.clients))

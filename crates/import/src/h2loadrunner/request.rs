@@ -302,7 +302,7 @@ impl Importer<'_> {
     }
 }
 
-/// Where a field of a response is.
+/// The source of a field of a response.
 pub(super) fn header_source(name: &str) -> Result<ExtractSpec, String> {
     let mut extract = ExtractSpec::default();
     let name = name.trim();

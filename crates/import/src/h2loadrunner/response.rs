@@ -218,7 +218,7 @@ impl Importer<'_> {
             }
             other => {
                 let message = match other {
-                    Some(other) => format!("`{other}` is no place to pick from"),
+                    Some(other) => format!("`{other}` is not a place to pick from"),
                     None => "`where-to-pickup-from` is missing".to_owned(),
                 };
                 let hint = "write Response-Header, Request-Header, Json-Pointer-In-Response-Payload or \

@@ -22,13 +22,13 @@ const NO_TIMEOUT: &str = "365d";
 const USUAL_CIPHER: &str = "ECDHE-";
 
 impl Importer<'_> {
-    /// Where requests go.
+    /// The target of requests.
     pub(super) fn server(&mut self, top: &mut Object<'_>) {
         match top.text("schema", &mut self.findings) {
             Some("http") => {}
             Some("https") => self.scheme = "https",
             Some(other) => {
-                self.findings.hinted("/schema", format!("`{other}` is no scheme"), "write http or https");
+                self.findings.hinted("/schema", format!("`{other}` is not a scheme"), "write http or https");
             }
             None if !top.has("schema") => {
                 self.findings.hinted("", "`schema` is missing", "write \"schema\": \"http\" or \"https\"");
@@ -67,7 +67,7 @@ impl Importer<'_> {
             self.findings.note(
                 "/connection-retry",
                 "false",
-                "a lost connection is opened again all the same, to the same host",
+                "a lost connection is opened again anyway, to the same host",
             );
         }
         let moves_back = top.flag("switch-back-after-connection-retry", &mut self.findings) == Some(true);
@@ -245,7 +245,7 @@ impl Importer<'_> {
             None | Some(0) => false,
             Some(1) => true,
             Some(other) => {
-                let message = format!("`{other}` is no mode");
+                let message = format!("`{other}` is not a mode");
                 self.findings.hinted("/certVerificationMode", message, "write 1 to verify, 0 not to");
                 true
             }

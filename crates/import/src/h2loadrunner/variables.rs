@@ -74,7 +74,7 @@ impl Variables {
         template
     }
 
-    /// The same for the value of a header: the text of the deprecated form is no variable there.
+    /// The same for the value of a header: the text of the deprecated form is not a variable there.
     pub(super) fn header_template(
         &mut self,
         text: &str,

@@ -93,7 +93,7 @@ impl Importer<'_> {
         let statuses: Option<Vec<Vec<String>>> =
             strings.iter().map(|string| statuses_of(string.trim(), is_regex)).collect();
         let Some(statuses) = statuses else {
-            self.findings.note(at, &said, "it is no list of statuses: it is left out");
+            self.findings.note(at, &said, "it is not a list of statuses: it is left out");
             return;
         };
         let all: Vec<String> = statuses.concat();
@@ -105,7 +105,7 @@ impl Importer<'_> {
             (false, _) => {
                 check::expect_status(step, &all, at, &said, &mut self.findings);
                 if !assumes && all.iter().any(|status| status.starts_with(['4', '5'])) {
-                    let becomes = "there, such a status fails all the same, unless it is ignored";
+                    let becomes = "there, such a status fails anyway, unless it is ignored";
                     self.findings.note(at, &said, becomes);
                 }
             }
@@ -230,11 +230,11 @@ impl Importer<'_> {
                 let becomes = "it becomes a threshold for the run: a slow response does not fail by itself";
                 self.findings.note(at, &written, becomes);
             }
-            None => self.findings.note(at, &written, "it is no number of milliseconds: it is left out"),
+            None => self.findings.note(at, &written, "it is not a number of milliseconds: it is left out"),
         }
     }
 
-    /// Adds a value to take; a default keeps the request from failing where there is none, as there.
+    /// Adds a value to extract; as in JMeter, the default keeps the request from failing without one.
     fn take(&mut self, name: &str, mut spec: ExtractSpec, default: &str, at: &str, step: &mut StepSpec) {
         let name = name.trim();
         if name.is_empty() {
@@ -287,7 +287,7 @@ impl Importer<'_> {
             "" | "false" | "unescaped" | "as_document" => ExtractSpec::default(),
             "code" => check::extract(&Place::Status),
             "true" => {
-                // Fields of the head are looked at by name, and not as one text.
+                // Fields of the head are examined by name, and not as one text.
                 let named = expression
                     .split_once(':')
                     .filter(|(name, _)| crate::draft::is_token(name.trim_start_matches('^')));

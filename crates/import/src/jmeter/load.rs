@@ -33,7 +33,7 @@ impl Importer<'_> {
         let written = read("num_threads").unwrap_or_default();
         let threads = self.number(&written, &at);
         if threads.is_none() {
-            let becomes = "it is no number of threads: one user is taken; give --users";
+            let becomes = "it is not a number of threads: one user is taken; give --users";
             self.findings.note(
                 at.as_str(),
                 if written.is_empty() { group.kind() } else { &written },

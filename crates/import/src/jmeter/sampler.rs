@@ -162,7 +162,7 @@ impl Importer<'_> {
             (
                 "HTTPSampler.image_parser",
                 "true",
-                "what a page needs is not fetched: make steps of it, perhaps in `parallel`",
+                "resources of a page are not fetched: make steps of it, perhaps in `parallel`",
             ),
             (
                 "HTTPSampler.use_keepalive",

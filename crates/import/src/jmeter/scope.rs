@@ -157,7 +157,7 @@ impl Importer<'_> {
             return;
         }
         if flow::is_own_header(name) || !draft::is_token(name) {
-            self.findings.note(at, name, "the header belongs to the connection, or is none: it is left out");
+            self.findings.note(at, name, "the header belongs to the connection, or is invalid: left out");
             return;
         }
         let value = self.template(written.trim(), at);
@@ -316,7 +316,7 @@ impl Importer<'_> {
             .and_then(|number| number.times(Ratio::new(1, 1000)?))
             .and_then(|seconds| seconds.nanos());
         if nanos.is_none() {
-            self.findings.note(at, written, "it is no number of milliseconds: it is left out");
+            self.findings.note(at, written, "it is not a number of milliseconds: it is left out");
         }
         nanos
     }
@@ -341,7 +341,7 @@ impl Importer<'_> {
                 "ConstantThroughputTimer",
                 "a run has one rate: this further one is left out",
             ),
-            None => self.findings.note(at, &written, "it is no rate: it is left out"),
+            None => self.findings.note(at, &written, "it is not a rate: it is left out"),
         }
     }
 }

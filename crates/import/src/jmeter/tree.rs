@@ -48,7 +48,7 @@ impl<'e> Node<'e> {
         self.element.attribute("testname").unwrap_or_default()
     }
 
-    /// Where it is: the names around it, and its line.
+    /// Its place: the names around it, and its line.
     pub(super) fn at(&self) -> String {
         format!("{} (line {})", self.path, self.element.line)
     }

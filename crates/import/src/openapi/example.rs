@@ -8,7 +8,7 @@ use crate::source::below;
 /// Deepest nesting of a value that is made up.
 const DEEPEST: usize = 8;
 
-/// Most schemas that are looked at for one value: schemas that refer to each other could otherwise make
+/// Most schemas that are examined for one value: schemas that refer to each other could otherwise make
 /// values that grow without end.
 const MOST_SCHEMAS: usize = 2_000;
 
@@ -101,7 +101,7 @@ impl<'a> Api<'a> {
             match self.value(part, &at, depth + 1, making) {
                 Value::Object(more) => members.extend(more),
                 Value::Null => {}
-                // A part that is no object is the value itself, and the other parts narrow it down.
+                // A part that is not an object is the value itself, and the other parts narrow it down.
                 other if members.is_empty() => return other,
                 _ => {}
             }

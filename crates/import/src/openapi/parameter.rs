@@ -120,7 +120,7 @@ impl<'a> Api<'a> {
             Some("header") => Location::Header,
             Some("cookie") => Location::Cookie,
             other => {
-                let message = format!("`{}` is no place of a parameter", other.unwrap_or_default());
+                let message = format!("`{}` is not a place of a parameter", other.unwrap_or_default());
                 self.findings.hinted(&parameter.place("in"), message, "write path, query, header or cookie");
                 return None;
             }

@@ -19,14 +19,14 @@ pub(super) struct Around<'a> {
     pub(super) step: &'a str,
 }
 
-/// Most statements and blocks of a script that are looked at.
+/// Most statements and blocks of a script that are examined.
 const MOST_PARTS: usize = 10_000;
 
 /// Note for a statement that is left out, unless there is more to say about it.
 const LEFT_OUT: &str = "scripts are not carried out, and nothing in a plan is the same: it is left out";
 
 const CONDITION: &str =
-    "conditions, loops and functions of scripts are not carried out: this and what is in it is left out";
+    "conditions, loops and functions of scripts are not carried out: this and its contents are left out";
 
 /// Reads a script that is carried out before a request. Returns the step that sets its variables, if it does.
 pub(super) fn before(source: &str, at: &str, around: &mut Around<'_>) -> Option<StepSpec> {
@@ -56,7 +56,7 @@ struct Reader<'r, 'a> {
     aliases: Aliases,
     /// The request whose response there is.
     step: Option<&'r mut StepSpec>,
-    /// Variables that get a value which is none of the response.
+    /// Variables that get a value that is not from the response.
     sets: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ impl Reader<'_, '_> {
         let mut left_out = 0_usize;
         for (index, (line, part)) in parts(source).into_iter().enumerate() {
             if index == MOST_PARTS {
-                self.note(line, "", "the script is too long: what follows is left out");
+                self.note(line, "", "the script is too long: the rest is left out");
                 return;
             }
             match part {
@@ -188,7 +188,7 @@ impl Reader<'_, '_> {
         true
     }
 
-    /// A value that is none of a response, as a template.
+    /// A value that is not from a response, as a template.
     fn template(&mut self, value: &Value, at: &str) -> Option<String> {
         Some(match value {
             Value::Literal(text) => escaped(text),

@@ -140,7 +140,7 @@ impl Importer<'_> {
             for line in lines.lines().filter(|line| !line.trim().is_empty()) {
                 match line.split_once(':') {
                     Some((name, value)) => self.header(step, name.trim(), value.trim(), &place),
-                    None => self.findings.note(place.as_str(), line, "it is no header, and is left out"),
+                    None => self.findings.note(place.as_str(), line, "it is not a header, and is left out"),
                 }
             }
             return;
@@ -299,7 +299,7 @@ impl Importer<'_> {
     }
 }
 
-/// A URL up to its query, and the query. A `?` within a slot is none.
+/// Splits a URL into the part before its query, and the query. A `?` within a slot does not count.
 fn cut(url: &str) -> (&str, Option<&str>) {
     let url = url.split('#').next().unwrap_or_default();
     match url.split_once('?') {
@@ -324,7 +324,7 @@ fn joined(value: Option<&Value>, between: &str) -> String {
     }
 }
 
-/// A URL with a value in the place of its segment `:name`.
+/// A URL with a value in place of its segment `:name`.
 fn with_segment(url: &str, name: &str, value: &str) -> String {
     let wanted = format!(":{name}");
     let segments = url.split('/').enumerate().map(|(index, segment)| {

@@ -59,11 +59,11 @@ fn phases_are_courses_of_the_rate() {
         ("[{duration: 1, arrivalRate: 1, name: a}, {duration: 1, arrivalRate: 2, name: a}]", "name: a (2)"),
         (
             "[{duration: soon, arrivalRate: 1}]",
-            "error: /config/phases/0/duration: `soon` is no length of a phase",
+            "error: /config/phases/0/duration: `soon` is not a length of a phase",
         ),
-        ("[{duration: 5}]", "error: /config/phases/0: the phase does not say how many users arrive"),
+        ("[{duration: 5}]", "error: /config/phases/0: the phase has no number of users"),
         ("[{arrivalRate: 5}]", "error: /config/phases/0: the phase has no `duration`"),
-        ("[]", "no phase says how many users arrive"),
+        ("[]", "no phase has a number of users"),
     ] {
         let text = with_phases(phases);
         assert!(text.contains(course), "{phases}: {text}");

@@ -386,10 +386,10 @@ fn scripts_that_need_the_system_and_certificates_that_cannot_be_read_are_problem
         (&https("/cert", "cert.pem"), "cert.pem"),
     ] {
         let problems = of_h2loadrunner(text).expect_err("no plan is made of it").to_string();
-        assert!(problems.starts_with("a plan refuses what it asks for: "), "{problems}");
+        assert!(problems.starts_with("a plan does not allow this: "), "{problems}");
         assert!(problems.contains(message), "{problems}");
     }
-    // Text that flags allow, or replace, is no problem of the file.
+    // Text that flags allow, or replace, is not a problem of the file.
     let import = |text: &str, flags| {
         h2loadrunner::import_for(text.as_bytes(), Path::new(""), &Named(&FILES), &flags).map(|_| ())
     };

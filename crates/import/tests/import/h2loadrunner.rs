@@ -117,7 +117,7 @@ fn fields() -> Vec<(&'static str, Value, &'static str)> {
         ("/Scenarios/0/weight", json!(0), "no scenario ever begins"),
         ("/Scenarios/0/interval-to-wait-before-start", json!(30), "start_after: 30ms"),
         ("/Scenarios/0/run-requests-in-parallel", json!(true), "parallel:"),
-        ("/Scenarios/0/user-id-variable-in-path-and-data", json!("/0"), "nothing says what `/0`"),
+        ("/Scenarios/0/user-id-variable-in-path-and-data", json!("/0"), "`/0` has no values"),
         ("/Scenarios/0/user-id-range-start", json!(1), "/user-id-range-start: without"),
         ("/Scenarios/0/user-id-range-end", json!(2), "/user-id-range-end: without"),
         ("/Scenarios/0/user-id-range-slicing", json!(false), "share: whole"),
@@ -303,7 +303,7 @@ fn defaults_are_taken_over_without_a_note() {
         ("ciphers", json!("AES128-SHA"), "ciphers cannot be chosen"),
         ("npn-list", json!("h2,spdy"), "`spdy`: the protocol is not spoken"),
         ("socket-send-buffer-size", json!(1), "the kernel sizes the buffers"),
-        ("connection-retry", json!(false), "opened again all the same"),
+        ("connection-retry", json!(false), "opened again anyway"),
         ("rate-period", json!(2), "without `rate`"),
         ("total-requests", json!(2), "no effect beside a `duration`"),
     ] {

@@ -64,7 +64,7 @@ fn threads_are_users_or_arrivals() {
         ("5", "0", "-1", "", "nothing ends it there: give --duration"),
         ("${__P(n,7)}", "0", "1", "", "the default of the property is taken: 7"),
         ("0", "0", "1", "", "error: there is no thread group with a request of HTTP"),
-        ("many", "0", "1", "", "it is no number of threads"),
+        ("many", "0", "1", "", "it is not a number of threads"),
     ] {
         let controller = format!(
             "<elementProp name='ThreadGroup.main_controller'><intProp \

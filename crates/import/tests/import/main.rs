@@ -3,6 +3,7 @@
 mod artillery;
 mod checked;
 mod curl;
+mod grpc;
 mod h2loadrunner;
 mod har;
 mod hostile;

@@ -96,7 +96,7 @@ fn values_that_scripts_set_are_extracted_or_set() {
     }
 }
 
-/// Nothing of a script is dropped without a word: its line is told.
+/// No part of a script is dropped without a note of its line.
 #[test]
 fn everything_else_in_scripts_is_noted_with_its_line() {
     for (script, line, note) in [
@@ -167,7 +167,7 @@ fn mistakes() {
     let options = Options { environment: Some(b"{".to_vec()) };
     let value = collection(json!([{"name": "r", "request": "http://h/"}]));
     let with = shown(&import(value.to_string().as_bytes(), &options, Path::new(""), &Disk));
-    text.push_str(&format!("# with an environment that is no JSON\n{with}"));
+    text.push_str(&format!("# with an environment that is not JSON\n{with}"));
     insta::assert_snapshot!(text);
 }
 

@@ -28,7 +28,7 @@ pub fn cpu_max(bytes: &[u8]) -> Option<f64> {
     share(quota, number(fields.next()?)?)
 }
 
-/// The same of `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1, where -1 is no limit.
+/// The same of `cpu.cfs_quota_us` and `cpu.cfs_period_us` of version 1, where -1 means no limit.
 pub fn cfs_quota(quota: &[u8], period: &[u8]) -> Option<f64> {
     share(number(words(quota).next()?)?, number(words(period).next()?)?)
 }
@@ -43,7 +43,7 @@ pub fn memory_limit(bytes: &[u8]) -> Option<u64> {
     number(words(bytes).next()?).filter(|limit| *limit < NO_LIMIT)
 }
 
-/// Where a hierarchy of control groups is mounted.
+/// The mount point of a hierarchy of control groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// The folder.

@@ -80,7 +80,7 @@ pub fn resident(bytes: &[u8]) -> Option<u64> {
     named(bytes, b"VmRSS:")?.checked_mul(1024)
 }
 
-/// Soft and hard limit of a line of `/proc/PID/limits`; `None` in place of a number is no limit.
+/// Soft and hard limit of a line of `/proc/PID/limits`; `None` in place of a number means no limit.
 pub fn limit(bytes: &[u8], name: &[u8]) -> Option<[Option<u64>; 2]> {
     let line = lines(bytes).find_map(|line| line.strip_prefix(name))?;
     let mut fields = words(line).map(|word| match word {

@@ -1,5 +1,6 @@
 //! Bodies of requests.
 
+use std::io;
 use std::sync::Arc;
 
 use plimsoll_scenario::{Body, BodySupply, Judge, Slot, Template};
@@ -26,7 +27,7 @@ impl Compiler<'_, '_> {
             let problem = Problem::new(format!("`{one}` and `{other}` exclude each other"));
             return self.form(Some(*place), problem.with_hint("a request has one body"));
         }
-        let plain = |body| Some(BodyContent { body, headers: Vec::new(), judge: None });
+        let plain = |body| Some(BodyContent { body, headers: Vec::new(), judge: None, stream: None });
         let place = given.first().map(|(_, place)| *place);
         match given.first().map(|(form, _)| *form) {
             None => plain(Body::None),
@@ -49,7 +50,7 @@ impl Compiler<'_, '_> {
                 let text = self.json_text(spec.json.get()?, place)?;
                 self.template(&text, place, part, known)?;
                 let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-                Some(BodyContent { body: Body::Text(text.into_bytes()), headers, judge: None })
+                Some(BodyContent { body: Body::Text(text.into_bytes()), headers, judge: None, stream: None })
             }
             Some(key) => self.made_body(key, request, place),
         }
@@ -126,7 +127,7 @@ impl Compiler<'_, '_> {
     fn write_json_text(&mut self, string: &str, place: Option<Place>, text: &mut String) -> Option<()> {
         let mut original = string;
         let mut written = String::new();
-        // Secrets have to be known before their slots are looked at.
+        // Secrets have to be known before their slots are examined.
         self.filled(string, place)?;
         for slot in slots(string) {
             let (before, after) = original.split_once(slot).unwrap_or((original, ""));
@@ -158,6 +159,18 @@ impl BodyContext for Compiler<'_, '_> {
 
     fn file(&mut self, field: &Field<Text>) -> Option<Vec<u8>> {
         self.named_file(field)
+    }
+
+    fn imported(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.resolver.files.read(&self.loaded.path(path))
+    }
+
+    fn json_template(&mut self, field: &Field<Value>) -> Option<String> {
+        self.json_text(field.get()?, field.place())
+    }
+
+    fn speaks_http2(&self) -> bool {
+        self.preference.may_be_http2()
     }
 
     fn variable(&self, name: &str) -> Option<u16> {

@@ -20,7 +20,7 @@ impl Compiler<'_, '_> {
     ) -> Option<()> {
         let condition = self.condition(&branch.condition, part, known);
         if branch.then.is_empty() && branch.otherwise.is_empty() {
-            let problem = Problem::new("the condition decides about nothing");
+            let problem = Problem::new("the condition has no `then`");
             return self.form(place, problem.with_hint("add `then`, a list of steps"));
         }
         let (mut then_known, mut else_known) = (known.clone(), known.clone());

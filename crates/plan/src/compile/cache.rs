@@ -6,7 +6,6 @@ use plimsoll_scenario::{Body, Dialect};
 
 use super::known::Known;
 use super::scenario::Part;
-use super::server::Origin;
 use super::{Compiler, is_on};
 use crate::document::{CacheSpec, CacheStep, Field, StepSpec};
 use crate::draft::Draft;
@@ -43,7 +42,7 @@ impl Compiler<'_, '_> {
         part: &mut Part<'_>,
         known: &Known,
     ) -> Option<Draft> {
-        let origin = self.cache_origin(spec, place, part);
+        let origin = self.origin_of(Protocol::Cache, spec, place, part);
         let wanted = match step.cache.get() {
             Some(cache) => self.wanted(cache, step.cache.place(), part, known),
             None => None,
@@ -61,6 +60,7 @@ impl Compiler<'_, '_> {
         let name = self.step_name(spec, Some(wanted.method), shown, part)?;
         let mut handler = checks?;
         handler.extract = extract?;
+        self.check_streamed(&handler, place)?;
         let draft = Draft {
             server: origin.server,
             authority: origin.authority,
@@ -73,15 +73,6 @@ impl Compiler<'_, '_> {
             ..Draft::new(name, wanted.method.to_owned(), wanted.key, wanted.value)
         };
         self.check_draft(draft)
-    }
-
-    fn cache_origin(&mut self, spec: &StepSpec, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
-        let origin = self.step_origin(spec, place, part)?;
-        if origin.scheme.protocol == Some(Protocol::Cache) {
-            return Some(origin);
-        }
-        let problem = Problem::new(format!("`{}` is no cache", origin.authority));
-        self.fail(place, problem.with_hint("give the target a URL like carbon://127.0.0.1:5500/perf_test"))
     }
 
     fn wanted(
@@ -97,13 +88,13 @@ impl Compiler<'_, '_> {
             (Some((method, key)), None, false) => (method, Some(key)),
             (None, _, true) => ("PING", None),
             (None, _, false) => {
-                let problem = Problem::new("it is not said what is asked of the cache");
+                let problem = Problem::new("the operation is missing");
                 return self
                     .form(place, problem.with_hint("write `cache: {get: key}`, or put, delete, ping"));
             }
             _ => {
                 let problem = Problem::new("put, get, delete and ping exclude each other");
-                return self.form(place, problem.with_hint("a step asks for one of them"));
+                return self.form(place, problem.with_hint("a step does one of them"));
             }
         };
         let value = self.cache_value(spec, method, part, known);
@@ -148,7 +139,7 @@ impl Compiler<'_, '_> {
 
     /// A reply of a cache is its value alone.
     fn check_reply(&mut self, spec: &StepSpec) {
-        const HINT: &str = "look at the body: it is the value";
+        const HINT: &str = "check the body: it is the value";
         if let Some(expect) = spec.expect.get() {
             for (name, place, _) in &expect.headers.0 {
                 let problem = Problem::new(format!("`{}`: a cache sends no headers", name.0.escape_debug()));

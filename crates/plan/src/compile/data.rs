@@ -124,7 +124,7 @@ impl Compiler<'_, '_> {
         let known = self.resolver.problems.is_empty();
         let unused = self.sources.iter().filter(|source| known && !source.is_drawn);
         for (name, place) in unused.map(|source| (source.name.clone(), source.place)).collect::<Vec<_>>() {
-            let problem = Problem::new(format!("nothing uses the data source `{name}`"));
+            let problem = Problem::new(format!("the data source `{name}` is not used"));
             let hint =
                 "name one of its columns in a step, as `${column}`, or list it in the `data` of a scenario";
             self.report(place, problem.with_hint(hint));
@@ -145,7 +145,7 @@ impl Compiler<'_, '_> {
         feeds.collect()
     }
 
-    /// Where the rows are, and the names of the columns.
+    /// The place of the rows, and the names of the columns.
     fn rows(&mut self, name: &str, place: Option<Place>, spec: &DataSpec) -> Option<(Rows, Vec<String>)> {
         let forms = [
             ("csv", spec.csv.place()),
@@ -156,7 +156,7 @@ impl Compiler<'_, '_> {
         let given: Vec<_> = forms.into_iter().filter(|(_, place)| place.is_some()).collect();
         let form = match given.as_slice() {
             [] => {
-                let problem = Problem::new(format!("it is not said where the rows of `{name}` are"));
+                let problem = Problem::new(format!("no source for the rows of `{name}`"));
                 return self.form(place, problem.with_hint("write one of `csv`, `jsonl`, `list`, `range`"));
             }
             [(form, _)] => *form,
@@ -274,12 +274,9 @@ impl Compiler<'_, '_> {
         let (start, end) = (self.number(start), self.number(end));
         let ((start, start_text), (end, end_text)) = (start?, end?);
         if start >= end {
-            let problem =
-                Problem::new(format!("no number is in the range from {start_text} to below {end_text}"));
-            return self.form(
-                place,
-                problem.with_hint("the end is not a part of it: it has to be larger than the start"),
-            );
+            let problem = Problem::new(format!("empty range from {start_text} to below {end_text}"));
+            return self
+                .form(place, problem.with_hint("the end is excluded: it has to be larger than the start"));
         }
         let width = |text: &str| if text.starts_with('0') { text.len() } else { 1 };
         let width = width(&start_text).max(width(&end_text));
@@ -390,7 +387,7 @@ fn parse_at_end(text: &str) -> Result<AtEnd, String> {
         "wrap" => Ok(AtEnd::Wrap),
         "stop" => Ok(AtEnd::Stop),
         "fail" => Ok(AtEnd::Fail),
-        _ => Err(format!("`{text}` is not what happens at the end: write one of wrap, stop, fail")),
+        _ => Err(format!("`{text}` is not an action at the end: write one of wrap, stop, fail")),
     }
 }
 
@@ -406,7 +403,7 @@ fn parse_per(text: &str) -> Result<Per, String> {
     match text {
         "iteration" => Ok(Per::Iteration),
         "user" => Ok(Per::User),
-        _ => Err(format!("`{text}` is not what a row is for: write one of iteration, user")),
+        _ => Err(format!("`{text}` is not a use of a row: write one of iteration, user")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values that a request extracts from its exchange.
 
-use plimsoll_scenario::{Conversion, ExtractSpec, ReactionSpec, Source};
+use plimsoll_scenario::{Conversion, EventPick, ExtractSpec, ReactionSpec, Source};
 
 use super::known::Known;
 use super::matching::{json_source, not_a_json_place};
@@ -36,6 +36,7 @@ impl Compiler<'_, '_> {
         known: &Known,
     ) -> Option<ExtractSpec> {
         let source = self.source(spec, place)?;
+        let source = self.of_event(source, &spec.event)?;
         let default = match spec.default.is_absent() {
             true => None,
             false => {
@@ -51,7 +52,7 @@ impl Compiler<'_, '_> {
         let form = match (is_on(&spec.as_path), is_on(&spec.as_url)) {
             (true, true) => {
                 let problem = Problem::new("`as_path` and `as_url` exclude each other");
-                let hint = "`as_path` asks the step's target, `as_url` whoever the reference names";
+                let hint = "`as_path` asks the step's target, `as_url` the server of the reference";
                 return self.form(place, problem.with_hint(hint));
             }
             (true, false) => Conversion::Path,
@@ -69,6 +70,17 @@ impl Compiler<'_, '_> {
         attempt(&ExtractSpec { regex: None, ..extract.clone() }, of_source)?;
         attempt(&extract, spec.regex.place().or(place))?;
         Some(extract)
+    }
+
+    /// Returns the place in the data of an event, if the extraction names one.
+    fn of_event(&mut self, source: Source, event: &Field<document::Text>) -> Option<Source> {
+        let Some(pick) = self.read(event, str::parse::<EventPick>)? else { return Some(source) };
+        if !matches!(source, Source::Body | Source::JsonPointer(_) | Source::JsonPath(_)) {
+            let problem = Problem::new("this is not a place in an event");
+            let hint = "take `json`, `regex` or `body: true` of an event";
+            return self.form(event.place(), problem.with_hint(hint));
+        }
+        Some(Source::Event { pick, of: Box::new(source) })
     }
 
     /// Where the value is: exactly one place, or the body if there is but a regular expression.
@@ -99,7 +111,7 @@ impl Compiler<'_, '_> {
                 Field::Absent => {}
                 field if is_on(field) => sources.push(Some(source)),
                 field => {
-                    let problem = Problem::new("`false` names no place");
+                    let problem = Problem::new("`false` is not a place");
                     return self.form(field.place(), problem.with_hint("write `true`, or leave it out"));
                 }
             }
@@ -108,7 +120,7 @@ impl Compiler<'_, '_> {
             ([Some(only)], _) => Some(only.clone()),
             ([], false) => Some(Source::Body),
             ([], true) => {
-                let problem = Problem::new("it is not said where the value is");
+                let problem = Problem::new("the place of the value is missing");
                 self.form(
                     place,
                     problem

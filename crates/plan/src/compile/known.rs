@@ -118,7 +118,7 @@ impl Compiler<'_, '_> {
             Some(First::Ambiguous(one, other)) => {
                 let names = [*one, *other].map(|source| self.sources[source].name.as_str());
                 let message = format!("both `{}` and `{}` have a column `{name}`", names[0], names[1]);
-                let hint = "say which the scenario uses with `data`, or rename one with `columns`";
+                let hint = "choose one with `data` in the scenario, or rename one with `columns`";
                 self.fail(place, Problem::new(message).with_hint(hint))
             }
             Some(First::Elsewhere(source)) => {
@@ -137,7 +137,7 @@ impl Compiler<'_, '_> {
         if part.sets.contains(&variable) {
             let problem = Problem::new(format!("`{name}` may not be set here"));
             if self.is_kept(name) {
-                let hint = format!("there may be no row of the pool: read it within `if: exists {name}`");
+                let hint = format!("the pool may have no row: read it within `if: exists {name}`");
                 return problem.with_hint(hint);
             }
             return problem.with_hint(
@@ -145,7 +145,7 @@ impl Compiler<'_, '_> {
                  `variables`",
             );
         }
-        let problem = Problem::new(format!("nothing sets `{name}` in this scenario"));
+        let problem = Problem::new(format!("`{name}` is never set in this scenario"));
         let near = self.variables.iter().enumerate().filter(|&(number, other)| {
             let is_set = !matches!(part.first.get(number), Some(First::Nothing) | None);
             other != name && (is_set || u16::try_from(number).is_ok_and(|number| part.sets.contains(&number)))

@@ -1,11 +1,11 @@
 //! Expectations on responses.
 
-use plimsoll_scenario::{CheckSpec, Matching, ReactionSpec, ResponseHandler, Source, StatusRange};
+use plimsoll_scenario::{CheckSpec, EventPick, Matching, ReactionSpec, ResponseHandler, Source, StatusRange};
 
 use super::Compiler;
 use super::known::Known;
 use super::scenario::Part;
-use crate::document::{ExpectSpec, Field, MatchSpec, Text};
+use crate::document::{EventExpectSpec, ExpectSpec, Field, MatchSpec, Text};
 use crate::{Place, Problem};
 
 /// Statuses that a response can end with: those below 200 are interim (RFC 9110 section 15.2).
@@ -17,6 +17,10 @@ enum Plain {
     Equal,
     Contained,
 }
+
+/// An expectation: where the text is (`None` if that is no place in JSON), the place in the plan, what is
+/// expected, and the meaning of a plain text.
+type Expected<'s> = (Option<Source>, Place, &'s Field<MatchSpec>, Plain);
 
 impl Compiler<'_, '_> {
     /// Compiles the expectations of a step, without its extractions.
@@ -48,7 +52,49 @@ impl Compiler<'_, '_> {
             .map(|field| (Some(Source::Body), field.place().unwrap_or_default(), field, Plain::Contained));
         let values =
             spec.json.0.iter().map(|(at, place, field)| (json_source(&at.0), *place, field, Plain::Equal));
-        for (source, place, field, plain) in headers.chain(bodies).chain(values) {
+        let all: Vec<Expected<'_>> = headers.chain(bodies).chain(values).collect();
+        complete = complete.and(self.checks(all, &mut handler, part, known));
+        for (name, place, field) in &spec.events.0 {
+            complete = complete.and(self.event_checks(name, *place, field, &mut handler, part, known));
+        }
+        complete.map(|()| handler)
+    }
+
+    /// Adds the expectations on one event of a stream.
+    fn event_checks(
+        &mut self,
+        name: &Text,
+        place: Place,
+        field: &Field<EventExpectSpec>,
+        handler: &mut ReactionSpec,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<()> {
+        let pick = match name.0.parse::<EventPick>() {
+            Ok(pick) => pick,
+            Err(message) => return self.fail(Some(place), Problem::new(message)),
+        };
+        let spec = field.get()?;
+        let event = |source: Source| Source::Event { pick, of: Box::new(source) };
+        let data = spec.data.iter().map(|field| {
+            (Some(event(Source::Body)), field.place().unwrap_or_default(), field, Plain::Contained)
+        });
+        let values = spec.json.0.iter();
+        let values =
+            values.map(|(at, place, field)| (json_source(&at.0).map(event), *place, field, Plain::Equal));
+        self.checks(data.chain(values).collect(), handler, part, known)
+    }
+
+    /// Adds a check for each of these expectations. Returns `None` if one of them is wrong.
+    fn checks(
+        &mut self,
+        all: Vec<Expected<'_>>,
+        handler: &mut ReactionSpec,
+        part: &mut Part<'_>,
+        known: &Known,
+    ) -> Option<()> {
+        let mut complete = Some(());
+        for (source, place, field, plain) in all {
             let check = match source {
                 Some(source) => self.check(source, Some(place), field, plain, part, known),
                 None => self.fail(Some(place), not_a_json_place()),
@@ -58,7 +104,7 @@ impl Compiler<'_, '_> {
                 None => complete = None,
             }
         }
-        complete.map(|()| handler)
+        complete
     }
 
     fn check(

@@ -38,7 +38,7 @@ impl Compiler<'_, '_> {
             ];
             if let Some((name, place)) = company.into_iter().find(|(_, place)| place.is_some()) {
                 let problem =
-                    Problem::new(format!("`{name}` has no place in requests that are sent at once"));
+                    Problem::new(format!("`{name}` is not allowed in requests that are sent at once"));
                 complete = self.form(place, problem.with_hint("put it before or behind `parallel`"));
                 continue;
             }

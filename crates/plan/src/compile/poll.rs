@@ -10,7 +10,7 @@ use super::scenario::Part;
 use crate::Problem;
 use crate::document::RequestStep;
 
-/// The first pause and the longest, if nothing else is said.
+/// Default of the first pause and the longest.
 const EVERY: Nanos = Nanos::from_millis(100);
 const AT_MOST: Nanos = Nanos::from_secs(10);
 /// Thousandths of one.
@@ -29,8 +29,8 @@ impl Compiler<'_, '_> {
         }
         let spec = request.poll.get()?;
         if spec.until.is_absent() && !request.body.is_judged() {
-            let problem = Problem::new("`poll` does not say what the answer looks like");
-            let hint = "write what has to hold of it: `until: {json: {/status: done}}`";
+            let problem = Problem::new("`poll` has no condition");
+            let hint = "add the condition that ends it: `until: {json: {/status: done}}`";
             return self.form(request.poll.place(), problem.with_hint(hint));
         }
         let expected = self.expectations(&spec.until, part, known);
@@ -60,5 +60,5 @@ fn status_check(statuses: &[StatusRange]) -> Option<CheckSpec> {
 
 fn parse_backoff(text: &str) -> Result<f64, String> {
     let factor = text.trim().parse::<f64>().ok().filter(|factor| (1.0..=10.0).contains(factor));
-    factor.ok_or_else(|| format!("`{text}` is no factor: write a number from 1 to 10, such as 1.5"))
+    factor.ok_or_else(|| format!("`{text}` is not a factor: write a number from 1 to 10, such as 1.5"))
 }

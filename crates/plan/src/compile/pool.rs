@@ -6,7 +6,7 @@ use super::Compiler;
 use crate::document::{Field, Keyed, RequestStep, StepKind, StepSpec, Text};
 use crate::{Place, Problem};
 
-/// The part of a `collect` that is no variable.
+/// The part of a `collect` that is not a variable.
 const EACH: &str = "each";
 
 /// A pool, while the plan is compiled.
@@ -14,7 +14,7 @@ pub(super) struct PoolDraft {
     pub(super) name: String,
     /// The names of its variables.
     pub(super) columns: Vec<String>,
-    /// Where it is kept first.
+    /// The place at which it is kept first.
     place: Option<Place>,
     /// `true` if a step picks or takes from it.
     pub(super) is_used: bool,
@@ -55,7 +55,7 @@ impl Compiler<'_, '_> {
         let Some(columns) = columns else { return };
         let twice = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at]));
         if columns.is_empty() {
-            let problem = Problem::new(format!("nothing is kept in `{name}`"));
+            let problem = Problem::new(format!("no variable is kept in `{name}`"));
             let example = if verb == "keep" { "[id]" } else { "{id: /id}" };
             return self.report(
                 place,
@@ -128,8 +128,8 @@ impl Compiler<'_, '_> {
     pub(super) fn finish_pools(&mut self) -> Vec<PoolSpec> {
         let drafts = std::mem::take(&mut self.pools);
         for draft in drafts.iter().filter(|draft| !draft.is_used) {
-            let problem = Problem::new(format!("nobody gets what is kept in `{}`", draft.name));
-            let hint = format!("a step gets it by `pick: {name}` or `take: {name}`", name = draft.name);
+            let problem = Problem::new(format!("the rows kept in `{}` are never used", draft.name));
+            let hint = format!("a step reads them by `pick: {name}` or `take: {name}`", name = draft.name);
             self.report(draft.place, problem.with_hint(hint));
         }
         let columns =

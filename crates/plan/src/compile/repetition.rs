@@ -96,7 +96,7 @@ impl Compiler<'_, '_> {
         }
         match parse_count(text.trim()) {
             Ok(0) => {
-                let problem = Problem::new("the loop is never carried out");
+                let problem = Problem::new("the loop never runs");
                 self.fail(field.place(), problem.with_hint("write a number above 0, or leave the step out"))
             }
             Ok(times) => Some((Template::literal(times.to_string().as_bytes()), Some(times))),
@@ -114,7 +114,7 @@ impl Compiler<'_, '_> {
     fn check_loop(&mut self, repetition: &RepetitionStep, place: Option<Place>) -> Option<()> {
         if repetition.steps.is_empty() {
             let problem = Problem::new("the loop has no steps");
-            return self.form(place, problem.with_hint("add `steps`, a list of what is repeated"));
+            return self.form(place, problem.with_hint("add `steps`, the list of steps to repeat"));
         }
         if !has_request(&repetition.steps) && !has_pause(&repetition.steps) {
             let problem = Problem::new("a loop without a request");
@@ -128,7 +128,9 @@ impl Compiler<'_, '_> {
 fn has_request(steps: &[Field<StepSpec>]) -> bool {
     any(steps, &|step| {
         let address = step.request().map(|request| &request.address);
-        address.is_some_and(|address| !address.same_url.is_absent() || address.given_url().is_some())
+        // A request of another protocol has a title of its own.
+        step.kind.request_title().is_some()
+            || address.is_some_and(|address| !address.same_url.is_absent() || address.given_url().is_some())
     })
 }
 

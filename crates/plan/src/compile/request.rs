@@ -3,6 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_scenario::{Dialect, Op, RequestTemplate, ResponseHandler, check_method, parse_header_in};
 use plimsoll_schedule::parse_duration;
+use plimsoll_wire::grpc::read_timeout;
 
 use super::known::{Known, Last};
 use super::scenario::{Part, keep_path};
@@ -13,7 +14,7 @@ use crate::document::{
     AddressSpec, BY_SCRIPT, BodySpec, Field, Keyed, RequestStep, SAME_URL, StepSpec, Text,
 };
 use crate::draft::Draft;
-use crate::protocol::ProtocolRow;
+use crate::protocol::{Protocol, ProtocolRow};
 use crate::requests::{closes, foreign_to_http2, from_template};
 use crate::url::target as checked_path;
 use crate::{Place, Problem};
@@ -21,7 +22,7 @@ use crate::{Place, Problem};
 /// Names and values of headers.
 pub(super) type Headers = Vec<(String, String)>;
 
-/// Where a request goes, and its path.
+/// The destination of a request, and its path.
 struct Aim {
     origin: Origin,
     /// Path and query; a template.
@@ -86,7 +87,7 @@ impl Compiler<'_, '_> {
         let extract = self.extractions(&spec.extract, part, known);
         let collect = self.collections(request);
         let poll = self.poll(request, part, known);
-        let stream = self.stream(request);
+        let stream = self.stream(request, body.as_ref().and_then(|body| body.stream));
         let shown = aim.as_ref().map(|aim| aim.shown.as_str());
         let name = match (method.as_deref(), shown) {
             (method, Some(shown)) => self.step_name(spec, method, Some(shown), part),
@@ -106,7 +107,7 @@ impl Compiler<'_, '_> {
         handler.stream = stream?;
         handler.judge = body.judge;
         handler.cookies = part.cookies;
-        self.check_streamed(&handler, request.stream.place())?;
+        self.check_streamed(&handler, request.stream.place().or(place))?;
         let credentials = aim.origin.authorization.map(|value| ("Authorization".to_owned(), value));
         let layers = [shared?, body.headers, own?].into_iter().fold(Headers::new(), over);
         // The credentials of the run and of the target's URL are not sent to servers that a response names.
@@ -114,10 +115,13 @@ impl Compiler<'_, '_> {
         let common = self.headers.iter().filter(|(name, _)| !is_secret(name)).cloned().collect();
         let away = aim.strays.then(|| over(common, layers.clone()));
         let layers = [credentials.into_iter().collect(), layers];
+        let headers = layers.into_iter().fold(self.headers.clone(), over);
+        let deadline = headers.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("grpc-timeout"));
         let draft = Draft {
             server: aim.origin.server,
             authority: aim.origin.authority,
-            headers: layers.into_iter().fold(self.headers.clone(), over),
+            deadline: deadline.and_then(|(_, value)| read_timeout(value.as_bytes())).map(Nanos),
+            headers,
             away,
             cookies: part.cookies,
             variables: self.variables.clone(),
@@ -152,16 +156,28 @@ impl Compiler<'_, '_> {
     }
 
     /// The server of a step that names none in its path: its target, or that of the scenario.
-    pub(super) fn step_origin(
-        &mut self,
-        spec: &StepSpec,
-        place: Option<Place>,
-        part: &Part<'_>,
-    ) -> Option<Origin> {
+    fn step_origin(&mut self, spec: &StepSpec, place: Option<Place>, part: &Part<'_>) -> Option<Origin> {
         match spec.target.is_absent() {
             true => self.default_origin(place, part),
             false => self.named_target(&spec.target),
         }
+    }
+
+    /// Resolves the server of a step that speaks another protocol than HTTP.
+    pub(super) fn origin_of(
+        &mut self,
+        protocol: Protocol,
+        spec: &StepSpec,
+        place: Option<Place>,
+        part: &Part<'_>,
+    ) -> Option<Origin> {
+        let origin = self.step_origin(spec, place, part)?;
+        if origin.scheme.protocol == Some(protocol) {
+            return Some(origin);
+        }
+        let ProtocolRow { noun, target_hint, .. } = protocol.scheme(false);
+        let problem = Problem::new(format!("`{}` is not {noun}", origin.authority));
+        self.fail(place, problem.with_hint(*target_hint))
     }
 
     /// Compiles the request once, to find its problems together with all others.
@@ -249,7 +265,7 @@ impl Compiler<'_, '_> {
             // The problem is the same for every step, so it is reported once.
             return None;
         }
-        let problem = Problem::new("it is not said which server the path is on");
+        let problem = Problem::new("no server for the path");
         let names = self.target_names();
         let hint = match names.is_empty() {
             true => "write a whole URL, or give the plan a target: `targets: {api: http://127.0.0.1:8080}`"
@@ -271,7 +287,7 @@ impl Compiler<'_, '_> {
         known: &Known,
     ) -> Option<Aim> {
         if !is_on(&address.same_url) {
-            let problem = Problem::new("`same_url: false` asks for nothing");
+            let problem = Problem::new("`same_url: false` sends no request");
             return self.form(
                 address.same_url.place(),
                 problem.with_hint("write `get: /path`, or `same_url: true`"),
@@ -351,7 +367,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Headers of a scenario or a step.
-    fn own_headers(
+    pub(super) fn own_headers(
         &mut self,
         headers: &Keyed<Field<Text>>,
         part: &mut Part<'_>,
@@ -384,7 +400,7 @@ impl Compiler<'_, '_> {
             Err(error) => return self.fail_template(place, &error),
         };
         if closes(&name, &value) {
-            let problem = Problem::new("`Connection: close` is a matter of the whole run");
+            let problem = Problem::new("`Connection: close` applies to the whole run");
             return self.fail(place, problem.with_hint("write `disable_keepalive: true` under `run`"));
         }
         if let Some(problem) = foreign_to_http2(self.preference, &name, &value) {
@@ -405,7 +421,7 @@ impl Compiler<'_, '_> {
         if let Some(name) = self.plain_given(&spec.name)? {
             if !part.names.give(&name) {
                 let problem = Problem::new(format!("two steps of the scenario are called `{name}`"));
-                return self.form(spec.name.place(), problem.with_hint("names tell them apart in reports"));
+                return self.form(spec.name.place(), problem.with_hint("reports refer to steps by name"));
             }
             return Some(self.resolver.redaction.in_text(&name).into_owned());
         }
@@ -418,7 +434,7 @@ impl Compiler<'_, '_> {
 }
 
 /// Headers over others: a name that occurs again replaces the value below.
-fn over(below: Headers, above: Headers) -> Headers {
+pub(super) fn over(below: Headers, above: Headers) -> Headers {
     let named = |name: &str| above.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     let mut all: Headers = below.into_iter().filter(|(name, _)| !named(name)).collect();
     all.extend(above);

@@ -37,7 +37,7 @@ impl Compiler<'_, '_> {
                 let read = match self.variable(&column.0) {
                     Some(variable) => self.check_read(variable, Some(*place), part, known),
                     None => {
-                        let problem = Problem::new(format!("nothing sets `{}`", column.0));
+                        let problem = Problem::new(format!("`{}` is never set", column.0));
                         self.fail(Some(*place), problem.with_hint("set or extract it in a step before"))
                     }
                 };
@@ -58,7 +58,7 @@ impl Compiler<'_, '_> {
     ) -> Option<()> {
         let (text, place) = (self.plain(name)?, name.place());
         let Some(pool) = self.pool(&text) else {
-            let problem = Problem::new(format!("nothing is kept in a pool `{text}`"));
+            let problem = Problem::new(format!("no step keeps rows in a pool `{text}`"));
             let names: Vec<String> = self.pools.iter().map(|pool| pool.name.clone()).collect();
             return self.fail(
                 place,

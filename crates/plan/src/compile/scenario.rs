@@ -18,7 +18,7 @@ use crate::{Place, Problem};
 pub(super) struct Part<'d> {
     pub(super) spec: &'d ScenarioSpec,
     pub(super) cookies: bool,
-    /// Where its steps go unless they say otherwise; `None` if that is not known.
+    /// The target of its steps unless they name another; `None` if that is unknown.
     pub(super) origin: Option<Origin>,
     /// Source of the first value of each variable, by its number.
     pub(super) first: Vec<First>,
@@ -31,7 +31,7 @@ pub(super) struct Part<'d> {
     pub(super) ops: Vec<Op>,
     /// Counters of loops.
     pub(super) counters: u16,
-    /// Where a step asks for the URL of one of several requests.
+    /// The place at which a step asks for the URL of one of several requests.
     pub(super) asks_again: Option<Option<Place>>,
 }
 
@@ -273,12 +273,12 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Where a step asks for the URL of one of several requests, all of them keep theirs.
+    /// If a step asks for the URL of one of several requests, all of them keep theirs.
     fn ask_again(&mut self, part: &mut Part<'_>) -> Option<()> {
         let Some(place) = part.asks_again else { return Some(()) };
         let Some(variable) = self.variable(LAST_PATH) else { return Some(()) };
         if part.drafts.windows(2).any(|pair| pair[0].server != pair[1].server) {
-            let problem = Problem::new("it is not certain which server the request before has asked");
+            let problem = Problem::new("the server of the request before is not certain");
             return self.fail(place, problem.with_hint("name the path and, with `target`, the server"));
         }
         for draft in &mut part.drafts {
@@ -315,7 +315,7 @@ impl Part<'_> {
         self.drafts.len() as u32 - 1
     }
 
-    /// Where the next instruction will stand.
+    /// The position of the next instruction.
     pub(super) fn here(&self) -> u32 {
         self.ops.len() as u32
     }

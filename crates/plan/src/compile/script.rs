@@ -21,7 +21,7 @@ pub(crate) struct ScriptText {
     pub(crate) source: Vec<u8>,
     /// The step that it belongs to.
     pub(crate) step: String,
-    /// Where it stands.
+    /// Its place in the plan file.
     pub(crate) place: Option<Place>,
 }
 
@@ -42,7 +42,6 @@ impl Compiler<'_, '_> {
         Some(u32::try_from(self.scripts.len() - 1).ok())
     }
 
-    /// Loads all scripts.
     pub(super) fn load_scripts(
         &mut self,
         patch: &PlanPatch,

@@ -17,7 +17,7 @@ pub(super) struct NamedTarget {
     pub(super) origin: Option<Origin>,
 }
 
-/// Where requests go: a server, and the other parts of its URL.
+/// The destination of requests: a server, and the other parts of its URL.
 #[derive(Clone)]
 pub(super) struct Origin {
     /// Index of the server.
@@ -50,7 +50,7 @@ impl Compiler<'_, '_> {
         let url = self.url(&text, spec.url.place())?;
         if url.target.contains('?') {
             let problem = Problem::new("a target's URL cannot have a query");
-            return self.fail(spec.url.place(), problem.with_hint("queries are a matter of the steps"));
+            return self.fail(spec.url.place(), problem.with_hint("queries belong to the steps"));
         }
         if let Err(problem) = (url.scheme.check)(&url) {
             return self.fail(spec.url.place(), problem);

@@ -39,11 +39,12 @@ impl Compiler<'_, '_> {
             // The step is empty, or has only unknown keys, which the reader has reported.
             return None;
         }
-        // A step that does no one thing, and what does not go with that, was reported.
+        // A step that does no one thing, and what cannot be combined with that, was reported.
         match spec.only_kind()? {
             StepKind::Nothing => None,
             StepKind::Request(request) => self.request_step(spec, request, place, part, known),
             StepKind::Cache(cache) => self.cache_step(spec, cache, place, part, known),
+            StepKind::WebSocket(step) => self.websocket_step(spec, step, place, part, known),
             StepKind::Pause => self.pause(&spec.think).map(|pause| part.ops.push(Op::Pause(pause))),
             StepKind::Set(step) => self.set_step(step, part, known),
             StepKind::Rows(rows) => self.rows_step(rows, part, known),

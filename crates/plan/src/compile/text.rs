@@ -16,7 +16,7 @@ impl Compiler<'_, '_> {
         self.filled(text.as_str(), field.place())
     }
 
-    /// A text that is no template: a name, a number, a file. Nothing else than the environment stands in it.
+    /// A text that is not a template: a name, a number, a file. It may only refer to the environment.
     pub(super) fn plain(&mut self, field: &Field<Text>) -> Option<String> {
         let text = field.get()?;
         self.filled_plain(text.as_str(), field.place())
@@ -77,9 +77,9 @@ impl Compiler<'_, '_> {
         while let Some(slot) = next_slot(rest) {
             rest = slot.after;
             if names_of(slot.whole, "secret").next().is_some() {
-                let problem = Problem::new(format!("a secret has no place in {what}: it would be shown"));
+                let problem = Problem::new(format!("a secret is not allowed in {what}: it would be shown"));
                 return self
-                    .fail(place, problem.with_hint("secrets belong into headers, bodies and variables"));
+                    .fail(place, problem.with_hint("secrets belong in headers, bodies and variables"));
             }
         }
         Some(())
@@ -95,10 +95,7 @@ impl Compiler<'_, '_> {
             return Some(value);
         }
         let problem = Problem::new(format!("`{name}` is not set in the environment"));
-        self.fail(
-            place,
-            problem.with_hint(format!("set it, or say what it is otherwise: ${{env({name}, value)}}")),
-        )
+        self.fail(place, problem.with_hint(format!("set it, or give a default: ${{env({name}, value)}}")))
     }
 
     /// Looks up the secrets and, within functions, the variables of the environment that a slot names.
@@ -165,7 +162,7 @@ impl FoundSlot<'_> {
 
 /// Returns the arguments of `function` in a slot, including calls within other functions.
 fn names_of<'a>(slot: &'a [u8], function: &str) -> impl Iterator<Item = &'a str> {
-    // A slot that is no text is reported where it is parsed.
+    // A slot that is not a text is reported where it is parsed.
     let mut rest = std::str::from_utf8(slot).unwrap_or_default();
     std::iter::from_fn(move || {
         loop {

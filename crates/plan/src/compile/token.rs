@@ -29,7 +29,7 @@ impl Compiler<'_, '_> {
 
     fn token(&mut self, name: &str, place: Place, settings: &TokenSettings) -> Option<Signer> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c)) {
-            let problem = Problem::new(format!("`{name}` is no name of a token"));
+            let problem = Problem::new(format!("`{name}` is not a name of a token"));
             return self.fail(Some(place), problem.with_hint("take letters, digits, `_`, `-` and `.`"));
         }
         if settings.key.is_absent() {
@@ -87,6 +87,6 @@ fn parse_stamp(text: &str) -> Result<Stamp, String> {
     let known = || Stamp::ALL.into_iter();
     known().find(|stamp| stamp.name() == text).ok_or_else(|| {
         let advice = suggestion(text, known().map(Stamp::name));
-        format!("`{text}` is no claim that is made at each signing; {advice}")
+        format!("`{text}` is not a claim that can be made at each signing; {advice}")
     })
 }

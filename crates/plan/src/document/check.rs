@@ -12,7 +12,7 @@ use crate::{Place, Problem, Problems};
 
 impl Document {
     /// Reports fields that do not go together and names that nothing has. Values (paths, durations,
-    /// templates) are looked at when the plan is compiled. Returns `true` if nothing is wrong.
+    /// templates) are examined when the plan is compiled. Returns `true` if nothing is wrong.
     pub fn check(&self, problems: &mut Problems) -> bool {
         let mut check = Check { document: self, problems, found: false };
         for (name, place, target) in &self.targets.0 {
@@ -35,7 +35,7 @@ impl Document {
     }
 }
 
-/// Up to so many names are listed where one is unknown.
+/// Most names that are listed beside an unknown one.
 const LISTED: usize = 32;
 
 /// Collects problems. Empty parts are skipped: the reader has reported them, or their unknown keys.
@@ -74,7 +74,7 @@ impl<'d> Check<'d, '_> {
                 self.report(Problem::new("the name is empty"), field.place());
             } else if !known.insert(name) {
                 let message = format!("two {noun} are called `{}`", name.escape_debug());
-                let hint = "reports and thresholds tell them apart by their names";
+                let hint = "reports and thresholds refer to them by name";
                 self.report(Problem::new(message).with_hint(hint), field.place());
             }
         }
@@ -249,21 +249,21 @@ impl<'d> Check<'d, '_> {
             Some(_) => ("`steps` without `repeat` or `while`".to_owned(), "say how often with one of them"),
             None => (
                 "the step does nothing".to_owned(),
-                "it needs one of get, post, put, patch, delete, head, request, same_url, cache, set, think, \
-                 if, repeat, while, parallel",
+                "it needs one of get, post, put, patch, delete, head, request, same_url, cache, \
+                 websocket, set, think, if, repeat, while, parallel",
             ),
         };
         self.report(Problem::new(problem).with_hint(hint), Some(place));
     }
 
-    /// Reports the keys of a step that do not go with its kind.
+    /// Reports the keys of a step that cannot be combined with its kind.
     fn belonging(&mut self, step: &StepSpec) {
         let known = step.known_keys();
         for (name, place) in step.given() {
             if known.contains(&name) {
                 continue;
             }
-            let problem = Problem::new(format!("`{name}` does not go with {}", noun(step)));
+            let problem = Problem::new(format!("`{name}` cannot be combined with {}", noun(step)));
             let problem = match (&step.kind, name) {
                 (StepKind::Request(_), _) => problem,
                 (_, "think") => problem.with_hint("write the pause as a step of its own: `- think: 1s`"),
@@ -294,7 +294,7 @@ impl<'d> Check<'d, '_> {
             self.report(problem.with_hint("a request has one body"), Some(*place));
         }
         if at_once && !step.think.is_absent() {
-            let problem = Problem::new("`think` does not go with a request within `parallel`");
+            let problem = Problem::new("`think` cannot be combined with a request within `parallel`");
             self.report(
                 problem.with_hint("write the pause as a step behind it: `- think: 1s`"),
                 step.think.place(),
@@ -370,12 +370,12 @@ impl<'d> Check<'d, '_> {
             ("xpath", extract.xpath.place()),
         ];
         if extract.regex.is_absent() || sources.iter().any(|(_, place)| place.is_some()) {
-            let noun = format!("what is taken into `{}`", name.escape_debug());
+            let noun = format!("the value taken into `{}`", name.escape_debug());
             self.exactly_one(&sources, &noun, whole);
         }
         for (field, key) in [(&extract.status, "status"), (&extract.body, "body")] {
             if field.get() == Some(&false) {
-                let problem = Problem::new(format!("`{key}: false` takes nothing"));
+                let problem = Problem::new(format!("`{key}: false` takes no value"));
                 self.report(problem.with_hint("leave it out, or write true"), field.place());
             }
         }
@@ -387,7 +387,7 @@ impl<'d> Check<'d, '_> {
             return;
         }
         if threshold.that.is_absent() {
-            let problem = Problem::new("the threshold does not say what has to hold");
+            let problem = Problem::new("the threshold has no condition");
             self.report(problem.with_hint("write it behind `that`: `that: p99<10ms`"), Some(place));
         }
         let scenarios = &self.document.scenarios;

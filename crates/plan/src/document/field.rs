@@ -41,7 +41,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// Where it stands, if it is there.
+    /// Its place, if it is there.
     pub fn place(&self) -> Option<Place> {
         match self {
             Self::Given(_, place) | Self::Bad(place) => Some(*place),

@@ -17,7 +17,7 @@ pub(crate) fn is_json(name: &str, text: &str) -> bool {
     is("json") || !is("yaml") && !is("yml") && inner.is_some_and(|inner| inner.starts_with(['"', '}']))
 }
 
-/// Reads a text. `None`: it is no JSON, and the problem is reported.
+/// Reads a text. `None`: it is not JSON, and the problem is reported.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut reader = Reader { text, at: start, depth: 0, problems };
@@ -75,16 +75,16 @@ impl Reader<'_, '_> {
     fn expected(&mut self, wanted: &str) -> Problem {
         let rest = self.peek().map(|_| &self.text[self.at..]);
         match rest {
-            None => self.wrong(format!("the text ends where {wanted} has to follow")),
+            None => self.wrong(format!("expected {wanted}, found the end of the text")),
             Some(rest) if rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with('#') => {
-                let problem = self.wrong("it has no comments");
+                let problem = self.wrong("comments are not allowed");
                 problem
                     .with_hint("use `description`, or write the plan in YAML, in a file that ends in .yaml")
             }
             Some(rest) => {
                 let found = rest.chars().next().unwrap_or_default();
                 let found = if found.is_control() { found.escape_debug().to_string() } else { found.into() };
-                self.wrong(format!("`{found}` is where {wanted} has to be"))
+                self.wrong(format!("expected {wanted}, found `{found}`"))
             }
         }
     }
@@ -239,17 +239,17 @@ mod tests {
         for (text, message, at) in [
             ("{\"a\": 1,}", "this is not JSON: a comma is in front of `}`", ","),
             ("{\"a\": [1, ]}", "this is not JSON: a comma is in front of `]`", ","),
-            ("{\"a\": 1 // b\n}", "this is not JSON: it has no comments", "/"),
-            ("# a\n{}", "this is not JSON: it has no comments", "#"),
+            ("{\"a\": 1 // b\n}", "this is not JSON: comments are not allowed", "/"),
+            ("# a\n{}", "this is not JSON: comments are not allowed", "#"),
             ("{a: 1}", "this is not JSON: a name is not in quotes", "a"),
             ("{\"a\": b}", "this is not JSON: `b`", "b"),
             ("{\"a\": 007}", "this is not JSON: `007`", "007"),
             ("{\"a\": 'b'}", "this is not JSON: a text is in single quotes", "'"),
-            ("{\"a\" 1}", "this is not JSON: `1` is where `:` has to be", "1"),
-            ("{\"a\": 1 \"b\": 2}", "this is not JSON: `\"` is where `,` or `}` has to be", "\""),
+            ("{\"a\" 1}", "this is not JSON: expected `:`, found `1`", "1"),
+            ("{\"a\": 1 \"b\": 2}", "this is not JSON: expected `,` or `}`, found `\"`", "\""),
             ("{\"a\": \"b", "this is not JSON: the text has no closing quote", "\""),
             ("{\"a\": \"\\x\"}", "this is not JSON: the text has a line break or a wrong escape", "\"\\x\""),
-            ("{\"a\":", "this is not JSON: the text ends where a value has to follow", ":"),
+            ("{\"a\":", "this is not JSON: expected a value, found the end of the text", ":"),
             ("{} {}", "this is not JSON: something follows the plan", "{"),
         ] {
             assert_eq!(wrong(text), (message.to_owned(), at.to_owned()), "{text}");

@@ -2,7 +2,7 @@
 //!
 //! A serde deserializer that knows places and goes on after mistakes. [`Field`](super::Field) and
 //! [`Keyed`](super::Keyed) ask for their place by the names of newtypes that nothing else has; where the
-//! value of a field is wrong, the problem is recorded, the field is told that there is no value, and
+//! value of a field is wrong, the problem is recorded, the field gets no value, and
 //! reading continues behind it. A key that a type does not have is a problem, too, and left out.
 
 use std::cell::RefCell;
@@ -17,7 +17,7 @@ use super::tree::{Entry, Kind, Node};
 use super::{Document, DocumentFormat, Source};
 use crate::{Place, Problem, Problems};
 
-/// Up to so many keys are listed where one is unknown.
+/// Most keys that are listed beside an unknown one.
 const LISTED: usize = 16;
 
 impl Document {
@@ -91,14 +91,14 @@ impl<'n> Reader<'n> {
     /// Reports a key that is not known.
     fn unknown(self, entry: &Entry, known: &[&'static str]) {
         let name = entry.name.escape_debug();
-        let problem = Problem::new(format!("`{name}` is not known here"));
+        let problem = Problem::new(format!("unknown key `{name}`"));
         let known: Vec<&str> = known.iter().copied().filter(|name| !name.starts_with('(')).collect();
         let spelt = entry.name.replace('-', "_").to_ascii_lowercase();
         let near = foreign(&spelt, &known).or_else(|| suggest::closest(&spelt, known.iter().copied()));
         let hint = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known.len() <= LISTED => format!("known here: {}", known.join(", ")),
-            None => format!("`plimsoll schema {}` lists what is known", self.form.schema),
+            None => format!("`plimsoll schema {}` lists the keys", self.form.schema),
         };
         self.report(problem.with_hint(hint), entry.place);
     }
@@ -237,7 +237,7 @@ impl<'n> Deserializer<'n> for Reader<'n> {
         let short = self.form.short_forms.iter().find(|(of, _)| *of == name);
         if matches!(&self.node.kind, Kind::Map(entries) if entries.is_empty()) {
             let problem = Problem::new("this mapping is empty");
-            self.report(problem.with_hint("leave it out, or say what is to be in it"), self.node.place);
+            self.report(problem.with_hint("leave it out, or give it keys"), self.node.place);
         }
         match (&self.node.kind, short) {
             (Kind::Map(entries), _) => {

@@ -9,17 +9,17 @@ use crate::{Place, Problems};
 
 /// Keys below which names are the user's own: those of headers, fields and variables.
 const OF_USERS: [&str; 7] = ["headers", "json", "claims", "variables", "set", "keep", "list"];
-/// Keys below which variables are named by their sources, which are no secrets.
+/// Keys below which variables are named by their sources, which are not secrets.
 const EXTRACTIONS: [&str; 2] = ["extract", "collect"];
 
 impl Source {
     /// The places of credentials: values of `basic`, `bearer` and of headers that carry them, users in URLs,
     /// text in place of the name of a file with a key, and all values that `redaction` hides by their names.
-    /// A text that is no YAML has them by its lines.
+    /// A text that is not YAML has them by its lines.
     pub fn secrets(&self, redaction: &Redaction) -> Vec<Place> {
         let mut search = Search { text: &self.text, redaction, found: Vec::new() };
         let parse = |name: &str| tree::parse(&Document::FORM, name, &self.text, &mut Problems::default());
-        // Text that is no strict JSON is mostly YAML; places in it are right in either case.
+        // Text that is not strict JSON is mostly YAML; places in it are right in either case.
         match parse(&self.name).or_else(|| parse("plan.yaml")) {
             Some(root) => search.walk(&root, Names::Plan),
             None => search.lines(),

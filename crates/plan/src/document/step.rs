@@ -15,6 +15,7 @@ mod repetition;
 mod request;
 mod rows;
 mod set;
+mod websocket;
 
 use std::fmt;
 
@@ -34,6 +35,7 @@ pub use repetition::RepetitionStep;
 pub use request::{AddressSpec, RequestStep};
 pub use rows::RowsStep;
 pub use set::SetStep;
+pub use websocket::{ReceiveSpec, WebSocketSpec, WebSocketStep};
 
 use super::{ExpectSpec, ExtractSpec, Field, Keyed, Text};
 use crate::Place;
@@ -83,6 +85,8 @@ pub enum StepKind {
     Request(Box<RequestStep>),
     /// A request to a cache.
     Cache(Box<CacheStep>),
+    /// An action on a WebSocket.
+    WebSocket(Box<WebSocketStep>),
     /// The pause of [`StepSpec::think`] alone.
     Pause,
     /// `set`.
@@ -98,11 +102,23 @@ pub enum StepKind {
 }
 
 /// All keys of steps, in the order in which they are written.
-const KEYS: [&str; 41] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+const KEYS: [&str; 43] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
-const KEYS_BEFORE_BODY: [&str; 13] = [
-    "name", "get", "post", "put", "patch", "delete", "head", "request", "cache", "method", "same_url",
-    "target", "headers",
+const KEYS_BEFORE_BODY: [&str; 14] = [
+    "name",
+    "get",
+    "post",
+    "put",
+    "patch",
+    "delete",
+    "head",
+    "request",
+    "cache",
+    "websocket",
+    "method",
+    "same_url",
+    "target",
+    "headers",
 ];
 
 const KEYS_AFTER_BODY: [&str; 21] = [
@@ -145,13 +161,29 @@ const fn joined<const N: usize>(lists: &[&[&'static str]]) -> [&'static str; N] 
 }
 
 /// The keys that say what a step does. It has one of them, unless it is a pause or made by a script.
-const VERBS: [&str; 17] = [
-    "get", "post", "put", "patch", "delete", "head", "request", "same_url", "cache", "set", "keep", "pick",
-    "take", "if", "repeat", "while", "parallel",
+const VERBS: [&str; 18] = [
+    "get",
+    "post",
+    "put",
+    "patch",
+    "delete",
+    "head",
+    "request",
+    "same_url",
+    "cache",
+    "websocket",
+    "set",
+    "keep",
+    "pick",
+    "take",
+    "if",
+    "repeat",
+    "while",
+    "parallel",
 ];
 
-/// The keys of a request to a cache among those of [`StepSpec`].
-const OF_CACHES: [&str; 7] = ["name", "target", "timeout", "on_failure", "expect", "extract", "think"];
+/// The keys of a request of another protocol than HTTP among those of [`StepSpec`].
+const OF_OTHERS: [&str; 7] = ["name", "target", "timeout", "on_failure", "expect", "extract", "think"];
 
 /// Some of the keys of a step.
 trait Part {
@@ -170,7 +202,7 @@ trait Part {
 
 /// A value that may be absent.
 trait Optional {
-    /// Where it stands, if it is there.
+    /// Its place, if it is there.
     fn found(&self) -> Option<Place>;
 }
 
@@ -251,6 +283,7 @@ macro_rules! of_kind {
             StepKind::Nothing | StepKind::Pause => $without,
             StepKind::Request($part) => $with,
             StepKind::Cache($part) => $with,
+            StepKind::WebSocket($part) => $with,
             StepKind::Set($part) => $with,
             StepKind::Rows($part) => $with,
             StepKind::Branch($part) => $with,
@@ -280,10 +313,11 @@ impl Part for StepKind {
 
 impl StepKind {
     /// All kinds that have keys of their own, with none given.
-    fn all() -> [Self; 7] {
+    fn all() -> [Self; 8] {
         [
             Self::Request(Box::default()),
             Self::Cache(Box::default()),
+            Self::WebSocket(Box::default()),
             Self::Set(SetStep::default()),
             Self::Rows(Box::default()),
             Self::Branch(Box::default()),
@@ -298,6 +332,7 @@ impl StepKind {
     pub(crate) fn request_title(&self) -> Option<String> {
         match self {
             Self::Cache(step) => step.cache.get()?.title(),
+            Self::WebSocket(step) => step.websocket.get()?.title(),
             _ => None,
         }
     }
@@ -372,7 +407,7 @@ impl StepSpec {
         }
         own.extend(self.verbs().first().map(|(verb, _)| *verb));
         match self.kind {
-            StepKind::Cache(_) => own.extend(OF_CACHES),
+            StepKind::Cache(_) | StepKind::WebSocket(_) => own.extend(OF_OTHERS),
             StepKind::Pause => own.push("think"),
             _ => {}
         }
@@ -387,7 +422,7 @@ impl StepSpec {
     }
 
     /// Keeps the kind that the keys decide for; the keys of all others become strays.
-    fn decide(&mut self, kinds: [StepKind; 7]) {
+    fn decide(&mut self, kinds: [StepKind; 8]) {
         let given = kinds.map(|kind| {
             let mut keys = Vec::new();
             kind.add_given(&mut keys);
@@ -462,6 +497,7 @@ impl JsonSchema for StepKind {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let parts = [
             CacheStep::json_schema(generator),
+            WebSocketStep::json_schema(generator),
             RequestStep::json_schema(generator),
             SetStep::json_schema(generator),
             RowsStep::json_schema(generator),
@@ -498,6 +534,6 @@ mod tests {
         let mut known = KEYS.to_vec();
         known.sort_unstable();
         assert_eq!(keys, known);
-        assert!(VERBS.iter().chain(&OF_CACHES).all(|key| KEYS.contains(key)));
+        assert!(VERBS.iter().chain(&OF_OTHERS).all(|key| KEYS.contains(key)));
     }
 }

@@ -1,7 +1,7 @@
 //! YAML as a tree in which every value has its place.
 //!
 //! Scalars keep the text as it was typed, because `007`, `5k/s` and `1.10` are not numbers here. JSON is
-//! nearly a subset of YAML 1.2, but has a reader of its own, which takes nothing that is no JSON.
+//! nearly a subset of YAML 1.2, but has a reader of its own, which takes nothing that is not JSON.
 
 use std::collections::{HashMap, HashSet};
 
@@ -90,7 +90,7 @@ pub(crate) fn parse(form: &DocumentFormat, name: &str, text: &str, problems: &mu
         Some(root) if !root.is_null() => Some(root),
         _ => {
             let problem = Problem::new(format!("the {noun} is empty"));
-            let hint = format!("`plimsoll schema {}` describes what can stand in it", form.schema);
+            let hint = format!("`plimsoll schema {}` describes its contents", form.schema);
             problems.push(problem.with_hint(hint));
             None
         }
@@ -308,8 +308,8 @@ impl<'t, 'p> Builder<'t, 'p> {
         Some(())
     }
 
-    /// Refuses types that YAML leaves to programs. Those of YAML itself are redundant, but for `!!str`, which
-    /// works as quotes do.
+    /// Refuses types that YAML leaves to programs. Those of YAML itself are redundant, except for `!!str`,
+    /// which works as quotes do.
     fn check_tag(&mut self, tag: Option<&Tag>, plain: &mut bool, place: Place) {
         match tag {
             None => {}
@@ -343,14 +343,14 @@ fn from_scan(info: &str, text: &str, at: usize) -> Problem {
                 Some((last, first)) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
                 _ => others.concat(),
             };
-            let problem = problem(&format!("this line is indented by {own}, as no entry around it is"));
+            let problem = problem(&format!("this line is indented by {own}, unlike the entries around it"));
             problem.with_hint(format!(
                 "entries of one list or mapping begin in the same column; here that is an indent of {others}"
             ))
         }
         _ if info.starts_with("tabs disallowed") => problem("the line is indented by a tab")
-            .with_hint("indent by spaces: editors can be told to write them for the tab key"),
-        "mapping values are not allowed in this context" => problem("no `key: value` can stand here")
+            .with_hint("indent by spaces: editors can be set to insert them for the tab key"),
+        "mapping values are not allowed in this context" => problem("no `key: value` is allowed here")
             .with_hint(
                 "a key begins in the same column as those beside it; a text with `: ` in it needs quotes",
             ),

@@ -13,6 +13,7 @@ pub(super) static ROW: ProtocolRow = ProtocolRow {
     is_secure: false,
     protocol: Some(Protocol::Cache),
     noun: "a cache",
+    target_hint: "give the target a URL like carbon://127.0.0.1:5500/perf_test",
     step_hint: "write `cache: {get: key}`, or put, delete, ping",
     command_hint: "write `plimsoll cache`, or a plan whose steps are written `cache: {get: key}`",
     check,
@@ -22,11 +23,11 @@ pub(super) static ROW: ProtocolRow = ProtocolRow {
 fn check(url: &Url) -> Result<(), Problem> {
     let name = url.target.trim_matches('/');
     let problem = if name.is_empty() {
-        Problem::new("the URL does not say which cache is meant")
+        Problem::new("the URL names no cache")
     } else if name.contains(['/', '%']) || name.contains("${") {
-        Problem::new(format!("`{name}` is no name of a cache"))
+        Problem::new(format!("`{name}` is not a name of a cache"))
     } else if url.user_info.is_some() {
-        Problem::new("the cache protocol knows no user")
+        Problem::new("the cache protocol has no user")
     } else {
         return Ok(());
     };

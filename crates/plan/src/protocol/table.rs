@@ -1,6 +1,6 @@
 //! The table of protocols: a row for each scheme of URLs.
 
-use super::cache;
+use super::{cache, websocket};
 use crate::Problem;
 use crate::url::Url;
 
@@ -16,6 +16,8 @@ pub enum Protocol {
     Negotiated,
     /// The cache protocol of Carbon.
     Cache,
+    /// WebSocket (RFC 6455), opened over HTTP/1.1.
+    WebSocket,
 }
 
 impl Protocol {
@@ -46,7 +48,9 @@ impl Protocol {
 
     /// The scheme of URLs of servers that speak it, over TLS or not.
     pub(crate) fn scheme(self, tls: bool) -> &'static ProtocolRow {
-        self.row().unwrap_or(if tls { &HTTPS } else { &HTTP })
+        let of_tls = |row: &&'static ProtocolRow| row.protocol == Some(self) && row.is_secure == tls;
+        let row = ROWS.into_iter().find(of_tls).or_else(|| self.row());
+        row.unwrap_or(if tls { &HTTPS } else { &HTTP })
     }
 }
 
@@ -69,6 +73,9 @@ pub struct ProtocolRow {
     pub(crate) protocol: Option<Protocol>,
     /// Noun for such a server.
     pub noun: &'static str,
+    /// Hint for a step of the protocol whose target is another server: how the URL of such a target is
+    /// written.
+    pub(crate) target_hint: &'static str,
     /// Hint for a request over HTTP to such a server: how steps that ask it are written.
     pub(crate) step_hint: &'static str,
     /// Hint for such a URL on the command line, whose URLs are pages.
@@ -78,7 +85,8 @@ pub struct ProtocolRow {
 }
 
 /// All schemes.
-pub(crate) static ROWS: [&ProtocolRow; 3] = [&HTTP, &HTTPS, &cache::ROW];
+pub(crate) static ROWS: [&ProtocolRow; 5] =
+    [&HTTP, &HTTPS, &cache::ROW, &websocket::PLAIN, &websocket::SECURE];
 
 /// HTTP without TLS.
 pub(crate) static HTTP: ProtocolRow = HTTP_ROW;
@@ -96,6 +104,7 @@ const HTTP_ROW: ProtocolRow = ProtocolRow {
     is_secure: false,
     protocol: None,
     noun: "a server",
+    target_hint: "",
     step_hint: "",
     command_hint: "",
     check: |_| Ok(()),

@@ -63,7 +63,7 @@ fn lists() {
 #[test]
 fn what_is_wrong_with_data() {
     for (data, steps, expected) in [
-        ("{u: {csv: users.csv}}", "[{get: /}]", "nothing uses the data source `u`"),
+        ("{u: {csv: users.csv}}", "[{get: /}]", "the data source `u` is not used"),
         ("{u: {csv: none.csv}}", "[{get: '/${id}'}]", "cannot read `none.csv`: entity not found"),
         ("{u: {csv: users.csv}}", "[{get: '/${nam}'}]", "unknown template slot `${nam}`"),
         (
@@ -91,7 +91,7 @@ fn what_is_wrong_with_data() {
             "[{get: '/${id}'}]",
             "both `u` and `v` have a column `id`",
         ),
-        ("{u: {range: [9, 3]}}", "[{get: '/${u}'}]", "no number is in the range from 9 to below 3"),
+        ("{u: {range: [9, 3]}}", "[{get: '/${u}'}]", "empty range from 9 to below 3"),
         ("{u: {range: [a, 3]}}", "[{get: '/${u}'}]", "`a` is not a whole number"),
         ("{u: {list: [a], order: backwards}}", "[{get: '/${u}'}]", "`backwards` is not an order"),
         (
@@ -161,7 +161,7 @@ fn rows_that_users_cannot_keep() {
             "range: [0, 9], per: user, share: whole",
             "`share: whole` gives every row to a user of every worker",
         ),
-        ("connections: 3", "range: [0, 9], per: run", "`run` is not what a row is for"),
+        ("connections: 3", "range: [0, 9], per: run", "`run` is not a use of a row"),
     ] {
         assert_eq!(of_users(settings, data).err(), Some(vec![expected.to_owned()]), "{settings} {data}");
     }

@@ -51,7 +51,7 @@ targets: {a: http://a.test}
 scenarios:
   - {name: a, steps: [{get: /, extract: {token: {header: t}}}]}
   - {name: b, steps: [{get: '/${token}'}]}";
-    assert_eq!(messages(text), ["nothing sets `token` in this scenario"]);
+    assert_eq!(messages(text), ["`token` is never set in this scenario"]);
 }
 
 #[test]

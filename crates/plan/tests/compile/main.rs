@@ -2,6 +2,7 @@
 
 mod data;
 mod flow;
+mod interleaved;
 mod lengths;
 mod pace;
 mod plans;

@@ -51,7 +51,7 @@ fn rates_of_requests_that_make_no_sense_are_refused() {
         (
             "rate: 9, rate_of: requests, iterations: 5",
             "{get: /}",
-            "run.rate_of counts requests, so run.iterations is no length of the run",
+            "run.rate_of counts requests, so run.iterations does not set the length of the run",
         ),
         ("rate: 9, rate_of: requests", "{think: 1s}, {get: /}", "thinks before its first request"),
     ] {
@@ -71,7 +71,7 @@ fn a_step_says_what_comes_after_its_failure() {
         message(&text("", "{get: /, on_failure: retry}")).contains("`retry` is not one of end, continue")
     );
     let thinks = message(&text("", "{think: 1s, on_failure: end}, {get: /}"));
-    assert!(thinks.contains("`on_failure` does not go with a pause"), "{thinks}");
+    assert!(thinks.contains("`on_failure` cannot be combined with a pause"), "{thinks}");
 }
 
 #[test]

@@ -101,13 +101,13 @@ scenarios:
 #[test]
 fn what_is_wrong_with_what_is_collected() {
     for (text, message) in [
-        ("- {post: /, collect: {carts: {each: /data}}}\n- take: carts", "nothing is kept in `carts`"),
+        ("- {post: /, collect: {carts: {each: /data}}}\n- take: carts", "no variable is kept in `carts`"),
         ("- {post: /, collect: {carts: {id: id}}}\n- take: carts", "`id` is not a JSON Pointer"),
         (
             "- {post: /, collect: {carts: {each: data, id: /id}}}\n- take: carts",
             "`data` is not a JSON Pointer",
         ),
-        ("- {post: /, collect: {carts: {id: /id}}}", "nobody gets what is kept in `carts`"),
+        ("- {post: /, collect: {carts: {id: /id}}}", "the rows kept in `carts` are never used"),
         ("- {post: /, collect: {carts: {id: /id}}}\n- take: carts\n- get: '/${id}'", "may not be set"),
         ("- {collect: {carts: {id: /id}}, set: {id: x}}\n- take: carts", "`set`"),
         (
@@ -124,15 +124,15 @@ fn what_is_wrong_with_what_is_collected() {
 fn what_is_wrong_with_what_is_kept() {
     let make = "- {post: /, extract: {id: {json: /id}}}\n";
     for (text, message) in [
-        ("- take: cart\n- get: /", "nothing is kept in a pool `cart`"),
-        ("- keep: {carts: id}\n- take: cart\n- get: /", "nothing is kept in a pool `cart`"),
-        ("- keep: {carts: id}", "nobody gets what is kept in `carts`"),
+        ("- take: cart\n- get: /", "no step keeps rows in a pool `cart`"),
+        ("- keep: {carts: id}\n- take: cart\n- get: /", "no step keeps rows in a pool `cart`"),
+        ("- keep: {carts: id}", "the rows kept in `carts` are never used"),
         ("- keep: {carts: [id, id]}\n- take: carts", "`id` is kept twice in `carts`"),
         (
             "- keep: {carts: id}\n- keep: {carts: [id, id2]}\n- take: carts",
             "elsewhere, `carts` is kept with id",
         ),
-        ("- keep: {carts: idd}\n- take: carts", "nothing sets `idd`"),
+        ("- keep: {carts: idd}\n- take: carts", "`idd` is never set"),
         ("- keep: {carts: id}\n- take: carts\n- get: '/${id}'", "`id` may not be set here"),
         ("- {keep: {carts: id}, get: /}\n- take: carts", "`keep` and `get` exclude each other"),
         ("- parallel: [{get: /a}, {keep: {carts: id}}]\n- take: carts", "cannot be a part of `parallel`"),
@@ -220,7 +220,7 @@ scenarios:
 fn loops_have_to_take_time() {
     for (step, expected) in [
         ("- {while: '1 == 1', steps: [{set: {x: '1'}}]}\n- get: /", "a loop without a request"),
-        ("- {repeat: 0, steps: [{get: /}]}", "the loop is never carried out"),
+        ("- {repeat: 0, steps: [{get: /}]}", "the loop never runs"),
         ("- {repeat: often, steps: [{get: /}]}", "`often` is not a number of turns"),
         ("- think: 1s", "the scenario `scenario` has no request"),
         ("- {get: /, think: {uniform: [3s, 1s]}}", "the shortest think time is longer than the longest"),

@@ -120,10 +120,7 @@ fn what_is_wrong_is_said_once_and_all_of_it() {
         ("- get: users", vec!["`users` is neither a path nor a URL"]),
         ("- same_url: true", vec!["there is no request before this one on every way to it"]),
         ("- {get: /, timeout: 0s}", vec!["a timeout must be above 0"]),
-        (
-            "- {get: /, headers: {Connection: close}}",
-            vec!["`Connection: close` is a matter of the whole run"],
-        ),
+        ("- {get: /, headers: {Connection: close}}", vec!["`Connection: close` applies to the whole run"]),
         ("- {request: /, method: get}", vec!["`get` is not a method"]),
         ("- {get: /a b}", vec!["` ` is not allowed in a URL"]),
         ("- {post: /, body_file: none}", vec!["cannot read `none`: entity not found"]),
@@ -154,9 +151,9 @@ fn a_request_is_repeated_until_its_answer_is_what_is_waited_for() {
     assert_ne!(fingerprint(&of("1s")), fingerprint(&of("2s")));
     assert_ne!(fingerprint(&of("1s")), fingerprint(""));
     for (wrong, expected) in [
-        ("{every: 1s}", "`poll` does not say what the answer looks like"),
+        ("{every: 1s}", "`poll` has no condition"),
         ("{until: {status: 200}, every: 0s}", "`every` must be above 0"),
-        ("{until: {status: 200}, backoff: 0.5}", "`0.5` is no factor"),
+        ("{until: {status: 200}, backoff: 0.5}", "`0.5` is not a factor"),
         ("{until: {status: 900}}", "no response ends with the status `900`"),
     ] {
         let said = messages(&steps(&format!("- {{get: /job, poll: {wrong}}}")));

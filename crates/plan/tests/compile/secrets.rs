@@ -55,6 +55,6 @@ fn secrets_have_no_place_where_they_would_be_shown() {
 targets: {a: http://a.test}
 scenarios: [{steps: [{get: /, expect: {body: '${secret(PW)}'}}]}]";
     let problems = resolve(text, &[], &[("PW", "topsecret")]).unwrap_err();
-    assert_eq!(problems[0].message, "a secret has no place in an expectation: it would be shown");
+    assert_eq!(problems[0].message, "a secret is not allowed in an expectation: it would be shown");
     assert!(!format!("{problems:?}").contains("topsecret"));
 }

@@ -64,11 +64,8 @@ scenarios: [{steps: [{get: /}]}]",
 #[test]
 fn what_is_wrong_with_targets() {
     for (text, expected) in [
-        ("scenarios: [{steps: [{get: /}]}]", "it is not said which server the path is on"),
-        (
-            "targets: {a: http://a, b: http://b}\nscenarios: [{steps: [{get: /}]}]",
-            "it is not said which server the path is on",
-        ),
+        ("scenarios: [{steps: [{get: /}]}]", "no server for the path"),
+        ("targets: {a: http://a, b: http://b}\nscenarios: [{steps: [{get: /}]}]", "no server for the path"),
         (
             "targets: {a: 'http://a/?x'}\nscenarios: [{steps: [{get: /}]}]",
             "a target's URL cannot have a query",

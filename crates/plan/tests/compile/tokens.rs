@@ -62,17 +62,19 @@ fn what_is_wrong_with_a_token_has_a_hint() {
             "the token has no `key`",
             "cannot read the file of the key: entity not found",
             "`NONE` is not set in the environment",
-            "the key is none for RS256",
-            "the claims are no object",
+            "the key does not fit RS256",
+            "the claims are not an object",
             "unknown template slot `${user}`",
             "the claim `iat` is made at each signing",
             "a lifetime of 10s ends before the token is signed again",
         ]
     );
     let wrong = |text: &str| tokens(text).expect_err("it is wrong")[0].message.clone();
-    assert!(wrong("{key: key, algorithm: none}").contains("`none` is no algorithm of signatures"));
-    assert!(wrong("{key: key, add: [foo]}").contains("`foo` is no claim that is made at each signing"));
-    assert!(wrong("{key: key, lifetime: 1500ms}").contains("no whole number of seconds"));
+    assert!(wrong("{key: key, algorithm: none}").contains("`none` is not an algorithm of signatures"));
+    assert!(
+        wrong("{key: key, add: [foo]}").contains("`foo` is not a claim that can be made at each signing")
+    );
+    assert!(wrong("{key: key, lifetime: 1500ms}").contains("not a whole number of seconds"));
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn the_run_has_a_token_of_its_own() {
             "run.jwt_alg has no effect with run.auth basic",
             "run.jwt_claims: there is no key to sign with",
             "run.jwt_key: cannot read the file of the key: entity not found",
-            "run.jwt_claims: the claims are no JSON: expected value at line 1 column 1",
+            "run.jwt_claims: the claims are not JSON: expected value at line 1 column 1",
         ]
     );
     let both = run("jwt_key: key, bearer: abc").expect_err("one of them is meant");

@@ -137,7 +137,7 @@ fn within_one_layer_a_contradiction_stays_one() {
             &[("PLIMSOLL_DURATION", "5s")],
             "PLIMSOLL_DURATION and run.stages exclude each other",
         ),
-        ("{}", &[("PLIMSOLL_RATES", "5")], "the variable PLIMSOLL_RATES is no setting"),
+        ("{}", &[("PLIMSOLL_RATES", "5")], "the variable PLIMSOLL_RATES is not a setting"),
         ("{}", &[("PLIMSOLL_HTTP2", "1")], "PLIMSOLL_HTTP2: `1` is not true or false"),
         ("{}", &[("PLIMSOLL_RATE", "x")], "PLIMSOLL_RATE: `x` is not a rate"),
     ] {

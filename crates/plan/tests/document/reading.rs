@@ -149,10 +149,10 @@ fn reading_goes_on_behind_a_mistake() {
         messages,
         [
             "`rate` has to be a single value, and is a list",
-            "`durations` is not known here",
+            "unknown key `durations`",
             "`insecure` has to be true or false, and is `yes`",
             "`name` has to be a single value, and is a mapping",
-            "`wieght` is not known here",
+            "unknown key `wieght`",
             "`steps` has to be a mapping, and is a single value",
         ]
     );
@@ -254,15 +254,15 @@ fn keys_of_another_kind_are_reported() {
         let (name, _) = key.split_once(':').unwrap();
         assert_eq!(
             refused(&format!("{{set: {{a: 1}}, {key}}}")),
-            [format!("`{name}` does not go with `set`")]
+            [format!("`{name}` cannot be combined with `set`")]
         );
     }
-    assert_eq!(refused("{steps: [{get: /}], get: /}"), ["`steps` does not go with a request"]);
-    assert_eq!(refused("{think: 1s, poll: {every: 1s}}"), ["`poll` does not go with a pause"]);
+    assert_eq!(refused("{steps: [{get: /}], get: /}"), ["`steps` cannot be combined with a request"]);
+    assert_eq!(refused("{think: 1s, poll: {every: 1s}}"), ["`poll` cannot be combined with a pause"]);
     // The values of those keys are still read.
     assert_eq!(
         refused("{set: {a: 1}, then: [{gett: /}]}"),
-        ["`gett` is not known here", "`then` does not go with `set`"]
+        ["unknown key `gett`", "`then` cannot be combined with `set`"]
     );
     assert_eq!(refused("{get: /, if: a}"), ["`get` and `if` exclude each other"]);
 }

@@ -77,8 +77,12 @@ fn around(of: &str, value: Value) -> Value {
         "CacheSpec" => step(json!({"cache": value})),
         "CanisterSpec" => step(json!({"canister": value})),
         "CompletionSpec" => step(json!({"completion": value})),
+        "GrpcSpec" => step(json!({"grpc": value})),
+        "ReceiveSpec" => step(json!({"websocket": {"receive": value}})),
+        "WebSocketSpec" => step(json!({"websocket": value})),
         "PollSpec" => step(json!({"poll": value})),
         "ExpectSpec" => step(json!({"expect": value})),
+        "EventExpectSpec" => step(json!({"expect": {"events": {"last": value}}})),
         "MatchSpec" => step(json!({"expect": {"body": value}})),
         "ExtractSpec" => step(json!({"extract": {"v": value}})),
         "TokenSettings" => json!({"tokens": {"t": value}}),
@@ -100,12 +104,12 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 18, "{types:?}");
+    assert_eq!(types.len(), 22, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);
-        assert!(problems.to_string().contains("`invented` is not known here"), "{of}: {problems:?}");
+        assert!(problems.to_string().contains("unknown key `invented`"), "{of}: {problems:?}");
     }
     let (_, problems) = read("scenarios: {steps: {get: /, expect: {body: {(plain): x}}}}");
-    assert!(problems.to_string().contains("`(plain)` is not known here"), "{problems}");
+    assert!(problems.to_string().contains("unknown key `(plain)`"), "{problems}");
 }

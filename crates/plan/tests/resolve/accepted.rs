@@ -1,7 +1,7 @@
 //! Meaning of valid command lines.
 
 use plimsoll_core::{Nanos, Rate};
-use plimsoll_plan::{Address, BackendChoice, End, Family, Load, Overload, Pacing, Plan};
+use plimsoll_plan::{Address, BackendChoice, End, Family, Load, Overload, Pacing, Plan, TrialLoad};
 use plimsoll_schedule::{Process, Profile, Stage};
 
 use crate::flags::{Memory, plan, request, resolve_with};
@@ -148,6 +148,35 @@ fn a_number_of_iterations_at_a_rate_fixes_the_profile() {
     assert_eq!((open(&poisson).0.duration(), poisson.end.duration), (Nanos::from_millis(5400), None));
     let shorter = plan(&[URL, "--rate", "100", "--iterations", "400", "--duration", "1s"]);
     assert_eq!(shorter.end, End { duration: Some(seconds(1)), iterations: Some(400) });
+}
+
+/// An agent of a fleet gets the load of a trial as JSON, and makes the plan of it that the search has.
+#[test]
+fn a_trial_is_the_same_here_and_from_its_json() {
+    let plan = plan(&[URL, "--rate", "40", "--drain", "30s", "--threshold", "p99<1s"]);
+    let load = TrialLoad {
+        lead: vec![(2_000.0, seconds(3)), (1_234.567_891, seconds(1))],
+        rate: 1_234.567_891,
+        duration: seconds(4),
+        unit: seconds(2),
+        connections: Some(100),
+        drain: seconds(2),
+    };
+    let trial = plan.as_trial(&load).expect("it fits");
+    let exact = Rate::new(1_234_568, seconds(1_000)).expect("a period");
+    let stage = |rate, duration| Stage { duration, from: rate, to: rate };
+    let stages = [hold(2_000, seconds(3)), stage(exact, seconds(1)), stage(exact, seconds(4))];
+    assert_eq!(open(&trial).0, &Profile::new(stages.to_vec()).expect("it fits"));
+    assert_eq!((trial.warmup, trial.drain, trial.connections.max), (seconds(4), seconds(2), 100));
+    assert_eq!(trial.connections.initial, plan.connections.initial.min(100));
+    assert!(trial.thresholds.is_empty() && !trial.preflight);
+    let text = serde_json::to_string(&load).expect("it is JSON");
+    let read: TrialLoad = serde_json::from_str(&text).expect("it is read again");
+    assert_eq!(plan.as_trial(&read).expect("it fits").fingerprint(), trial.fingerprint());
+    // Longer than the plan's own limits it is not.
+    let wide = TrialLoad { connections: None, drain: seconds(60), ..load };
+    let wide = plan.as_trial(&wide).expect("it fits");
+    assert_eq!((wide.drain, wide.connections.max), (seconds(30), plan.connections.max));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn unusable_files_are_refused() {
     for (line, words) in [
         (&["--cacert", "missing.pem"][..], "--cacert: cannot read `missing.pem`"),
         (&["--cacert", "empty.pem"], "--cacert: `empty.pem` holds no certificate in PEM format"),
-        (&["--cacert", "garbage.pem"], "--cacert: `garbage.pem` is no valid PEM"),
+        (&["--cacert", "garbage.pem"], "--cacert: `garbage.pem` is not valid PEM"),
         (&["--insecure", "--cert", "cert.pem"], "`cert.pem` has no private key"),
         (&["--insecure", "--key", "key.pem"], "--key needs --cert"),
         (

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-/// Compares two texts as numbers; `None` if one of them is no number.
+/// Compares two texts as numbers; `None` if one of them is not a number.
 ///
 /// A number is one of JSON (RFC 8259 section 6), perhaps with leading zeros or a `+`. Whole numbers are
 /// compared digit by digit, however large they are; with a fraction or an exponent, as 64-bit floats, where
-/// one that is too large for a float is no number.
+/// one that is too large for a float is not a number.
 pub(super) fn compare(left: &[u8], right: &[u8]) -> Option<Ordering> {
     let (left, right) = (Number::parse(left)?, Number::parse(right)?);
     if left.is_whole && right.is_whole {
@@ -95,7 +95,7 @@ mod tests {
             ("1.5", "1", Greater),
             ("1e3", "1000", Equal),
             ("1E-1", "0.1", Equal),
-            // No float and no i64 tells these apart.
+            // Neither a float nor an i64 distinguishes these.
             ("9223372036854775808", "9223372036854775809", Less),
             ("-100000000000000000000000000000001", "-100000000000000000000000000000000", Less),
         ] {

@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, scope: &Scope<'_>) -> Result<Node, TemplateError
         Some(&(place, token)) => {
             let error = TemplateError::new(format!("{} is not expected here", token.shown()));
             let hint = match token {
-                Token::Close => "it closes nothing",
+                Token::Close => "nothing to close",
                 _ => "write `and` or `or` between conditions, and quotes around a text with spaces",
             };
             Err(error.with_hint(hint).at(format_args!("character {place}")))
@@ -228,7 +228,7 @@ impl<'p> Parser<'p> {
             Some((_, Token::Quoted(text))) => return Ok((place, text)),
             Some((_, Token::Word(word))) if !is_reserved(word) => return Ok((place, word)),
             Some((_, token)) => {
-                let error = TemplateError::new(format!("{} stands where {what} has to be", token.shown()));
+                let error = TemplateError::new(format!("expected {what}, found {}", token.shown()));
                 error.with_hint("an empty text, and one that is a word of this language, needs quotes")
             }
             None => TemplateError::new(format!("{what} is missing"))
@@ -312,11 +312,11 @@ mod tests {
             ("${role}", "character 8: an operator is missing", "the operators are =="),
             ("${role} is x", "character 9: `is` is not an operator", "the operators are =="),
             ("${role} ==", "character 11: a text is missing", ""),
-            ("${role} == and", "character 12: `and` stands where a text has to be", "needs quotes"),
+            ("${role} == and", "character 12: expected a text, found `and`", "needs quotes"),
             ("${role} == a b", "character 14: `b` is not expected here", "`and` or `or`"),
             ("${role} == abc==", "character 15: `==` is not expected here", ""),
             ("(${n} < 1", "character 10: the `(` of character 1 is not closed", ""),
-            ("${n} < 1)", "character 9: `)` is not expected here", "it closes nothing"),
+            ("${n} < 1)", "character 9: `)` is not expected here", "nothing to close"),
             ("${role} == \"a", "character 12: \" without a second one", ""),
             ("exists", "character 7: the name of a variable is missing", ""),
             ("exists rolle", "character 8: there is no variable `rolle`", "did you mean `role`?"),
@@ -324,7 +324,7 @@ mod tests {
             ("ü == ${rolle}", "character 6: unknown template slot `${rolle}`", "did you mean `role`?"),
             ("${n} == ${uuid", "character 9: `${` without a closing `}`", ""),
             ("${n} =~ 'a('", "character 9: not a regular expression: unclosed group", ""),
-            ("${n} =~ (a|b)", "character 9: `(` stands where a text has to be", "needs quotes"),
+            ("${n} =~ (a|b)", "character 9: expected a text, found `(`", "needs quotes"),
             ("${n} =~ ^${role}", "character 9: a regular expression has no slots", "before the run"),
         ] {
             let (found, advice) = error(text);

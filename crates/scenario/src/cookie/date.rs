@@ -2,8 +2,8 @@
 
 use plimsoll_core::calendar;
 
-/// The time that a cookie's date means, in seconds since 1970, by the algorithm of RFC 6265 section 5.1.1;
-/// times before 1970 are zero. `None` if it is no date.
+/// The time of a cookie's date, in seconds since 1970, by the algorithm of RFC 6265 section 5.1.1;
+/// times before 1970 are zero. `None` if it is not a date.
 pub(super) fn parse(text: &[u8]) -> Option<u64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|&byte| is_delimiter(byte)).filter(|token| !token.is_empty()) {
@@ -89,7 +89,7 @@ mod tests {
             ("29 Feb 2000 23:59:59", Some(951_868_799)),
             ("1 mar 69 00:00:00", Some(3_129_321_600)),
             ("31 Dec 9999 23:59:59", Some(253_402_300_799)),
-            // The zone is not looked at.
+            // The zone is ignored.
             ("06 Nov 1994 08:49:37 +0900", Some(784_111_777)),
             ("", None),
             ("Sun, 06 Nov 1994", None),

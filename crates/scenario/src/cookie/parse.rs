@@ -9,7 +9,7 @@ pub(super) struct SetCookie<'a> {
     pub(super) value: &'a [u8],
     /// Without the dot in front. `None`: none, or an empty one.
     pub(super) domain: Option<&'a [u8]>,
-    /// `None`: none, or one that is no absolute path.
+    /// `None`: absent, or not an absolute path.
     pub(super) path: Option<&'a [u8]>,
     pub(super) secure: bool,
     /// When it ends, in seconds since 1970; `None`: with the session.
@@ -55,7 +55,7 @@ pub(super) fn parse(text: &[u8], now_unix_s: u64) -> Option<SetCookie<'_>> {
     Some(cookie)
 }
 
-/// Section 5.2.2: seconds; zero for a negative number. `None` if it is no number.
+/// Section 5.2.2: seconds; zero for a negative number. `None` if it is not a number.
 fn parse_age(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {

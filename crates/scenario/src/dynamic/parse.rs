@@ -17,7 +17,7 @@ pub(super) fn count(raw: &[u8]) -> Result<u32, String> {
         match server.next(&limits, &mut memo, &mut rest) {
             Ok(Some(_)) => count += 1,
             Ok(None) => break,
-            Err(error) => return Err(format!("the request is no HTTP/1.1: {error}: `{}`", shown(raw))),
+            Err(error) => return Err(format!("the request is not HTTP/1.1: {error}: `{}`", shown(raw))),
         }
     }
     match (server.in_request(), count) {
@@ -51,7 +51,7 @@ pub(super) fn parse(raw: &[u8]) -> Result<DynamicRequest, String> {
     let end = match head.parse(&raw[start..]) {
         Ok(Status::Complete(len)) => start + len,
         Ok(Status::Partial) => return Err(format!("the request ends in its middle: `{}`", shown(raw))),
-        Err(error) => return Err(format!("the request is no HTTP/1.1: {error}: `{}`", shown(raw))),
+        Err(error) => return Err(format!("the request is not HTTP/1.1: {error}: `{}`", shown(raw))),
     };
     let mut request = DynamicRequest::default();
     request.method.extend_from_slice(head.method.unwrap_or_default().as_bytes());

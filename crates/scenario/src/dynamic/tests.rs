@@ -124,7 +124,7 @@ fn what_could_be_read_as_another_request_is_refused() {
             with(&|r| r.fields.push(b"Transfer-Encoding", b"chunked")),
             "the header `transfer-encoding` cannot be set: bodies are sent with their length",
         ),
-        (with(&|r| r.raw = b"x".to_vec()), "the bytes of the request are no whole request"),
+        (with(&|r| r.raw = b"x".to_vec()), "the bytes are not a whole request"),
     ] {
         assert_eq!(message, reason);
     }

@@ -1,7 +1,7 @@
 //! Chunks of completions as OpenAI's API sends them, and as vLLM, llama.cpp, TGI and others do.
 //!
 //! Content is text, reasoning or a refusal, or a part of a tool call, that is not empty: a chunk that says
-//! the role alone has none. Strings are looked at and not kept.
+//! the role alone has none. Strings are examined and not kept.
 
 use std::fmt;
 
@@ -13,9 +13,14 @@ use super::{EventFacts, EventFault, Usage};
 /// The event behind the last chunk.
 const DONE: &[u8] = b"[DONE]";
 
+/// Returns `true` if an event is the one behind the last chunk.
+pub(super) fn is_end_mark(data: &[u8]) -> bool {
+    data == DONE
+}
+
 /// Returns what a chunk says.
 pub(super) fn read(data: &[u8]) -> EventFacts {
-    if data == DONE {
+    if is_end_mark(data) {
         return EventFacts { ends: true, ..EventFacts::default() };
     }
     match serde_json::from_slice::<Chunk>(data) {
@@ -27,6 +32,15 @@ pub(super) fn read(data: &[u8]) -> EventFacts {
         },
         Err(_) => EventFacts { fault: Some(EventFault::Malformed), ..EventFacts::default() },
     }
+}
+
+/// Returns the name of the completion that a chunk belongs to.
+pub(super) fn id_of(data: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: Option<String>,
+    }
+    serde_json::from_slice::<Named>(data).ok()?.id
 }
 
 #[derive(Deserialize)]
@@ -45,7 +59,7 @@ struct Chunk {
 #[derive(Clone, Copy, Default)]
 struct Something(bool);
 
-/// The object is called an error, as those of older versions of vLLM are.
+/// The object is called an error, as in older versions of vLLM.
 #[derive(Clone, Copy, Default)]
 struct IsError(bool);
 
@@ -206,7 +220,7 @@ mod tests {
         let error = EventFacts { fault: Some(EventFault::Error), ..nothing };
         let malformed = EventFacts { fault: Some(EventFault::Malformed), ..nothing };
         let cases = [
-            // A role alone is no token (vllm#15106).
+            // A role alone is not a token (vllm#15106).
             (
                 r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
                 nothing,
@@ -243,6 +257,14 @@ mod tests {
         ];
         for (data, expected) in cases {
             assert_eq!(read(data.as_bytes()), expected, "{data}");
+        }
+    }
+
+    #[test]
+    fn completions_have_names() {
+        assert_eq!(id_of(br#"{"id":"chatcmpl-1","choices":[]}"#).as_deref(), Some("chatcmpl-1"));
+        for data in [&b"[DONE]"[..], b"{}", br#"{"id":null}"#, br#"{"id":7}"#] {
+            assert_eq!(id_of(data), None);
         }
     }
 

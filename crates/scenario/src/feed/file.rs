@@ -11,7 +11,7 @@ use super::records::{Broken, Ends, Record, Records, first_record};
 use super::{AtEnd, FeedError, Rows, Share, csv, json};
 use crate::header;
 
-/// A file of up to so many bytes is read into memory to be shuffled or drawn from.
+/// Largest file that is read into memory to be shuffled or drawn from, in bytes.
 const IN_MEMORY: u64 = 64 << 20;
 /// Rows of a file to be shuffled or drawn from: the place of each takes 8 bytes, so these take 1 GiB.
 const MOST_INDEXED: usize = 1 << 27;
@@ -29,7 +29,7 @@ enum Kind {
     JsonLines { members: Vec<String> },
 }
 
-/// Where the values of a row go.
+/// The destinations of the values of a row.
 #[derive(Debug)]
 pub(super) struct Destination<'r> {
     /// The variable of each column.
@@ -176,7 +176,7 @@ pub(super) fn names(rows: &Rows) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// A file that is read from its start to its end, of which a worker takes every so many rows.
+/// A file that is read from its start to its end, of which a worker takes every n-th row.
 #[derive(Debug)]
 pub(super) struct Stream {
     format: Format,
@@ -259,7 +259,7 @@ impl Stream {
 pub(super) struct Indexed {
     format: Format,
     content: Content,
-    /// Where each row begins, and where the last one ends at the latest.
+    /// The beginning of each row, and an upper bound of the end of the last one.
     offsets: Vec<u64>,
 }
 
@@ -343,7 +343,7 @@ impl Indexed {
     }
 }
 
-/// Where each row begins, and where the last one ends at the latest.
+/// The beginning of each row, and an upper bound of the end of the last one.
 fn offsets(format: &Format, source: impl Read, columns: usize, most: usize) -> Result<Vec<u64>, String> {
     let mut records = Records::new(source, format.ends());
     format.skip_header(&mut records, Some(columns))?;

@@ -6,10 +6,10 @@ use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, Visit
 use serde_json::value::RawValue;
 
 /// Takes an object apart: calls `take` with the position of each of `members` that it has, and its value, as
-/// JSON text. One that it has twice comes twice; others are not looked at.
+/// JSON text. One that it has twice comes twice; others are not examined.
 ///
 /// # Errors
-/// The text is no JSON object, or the error of `take`.
+/// The text is not a JSON object, or the error of `take`.
 pub(super) fn members<'r>(
     text: &'r [u8],
     members: &[String],
@@ -88,7 +88,7 @@ impl Visitor<'_> for Member<'_> {
 /// written. `text` is JSON.
 ///
 /// # Errors
-/// A string with half of a surrogate pair, which is no text (RFC 8259 section 8.2).
+/// A string with half of a surrogate pair, which is not text (RFC 8259 section 8.2).
 pub(super) fn write(text: &str, into: &mut Vec<u8>) -> Result<(), String> {
     into.clear();
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));

@@ -6,9 +6,9 @@ use plimsoll_core::Random;
 ///
 /// A Feistel network over the smallest power of two that is not below the count, with cycle walking: values
 /// outside are permuted again until they are inside (Black and Rogaway, *Ciphers with Arbitrary Finite
-/// Domains*, 2002). That takes less than two turns on average. It mixes well, and is no cipher.
+/// Domains*, 2002). That takes less than two turns on average. It mixes well, but is not a cipher.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Permutation {
+pub(crate) struct Permutation {
     count: u64,
     /// Bits of the upper half, and of the lower half, which is as wide or wider by one.
     bits: [u32; 2],
@@ -21,13 +21,13 @@ const ROUNDS: usize = 8;
 
 impl Permutation {
     /// One of `count` numbers, at least 1; `random` chooses it.
-    pub(super) fn new(count: u64, random: &mut Random) -> Self {
+    pub(crate) fn new(count: u64, random: &mut Random) -> Self {
         let bits = (u64::BITS - count.saturating_sub(1).leading_zeros()).max(2);
         Self { count, bits: [bits / 2, bits - bits / 2], keys: std::array::from_fn(|_| random.bits()) }
     }
 
-    /// Where `index`, which is below the count, leads.
-    pub(super) fn at(&self, index: u64) -> u64 {
+    /// The image of `index`, which is below the count.
+    pub(crate) fn at(&self, index: u64) -> u64 {
         let mut index = index;
         loop {
             index = self.turn(index);

@@ -43,7 +43,7 @@ pub(super) struct Records<R> {
     at_end: bool,
 }
 
-/// Why there is no record: the line of the problem, and its description.
+/// Reason why there is no record: the line of the problem, and its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) line: u64,
@@ -149,7 +149,7 @@ impl<R: Read> Records<R> {
     }
 }
 
-/// Where the first record of some bytes ends.
+/// The end of the first record of some bytes.
 #[derive(Debug)]
 struct End {
     /// Its line feed, if it is there.
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Gives so many bytes at once.
+    /// Reads at most this many bytes at once.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {

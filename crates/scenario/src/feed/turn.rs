@@ -73,7 +73,7 @@ impl Turn {
     }
 }
 
-/// Which row comes at a position where so many parts of `count` rows take turns.
+/// The row at a position where this many parts of `count` rows take turns.
 const fn in_slices(position: u64, parts: u64, count: u64) -> u64 {
     let (part, number) = (position % parts, position / parts);
     let (length, longer) = (count / parts, count % parts);

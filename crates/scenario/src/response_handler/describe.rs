@@ -18,7 +18,7 @@ impl ResponseHandler {
         let what = usize::from(failure.what);
         let checks = self.spec.checks.len();
         let text = if let (JUDGE, Some(judge)) = (failure.what, &self.spec.judge) {
-            judge.judge.describe(received.body, received.id.as_ref())
+            judge.judge.describe(received)
         } else if failure.what == STATUS {
             let text = format!("status {}, expected {}", received.status, expected(&self.spec.statuses));
             // The words of the server, if it sent some and they were kept.
@@ -37,7 +37,7 @@ impl ResponseHandler {
             taken(take, self.is_there(what, received))
         } else if let Some(collect) = self.spec.collect.get(what - 1 - checks - self.spec.extract.len()) {
             match collect.each.as_str() {
-                "" => "it is no array, or an element lacks a value".to_owned(),
+                "" => "it is not an array, or an element lacks a value".to_owned(),
                 each => format!("no array at {}, or an element lacks a value", quoted(each)),
             }
         } else {
@@ -46,7 +46,8 @@ impl ResponseHandler {
         clipped(&text, 2 * LONGEST)
     }
 
-    /// Reports whether the value that was looked for is in the response; `None` if the response cannot tell.
+    /// Reports whether the value that was looked for is in the response; `None` if the response cannot show
+    /// it.
     fn is_there(&self, what: usize, received: &Received<'_>) -> Option<bool> {
         let place = match self.checks.get(what - 1) {
             Some(check) => &check.place,
@@ -60,8 +61,8 @@ impl ResponseHandler {
             return None;
         }
         let (sent, cookies) = (SentRequest::default(), CookieJar::default());
-        let mut parsed = Parsed::default();
-        let mut exchange = Exchange { received, sent: &sent, cookies: &cookies, parsed: &mut parsed };
+        let (mut parsed, stream) = (Parsed::default(), self.spec.stream);
+        let mut exchange = Exchange { received, sent: &sent, cookies: &cookies, parsed: &mut parsed, stream };
         Some(place.first(&mut exchange, &mut Vec::new()).is_some())
     }
 }
@@ -103,7 +104,7 @@ fn comparison(check: &CheckSpec) -> String {
         Matching::Regex(text) => ("matches", "does not match", text),
     };
     let verb = if check.negated { yes } else { no };
-    if hidden { format!("{verb} what the plan says") } else { format!("{verb} {}", quoted(text)) }
+    if hidden { format!("{verb} the value in the plan") } else { format!("{verb} {}", quoted(text)) }
 }
 
 fn taken(take: &ExtractSpec, is_there: Option<bool>) -> String {
@@ -111,8 +112,8 @@ fn taken(take: &ExtractSpec, is_there: Option<bool>) -> String {
     match (is_there, &take.regex) {
         (Some(false), _) => missing(&take.source),
         (_, Some(regex)) => format!("{noun} has no value by {}", quoted(regex)),
-        (_, None) if take.form == Conversion::Path => format!("{noun} is no path"),
-        (_, None) if take.form == Conversion::Url => format!("{noun} is no URL"),
+        (_, None) if take.form == Conversion::Path => format!("{noun} is not a path"),
+        (_, None) if take.form == Conversion::Url => format!("{noun} is not a URL"),
         (Some(true), None) => format!("{noun} is empty or has control characters"),
         (None, None) => format!("{noun} is missing or has control characters"),
     }
@@ -123,6 +124,7 @@ fn missing(source: &Source) -> String {
         Source::JsonPointer(path) | Source::JsonPath(path) | Source::XPath(path) => {
             format!("no value at {}", quoted(path))
         }
+        Source::Event { pick, of } if **of != Source::Body => format!("{} in {pick}", missing(of)),
         other => format!("{} is missing", noun(other)),
     }
 }
@@ -139,6 +141,8 @@ fn noun(source: &Source) -> String {
             format!("value at {}", quoted(path))
         }
         Source::RequestJsonPointer(path) => format!("value at {} of the request", quoted(path)),
+        Source::Event { pick, of } if **of == Source::Body => pick.to_string(),
+        Source::Event { pick, of } => format!("{} in {pick}", noun(of)),
     }
 }
 
@@ -146,7 +150,7 @@ fn quoted(text: &str) -> String {
     format!("`{}`", clipped(&text.escape_debug().to_string(), LONGEST_PART))
 }
 
-/// At most so many characters, the last of them `…` if there were more.
+/// At most `longest` characters, the last of them `…` if there were more.
 fn clipped(text: &str, longest: usize) -> String {
     if text.chars().count() <= longest {
         return text.to_owned();

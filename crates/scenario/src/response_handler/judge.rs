@@ -11,15 +11,31 @@ use crate::{Received, Session};
 
 /// Judges responses of a protocol on top of HTTP. It is called within the worker's loop, by all workers.
 pub trait Judge: Any + fmt::Debug + Send + Sync {
-    /// Judges a response with this body, whose status is accepted. The id is that of the session's
+    /// Judges a response whose status is accepted. Its id is that of the session's
     /// [follow-up](crate::FollowUp).
-    fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement;
+    fn judge(&self, received: &Received<'_>) -> Judgement;
 
     /// Reports whether the judge looks at the id at all.
     fn needs_id(&self) -> bool;
 
-    /// Why such a response was not good, in words.
-    fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String;
+    /// Names of the fields of the head and of the trailers that the judge reads, in lower case.
+    fn fields(&self) -> &[&'static str] {
+        &[]
+    }
+
+    /// Reports whether the judge reads the body.
+    fn needs_body(&self) -> bool {
+        true
+    }
+
+    /// Writes the content of a good response as JSON, for checks and values that are taken. Returns `false`
+    /// where they read the body itself.
+    fn write_json(&self, _body: &[u8], _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// The reason why such a response was not good.
+    fn describe(&self, received: &Received<'_>) -> String;
 }
 
 /// Meaning of a response.
@@ -54,7 +70,7 @@ impl PartialEq for JudgeSpec {
 impl Eq for JudgeSpec {}
 
 impl fmt::Debug for JudgeSpec {
-    /// Plans are told apart by this text.
+    /// This text identifies the plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JudgeSpec").field("of", &self.of).field("pending", &self.pending).finish()
     }
@@ -69,7 +85,7 @@ impl JudgeSpec {
     /// Returns `true` if the request has to be repeated, or an error if its response is not good. A
     /// [`pending`](Self::pending) variable is set instead of a repetition.
     pub(super) fn ask(&self, received: &Received<'_>, session: &mut Session) -> Result<bool, ErrorClass> {
-        let judgement = self.judge.judge(received.body, received.id.as_ref());
+        let judgement = self.judge.judge(received);
         let is_pending = match judgement {
             Judgement::Good => false,
             Judgement::Pending => true,
@@ -103,7 +119,7 @@ pub struct PollSpec {
 }
 
 impl PollSpec {
-    /// The pause before the request is repeated that was sent so long ago.
+    /// The pause before a request is repeated that was sent this long ago.
     pub fn pause(&self, waited: Nanos) -> Nanos {
         let grown = Nanos((u128::from(waited.0) * u128::from(self.growth) / 1_000) as u64);
         (self.every + grown).min(self.at_most.max(self.every))

@@ -1,14 +1,15 @@
 //! Where a value is, compiled.
 
+use super::events::{EventPlace, Events};
 use super::query::{JsonPath, XPath};
 use super::{Source, add_field};
 use crate::cookie::CookieJar;
 use crate::header::check_name;
 use crate::pointer::JsonPointer;
 use crate::reference::Origin;
-use crate::{Needs, Received, SentRequest, TemplateError};
+use crate::{EventStream, Needs, Received, SentRequest, TemplateError};
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     Status,
@@ -24,6 +25,7 @@ pub(super) enum Place {
     RequestPointer(JsonPointer),
     JsonPath(JsonPath),
     XPath(XPath),
+    Event(EventPlace),
 }
 
 /// A request and its response.
@@ -32,18 +34,25 @@ pub(super) struct Exchange<'a, 'r> {
     pub(super) sent: &'a SentRequest,
     pub(super) cookies: &'a CookieJar,
     pub(super) parsed: &'a mut Parsed,
+    /// The stream of events that the response is.
+    pub(super) stream: Option<EventStream>,
 }
 
-/// The body of the response as a tree, once somebody asked for it.
+/// The body of the response as a tree and as events, once somebody asked for them.
 #[derive(Default)]
 pub(super) struct Parsed {
     json: Option<Option<serde_json::Value>>,
+    events: Option<Events>,
 }
 
 impl Parsed {
     /// `None` if it is not JSON.
     pub(super) fn json(&mut self, body: &[u8]) -> Option<&serde_json::Value> {
         self.json.get_or_insert_with(|| serde_json::from_slice(body).ok()).as_ref()
+    }
+
+    pub(super) fn events(&mut self, stream: EventStream, body: &[u8]) -> &Events {
+        self.events.get_or_insert_with(|| Events::read(stream, body))
     }
 }
 
@@ -80,6 +89,10 @@ impl Place {
             Source::RequestJsonPointer(pointer) => Self::RequestPointer(JsonPointer::parse(pointer)?),
             Source::JsonPath(path) => Self::JsonPath(JsonPath::parse(path)?),
             Source::XPath(path) => Self::XPath(XPath::parse(path)?),
+            Source::Event { pick, of } => {
+                let of = Box::new(Self::compile(of)?);
+                Self::Event(EventPlace { pick: *pick, of })
+            }
         })
     }
 
@@ -88,7 +101,9 @@ impl Place {
             Self::Status => {}
             Self::Header(name) => add_field(needs, name),
             Self::Cookie(_) => add_field(needs, "set-cookie"),
-            Self::Body | Self::Pointer(_) | Self::JsonPath(_) | Self::XPath(_) => needs.body = true,
+            Self::Body | Self::Pointer(_) | Self::JsonPath(_) | Self::XPath(_) | Self::Event(_) => {
+                needs.body = true;
+            }
             Self::RequestPath | Self::RequestUrl => needs.path = true,
             Self::RequestHeader(_)
             | Self::RequestMethod
@@ -97,7 +112,7 @@ impl Place {
         }
     }
 
-    /// Returns `true` if only the response is looked at.
+    /// Returns `true` if only the response is examined.
     pub(super) const fn is_of_response(&self) -> bool {
         match self {
             Self::Status
@@ -105,7 +120,8 @@ impl Place {
             | Self::Body
             | Self::Pointer(_)
             | Self::JsonPath(_)
-            | Self::XPath(_) => true,
+            | Self::XPath(_)
+            | Self::Event(_) => true,
             Self::RequestPath
             | Self::RequestUrl
             | Self::RequestHeader(_)
@@ -117,8 +133,8 @@ impl Place {
         }
     }
 
-    /// Gives the values that are there to `look`, until that is true; whether it was. `scratch` is for values
-    /// that do not stand anywhere as they are.
+    /// Passes the values that are there to `look`, until that returns `true`; returns whether it did.
+    /// `scratch` is for values that do not stand anywhere as they are.
     pub(super) fn any(
         &self,
         exchange: &mut Exchange<'_, '_>,
@@ -127,6 +143,7 @@ impl Place {
     ) -> bool {
         match self {
             Self::Header(name) => exchange.received.fields.all(name).any(look),
+            Self::Event(event) => event.any(exchange, scratch, look),
             _ => self.first(exchange, scratch).is_some_and(&mut look),
         }
     }
@@ -137,7 +154,27 @@ impl Place {
         exchange: &'v mut Exchange<'_, '_>,
         scratch: &'v mut Vec<u8>,
     ) -> Option<&'v [u8]> {
-        let Exchange { received, sent, cookies, parsed } = exchange;
+        self.first_fit(exchange, scratch, |_| true)
+    }
+
+    /// The value, if it is there; where several events may have it, the first that fits.
+    pub(super) fn first_fit<'v>(
+        &self,
+        exchange: &'v mut Exchange<'_, '_>,
+        scratch: &'v mut Vec<u8>,
+        fits: impl Fn(&[u8]) -> bool,
+    ) -> Option<&'v [u8]> {
+        if let Self::Event(event) = self {
+            let mut found = None;
+            event.any(exchange, scratch, |value| {
+                let is_it = fits(value);
+                found = is_it.then(|| value.to_vec());
+                is_it
+            });
+            *scratch = found?;
+            return Some(scratch);
+        }
+        let Exchange { received, sent, cookies, parsed, .. } = exchange;
         if received.is_missing() && self.is_of_response() {
             return None;
         }
@@ -167,6 +204,8 @@ impl Place {
             Self::RequestPointer(pointer) => pointer.find(&sent.body)?.text(scratch),
             Self::JsonPath(path) => path.first(parsed.json(received.body)?, scratch),
             Self::XPath(path) => path.first(received.body, scratch),
+            // Looked for above.
+            Self::Event(_) => None,
         }
     }
 }

@@ -110,7 +110,7 @@ mod without_xpath {
 
     impl XPath {
         pub(in super::super) fn parse(text: &str) -> Result<Self, TemplateError> {
-            Err(TemplateError::new(format!("this build has no XPath, which `{text}` is"))
+            Err(TemplateError::new(format!("this build has no XPath, and `{text}` is one"))
                 .with_hint("build with `--features xpath`, as releases are built, or take it with `regex`"))
         }
 

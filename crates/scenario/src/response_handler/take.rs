@@ -53,10 +53,13 @@ impl Take {
         let variable = usize::from(self.variable);
         let Received { secure, authority, .. } = *exchange.received;
         let base = Resource { origin: Origin { https: secure, authority }, path: &exchange.sent.path };
-        let found = self.place.first(exchange, looked_at).and_then(|value| match &self.pattern {
-            None => Some(value),
-            Some(pattern) => pattern.first_group(value),
-        });
+        let found = match &self.pattern {
+            None => self.place.first(exchange, looked_at),
+            Some(pattern) => {
+                let value = self.place.first_fit(exchange, looked_at, |value| pattern.is_match(value));
+                value.and_then(|value| pattern.first_group(value))
+            }
+        };
         let Some(into) = variables.get_mut(variable) else { return false };
         let mut is_there = match found {
             Some(value) => Extract::make(self.form, value, base, into),

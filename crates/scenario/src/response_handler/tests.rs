@@ -214,12 +214,12 @@ fn checks_of_every_kind() {
         (
             Source::Cookie(text("sid")),
             Matching::Equals(text("topsecret")),
-            Some("cookie `sid` is not what the plan says"),
+            Some("cookie `sid` is not the value in the plan"),
         ),
         (
             header("set-cookie"),
             Matching::Equals(text("topsecret")),
-            Some("header `set-cookie` is not what the plan says"),
+            Some("header `set-cookie` is not the value in the plan"),
         ),
     ] {
         assert_eq!(
@@ -288,7 +288,7 @@ fn missing_values_are_named() {
     assert_eq!(said(regex(header("x-none"))), "header `x-none` is missing");
     assert_eq!(said(take(pointer("/empty"))), "value at `/empty` is empty or has control characters");
     let path = ExtractSpec { form: Conversion::Path, ..take(pointer("/name")) };
-    assert_eq!(said(path), "value at `/name` is no path");
+    assert_eq!(said(path), "value at `/name` is not a path");
     let cookie = take(Source::Cookie("none".to_owned()));
     assert_eq!(said(cookie), "cookie `none` is missing or has control characters");
 }
@@ -432,7 +432,7 @@ fn without_the_feature_an_xpath_is_an_error() {
     let source = Source::XPath("//a".to_owned());
     let spec = ReactionSpec { extract: vec![take(source)], ..ReactionSpec::default() };
     let error = compiled(&spec).unwrap_err();
-    assert_eq!(error.message(), "this build has no XPath, which `//a` is");
+    assert_eq!(error.message(), "this build has no XPath, and `//a` is one");
     assert!(error.hint().unwrap().contains("--features xpath"));
 }
 
@@ -612,4 +612,81 @@ fn what_reads_the_response_alone_says_the_same_in_any_session() {
     for spec in &not_alone {
         assert!(!compiled(spec).unwrap().reads_response_alone(), "{spec:?}");
     }
+}
+
+#[test]
+fn events_of_a_stream_are_checked_and_taken() {
+    let body = b"data: {\"a\": 1, \"id\": \"x\"}\n\ndata: {\"a\": 2}\n\ndata: {\"end\": \"stop\"}\n\n\
+        data: [DONE]\n\n";
+    let event = |pick: EventPick, of: Source| Source::Event { pick, of: Box::new(of) };
+    let at = |pick: EventPick, path: &str| event(pick, Source::JsonPointer(path.to_owned()));
+    let path = |pick: EventPick, path: &str| event(pick, Source::JsonPath(path.to_owned()));
+    let equals = |text: &str| Matching::Equals(text.to_owned());
+    let empty = FieldList::default();
+    let (first, last, any) = (EventPick::Number(1), EventPick::Last, EventPick::Any);
+    for (source, matching, negated, holds) in [
+        (at(first, "/a"), equals("1"), false, true),
+        (at(EventPick::Number(2), "/a"), equals("2"), false, true),
+        (at(last, "/end"), equals("stop"), false, true),
+        (path(last, "$.end"), equals("stop"), false, true),
+        (at(last, "/a"), Matching::Exists, false, false),
+        (at(any, "/a"), equals("2"), false, true),
+        (at(any, "/a"), equals("3"), false, false),
+        (at(any, "/a"), equals("3"), true, true),
+        (at(EventPick::Number(4), ""), Matching::Exists, false, false),
+        (event(last, Source::Body), Matching::Contains("stop".to_owned()), false, true),
+        (event(any, Source::Body), Matching::Contains("DONE".to_owned()), false, false),
+    ] {
+        let check = CheckSpec { source, matching, negated };
+        let spec = ReactionSpec {
+            checks: vec![check.clone()],
+            stream: Some(EventStream::OpenAi),
+            ..ReactionSpec::default()
+        };
+        let handler = compiled(&spec).unwrap();
+        assert!(handler.needs().body && handler.needs().events);
+        let accepted = handler.apply(&Received::new(200, &empty, body), &mut session());
+        assert_eq!(accepted.is_ok(), holds, "{check:?}");
+    }
+    for (source, regex, value) in [
+        (at(first, "/id"), None, Some("x")),
+        (at(any, "/end"), None, Some("stop")),
+        (path(any, "$.a"), Some("^([2-9])$"), Some("2")),
+        (event(any, Source::Body), Some("\"a\": (2)"), Some("2")),
+        (event(last, Source::Body), None, Some("{\"end\": \"stop\"}")),
+        (at(last, "/id"), None, None),
+        (event(any, Source::Body), Some("nothing"), None),
+    ] {
+        let extract = ExtractSpec { regex: regex.map(str::to_owned), ..take(source.clone()) };
+        let spec = ReactionSpec {
+            extract: vec![extract],
+            stream: Some(EventStream::OpenAi),
+            ..ReactionSpec::default()
+        };
+        let (handler, mut session) = (compiled(&spec).unwrap(), session());
+        let accepted = handler.apply(&Received::new(200, &empty, body), &mut session);
+        assert_eq!(accepted.is_ok(), value.is_some(), "{source:?}");
+        assert_eq!(session.variables[2], value.unwrap_or_default().as_bytes(), "{source:?}");
+    }
+}
+
+#[test]
+fn a_failure_names_the_event() {
+    let empty = FieldList::default();
+    let describe = |pick: EventPick, of: Source, body: &[u8]| {
+        let source = Source::Event { pick, of: Box::new(of) };
+        let spec = ReactionSpec {
+            checks: vec![check(source, Matching::Equals("b".to_owned()))],
+            stream: Some(EventStream::Ndjson),
+            ..ReactionSpec::default()
+        };
+        let (handler, received) = (compiled(&spec).unwrap(), Received::new(200, &empty, body));
+        handler.describe(handler.apply(&received, &mut session()).unwrap_err(), &received)
+    };
+    let pointer = || Source::JsonPointer("/a".to_owned());
+    let body = b"{\"a\": 1}\n";
+    assert_eq!(describe(EventPick::Last, pointer(), body), "value at `/a` in the last event is not `b`");
+    assert_eq!(describe(EventPick::Number(2), pointer(), body), "no value at `/a` in event 2");
+    assert_eq!(describe(EventPick::Number(1), Source::Body, body), "the first event is not `b`");
+    assert_eq!(describe(EventPick::Any, Source::Body, b""), "any event is missing");
 }

@@ -29,7 +29,7 @@ pub enum Function {
     Base64,
     /// `base64url(text)`: RFC 4648 section 5, without padding, as in a JSON Web Token.
     Base64Url,
-    /// `urlencode(text)`: percent-encoded but for the unreserved characters (RFC 3986 section 2.3).
+    /// `urlencode(text)`: percent-encoded except for the unreserved characters (RFC 3986 section 2.3).
     UrlEncode,
     /// `upper(text)`: ASCII letters as capitals.
     Upper,
@@ -72,7 +72,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// That of a text: the CRC-32 of the text takes the place of randomness.
+    /// The choice for a text: its CRC-32 takes the place of randomness.
     fn of(self, text: &[u8]) -> usize {
         match self {
             Self::Uniform { low, high } if low == high => low as usize,
@@ -160,7 +160,7 @@ impl Call {
 }
 
 impl Function {
-    /// The function of this name, but for the hashes.
+    /// The function of this name, except for the hashes.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "base64" => Self::Base64,
@@ -227,8 +227,8 @@ impl Function {
     }
 }
 
-/// Puts `object` with the members of the one that stands in `out` from `start` on in the place of that. If
-/// either is none, that stays.
+/// Replaces the object that stands in `out` from `start` on by its merge with `object`. If either is not an
+/// object, nothing changes.
 fn merge(object: &[u8], start: usize, out: &mut Vec<u8>) {
     let end = out.len();
     let whole = JsonPointer::default();
@@ -277,7 +277,7 @@ fn members(json: &[u8]) -> Option<usize> {
     Some(count)
 }
 
-/// Where the name and the value of the first member are that is `wanted`, by its place and its name.
+/// The place of the name and the value of the first member that is `wanted`, by its place and its name.
 fn find_member(json: &[u8], wanted: impl Fn(usize, &[u8]) -> bool) -> Option<(Range<usize>, Range<usize>)> {
     let place = |part: &[u8]| {
         let from = part.as_ptr() as usize - json.as_ptr() as usize;

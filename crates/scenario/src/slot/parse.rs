@@ -156,9 +156,9 @@ impl<'s> Parser<'s> {
             (None, None) => number(length).map(|number| Length::Uniform { low: number, high: number }),
         };
         let Some(length) = read else {
-            return Err(TemplateError::new(format!("`{length}` in `fill` is no length")).with_hint(format!(
-                "write a number of bytes up to {LONGEST_FILLED}, `100-2000` or `exp:500`"
-            )));
+            return Err(TemplateError::new(format!("`{length}` in `fill` is not a length")).with_hint(
+                format!("write a number of bytes up to {LONGEST_FILLED}, `100-2000` or `exp:500`"),
+            ));
         };
         let (_, text) = inner.split_once(',').unwrap_or_default();
         self.call("fill", Function::Fill(length), text)
@@ -167,7 +167,7 @@ impl<'s> Parser<'s> {
     fn merge(self, name: &str, inner: &str) -> Result<Parsed, TemplateError> {
         let position = self.scope.variables.iter().position(|variable| variable == name);
         let Some(variable) = position.and_then(|position| u16::try_from(position).ok()) else {
-            return Err(TemplateError::new(format!("`{name}` in `merge` is no variable")).with_hint(
+            return Err(TemplateError::new(format!("`{name}` in `merge` is not a variable")).with_hint(
                 "its first argument is the name of one that has a JSON object, as in \
                  `${merge(order,'{\"open\": false}')}`",
             ));
@@ -189,7 +189,7 @@ impl<'s> Parser<'s> {
         Err(TemplateError::new(format!("there is no token `{name}`")).with_hint(
             match suggest::closest(name, names) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "say under `tokens` what it is".to_owned(),
+                None => "define it under `tokens`".to_owned(),
             },
         ))
     }
@@ -307,7 +307,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Where the slot ends that `text` starts with, behind its `${`: at the first `}` that belongs to no slot
+/// The end of the slot that `text` starts with, after its `${`: the first `}` that belongs to no slot
 /// inside of it, and is not in quotes at the start of an argument.
 pub fn slot_end(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at, mut begins) = (0_u32, 0, false);
@@ -391,7 +391,7 @@ fn range(start: &str, end: &str) -> Result<Slot, TemplateError> {
     let (start, end) = (number(start)?, number(end)?);
     if start >= end {
         return Err(TemplateError::new(format!("`range({start},{end})` has no value in its range"))
-            .with_hint("the end is not a part of it: it has to be larger than the start"));
+            .with_hint("the end is excluded: it has to be larger than the start"));
     }
     Ok(Slot::Range { start, count: end - start, width: digits(end) as u8 })
 }

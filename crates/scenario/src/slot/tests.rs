@@ -125,7 +125,7 @@ fn mistakes_have_advice() {
         (
             "range(5,5)",
             "`range(5,5)` has no value in its range",
-            "the end is not a part of it: it has to be larger than the start",
+            "the end is excluded: it has to be larger than the start",
         ),
         ("random_int(9,1)", "`random_int(9,1)` has no value in its range", "write `random_int(1,9)`"),
     ] {
@@ -293,7 +293,7 @@ fn objects_are_merged() {
         (item, "'{}'", r#"{"id":"a","price":1,"tags":["x", {"price": 2}]}"#),
         ("{}", r#"'{"a":1,"b":2}'"#, r#"{"a":1,"b":2}"#),
         ("{}", "'{}'", "{}"),
-        // Values that are no objects change nothing.
+        // Values that are not objects change nothing.
         ("", r#"'{"a":1}'"#, r#"{"a":1}"#),
         ("[1]", r#"'{"a":1}'"#, r#"{"a":1}"#),
         (r#"{"a":1"#, r#"'{"b":1}'"#, r#"{"b":1}"#),
@@ -305,7 +305,7 @@ fn objects_are_merged() {
     let template = Template::parse_in(b"${merge(item,'{}')}", &scope).unwrap();
     assert!(template.uses_variables() && !template.is_static());
     let error = filled("${merge(items,'{}')}", &scope, &[]).unwrap_err();
-    assert!(error.to_string().contains("`items` in `merge` is no variable"), "{error}");
+    assert!(error.to_string().contains("`items` in `merge` is not a variable"), "{error}");
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn mistakes_in_functions_have_advice() {
         ),
         (
             "${fill(5-2,user)}",
-            "`5-2` in `fill` is no length",
+            "`5-2` in `fill` is not a length",
             "write a number of bytes up to 8388608, `100-2000` or `exp:500`",
         ),
         (

@@ -86,7 +86,7 @@ fn cut_origin(start: usize, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Percent-encodes the text in `out` from `start` on, but for the bytes that `fit`.
+/// Percent-encodes the text in `out` from `start` on, except for the bytes that `fit`.
 pub(super) fn percent_encode(start: usize, fit: impl Fn(u8) -> bool, out: &mut Vec<u8>) {
     let digit = |nibble: u8| UPPER_HEX[usize::from(nibble)];
     expand(

@@ -68,7 +68,7 @@ fn integral(s: f64, x: f64) -> f64 {
 
 /// The inverse of [`integral`].
 fn inverse(s: f64, y: f64) -> f64 {
-    // By rounding it may be a little below −1, whose logarithm there is none of.
+    // Rounding may put it a little below −1, where the logarithm is undefined.
     let t = (y * (1.0 - s)).max(-1.0);
     (ln_1p_by(t) * y).exp()
 }

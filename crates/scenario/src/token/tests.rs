@@ -191,7 +191,7 @@ fn what_is_wrong_is_said_without_the_key() {
     ] {
         let error = refused(spec(algorithm, "{}"), key);
         assert_eq!(error.about, TokenPart::Key);
-        assert_eq!(error.message, format!("the key is none for {}", algorithm.name()));
+        assert_eq!(error.message, format!("the key does not fit {}", algorithm.name()));
         assert!(!error.hint.contains("topsecret"));
     }
     let message = |claims: &str| {
@@ -199,8 +199,8 @@ fn what_is_wrong_is_said_without_the_key() {
         assert_eq!(error.about, TokenPart::Claims);
         error.message
     };
-    assert_eq!(message("[1]"), "the claims are no object");
-    assert!(message("{").starts_with("the claims are no JSON: "));
+    assert_eq!(message("[1]"), "the claims are not an object");
+    assert!(message("{").starts_with("the claims are not JSON: "));
     assert_eq!(message(r#"{"exp": 5}"#), "the claim `exp` is made at each signing");
     assert!(message(r#"{"sub": "${user}"}"#).starts_with("unknown template slot"));
     for (lifetime_s, refresh_s) in [(30, 30), (1, 0), (20, 30)] {

@@ -41,7 +41,7 @@ fn feeds(at_end: AtEnd) -> Feeds {
     Feeds::open(&[spec], Shard::WHOLE, 0).unwrap()
 }
 
-/// Runs up to the end, or up to so many answers.
+/// Runs up to the end, or up to this many answers.
 fn trace_of(program: &Program, session: &mut Session, feeds: &mut Feeds, most: usize) -> Vec<Next> {
     let mut random = Random::new(1, 0);
     let mut trace = Vec::new();
@@ -197,7 +197,7 @@ enum Statement {
     While(u16, usize, Vec<Statement>),
 }
 
-/// Compiles statements that stand in so many loops.
+/// Compiles statements that stand in this many loops.
 fn compile(statements: &[Statement], loops: u16, ops: &mut Vec<Op>) {
     for statement in statements {
         let begin = ops.len();
@@ -239,7 +239,7 @@ fn has_letters(variable: u16, operator: &str, count: &str) -> String {
     format!("${{{}}} {operator} '^[a-z]{count}$'", names()[usize::from(variable)])
 }
 
-/// Carries out statements as they stand there, up to so many events.
+/// Carries out statements as they stand there, up to this many events.
 struct Interpreter {
     variables: [String; 3],
     events: Vec<Next>,

@@ -23,7 +23,7 @@ pub(crate) fn read(bytes: &[u8], found: &mut RawRequests) -> Result<(), String> 
         if found.count == 0 {
             found.method.extend_from_slice(head.method);
         } else if (found.method == b"HEAD") != (head.method == b"HEAD") {
-            return Err("HEAD among other requests: their responses cannot be told apart".to_owned());
+            return Err("HEAD among other requests: their responses cannot be distinguished".to_owned());
         }
         found.count += 1;
         rest = match head.body {
@@ -49,7 +49,7 @@ struct Head<'a> {
 
 fn no_request(line: &[u8]) -> String {
     let line = String::from_utf8_lossy(&line[..line.len().min(60)]);
-    format!("something that is no HTTP/1.1 request: `{}`", line.escape_debug())
+    format!("a text that is not an HTTP/1.1 request: `{}`", line.escape_debug())
 }
 
 /// The next line, without its end, and the rest.
@@ -89,7 +89,7 @@ fn head(bytes: &[u8]) -> Result<(Head<'_>, &[u8]), String> {
         if let Some(length) = value(b"content-length") {
             let text = std::str::from_utf8(length).ok();
             let length = text.and_then(|text| text.parse().ok());
-            body = Body::Length(length.ok_or("a request with a Content-Length that is no number")?);
+            body = Body::Length(length.ok_or("a request with a Content-Length that is not a number")?);
         } else if let Some(coding) = value(b"transfer-encoding")
             && coding.to_ascii_lowercase().ends_with(b"chunked")
         {
@@ -151,14 +151,14 @@ mod tests {
         let get = "GET / HTTP/1.1\r\n\r\n";
         let table = [
             ("", "an empty string"),
-            ("hello", "no HTTP/1.1 request: `hello`"),
-            ("GET /a b HTTP/1.1\r\n\r\n", "no HTTP/1.1 request"),
+            ("hello", "not an HTTP/1.1 request: `hello`"),
+            ("GET /a b HTTP/1.1\r\n\r\n", "not an HTTP/1.1 request"),
             ("GET / HTTP/1.1\r\nHost: a\r\n", "without an empty line"),
             ("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc", "3 bytes, not the 9"),
-            ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "no number"),
+            ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "not a number"),
             ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", "chunked"),
             (&format!("{get}HEAD / HTTP/1.1\r\n\r\n"), "HEAD among other"),
-            (&format!("{get}rest"), "no HTTP/1.1 request: `rest`"),
+            (&format!("{get}rest"), "not an HTTP/1.1 request: `rest`"),
         ];
         for (bytes, expected) in table {
             let error = count(bytes).unwrap_err();

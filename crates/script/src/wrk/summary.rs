@@ -70,7 +70,7 @@ impl WrkStats {
         if count < 2 { 0.0 } else { (sum / (count - 1) as f64).sqrt() }
     }
 
-    /// The smallest value that at least so many percent of all do not exceed (nearest rank).
+    /// The smallest value that at least this percentage of all values does not exceed (nearest rank).
     fn percentile(&self, percent: f64) -> u64 {
         let rank = (percent / 100.0 * self.count() as f64).ceil() as u64;
         let mut passed = 0;

@@ -232,7 +232,7 @@ impl Scripts for WrkWorker {
             return Ok(());
         }
         let Some(function) = self.function(&self.request_name) else {
-            let error = mlua::Error::RuntimeError("`request` is no function any more".to_owned());
+            let error = mlua::Error::RuntimeError("`request` is no longer a function".to_owned());
             return Err(self.fault(&error, None, "request"));
         };
         let doing = Doing { script: &self.name, line: 0, what: "request" };

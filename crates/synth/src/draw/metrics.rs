@@ -1,6 +1,6 @@
 //! Metrics: values of the series of hosts.
 //!
-//! Each host lies in one region and one environment, as hosts do; the scripts draw them anew for every
+//! Each host lies in one region and one environment, as hosts do; the scripts draw them again for every
 //! record. Series come in turn ([`crate::series`]), the scripts draw them at random. Values have three
 //! decimals, so that they are the same number in text and as a double. Rows have all tags; those of the
 //! script have them on 30 % of the records.

@@ -69,7 +69,7 @@ impl Source {
         }
     }
 
-    /// Fills the table with a batch. Tells of words that have changed: their column, number and text.
+    /// Fills the table with a batch. Passes words that have changed to `rename`: column, number and text.
     pub(crate) fn draw(&mut self, moment: Moment, table: &mut Table, rename: impl FnMut(usize, u32, &str)) {
         match self {
             Self::Metrics(source) => source.draw(moment, table, rename),
@@ -159,7 +159,7 @@ const fn percentages<const KINDS: usize>(weights: [u8; KINDS]) -> [u8; 100] {
     table
 }
 
-/// Where something runs, for all kinds but metrics of hosts.
+/// The host of something, for all kinds but metrics of hosts.
 const REGIONS: &[&str] = &["us-east-1", "us-west-2", "eu-central-1", "ap-south-1"];
 const ENVIRONMENTS: &[&str] = &["prod", "staging", "dev"];
 

@@ -53,7 +53,7 @@ const SERVICE_NAMES: [&str; 20] = {
 const GATEWAY: u32 = 0;
 const STORES: [u32; 2] = [9, 10];
 
-/// No method, for spans that are no HTTP, then those of the others.
+/// No method, for spans that are not HTTP, then those of the others.
 const METHODS: &[&str] = &["", "GET", "POST", "PUT", "DELETE"];
 const KINDS: &[&str] = &["server", "client", "internal", "producer", "consumer"];
 const KIND_WEIGHTS: [u8; 100] = percentages([40, 30, 20, 5, 5]);

@@ -55,7 +55,7 @@ impl Records {
 }
 
 /// Arc's rows: `{"batch": [{"m": …, "t": …, "h": …, "fields": {…}, "tags": {…}}, …]}`. A column called `host`
-/// is `h`, and no tag besides; where there is none, `h` is empty, because Arc makes a tag `unknown` of none.
+/// is `h`, and not a tag as well; without one, `h` is empty, because Arc would add a tag `unknown`.
 pub(super) fn rows(table: &Table, spare: Spare<'_>) -> Records {
     let mut head = vec![0x81];
     pack_text("batch", &mut head);

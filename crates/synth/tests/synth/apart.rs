@@ -30,8 +30,8 @@ fn point(measurement: &str, record: &Record) -> String {
     format!("{measurement} {} {}", tags.join(","), record["time"].number())
 }
 
-/// Records of a run that have the series and time of others. Workers make so many batches each, ahead of the
-/// clock at first, then at the pace of the rate, with a pause.
+/// Records of a run that have the series and time of others. Each worker makes this many batches, ahead of
+/// the clock at first, then at the pace of the rate, with a pause.
 fn repeated(spec: &Spec, rate: f64, workers: u32, batches: u32) -> usize {
     // The format does not affect the draws.
     let columnar = Spec { format: Format::Columnar, step_ns: Some(spec.step()), ..spec.clone() };

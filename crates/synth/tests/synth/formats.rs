@@ -112,7 +112,7 @@ fn opentelemetry_s_requests_say_what_columns_say() {
                 assert_alike(spec, decode, true);
             }
             Kind::Traces if spec.shape == Shape::Small => {
-                // Fields that every span has and that are no columns of the shape.
+                // Fields that every span has and that are not columns of the shape.
                 let decode = |bytes: &[u8]| {
                     let mut records = decoders::otlp_spans_of_no_kind(bytes);
                     records.iter_mut().for_each(|record| {

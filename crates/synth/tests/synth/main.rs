@@ -36,14 +36,14 @@ impl Cell {
     fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
-            other => panic!("{other:?} is no text"),
+            other => panic!("{other:?} is not a text"),
         }
     }
 
     fn number(&self) -> f64 {
         match self {
             Self::Number(number) => *number,
-            other => panic!("{other:?} is no number"),
+            other => panic!("{other:?} is not a number"),
         }
     }
 

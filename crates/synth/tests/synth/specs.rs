@@ -67,7 +67,8 @@ fn every_problem_has_its_hint() {
         ),
         (
             r#"{"measurement":"2fast"}"#,
-            "measurement: `2fast` is no measurement (a name begins with a letter and has letters, digits, `_` and `-`, at most 64)",
+            "measurement: `2fast` is not a measurement (a name begins with a letter and has letters, digits, \
+             `_` and `-`, at most 64)",
         ),
         (
             r#"{"format":"elastic-bulk","measurement":"CPU"}"#,
@@ -81,7 +82,7 @@ fn every_problem_has_its_hint() {
             r#"{"step_ns":100000000000}"#,
             "step_ns: a batch of 1000 records 100000000000 ns apart is too long (a batch spans a day at most)",
         ),
-        (r#"{"churn":1.5}"#, "churn: a churn of 1.5 is no share (churn is from 0 to 1)"),
+        (r#"{"churn":1.5}"#, "churn: a churn of 1.5 is not a share (churn is from 0 to 1)"),
         (r#"{"services":5}"#, "services: metrics have no services (services are those of logs and traces)"),
         (
             r#"{"kind":"logs","services":0}"#,
@@ -104,7 +105,7 @@ fn every_problem_has_its_hint() {
             r#"{"cardinality":2,"shape":"host"}"#,
             "cardinality: a cardinality of 2 is too small (cardinality is at least 3)",
         ),
-        (r#"{"parents":-0.1}"#, "parents: -0.1 is no share of spans (parents is from 0 to 1)"),
+        (r#"{"parents":-0.1}"#, "parents: -0.1 is not a share of spans (parents is from 0 to 1)"),
         (
             r#"{"spans_per_trace":0}"#,
             "spans_per_trace: a trace cannot have 0 spans (spans_per_trace is from 1 to 255)",

@@ -2,6 +2,7 @@
 
 mod canister;
 mod completion;
+mod grpc;
 
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -12,6 +13,7 @@ use crate::document::{Field, Text};
 
 pub use canister::CanisterSpec;
 pub use completion::CompletionSpec;
+pub use grpc::GrpcSpec;
 
 /// Body of a request: at most one of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -34,11 +36,14 @@ pub struct BodySpec {
     /// Body as a request for a completion of a language model, another prompt each time: what `plimsoll llm
     /// --print-plan` shows. Its answers are streams: write `stream: openai` beside it.
     pub completion: Field<CompletionSpec>,
+    /// Body as a message of gRPC. The status of the call decides whether it succeeded; checks and values
+    /// read the answer as JSON.
+    pub grpc: Field<GrpcSpec>,
 }
 
 /// The keys of bodies, in the order in which they are written.
-pub(super) const KEYS: [&str; 7] =
-    ["body", "body_file", "template_file", "json", "batch", "canister", "completion"];
+pub(super) const KEYS: [&str; 8] =
+    ["body", "body_file", "template_file", "json", "batch", "canister", "completion", "grpc"];
 
 part!(BodySpec {
     "body": body,
@@ -48,6 +53,7 @@ part!(BodySpec {
     "batch": batch,
     "canister": canister,
     "completion": completion,
+    "grpc": grpc,
 });
 
 /// Adds to the description of what makes a response an answer which bodies know that by themselves.

@@ -25,7 +25,7 @@ pub struct CanisterSpec {
     /// The argument: bytes in hexadecimal. Default: none.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub arg: Field<Text>,
-    /// An argument of so many bytes instead: zeros, or other bytes each time with `random`.
+    /// An argument of this many bytes instead: zeros, or other bytes each time with `random`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub arg_size: Field<Text>,
     /// Use random bytes for `arg_size`, other ones each time.

@@ -31,10 +31,15 @@ pub struct CompletionSpec {
     /// Bytes of a prompt that are taken as a token. Default: 4.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub bytes_per_token: Field<Text>,
-    /// A file with prompts, which are sent one after the other and over and over: ShareGPT's JSON, or lines
-    /// of JSON with `prompt` and perhaps `output_tokens`.
+    /// A file with prompts, which are sent one after the other and over and over: ShareGPT's JSON, lines of
+    /// JSON with `prompt` and perhaps `output_tokens`, or a trace of Mooncake, whose lines have
+    /// `input_length`, `output_length` and `hash_ids`, the names of blocks of 512 tokens.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub prompts: Field<Text>,
+    /// Turns of a conversation: this many requests of an iteration belong together, each with what was said
+    /// before in front. The answers in there are made up, or those of the file. Default: 1.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub turns: Field<Text>,
     /// Ask for a stream, with the server's count of tokens at its end. Default: true.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub stream: Field<bool>,
