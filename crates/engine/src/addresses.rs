@@ -12,7 +12,7 @@ const PROBE_INTERVAL: Nanos = Nanos::from_secs(1);
 /// One address of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetAddress {
-    /// Where to connect to.
+    /// The address to connect to.
     pub endpoint: Endpoint,
     /// Which member of the target's [pool](Target::pool) it belongs to; 0 without a pool.
     pub member: u16,

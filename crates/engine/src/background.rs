@@ -26,7 +26,7 @@ impl fmt::Debug for BackgroundRun<'_> {
 }
 
 impl<'a> BackgroundRun<'a> {
-    /// That of a plan, to the addresses of its targets.
+    /// The background run of a plan, to the addresses of its targets.
     pub fn new<O: Open + Clone + 'static>(
         plan: &'a Plan,
         open: &'a O,
@@ -66,7 +66,7 @@ pub fn run_accompanied<O: Open + Clone + 'static>(
         };
         let beside: Vec<_> = company.into_iter().map(begin).collect();
         let record = run_logged(plan, open, addresses, control, log, observe);
-        // A run that was told to end at once does not wait for the responses of its company either.
+        // A run that ends at once does not wait for the responses of its background runs either.
         let stop = control.requested_stop().max(Stop::Drain);
         beside.iter().for_each(|(control, _)| control.stop(stop));
         let panicked = |_| Err(RunError::Worker("it panicked; see above".to_owned()));

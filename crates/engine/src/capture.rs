@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::Nanos;
 use plimsoll_metrics::EventStreamRecord;
 use plimsoll_metrics::log::Message;
 use plimsoll_scenario::{DynamicRequest, FieldList, FieldNeeds, Needs, RequestTemplate, SentRequest};
 
-use crate::event_stream::{StreamState, StreamedStep};
+use crate::event_stream::{Receipt, StreamState, StreamedStep};
 use crate::request::InFlight;
 
 /// The capture of a request of which nothing is kept, or nothing yet.
@@ -52,11 +51,11 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// Reads what has come of a streamed body at this instant, if its response is a success.
+    /// Reads the part of a streamed body that has come at this instant, if its response is a success.
     pub(crate) fn read_events(
         &mut self,
         step: StreamedStep,
-        (status, at): (u16, Nanos),
+        (status, came): (u16, Receipt),
         record: &mut EventStreamRecord,
     ) {
         if !(200..300).contains(&status) {
@@ -72,12 +71,23 @@ impl Captured {
             none => none.insert(Box::new(StreamState::new(step.stream))),
         };
         self.streams = true;
-        state.read(step, &mut self.body, at, record);
+        state.read(step, &mut self.body, came, record);
     }
 
     /// The events of the response so far; `None` before any of its body has come.
     pub(crate) fn events(&self) -> Option<&StreamState> {
         self.stream.as_deref().filter(|_| self.streams)
+    }
+
+    /// Returns `true` if as many events of the response have come as the step wants.
+    pub(crate) fn has_enough(&self, step: StreamedStep) -> bool {
+        let enough = step.stream.enough().map(u64::from);
+        enough.is_some_and(|enough| self.events().is_some_and(|state| state.events() >= enough))
+    }
+
+    /// The same, to take something of it.
+    pub(crate) fn events_mut(&mut self) -> Option<&mut StreamState> {
+        self.stream.as_deref_mut().filter(|_| self.streams)
     }
 
     /// Keeps a field if it is needed.
@@ -127,7 +137,7 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// None so far, which keep so many bytes of a request's head and of its body.
+    /// An empty store of captures, which keep up to this many bytes of a request's head and of its body.
     pub(crate) fn new(longest: usize) -> Self {
         Self { longest, all: Vec::new(), free: Vec::new(), unwanted: Captured::default(), words: Vec::new() }
     }
@@ -196,7 +206,7 @@ impl Captures {
         captured.keep_content(more, longest);
     }
 
-    /// The same for a request that is no text on the wire, as lines of its fields.
+    /// The same for a request that is not a text on the wire, as lines of its fields.
     pub(crate) fn keep_lines(&mut self, number: &mut u32, scheme: &str, sent: &SentRequest) {
         let longest = self.longest;
         let captured = self.kept(number);

@@ -1,4 +1,4 @@
-//! A checksum that says whether two runs put the same load on their targets.
+//! A checksum that shows whether two runs put the same load on their targets.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::addresses::TargetAddress;
 use crate::target_pool::TargetPool;
 use crate::worker::random_of;
 
-/// Arrivals of the run that are looked at: those with smaller indices. In the closed model so many iterations
-/// of each worker and target are dealt.
+/// Arrivals of the run that are included: those with smaller indices. In the closed model, this many
+/// iterations of each worker and target are dealt.
 const ARRIVALS: u64 = 10_000;
 /// Iterations of each worker whose requests are rendered.
 const RENDERED: usize = 100;
@@ -28,11 +28,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// counts.
 pub fn load_checksum(plan: &Plan) -> Fingerprint {
     let mut hash = Fingerprint::EMPTY;
-    if plan.logic != Fingerprint::EMPTY
-        || !plan.feeds.is_empty()
-        || plan.scripts.is_some()
-        || !plan.supplies.is_empty()
-    {
+    if draws_beside_requests(plan) {
         hash = hash.with(&plan.seed.to_le_bytes());
     }
     for step in &plan.steps {
@@ -42,6 +38,15 @@ pub fn load_checksum(plan: &Plan) -> Fingerprint {
     // All shards of one load have the same checksum.
     let workers = plan.worker_shard(0).of;
     (0..workers).fold(hash, |hash, index| of_worker(plan, Shard { index, of: workers }, hash))
+}
+
+/// Returns `true` if something beside the rendering of requests depends on the seed.
+fn draws_beside_requests(plan: &Plan) -> bool {
+    plan.scripts.is_some()
+        || !plan.feeds.is_empty()
+        || !plan.pools.is_empty()
+        || !plan.supplies.is_empty()
+        || plan.scenarios.iter().any(|scenario| scenario.program.draws())
 }
 
 /// An iteration that begins: its arrival, its scenario, and its pool.
@@ -109,7 +114,7 @@ fn rendered(
                 variables: &variables,
                 cookies: &[],
                 authority: pools.get(step.target).map_or(&[], TargetPool::authority),
-                // The fingerprint of the step tells supplies apart.
+                // The fingerprint of the step distinguishes supplies.
                 body: None,
                 // Tokens depend on the time.
                 tokens: None,
@@ -123,7 +128,7 @@ fn rendered(
     hash
 }
 
-/// Where the steps of a scenario are among those of the plan.
+/// The range of a scenario's steps among those of the plan.
 fn range(plan: &Plan, scenario: u32) -> core::ops::Range<usize> {
     let steps = &plan.scenarios[scenario as usize].steps;
     steps.start as usize..steps.end as usize

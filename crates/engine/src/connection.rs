@@ -13,8 +13,9 @@ use plimsoll_wire::http2;
 use plimsoll_wire::tls::{Session, TlsError};
 
 use crate::capture::{Captures, NO_CAPTURE};
-use crate::event_stream::StreamedStep;
+use crate::event_stream::{Receipt, StreamedStep};
 use crate::request::{AT_SEND, InFlight, Requests};
+use crate::websocket::WebSocket;
 
 /// Stage in the life of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub(crate) enum Client {
     Undecided,
     InTurn(InTurn),
     Http2(Box<http2::Client>),
+    WebSocket(Box<WebSocket>),
 }
 
 /// State of a protocol whose replies come in the order of the requests. The plan limits the number of
@@ -75,12 +77,13 @@ impl Client {
             Self::Undecided | Self::InTurn(InTurn::Http1(_)) => 0,
             Self::Http2(_) => 1,
             Self::InTurn(InTurn::Cache(_)) => 2,
+            Self::WebSocket(_) => 3,
         }
     }
 }
 
 /// The names of all that is spoken.
-pub(crate) const PROTOCOLS: [&str; 3] = ["http/1.1", "h2", "carbon"];
+pub(crate) const PROTOCOLS: [&str; 4] = ["http/1.1", "h2", "carbon", "websocket"];
 
 impl InTurn {
     /// A client of a protocol whose replies come in turn.
@@ -143,7 +146,7 @@ fn next_response(
     let memo = &mut keeping.memos[index];
     let before = *input;
     let response = match request.capture {
-        // The text of a response that is no success is kept unasked.
+        // The text of a failure response is kept even without a capture.
         NO_CAPTURE => {
             keeping.captures.quoting(request, |words| client.next_into(limits, memo, owed, input, words))
         }
@@ -152,7 +155,8 @@ fn next_response(
             let response = client.next_into(limits, memo, owed, input, &mut captured.body);
             if let Some(step) = keeping.streams[index] {
                 let record = keeping.recorders.of(request).event_streams(request.step);
-                captured.read_events(step, (client.status(), at), record);
+                let came = Receipt { at, behind: keeping.behind };
+                captured.read_events(step, (client.status(), came), record);
             }
             response
         }
@@ -170,8 +174,8 @@ fn next_response(
     }
 }
 
-/// Returns the reason why bytes are no response. A server that speaks TLS answers input that is not TLS with
-/// an alert (RFC 8446 section 5.1: its type is 21, and the first byte of its version 3).
+/// Returns the reason why bytes are not a response. A server that speaks TLS answers input that is not TLS
+/// with an alert (RFC 8446 section 5.1: its type is 21, and the first byte of its version 3).
 #[cold]
 fn reason_of(error: ProtocolError, input: &[u8]) -> String {
     match (error, input) {
@@ -233,7 +237,7 @@ pub(crate) struct Tls {
 pub(crate) struct Conn {
     pub(crate) id: ConnId,
     pub(crate) pool: u32,
-    /// Where it goes: one of the pool's sites.
+    /// Its address: one of the pool's sites.
     pub(crate) target_address: u32,
     pub(crate) state: State,
     /// `true` while it is in its pool's list of connections that can take a request.
@@ -287,7 +291,7 @@ impl Reply {
 #[derive(Debug)]
 pub(crate) struct Completed {
     pub(crate) reply: Reply,
-    /// Why the server refused the request, in its own words; only where the protocol has them.
+    /// Reason why the server refused the request, in its own words; only where the protocol has them.
     pub(crate) refusal: Option<String>,
 }
 
@@ -310,7 +314,7 @@ impl Recorders<'_> {
     }
 }
 
-/// Says of a step, a status and a body whether such a response is certainly good.
+/// Returns `true` if a response with this step, status and body is certainly good.
 pub(crate) type IsGood<'k> = &'k mut dyn FnMut(usize, u16, &[u8]) -> bool;
 
 /// Working state for reading replies that come in turn, beside their connection.
@@ -322,6 +326,8 @@ pub(crate) struct Keeping<'k> {
     pub(crate) captures: &'k mut Captures,
     /// By step: those whose responses are streams of events.
     pub(crate) streams: &'k [Option<StreamedStep>],
+    /// Time for which what came may have waited to be read.
+    pub(crate) behind: Nanos,
     /// For what streams record as they come.
     pub(crate) recorders: Recorders<'k>,
     /// Set if exchanges are kept only because they may fail, or to be judged. Reports whether a whole
@@ -351,7 +357,7 @@ impl Keeping<'_> {
     }
 }
 
-/// Why input could not be decoded.
+/// Reason why input could not be decoded.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) class: ErrorClass,
@@ -414,6 +420,8 @@ impl Conn {
         let room = match (self.state, &self.client) {
             (State::Open, Client::InTurn(_)) => self.requests.len() < pipeline as usize,
             (State::Open, Client::Http2(client)) => client.capacity() > 0,
+            // One that was opened belongs to its iteration.
+            (State::Open, Client::WebSocket(socket)) => socket.is_fresh() && self.requests.is_empty(),
             (state, _) if state.is_early() => self.requests.len() < expected as usize,
             _ => false,
         };

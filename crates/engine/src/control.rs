@@ -3,7 +3,7 @@
 mod steering;
 
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use plimsoll_core::{Nanos, Rate};
@@ -62,14 +62,27 @@ pub struct Control {
     detailed: bool,
     script_error: Arc<OnceLock<String>>,
     start: Arc<AwaitedStart>,
+    /// When this process joins, in nanoseconds since the start.
+    joins_at: Arc<AtomicU64>,
+    fence: Arc<Fence>,
 }
 
-/// The start of a run that waits until it is told when to begin.
+/// The start of a run that waits until its instant is set.
 #[derive(Debug, Default)]
 struct AwaitedStart {
     is_awaited: AtomicBool,
     /// In Unix time.
     at: OnceLock<Nanos>,
+}
+
+/// The instant from which on nothing may be sent, in nanoseconds of the driver's clock; never at first.
+#[derive(Debug)]
+struct Fence(AtomicU64);
+
+impl Default for Fence {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
 }
 
 /// Time between two looks for the instant of the start.
@@ -155,7 +168,7 @@ impl Control {
     /// Changes the rate, pauses or resumes. Returns the change and its instant; `None` if that is so already.
     ///
     /// # Errors
-    /// Why it is not possible; then nothing has changed.
+    /// The reason why it is not possible; then nothing has changed.
     pub fn set_rate(&self, command: RateCommand, by: SteeredBy) -> Result<Option<RateChange>, SteerError> {
         self.set_rate_at(command, by, clock::monotonic)
     }
@@ -189,18 +202,43 @@ impl Control {
         self.steering.started()
     }
 
-    /// Tells a run that [waits for it](plimsoll_plan::StartTime::OnCommand) when to begin, in Unix time of
-    /// this machine. Returns `false` if it does not wait, or was told already.
+    /// Sets the start of a run that [waits for it](plimsoll_plan::StartTime::OnCommand), in Unix time of
+    /// this machine. Returns `false` if the run does not wait, or its start is already set.
     pub fn start_at(&self, at: Nanos) -> bool {
         self.awaits_start() && self.start.at.set(at).is_ok()
     }
 
-    /// Returns `true` once everything is ready, and the run waits until it is told when to begin.
+    /// Lets this process join the load at an instant since the start: it leaves the arrivals of its shard
+    /// that are due before to another one. The start itself may be over then. For the open model; call it
+    /// before the run begins.
+    pub fn join_at(&self, from: Nanos) {
+        self.joins_at.store(from.0, Ordering::Release);
+    }
+
+    /// The instant since the start from which on this process takes part; zero if it is there from the start.
+    pub(crate) fn joins_at(&self) -> Nanos {
+        Nanos(self.joins_at.load(Ordering::Acquire))
+    }
+
+    /// Sends nothing from an instant of the driver's clock on, until a later one is set. The instant is the
+    /// end of a lease: another process may carry on the shard afterwards. If the run ends meanwhile,
+    /// arrivals that were due later are in no account.
+    pub fn fence(&self, at: Nanos) {
+        self.fence.0.store(at.0, Ordering::Relaxed);
+    }
+
+    /// The instant from which on nothing may be sent.
+    #[inline]
+    pub(crate) fn fenced_from(&self) -> Nanos {
+        Nanos(self.fence.0.load(Ordering::Relaxed))
+    }
+
+    /// Returns `true` once everything is ready, and the run waits for its start to be set.
     pub fn awaits_start(&self) -> bool {
         self.start.is_awaited.load(Ordering::Acquire)
     }
 
-    /// Waits until the run is told when to begin.
+    /// Waits until the start of the run is set.
     pub(crate) fn wait_for_start(&self) -> Result<Nanos, RunError> {
         self.start.is_awaited.store(true, Ordering::Release);
         loop {
@@ -246,7 +284,7 @@ impl Control {
     }
 
     /// Marks the interval of an instant since the start: something was done then to the system under test. If
-    /// that interval was told already, the next one is marked.
+    /// that interval was reported already, the next one is marked.
     pub fn mark(&self, at: Nanos) {
         if let Ok(mut marks) = self.marks.lock() {
             marks.push(at);
@@ -308,7 +346,7 @@ impl Control {
     }
 
     /// The rate in force at an instant since the start, in arrivals per second; `None` in the closed model.
-    pub(crate) fn target_at(&self, at: Nanos) -> Option<f64> {
+    pub fn target_at(&self, at: Nanos) -> Option<f64> {
         self.steering.target_at(at)
     }
 }
@@ -330,7 +368,7 @@ pub struct Progress<'a> {
     pub paused: bool,
     /// The second that just ended, all workers merged.
     pub interval: &'a Interval,
-    /// Activity of the machine since the last look at it; `None` if it is not watched, or was looked at a
+    /// Activity of the machine since the last look at it; `None` if it is not watched, or was examined a
     /// moment ago.
     pub machine: Option<&'a MachineInterval>,
     /// Facts about the machine that do not change during the run.

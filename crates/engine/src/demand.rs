@@ -23,7 +23,7 @@ const CLOSED_AT_ONCE: u32 = 64;
 ///
 /// A target that slows down or stands still needs more connections, and gets them as fast as requests fall
 /// due: the time since the last response counts like time for an answer. A generator that stood still finds
-/// many requests due at once, but it needs no further connection for them: the answers come as fast as ever.
+/// many requests due at once, but it needs no further connection for them: the answers come as fast as usual.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     /// Requests per second of this worker.
@@ -35,7 +35,7 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// The demand of a plan of which this worker has so many arrivals per second at most.
+    /// The demand of a plan on a worker with this many arrivals per second at most.
     pub(crate) fn new(plan: &Plan, arrivals_per_s: f64) -> Self {
         let steps = match plan.load {
             Load::Open { rate_of: RateUnit::Requests, .. } => 1,
@@ -55,15 +55,15 @@ impl Demand {
         self.silent_since = now;
     }
 
-    /// An answer took so long.
+    /// Notes an answer that took this long.
     #[inline]
     pub(crate) fn observe(&mut self, time: Nanos) {
         let above = time.0 as f64 - self.mean;
         self.mean += above * if above > 0.0 { WEIGHT } else { WEIGHT / 8.0 };
     }
 
-    /// This thread did not run for so long: it could not have heard an answer, and its silence is not the
-    /// target's.
+    /// Notes that this thread did not run for `length`: it could not have read an answer, and its silence is
+    /// not the target's.
     pub(crate) fn stood_still(&mut self, length: Nanos, now: Nanos) {
         self.silent_since = (self.silent_since + length).min(now);
     }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_was_free_all_the_time_is_closed_bit_by_bit() {
-        // The first stretch begins with the first second, and the second is looked at as it goes on.
+        // The first stretch begins with the first second, and the second is examined as it goes on.
         assert_eq!(closed(0), [(32, 64), (33, 36)]);
         assert_eq!(closed(20), [(32, 10), (62, 64), (63, 26)]);
         assert_eq!(closed(50), [(32, 64), (33, 36)], "it was over by then");

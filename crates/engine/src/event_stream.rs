@@ -1,24 +1,36 @@
-//! Streams of events: what is known of one response while it comes.
+//! Streams of events: the state of one response while it comes.
 
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_metrics::{EventStreamRecord, EventStreamSample, Goodput, Sample};
+use plimsoll_metrics::log::StreamTimes;
+use plimsoll_metrics::{EVENT_TIME_LIMIT, EventStreamRecord, EventStreamSample, Goodput, Sample};
 use plimsoll_scenario::{EventFault, EventStream};
-use plimsoll_wire::events::{Event, EventReader, EventTooLong};
+use plimsoll_wire::events::{Event, EventError, EventReader};
 
-/// Bytes of an event that are quoted where it says what is wrong.
+/// Bytes of an event that are quoted in an error.
 const LONGEST_QUOTE: usize = 300;
 
 /// Reading of a step's responses as they come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamedStep {
     pub(crate) stream: EventStream,
-    /// Set if nobody needs the body once its events are read.
+    /// Set if the body is not needed once its events are read.
     pub(crate) drains: bool,
+    /// Set if the instants of its events are logged.
+    pub(crate) logs: bool,
+}
+
+/// The time of bytes that came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receipt {
+    /// When the last of them came.
+    pub(crate) at: Nanos,
+    /// Time for which the others may have waited to be read.
+    pub(crate) behind: Nanos,
 }
 
 /// The events of one response so far.
 ///
-/// It holds the event that is not whole, and no event after that: what a stream takes in memory does not grow
+/// It holds the event that is not whole, and no event after that: the memory of a stream does not grow
 /// with its length. It is a part of the capture of its request, and is used again with its memory.
 #[derive(Debug)]
 pub(crate) struct StreamState {
@@ -26,14 +38,16 @@ pub(crate) struct StreamState {
     /// Bytes of the kept body that were read.
     read: usize,
     /// When the bytes came that were read last.
-    at: Nanos,
+    came: Receipt,
     /// Events that came with the bytes that are read now.
     together: u64,
     facts: StreamFacts,
     fault: Option<(EventFault, String)>,
-    too_long: bool,
+    broken: Option<EventError>,
     /// An event has said that the stream is complete.
     ended: bool,
+    /// The instants of the events with content, if they are logged.
+    times: Option<Box<StreamTimes>>,
 }
 
 /// Instants and counts.
@@ -47,6 +61,8 @@ struct StreamFacts {
     events: u64,
     content_events: u64,
     shared_events: u64,
+    shared_content_events: u64,
+    uncertain_events: u64,
     bytes: u64,
     tokens: Option<u64>,
     prompt_tokens: Option<u64>,
@@ -61,6 +77,8 @@ const NOTHING: StreamFacts = StreamFacts {
     events: 0,
     content_events: 0,
     shared_events: 0,
+    shared_content_events: 0,
+    uncertain_events: 0,
     bytes: 0,
     tokens: None,
     prompt_tokens: None,
@@ -72,12 +90,13 @@ impl StreamState {
         Self {
             reader: EventReader::new(stream.format()),
             read: 0,
-            at: Nanos::ZERO,
+            came: Receipt { at: Nanos::ZERO, behind: Nanos::ZERO },
             together: 0,
             facts: NOTHING,
             fault: None,
-            too_long: false,
+            broken: None,
             ended: false,
+            times: None,
         }
     }
 
@@ -85,7 +104,8 @@ impl StreamState {
     pub(crate) fn reset(&mut self, stream: EventStream) {
         self.reader.reset(stream.format());
         (self.read, self.facts, self.fault) = (0, NOTHING, None);
-        (self.too_long, self.ended) = (false, false);
+        (self.broken, self.ended) = (None, false);
+        self.times = None;
     }
 
     /// Events so far.
@@ -93,28 +113,31 @@ impl StreamState {
         self.facts.events
     }
 
-    /// Reads the part of a body that has come at this instant, which is all of it but for what was read
+    /// Reads the part of a body that has come at this instant, which is all of it except for what was read
     /// before.
     pub(crate) fn read(
         &mut self,
         step: StreamedStep,
         body: &mut Vec<u8>,
-        at: Nanos,
+        came: Receipt,
         record: &mut EventStreamRecord,
     ) {
-        let Self { reader, read, facts, fault, ended, .. } = self;
+        let Self { reader, read, facts, fault, ended, times, .. } = self;
         let news = body.get(*read..).unwrap_or_default();
         if news.is_empty() {
             return;
         }
-        self.at = at;
+        self.came = came;
         facts.bytes += news.len() as u64;
         let mut together = 0;
         let told = reader.feed(news, |event| {
-            facts.note(step.stream, &event, (at, together > 0), record, fault, ended);
+            let is_content = facts.note(step.stream, &event, (came, together > 0), record, fault, ended);
+            if step.logs {
+                log(times.get_or_insert_default(), step.stream, &event, is_content.then_some(came.at));
+            }
             together += 1;
         });
-        self.too_long |= told == Err(EventTooLong);
+        self.broken = self.broken.or(told.err());
         self.together = together;
         *read = body.len();
         if step.drains {
@@ -126,18 +149,21 @@ impl StreamState {
     /// The response is over.
     ///
     /// # Errors
-    /// Why the stream is no good one: its class, and words.
+    /// The error class of an incomplete or failed stream, and a message.
     pub(crate) fn finish(
         &mut self,
         step: StreamedStep,
         record: &mut EventStreamRecord,
     ) -> Result<(), (ErrorClass, String)> {
-        let Self { reader, facts, fault, ended, at, together, .. } = self;
+        let Self { reader, facts, fault, ended, came, together, times, .. } = self;
         let whole = reader.finish(|event| {
-            facts.note(step.stream, &event, (*at, *together > 0), record, fault, ended);
+            let is_content = facts.note(step.stream, &event, (*came, *together > 0), record, fault, ended);
+            if step.logs {
+                log(times.get_or_insert_default(), step.stream, &event, is_content.then_some(came.at));
+            }
         });
-        if self.too_long {
-            return Err((ErrorClass::Protocol, EventTooLong.to_string()));
+        if let Some(error) = self.broken {
+            return Err((ErrorClass::Protocol, error.to_string()));
         }
         match self.fault.take() {
             Some((EventFault::Error, said)) => {
@@ -146,12 +172,15 @@ impl StreamState {
             Some((EventFault::Malformed, said)) => {
                 return Err((
                     ErrorClass::Protocol,
-                    format!("an event that is no chunk of a completion: {said}"),
+                    format!("an event that is not a chunk of a completion: {said}"),
                 ));
             }
             None => {}
         }
         let events = self.facts.events;
+        if let EventStream::Grpc(_) = step.stream {
+            return self.finish_messages(step.stream, whole);
+        }
         let why = match (whole, events) {
             (false, 0) => "the body has no event in it: does the server stream at all?".to_owned(),
             (false, _) => format!("the stream ended in the middle of an event, after {events} whole ones"),
@@ -161,6 +190,29 @@ impl StreamState {
             _ => return Ok(()),
         };
         Err((ErrorClass::StreamIncomplete, why))
+    }
+
+    /// Judges the end of a stream of gRPC messages, which may have none.
+    fn finish_messages(&self, stream: EventStream, whole: bool) -> Result<(), (ErrorClass, String)> {
+        let messages = self.facts.events;
+        let why = match (whole, stream.enough()) {
+            (false, _) => format!("the stream ended in the middle of a message, after {messages} whole ones"),
+            (true, Some(wanted)) if messages < u64::from(wanted) => {
+                format!("the stream ended after {messages} of the {wanted} messages that were to be taken")
+            }
+            _ => return Ok(()),
+        };
+        Err((ErrorClass::StreamIncomplete, why))
+    }
+
+    /// Returns the instants of the events with content, if they are logged; they are gone from here then.
+    pub(crate) fn take_times(&mut self) -> Option<Box<StreamTimes>> {
+        self.times.take()
+    }
+
+    /// The server's counts of tokens of the answer and of the prompt, if it sent them.
+    pub(crate) const fn counts(&self) -> (Option<u64>, Option<u64>) {
+        (self.facts.tokens, self.facts.prompt_tokens)
     }
 
     /// The sample of a request that ended.
@@ -180,11 +232,21 @@ impl StreamState {
             events: facts.events,
             content_events: facts.content_events,
             shared_events: facts.shared_events,
+            shared_content_events: facts.shared_content_events,
+            uncertain_events: facts.uncertain_events,
             bytes: facts.bytes,
             tokens: facts.tokens,
             prompt_tokens: facts.prompt_tokens,
         }
     }
+}
+
+/// Notes an event for the log: the name of the stream, and when content came.
+fn log(times: &mut StreamTimes, stream: EventStream, event: &Event<'_>, content: Option<Nanos>) {
+    if times.id.is_none() {
+        times.id = Some(stream.id_of(event.data).unwrap_or_default().into());
+    }
+    times.content.extend(content);
 }
 
 /// The instant, or that of sending where it is earlier; [`Nanos::MAX`] stays.
@@ -193,16 +255,18 @@ fn not_before(at: Nanos, sent: Nanos) -> Nanos {
 }
 
 impl StreamFacts {
-    /// Takes in an event that came at this instant, together with another one before it or not.
+    /// Takes in an event that came then, together with another one before it or not. Returns `true` if it has
+    /// content.
     fn note(
         &mut self,
         stream: EventStream,
         event: &Event<'_>,
-        (at, shared): (Nanos, bool),
+        (came, shared): (Receipt, bool),
         record: &mut EventStreamRecord,
         fault: &mut Option<(EventFault, String)>,
         ended: &mut bool,
-    ) {
+    ) -> bool {
+        let at = came.at;
         self.events += 1;
         self.shared_events += u64::from(shared);
         self.first = self.first.min(at);
@@ -221,9 +285,14 @@ impl StreamFacts {
             self.prompt_tokens = Some(usage.prompt_tokens);
         }
         if !said.content {
-            return;
+            return false;
         }
         self.content_events += 1;
+        record.note_content();
+        if shared && self.last_content == at {
+            self.shared_content_events += 1;
+            self.uncertain_events += u64::from(came.behind > EVENT_TIME_LIMIT);
+        }
         if self.first_content == Nanos::MAX {
             self.first_content = at;
         } else {
@@ -235,6 +304,7 @@ impl StreamFacts {
             record.record_gap(gap, tokens);
         }
         self.last_content = at;
+        true
     }
 }
 
@@ -269,7 +339,11 @@ pub(crate) fn record(
 mod tests {
     use super::*;
 
-    const OPENAI: StreamedStep = StreamedStep { stream: EventStream::OpenAi, drains: true };
+    const OPENAI: StreamedStep = StreamedStep { stream: EventStream::OpenAi, drains: true, logs: false };
+
+    fn on_time(at: u64) -> Receipt {
+        Receipt { at: Nanos(at), behind: Nanos(700) }
+    }
 
     /// The chunks of a completion, each with the instant at which it came.
     fn read(pieces: &[(u64, &str)]) -> (StreamState, EventStreamRecord, Result<(), (ErrorClass, String)>) {
@@ -277,7 +351,7 @@ mod tests {
         let mut body = Vec::new();
         for (at, piece) in pieces {
             body.extend_from_slice(piece.as_bytes());
-            state.read(OPENAI, &mut body, Nanos(*at), &mut record);
+            state.read(OPENAI, &mut body, on_time(*at), &mut record);
             assert!(body.is_empty());
         }
         let ended = state.finish(OPENAI, &mut record);
@@ -342,11 +416,42 @@ mod tests {
             match expected {
                 None => assert_eq!(ended, Ok(()), "{parts:?}"),
                 Some((class, said)) => {
-                    let (found, why) = ended.expect_err("it is no good stream");
+                    let (found, why) = ended.expect_err("the stream is bad");
                     assert!(found == *class && why.contains(said), "{parts:?}: {found}, {why}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn content_that_was_read_late_and_together_has_an_uncertain_time() {
+        let two = [HI, HI].concat();
+        // The finish reason shares a receive time as well, and is not content.
+        let end = ["data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", DONE].concat();
+        for (behind, uncertain) in [(EVENT_TIME_LIMIT, 0), (EVENT_TIME_LIMIT + Nanos(1), 1)] {
+            let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+            for (at, piece) in [(10, HI), (20, &two), (30, &end)] {
+                let came = Receipt { at: Nanos(at), behind };
+                state.read(OPENAI, &mut piece.as_bytes().to_vec(), came, &mut record);
+            }
+            let StreamFacts { shared_events, shared_content_events, uncertain_events, .. } = state.facts;
+            assert_eq!((shared_events, shared_content_events, uncertain_events), (2, 1, uncertain));
+        }
+    }
+
+    #[test]
+    fn a_log_has_the_name_of_the_completion_and_the_instants_of_its_content() {
+        let logged = StreamedStep { logs: true, ..OPENAI };
+        let role = "data: {\"id\":\"chatcmpl-7\",\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n";
+        let (mut state, mut record) = (StreamState::new(OPENAI.stream), EventStreamRecord::default());
+        for (at, piece) in [(10, role), (20, HI), (40, HI), (40, DONE)] {
+            state.read(logged, &mut piece.as_bytes().to_vec(), on_time(at), &mut record);
+        }
+        let times = state.take_times().expect("it is logged");
+        assert_eq!(times.id.as_deref(), Some("chatcmpl-7"));
+        assert_eq!(times.content, [Nanos(20), Nanos(40)]);
+        let (mut state, ..) = read(&[(10, HI)]);
+        assert_eq!(state.take_times(), None);
     }
 
     #[test]
@@ -356,7 +461,7 @@ mod tests {
         let mut body = Vec::new();
         for at in 0..10_000 {
             body.extend_from_slice(HI.as_bytes());
-            state.read(OPENAI, &mut body, Nanos(at), &mut record);
+            state.read(OPENAI, &mut body, on_time(at), &mut record);
         }
         assert!(state.reader.held_bytes() + body.capacity() < 1_024);
     }
@@ -366,7 +471,7 @@ mod tests {
         let (mut state, ..) = read(&[(1, HI), (2, "data: {\"cho")]);
         state.reset(OPENAI.stream);
         let (mut body, mut record) = ([HI, DONE].concat().into_bytes(), EventStreamRecord::default());
-        state.read(OPENAI, &mut body, Nanos(7), &mut record);
+        state.read(OPENAI, &mut body, on_time(7), &mut record);
         assert_eq!(state.finish(OPENAI, &mut record), Ok(()));
         assert_eq!((state.facts.events, state.facts.first), (2, Nanos(7)));
         assert!(class_of(ErrorClass::Reset, Some(&state)) == ErrorClass::StreamIncomplete);

@@ -5,7 +5,7 @@
 //! thread runs 15–60 µs after the time that it asked for. [`Pacing::Adaptive`], the default, spends idle CPU
 //! on being on time all the same: a sleep ends a little before the arrival ([`Lead`]), the rest is polled
 //! away, and each arrival has its own wake-up. Arrivals that are too close for a sleep in between are polled
-//! for, which takes the rest of the core and delays nobody. Where being on time takes more than about two
+//! for, which takes the rest of the core and delays nothing. Where being on time takes more than about two
 //! thirds of the CPU time that the requests leave, the worker shortens its lead ([`Economy`]). Only where the
 //! requests themselves need more than two thirds of the core does it take naps, whose arrivals share the
 //! wake-up at the end: no time would be left for bursts otherwise. Between naps it is on time.
@@ -48,8 +48,8 @@ const SEND: Nanos = Nanos::from_micros(4);
 /// late on a good machine, and up to a millisecond late on a shared virtual one where the host has given the
 /// core away: from 1,000/s on precise pacing does not sleep at all.
 const SPIN: Nanos = Nanos::from_millis(1);
-/// Between two looks at the CPU time of the thread, which is a system call. Long against a wake-up, short
-/// against the parts of a run in which a rate holds.
+/// Interval between two checks of the CPU time of the thread, which is a system call. Long against a wake-up,
+/// short against the parts of a run in which a rate holds.
 const LOOK: Nanos = Nanos::from_millis(10);
 /// Share of the time that requests leave which a worker spends on being on time at most, by polling and by
 /// being woken, before it shortens its lead; and the share below which it lengthens it again, so far below
@@ -133,7 +133,7 @@ impl Lead {
         affordable.clamp(Self::MAX, Self::MAX_MEDIAN)
     }
 
-    /// The lead that lies so many [`PARTS`](Self::PARTS) above the median.
+    /// The lead at this many [`PARTS`](Self::PARTS) above the median.
     fn get(&self, parts: u64) -> Nanos {
         self.median + Nanos(self.p80.since(self.median).0 * parts / Self::PARTS)
     }
@@ -231,7 +231,7 @@ pub(crate) struct Pacer {
     peak_per_second: f64,
     /// When arrivals were last started.
     last_start: Nanos,
-    /// When the load of the core is looked at next, and time and CPU time of the last look.
+    /// When the load of the core is examined next, and time and CPU time of the last look.
     next_look: Nanos,
     last_look: Option<(Nanos, Nanos)>,
     /// Time spent in passes of the loop since the last look.
@@ -280,7 +280,7 @@ impl Pacer {
         (self.napped, self.counted) = (Nanos::ZERO, at);
     }
 
-    /// Time in which arrivals were put off so that they shared a wake-up, for want of CPU time.
+    /// Time in which arrivals were put off so that they shared a wake-up, for lack of CPU time.
     pub(crate) const fn napped(&self) -> Nanos {
         self.napped
     }
@@ -297,7 +297,7 @@ impl Pacer {
         }
     }
 
-    /// Tells of one handled response per pass: enough for the means, and cheap.
+    /// Records one handled response per pass: enough for the means, and cheap.
     pub(crate) fn observe(&mut self, cycle: Nanos, stamped: bool, bytes: u64) {
         const WEIGHT: f64 = 1.0 / 16.0;
         self.stamped = stamped;
@@ -305,20 +305,20 @@ impl Pacer {
         self.response_bytes += (bytes as f64 - self.response_bytes) * WEIGHT;
     }
 
-    /// Tells how many responses one event brought.
+    /// Records how many responses one event brought.
     #[inline]
     pub(crate) fn received(&mut self, responses: u64) {
         const WEIGHT: f64 = 1.0 / 64.0;
         self.responses_per_event += (responses as f64 - self.responses_per_event) * WEIGHT;
     }
 
-    /// Tells that arrivals were started.
+    /// Records that arrivals were started.
     pub(crate) fn started(&mut self, now: Nanos) {
         self.last_start = now;
     }
 
-    /// Tells how late arrivals could be started after a sleep: the thread was woken late, and responses were
-    /// handled first.
+    /// Records how late arrivals could be started after a sleep: the thread was woken late, and responses
+    /// were handled first.
     #[inline]
     pub(crate) fn overslept(&mut self, late: Nanos) {
         // The lateness of a nap says nothing about the short sleeps between arrivals.
@@ -333,7 +333,7 @@ impl Pacer {
         now >= self.next_look
     }
 
-    /// Tells that a pass of the loop took so long, apart from waiting.
+    /// Records the duration of a pass of the loop, without its waiting.
     #[inline]
     pub(crate) fn worked(&mut self, time: Nanos) {
         self.busy += time;
@@ -414,7 +414,7 @@ impl Pacer {
             let floor = share.min(GATHER_MAX);
             if floor >= GATHER_MIN {
                 // Half of the requests in flight, counted in events. If responses trickle in one by one on
-                // few connections, so many are never ready at once, and the floor decides.
+                // few connections, that many are never ready at once, and the floor decides.
                 let events = in_flight as f64 / self.responses_per_event.max(1.0);
                 let want = ((events / 2.0) as u32).max(1);
                 return Wait { until, want, floor, spin };
@@ -550,7 +550,7 @@ mod tests {
         assert_eq!((wait.until, wait.spin), (Nanos(2_000), SPIN));
     }
 
-    /// Lets so many looks find that these shares of the core were used, and needed by requests.
+    /// Records this many looks with these shares of the core: used, and needed by requests.
     fn spend(pacer: &mut Pacer, load: f64, needed: f64, looks: u32) {
         if pacer.last_look.is_none() {
             pacer.adjust(Nanos::ZERO, Nanos::ZERO);
@@ -572,10 +572,10 @@ mod tests {
         let mut pacer = observed(Pacer::new(Pacing::Adaptive, Some(50_000.0)), Nanos(90_000), true, 100);
         let [median, p80] = Lead::FIRST;
         assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, p80));
-        // A busy core loses its lead first, but for the cheap half.
+        // A busy core loses its lead first, except for the cheap half.
         spend(&mut pacer, 0.8, 0.1, 1);
         assert!(at(&mut pacer).until == interval && at(&mut pacer).spin < p80);
-        // Requests that leave time are on time, whatever that takes.
+        // Requests that leave time are started on time, whatever that costs.
         spend(&mut pacer, 1.0, 0.1, 50);
         assert_eq!((at(&mut pacer).until, at(&mut pacer).spin), (interval, median));
         spend(&mut pacer, 1.0, 0.69, 50);

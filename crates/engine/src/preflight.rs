@@ -15,7 +15,7 @@ use crate::error::RunError;
 use crate::run::run;
 
 /// Maximum number of attempts for a request that gets no response: some targets drop a share of their replies
-/// on purpose, and one dropped reply is no reason to give up.
+/// on purpose, and one dropped reply is not a reason to give up.
 const ATTEMPTS: usize = 3;
 /// The longest time for an answer. A path may be slower than that, and the run is not refused for it.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -53,7 +53,7 @@ impl FirstContact {
         let step = &plan.steps[self.step?];
         let Some(status) = self.status() else {
             return Some(format!(
-                "no response to the first request ({}) within {:?}; the run begins all the same",
+                "no response to the first request ({}) within {:?}; the run begins anyway",
                 step.name, self.watchdog
             ));
         };
@@ -318,7 +318,8 @@ fn no_contact(
         ("tls", _) => record
             .connections
             .tls_hint
-            .unwrap_or("--tls 1.2 or 1.3 offers one version alone; what the server logs may say more")
+            .as_deref()
+            .unwrap_or("--tls 1.2 or 1.3 offers one version alone; the server's log may say more")
             .to_owned(),
         (plimsoll_metrics::TIMED_OUT, _) => {
             "the server accepted the connection but did not answer; --timeout sets how long to wait"

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_driver::resolve::{self, Family};
@@ -19,27 +18,24 @@ use plimsoll_scenario::{Feeds, Per};
 
 use crate::addresses::TargetAddress;
 use crate::control::{Control, Progress, Stop};
+use crate::crew::{Crew, Seat};
 use crate::directory::Directory;
 use crate::error::RunError;
 use crate::shutdown_watchdog::{LOOK, ShutdownWatchdog};
 use crate::supply::BodyQueues;
 use crate::watch::MachineWatch;
-use crate::worker::{Resources, SIMULATED, Worker, WorkerReport};
+use crate::worker::{Kept, Resources, SIMULATED, Worker, WorkerReport};
 
 /// From the last worker's readiness to the start: time for every thread to be waiting on its own clock.
 const HEAD_START: Nanos = Nanos::from_millis(2);
-/// Time before a start that was asked for at which the workers learn of it.
-const START_NOTICE: Nanos = Nanos::from_millis(20);
-/// Between two looks at whether the wait for such a start is still wanted.
+/// Time before a start that was asked for at which the workers learn of it: more than this thread may
+/// oversleep on a busy machine.
+const START_NOTICE: Nanos = Nanos::from_millis(200);
+/// Interval between two checks of whether the wait for such a start is still wanted.
 const START_LOOK: Nanos = Nanos::from_millis(100);
 
 /// Name prefix of the workers' threads; the worker's number follows.
 pub(crate) const WORKER_NAME: &str = "worker-";
-
-/// Stack of a worker's thread, of which only the used part takes memory. Scripts that call themselves through
-/// functions of the library come to the end of Lua's stack, which is an error, within 8 MiB of it; the usual
-/// 2 MiB were too little, and the process aborted.
-const WORKER_STACK: usize = 16 << 20;
 
 /// The addresses of a plan's targets, one list per target, none empty.
 pub type Resolved = Vec<Arc<[TargetAddress]>>;
@@ -73,10 +69,10 @@ pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
         .collect()
 }
 
-/// The sites of one address. This blocks where there is a name to resolve.
+/// The sites of one address. Blocks while a name is resolved.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why the address has none.
 pub(crate) fn target_addresses_of(
     address: &Address,
     member: u16,
@@ -140,28 +136,47 @@ pub fn run_logged<O: Open + Clone + 'static>(
     log: &Log,
     observe: &mut dyn FnMut(Progress<'_>),
 ) -> Result<RunRecord, RunError> {
-    let workers = plan.threads.max(1);
-    let (send, receive) = channel();
-    check_user_rows(plan)?;
-    let shards: Vec<Shard> = (0..workers).map(|worker| plan.worker_shard(worker)).collect();
-    let feeds = Feeds::open_all(&plan.feeds, &shards, plan.seed)
-        .map_err(|error| RunError::Data(error.to_string()))?;
-    let at_once = open.name() == SIMULATED;
-    let directory = Arc::new(Directory::new(plan.dynamic_origins.clone(), plan.connections.family, at_once));
-    // The threads own what they use: one that does not come back must not keep the run from its end.
-    let shared = Arc::new(plan.clone());
-    let mut members = Vec::new();
-    for ((index, shard), feeds) in (0..workers).zip(shards).zip(feeds) {
-        let (start, started) = channel();
-        let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
-        let (plan, open, addresses) = (shared.clone(), open.clone(), addresses.to_vec());
-        let directory = Arc::clone(&directory);
-        let feeds = feeds.with_pools(&plan.pools, shard);
-        let body_queues = BodyQueues::open(&plan, shard, at_once)?;
-        let thread = thread::Builder::new()
-            .stack_size(WORKER_STACK)
-            .name(format!("{}{index}", control.thread_name()))
-            .spawn(move || {
+    Crew::new(open.clone()).run(plan, addresses, control, log, observe)
+}
+
+impl<O: Open + Clone + 'static> Crew<O> {
+    /// Carries out a plan as [`run_logged`] does. Connections of the crew's last run that are idle are used
+    /// again, where this plan may have them: `addresses` must be those of that run.
+    ///
+    /// # Errors
+    /// As [`run`]. After an error the next run begins with new threads and connections.
+    pub fn run(
+        &mut self,
+        plan: &Plan,
+        addresses: &[Arc<[TargetAddress]>],
+        control: &Control,
+        log: &Log,
+        observe: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<RunRecord, RunError> {
+        let workers = plan.threads.max(1);
+        let (send, receive) = channel();
+        check_user_rows(plan)?;
+        let shards: Vec<Shard> = (0..workers).map(|worker| plan.worker_shard(worker)).collect();
+        let feeds = Feeds::open_all(&plan.feeds, &shards, plan.seed)
+            .map_err(|error| RunError::Data(error.to_string()))?;
+        let at_once = self.open.name() == SIMULATED;
+        let directory =
+            Arc::new(Directory::new(plan.dynamic_origins.clone(), plan.connections.family, at_once));
+        // The threads own what they use: one that does not come back must not keep the run from its end.
+        let shared = Arc::new(plan.clone());
+        let mut seats = self.take_seats();
+        let mut members = Vec::new();
+        for ((index, shard), feeds) in (0..workers).zip(shards).zip(feeds) {
+            let (start, started) = channel();
+            let (send, control, log) = (send.clone(), control.clone(), log.sink(index));
+            let (plan, open, addresses) = (shared.clone(), self.open.clone(), addresses.to_vec());
+            let directory = Arc::clone(&directory);
+            let feeds = feeds.with_pools(&plan.pools, shard);
+            let body_queues = BodyQueues::open(&plan, shard, at_once)?;
+            let name = format!("{}{index}", control.thread_name());
+            let seat = seats.next().map_or_else(|| Seat::begin(name), Ok);
+            let mut seat = seat.map_err(|error| RunError::Worker(error.to_string()))?;
+            seat.assign(move |kept| {
                 let make = |io: O::Backend, unix_offset| {
                     let resources = Resources {
                         directory,
@@ -170,38 +185,40 @@ pub fn run_logged<O: Open + Clone + 'static>(
                     };
                     Ok(Worker::new(io, &plan, &addresses, shard, control, unix_offset, resources))
                 };
-                work(&open, shard, make, &send, &started);
-            })
-            .map_err(|error| RunError::Worker(error.to_string()))?;
-        members.push(Member { start, thread });
+                work(&open, shard, kept, make, &send, &started);
+            });
+            members.push(Member { start, seat });
+        }
+        drop(send);
+        let watchdog = ShutdownWatchdog::new(Nanos::MAX, Nanos::MAX);
+        let team = Team { members, receive, control: control.clone(), watchdog };
+        let watch = || MachineWatch::open(control.watched(), addresses);
+        let (record, seats) = conduct(plan, self.open.name(), control, team, watch, observe)?;
+        self.keep_seats(seats);
+        Ok(record)
     }
-    drop(send);
-    let watchdog = ShutdownWatchdog::new(Nanos::MAX, Nanos::MAX);
-    let team = Team { members, receive, control: control.clone(), watchdog };
-    let watch = || MachineWatch::open(control.watched(), addresses);
-    conduct(plan, open.name(), control, team, watch, observe)
 }
 
 /// One worker thread, as the run control sees it.
-struct Member {
+struct Member<B> {
     start: Sender<Nanos>,
-    thread: JoinHandle<()>,
+    seat: Seat<B>,
 }
 
 /// The worker threads.
-struct Team {
-    members: Vec<Member>,
+struct Team<B> {
+    members: Vec<Member<B>>,
     receive: Receiver<Message>,
     control: Control,
     watchdog: ShutdownWatchdog,
 }
 
-impl Team {
+impl<B> Team<B> {
     /// Returns the next message of a worker; `None` if the watchdog has given up waiting.
     fn listen(&mut self) -> Result<Option<Message>, RunError> {
         loop {
-            // If all threads have ended before a silence, no message can come any more.
-            let all_ended = self.members.iter().all(|member| member.thread.is_finished());
+            // If all have ended before a silence, no message can come any more.
+            let all_ended = self.members.iter().all(|member| !member.seat.is_busy());
             match self.receive.recv_timeout(LOOK.into()) {
                 Ok(message) => {
                     self.watchdog.hear();
@@ -219,14 +236,11 @@ impl Team {
         Err(RunError::Worker("it panicked; see above".to_owned()))
     }
 
-    /// Waits for the threads of these workers, which have handed in their reports; leaves the others alone.
-    fn dismiss(self, plan: &Plan, reports: &[WorkerReport]) {
-        for (member, worker) in self.members.into_iter().zip(0..) {
-            if reports.iter().any(|report| plan.worker_of(report.shard) == worker) {
-                // The thread has nothing left to do, and has reported its own panic.
-                let _ = member.thread.join();
-            }
-        }
+    /// Returns the threads of these workers, which have handed in their reports; leaves the others alone.
+    fn dismiss(self, plan: &Plan, reports: &[WorkerReport]) -> Vec<Seat<B>> {
+        let came_back = |worker: u32| reports.iter().any(|report| plan.worker_of(report.shard) == worker);
+        let members = self.members.into_iter().zip(0..).filter(|(_, worker)| came_back(*worker));
+        members.map(|(member, _)| member.seat).collect()
     }
 }
 
@@ -247,18 +261,20 @@ fn check_user_rows(plan: &Plan) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The body of a worker thread. `make` makes the worker of a backend and the offset of its clock from Unix
-/// time.
+/// The part of one worker in a run. `make` makes the worker of a backend and the offset of its clock from
+/// Unix time; `kept` is the thread's backend between two runs.
 fn work<'p, O: Open>(
     open: &O,
     shard: Shard,
+    kept: &mut Option<Kept<O::Backend>>,
     make: impl FnOnce(O::Backend, u64) -> Result<Worker<'p, O::Backend>, RunError>,
     send: &Sender<Message>,
     start: &Receiver<Nanos>,
 ) {
-    // Sending fails only after the run control has given up: then nobody listens.
-    let io = match open.open_for(shard) {
-        Ok(io) => io,
+    // Sending fails only after the run control has given up: there is no receiver then.
+    let opened = kept.take().map_or_else(|| open.open_for(shard).map(Kept::new), Ok);
+    let Kept { io, conns } = match opened {
+        Ok(opened) => opened,
         Err(error) => {
             let _ = send.send(Message::Failed(error));
             return;
@@ -272,14 +288,16 @@ fn work<'p, O: Open>(
             return;
         }
     };
+    worker.take_over(conns);
     worker.prepare();
     if send.send(Message::Ready(worker.now(), worker.unix())).is_err() {
         return;
     }
     let Ok(start) = start.recv() else { return };
-    let report = worker.run(start, |snapshot| {
+    let (report, after) = worker.run_and_keep(start, |snapshot| {
         let _ = send.send(Message::Snapshot(snapshot));
     });
+    *kept = Some(after);
     let _ = send.send(Message::Done(Box::new(report)));
 }
 
@@ -327,17 +345,17 @@ fn wait_for_start(at: Nanos, earliest: Nanos, control: &Control) -> Result<(Nano
 }
 
 /// The run control's side: starts all workers at one instant, and gathers. `watch` takes the first look at
-/// the machine.
-fn conduct(
+/// the machine. Returns the threads of the workers that came back beside the record.
+fn conduct<B>(
     plan: &Plan,
     backend: &'static str,
     control: &Control,
-    mut team: Team,
+    mut team: Team<B>,
     watch: impl FnOnce() -> MachineWatch,
     observe: &mut dyn FnMut(Progress<'_>),
-) -> Result<RunRecord, RunError> {
+) -> Result<(RunRecord, Vec<Seat<B>>), RunError> {
     let workers = team.members.len();
-    let shards = f64::from(plan.shard.of);
+    let share = plan.share();
     let (mut latest, mut latest_unix) = (Nanos::ZERO, Nanos::ZERO);
     for _ in 0..workers {
         match team.listen()? {
@@ -362,7 +380,11 @@ fn conduct(
         StartTime::OnCommand => Some(control.wait_for_start()?),
     };
     let (start, started_unix) = match at {
-        Some(at) => wait_for_start(at, earliest, control)?,
+        Some(at) => {
+            let from = control.joins_at();
+            let (begin, begin_unix) = wait_for_start(at + from, earliest, control)?;
+            (begin.since(from), begin_unix.since(from))
+        }
         None => (earliest, latest_unix + earliest.since(latest)),
     };
     control.begin(plan, start);
@@ -391,9 +413,9 @@ fn conduct(
         }
         interval.marked = control.take_marks(interval.at);
         let (elapsed, paused) = (interval.at, control.status().paused);
-        let target_per_second = control.target_at(elapsed).map(|target| target / shards);
+        let target_per_second = control.target_at(elapsed).map(|target| target * share);
         let begin = interval.at.since(interval.length);
-        let asked = control.profile().map(|profile| profile.mean_rate(begin, interval.at) / shards);
+        let asked = control.profile().map(|profile| profile.mean_rate(begin, interval.at) * share);
         let pace = Pace::of_interval(&interval, &outline, asked);
         let seen = machine.look(&interval);
         let (machine, facts) = (seen.as_ref(), machine.facts());
@@ -430,7 +452,7 @@ fn conduct(
             None => break,
         }
     }
-    team.dismiss(plan, &reports);
+    let seats = team.dismiss(plan, &reports);
     for interval in merger.finish() {
         tell(interval);
     }
@@ -439,13 +461,13 @@ fn conduct(
     let mut record =
         merge(plan, backend, times, (intervals, slicer.finish(), machine.finish(parts)), reports)?;
     let profile = control.profile();
-    let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to) / shards);
+    let target = |from, to| profile.as_ref().map(|profile| profile.mean_rate(from, to) * share);
     record.phases = phases.finish(record.warmup + record.duration, target);
     record.timeline = timeline.finish();
     record.thresholds = watch.finish(&record);
     record.verdict = verdict::judge(&record);
     (record.rate_changes, record.stopped_by) = control.finish(record.warmup + record.duration);
-    Ok(record)
+    Ok((record, seats))
 }
 
 /// In place of the record of a worker that did not come back.
@@ -536,7 +558,7 @@ fn merge(
         slices,
         workers,
         machine,
-        backend,
+        backend: backend.into(),
         rss_peak_bytes: usage::peak_rss_bytes(),
         pacing_budget,
         precise: basis.precise,

@@ -7,7 +7,7 @@
 //! ([`DoubtfulFlush::excess`]) bounds that error, and with the response there are only two candidates: the
 //! request was sent before the interruption or after it, and never after its response.
 //!
-//! Sends are not all equally long without an interruption, and their differences are no error: a request is
+//! Sends are not all equally long without an interruption, and their differences are not errors: a request is
 //! sent when its call begins. So a flush is in doubt where it took longer than usual by four times the mean
 //! deviation, the bound that TCP takes for round trips (Jacobson, "Congestion Avoidance and Control", 1988),
 //! or by half of the shortest exchange. The scheduler knows whether it was an interruption
@@ -19,11 +19,9 @@ use std::collections::VecDeque;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Flush;
 
-/// Doubtful flushes that are remembered. With 16 requests each that is more than are in flight on most runs;
+/// Doubtful flushes that are remembered. With 8 requests each that is more than are in flight on most runs;
 /// requests that were sent before the oldest of them count as uncertain.
 const REMEMBERED: usize = 4_096;
-/// Of these, the ones that are looked through first.
-const RECENT: usize = 16;
 /// Share of a service time that the bound of its send time may be before the sample counts as uncertain.
 const SURE: u64 = 10;
 /// Deviations from the usual that need no explanation.
@@ -44,18 +42,25 @@ const FIRST_USUAL: f64 = 4_000.0;
 const FIRST_SHORTEST: Nanos = Nanos::from_micros(50);
 /// Flushes after which a shortest service time that was not met again is let grow by a quarter.
 const FORGET_AFTER: u32 = 1_024;
-/// Shares of uncertain samples from which the limit falls, and below which it rises.
+/// Share of uncertain samples from which the limit falls.
 const MOST_UNSURE: f64 = 0.005;
-const FEW_UNSURE: f64 = 0.001;
-/// Looks without uncertain samples after which twice as many requests may share a flush again.
-const CALM_LOOKS: u32 = 32;
+/// Share up to which it rises: an interruption makes all later samples of its flush uncertain, so that
+/// flushes twice as large have at most twice as many.
+const FEW_UNSURE: f64 = MOST_UNSURE / 2.0;
+/// Sends over which the share is judged: it takes several interruptions of full flushes to exceed it.
+const WINDOW: u64 = 8_192;
+/// Most windows with few uncertain samples between a fall of the limit and the next rise. Their number
+/// doubles with each fall, as interruptions come in bursts and may come from something that goes on.
+const MOST_PATIENCE: u32 = 32;
 /// Share of its core from which a worker has no CPU time to spend on exactness. The verdict says so:
 /// `cpu_saturation`.
 const SATURATED: f64 = 0.95;
-/// Flushes between two looks at the limit.
+/// Share up to which it has some to spend: smaller flushes take up to a tenth more.
+const ROOM: f64 = 0.85;
+/// Flushes between two checks of the limit.
 const FLUSHES_PER_LOOK: u32 = 256;
 
-/// A flush that took longer than usual, by more than does no harm.
+/// A flush that took so much longer than usual that send times are in doubt.
 #[derive(Clone, Copy, Debug)]
 struct DoubtfulFlush {
     first: Nanos,
@@ -119,7 +124,7 @@ pub(crate) struct SendTimes {
     usual: f64,
     /// Mean deviation from it, of one send, in ns; that of a flush grows with the root of its sends.
     deviation: f64,
-    /// About the shortest service time of late; never, before the first.
+    /// About the shortest service time recently; never, before the first.
     shortest: Nanos,
     until_forgotten: u32,
     /// Flushes noted, up to [`LEARNING`].
@@ -129,15 +134,20 @@ pub(crate) struct SendTimes {
     /// Connections that may be written to in one flush.
     limit: usize,
     most: usize,
-    /// Looks at the limit since the last one that found uncertain samples.
-    calm_looks: u32,
-    /// Since the last look: flushes, connections written to, and uncertain samples.
+    /// Windows with few uncertain samples, one after the other, and how many the next rise takes.
+    calm_windows: u32,
+    patience: u32,
+    /// Flushes since the last look.
     flushes: u32,
+    /// In this window: connections written to, and uncertain samples.
     sent: u64,
     unsure: u64,
-    /// When that was, and the CPU time of the thread then.
-    looked: (Nanos, Nanos),
+    /// When the window began, and the CPU time of the thread then.
+    began: (Nanos, Nanos),
     doubtful: VecDeque<DoubtfulFlush>,
+    /// Place among these of the one that was asked for last: responses come about in the order of their
+    /// requests.
+    found: usize,
     /// End of the last doubtful flush: requests that were sent later are certain.
     latest: Nanos,
     /// End of the last doubtful flush that is not remembered any more.
@@ -156,12 +166,14 @@ impl SendTimes {
             preemptions,
             limit: most,
             most,
+            calm_windows: 0,
+            patience: 1,
             flushes: 0,
-            calm_looks: 0,
             sent: 0,
             unsure: 0,
-            looked: (Nanos::ZERO, Nanos::ZERO),
+            began: (Nanos::ZERO, Nanos::ZERO),
             doubtful: VecDeque::new(),
+            found: 0,
             latest: Nanos::ZERO,
             forgotten: Nanos::ZERO,
         }
@@ -174,8 +186,8 @@ impl SendTimes {
         self.limit
     }
 
-    /// Learns from a flush that wrote to so many connections. `preemptions` tells how often the thread has
-    /// been preempted; it is asked only where that matters.
+    /// Learns from a flush that wrote to this many connections. `preemptions` returns how often the thread
+    /// has been preempted; it is asked only where that matters.
     #[inline]
     pub(crate) fn note(&mut self, flush: &Flush, sends: u64, preemptions: impl FnOnce() -> u64) {
         if sends == 0 {
@@ -224,22 +236,33 @@ impl SendTimes {
         self.flushes >= FLUSHES_PER_LOOK
     }
 
-    /// Sets the limit by the uncertain samples since the last look. `cpu` is the CPU time of this thread so
-    /// far.
+    /// Sets the limit by the uncertain samples of a window that is full, or has too many already. `cpu` is
+    /// the CPU time of this thread so far.
     #[cold]
     pub(crate) fn adjust_limit(&mut self, now: Nanos, cpu: Nanos) {
-        let (then, before) = std::mem::replace(&mut self.looked, (now, cpu));
-        let unsure = self.unsure as f64 / self.sent.max(1) as f64;
-        let saturated = (cpu - before).0 as f64 > SATURATED * now.since(then).0 as f64;
-        self.calm_looks = if unsure < FEW_UNSURE || saturated { self.calm_looks + 1 } else { 0 };
-        // Uncertain samples come in bursts.
-        let watchdog = if saturated { 1 } else { CALM_LOOKS };
-        if unsure > MOST_UNSURE && !saturated {
-            self.limit = (self.limit / 2).max(1);
-        } else if self.calm_looks >= watchdog {
-            (self.calm_looks, self.limit) = (0, (self.limit * 2).min(self.most));
+        self.flushes = 0;
+        let too_many = self.unsure as f64 > MOST_UNSURE * self.sent.max(WINDOW) as f64;
+        if self.sent < WINDOW && !too_many {
+            return;
         }
-        (self.flushes, self.sent, self.unsure) = (0, 0, 0);
+        let (then, before) = std::mem::replace(&mut self.began, (now, cpu));
+        let few = self.unsure as f64 <= FEW_UNSURE * self.sent as f64;
+        (self.sent, self.unsure) = (0, 0);
+        let used = (cpu - before).0 as f64 / (now.since(then).0 as f64).max(1.0);
+        let saturated = used > SATURATED;
+        self.calm_windows = if few || saturated { self.calm_windows + 1 } else { 0 };
+        if too_many && used <= ROOM {
+            if self.limit > 1 {
+                self.limit /= 2;
+                self.patience = (self.patience * 2).min(MOST_PATIENCE);
+            }
+        } else if self.limit < self.most {
+            if saturated || self.calm_windows >= self.patience {
+                (self.calm_windows, self.limit) = (0, (self.limit * 2).min(self.most));
+            }
+        } else if self.calm_windows >= MOST_PATIENCE {
+            self.patience = 1;
+        }
     }
 
     fn shortest(&self) -> Nanos {
@@ -254,6 +277,7 @@ impl SendTimes {
             && let Some(oldest) = self.doubtful.pop_front()
         {
             self.forgotten = oldest.last;
+            self.found = self.found.saturating_sub(1);
         }
         self.doubtful.push_back(doubtful);
         self.latest = flush.last;
@@ -275,21 +299,29 @@ impl SendTimes {
         SendTime { at: share, uncertain: service == Nanos::ZERO }
     }
 
-    /// The same where the flush may be a doubtful one.
+    /// The doubtful flush that began last of those that had begun at `share`.
+    #[inline]
+    fn last_begun_at(&mut self, share: Nanos) -> Option<DoubtfulFlush> {
+        let begun = |place: usize| self.doubtful.get(place).is_some_and(|flush| flush.first <= share);
+        for place in self.found..self.found + 2 {
+            if begun(place) && !begun(place + 1) {
+                self.found = place;
+                return self.doubtful.get(place).copied();
+            }
+        }
+        let behind = self.doubtful.partition_point(|flush| flush.first <= share);
+        self.found = behind.saturating_sub(1);
+        behind.checked_sub(1).map(|place| self.doubtful[place])
+    }
+
+    /// [`resolve`](Self::resolve) where the flush may be a doubtful one.
     ///
     /// After an interruption the later candidate is taken wherever the response allows it: one that came soon
     /// enough for both is far more often a fast response to a late request. It does not allow it where the
     /// exchange would be much shorter than any other.
     #[cold]
-    fn resolve_doubtful(&self, share: Nanos, answered: Nanos, done: Nanos) -> SendTime {
-        let begins_before = |flush: &DoubtfulFlush| flush.first <= share;
-        // The flush is usually one of the last.
-        let recent = self.doubtful.iter().rev().take(RECENT).find(|flush| begins_before(flush));
-        let flush = recent.or_else(|| {
-            let behind = self.doubtful.partition_point(begins_before);
-            behind.checked_sub(1).map(|index| &self.doubtful[index])
-        });
-        let Some(flush) = flush.filter(|flush| share <= flush.last) else {
+    fn resolve_doubtful(&mut self, share: Nanos, answered: Nanos, done: Nanos) -> SendTime {
+        let Some(flush) = self.last_begun_at(share).filter(|flush| share <= flush.last) else {
             return SendTime { at: share, uncertain: share <= self.forgotten || share >= answered };
         };
         let place = flush.place(share);
@@ -446,15 +478,41 @@ mod tests {
             }
         };
         run(&mut times, FLUSHES_PER_LOOK * 6, 10_000);
-        run(&mut times, FLUSHES_PER_LOOK * CALM_LOOKS * 4, 16);
+        let window = WINDOW as u32 / 4;
+        run(&mut times, window * MOST_PATIENCE * 4, 16);
         assert_eq!(limits, [16, 8, 4, 2, 1, 2, 4, 8, 16]);
+    }
+
+    /// With few uncertain samples flushes become large again: one in 8,000 sends was enough to keep them at
+    /// one request each, which took five times as many system calls as there was a reason for.
+    #[test]
+    fn a_burst_of_interruptions_does_not_keep_flushes_small() {
+        let mut times = usual();
+        let (mut at, mut preemptions) = (AT, 0);
+        let mut run = |times: &mut SendTimes, sends: u64, interrupted_every: u64| {
+            for n in 0..sends {
+                at += 20_000 * US;
+                let interrupted = n % interrupted_every == 0;
+                preemptions += u64::from(interrupted);
+                let length = if interrupted { 10_000 } else { 4 };
+                times.note(&flush(at, length * US, 1), 1, || preemptions);
+                times.resolve(Nanos(at), Nanos::MAX, Nanos(at + (length + 100) * US));
+                if times.is_due() {
+                    times.adjust_limit(Nanos(at), Nanos::ZERO);
+                }
+            }
+        };
+        run(&mut times, WINDOW, 4);
+        assert_eq!(times.limit(), 1);
+        run(&mut times, WINDOW * u64::from(MOST_PATIENCE) * 5, 500);
+        assert_eq!(times.limit(), 16);
     }
 
     #[test]
     fn the_clock_is_read_more_often_where_samples_are_uncertain_and_there_is_time() {
-        for (cpu, limit) in [(960, 16), (500, 4)] {
+        for (cpu, limit) in [(960, 16), (900, 16), (500, 4)] {
             let mut times = usual();
-            for n in 0..u64::from(FLUSHES_PER_LOOK) * 2 {
+            for n in 0..2 * WINDOW / 16 {
                 let at = AT + n * 1_000 * US;
                 // Every tenth flush takes half as long again: its last samples may be wrong by 32 µs of 100.
                 let length = if n % 10 == 0 { 96 } else { 64 };
@@ -466,6 +524,24 @@ mod tests {
                 }
             }
             assert_eq!(times.limit(), limit, "{cpu} µs of 1,000");
+        }
+    }
+
+    #[test]
+    fn a_doubtful_flush_is_found_in_any_order() {
+        let mut times = SendTimes::new(16, 0);
+        let begins: Vec<u64> = (1..=40).map(|n| n * 100).collect();
+        for &first in &begins {
+            times.doubt(&flush(first, 50, 4), 4, true);
+        }
+        // Forwards, backwards, and with strides that leave out flushes.
+        for stride in [1, 7, 131, 997, 3_989] {
+            for n in 0..4_200 {
+                let share = n * stride % 4_200;
+                let expected = begins.iter().rev().find(|&&first| first <= share);
+                let found = times.last_begun_at(Nanos(share)).map(|flush| flush.first.0);
+                assert_eq!(found, expected.copied(), "{share}");
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Iterations of scenarios that remember something: where they are, and their variables.
 
+use plimsoll_core::ErrorClass;
+use plimsoll_driver::ConnId;
 use plimsoll_scenario::Session as State;
 
 use crate::request::NO_SESSION;
@@ -21,6 +23,10 @@ pub(crate) struct Session {
     pub(crate) failed: bool,
     /// Set if nothing comes after its requests that are under way.
     pub(crate) stops: bool,
+    /// The WebSocket that belongs to it.
+    pub(crate) link: Option<ConnId>,
+    /// Error that ended its last connection; `None` if the session closed it.
+    pub(crate) lost: Option<ErrorClass>,
     /// The session's memory: its variables and the values of its steps.
     pub(crate) state: State,
 }
@@ -44,7 +50,19 @@ impl Sessions {
         let number = self.free.pop().unwrap_or_else(|| {
             let state = State::new(self.variables);
             let (outstanding, failed, stops) = (0, false, false);
-            self.all.push(Session { scenario, home, index, measured, outstanding, failed, stops, state });
+            let (link, lost) = (None, None);
+            self.all.push(Session {
+                scenario,
+                home,
+                index,
+                measured,
+                outstanding,
+                failed,
+                stops,
+                link,
+                lost,
+                state,
+            });
             (self.all.len() - 1) as u32
         });
         let session = &mut self.all[number as usize];
@@ -52,6 +70,7 @@ impl Sessions {
         (session.scenario, session.home, session.index) = (scenario, home, index);
         (session.measured, session.outstanding) = (measured, 0);
         (session.failed, session.stops) = (false, false);
+        (session.link, session.lost) = (None, None);
         number
     }
 

@@ -14,8 +14,8 @@ const LATE_NOW: u32 = 10;
 
 /// The patience of a run control.
 ///
-/// It counts looks and not time: a process that was stopped as a whole finds its workers as far as they were,
-/// however late it is then.
+/// It counts checks and not time: a process that was stopped as a whole gives its workers as many checks as
+/// before, however late it is then.
 #[derive(Debug)]
 pub(crate) struct ShutdownWatchdog {
     /// When the load ends as planned, on the control's clock; never, if only the workers know.
@@ -28,17 +28,17 @@ pub(crate) struct ShutdownWatchdog {
 }
 
 impl ShutdownWatchdog {
-    /// Patience with a load that ends at `end` and then drains for so long.
+    /// Patience with a load that ends at `end` and then drains for this time.
     pub(crate) const fn new(end: Nanos, drain: Nanos) -> Self {
         Self { end, drain, asked: None, silent: 0 }
     }
 
-    /// A worker told something.
+    /// Notes a message of a worker.
     pub(crate) const fn hear(&mut self) {
         self.silent = 0;
     }
 
-    /// For the time of a look, which ends at `now`, no worker told anything: whether to wait no longer.
+    /// Notes that no worker sent a message until `now`. Returns `true` if the wait is to end.
     pub(crate) fn ends(&mut self, wish: Stop, now: Nanos) -> bool {
         if wish != Stop::No {
             self.asked.get_or_insert(now);

@@ -110,7 +110,7 @@ fn may_be_sent(made: &SuppliedBody, unix_ns: u64) -> bool {
 enum BodyQueue {
     /// These in turn.
     Ready { bodies: Arc<[SuppliedBody]>, next: usize },
-    /// Made ahead; when there is none, by the worker. Where nothing is made ahead there is no queue.
+    /// Made ahead; by the worker if the queue is empty. Where nothing is made ahead there is no queue.
     Fresh { queue: Option<Queue>, own: Own, signed: bool, count: BodyCount },
 }
 
@@ -263,8 +263,8 @@ impl BodyQueues {
     }
 }
 
-/// The body that a request gets: the next of a supply, which the session then may ask after, or the inquiry
-/// after its last one.
+/// The body that a request gets: the next turn of what the session began, or the next body of a supply, which
+/// the session then may ask after, or the inquiry after its last one.
 #[inline(never)]
 pub(crate) fn body_of(
     supplied: Supplied,
@@ -273,14 +273,21 @@ pub(crate) fn body_of(
     session: u32,
     unix_ns: u64,
 ) -> Arc<[u8]> {
-    let session = sessions.get_mut(session);
+    let mut session = sessions.get_mut(session);
     if supplied.inquiry {
         let follow_up = session.and_then(|session| session.state.follow_up.as_ref());
         return follow_up.map_or_else(Arc::default, |follow_up| Arc::clone(&follow_up.inquiry));
     }
+    if let Some(session) = &mut session
+        && session.state.turns.0 == supplied.supply
+        && let Some(turn) = session.state.turns.1.pop()
+    {
+        return turn;
+    }
     let made = body_queues.take(supplied.supply, unix_ns);
     if let Some(session) = session {
         session.state.follow_up = made.follow_up;
+        session.state.turns = (supplied.supply, made.turns);
     }
     made.body
 }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use plimsoll_core::{Arrival, Nanos, Shard};
-use plimsoll_plan::{DynamicOrigin, Load, Plan, Scenario, Target};
+use plimsoll_core::{Arrival, Nanos, Random, Shard};
+use plimsoll_plan::{Dealing, DynamicOrigin, Load, Plan, Scenario, Target};
 use plimsoll_scenario::WeightedRoundRobin;
 use plimsoll_scenario::reference::Origin;
 use plimsoll_schedule::{Arrivals, Profile};
@@ -15,6 +15,8 @@ use crate::directory::ResolvedServer;
 use crate::request::InFlight;
 
 /// First delay before a user of the closed model tries again after a failed connect. Then it waits for as
+/// Sets the order in which iterations are dealt apart from the other random numbers of a worker.
+const DEALING_SEED: u64 = 0x64_65_61_6c;
 /// long as the target has been failing, which doubles the delay each time, up to [`BACKOFF_MAX`].
 const BACKOFF_MIN: Nanos = Nanos::from_millis(1);
 /// Longest such delay: a dead target costs one attempt per user and second.
@@ -125,7 +127,7 @@ pub(crate) struct TargetPool {
     pub(crate) waiting: VecDeque<(Nanos, InFlight)>,
     /// `true` if steps have time limits of their own.
     mixed_timeouts: bool,
-    /// Where its connections go.
+    /// The addresses of its connections.
     pub(crate) target_addresses: TargetAddresses,
     /// Names of its servers, by member of the pool.
     names: Vec<Name>,
@@ -210,7 +212,7 @@ impl TargetPool {
                     max: connections_of(plan.connections.max, target),
                     depth: depth_of(plan, &plan.targets[target]),
                     waiting: VecDeque::new(),
-                    mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
+                    mixed_timeouts: plan.steps.iter().any(|step| step.timeout.or(step.deadline).is_some()),
                     unfilled: 0,
                     blocked: false,
                     names: Name::all(&plan.targets[target]),
@@ -221,7 +223,12 @@ impl TargetPool {
                     ),
                     joinings: scenarios.iter().map(|s| plan.scenarios[*s as usize].start_after).collect(),
                     scenarios,
-                    round_robin: WeightedRoundRobin::new(&round_robin),
+                    round_robin: match plan.dealing {
+                        Dealing::Even => WeightedRoundRobin::new(&round_robin),
+                        // Each worker has its own order, and all of its pools agree on it.
+                        Dealing::Shuffled => WeightedRoundRobin::new(&round_robin)
+                            .shuffled(Random::new(plan.seed ^ DEALING_SEED, worker.index.into()).bits()),
+                    },
                     only,
                     turn: 0,
                     stream,
@@ -249,7 +256,7 @@ impl TargetPool {
             max: 0,
             depth: depth_of(plan, &outline),
             waiting: VecDeque::new(),
-            mixed_timeouts: plan.steps.iter().any(|step| step.timeout.is_some()),
+            mixed_timeouts: plan.steps.iter().any(|step| step.timeout.or(step.deadline).is_some()),
             unfilled: 0,
             blocked: false,
             names: Name::all(&outline),
@@ -269,7 +276,7 @@ impl TargetPool {
         }
     }
 
-    /// Its server was found, and may have so many connections of this worker. It is the `peer` of this
+    /// Its server was resolved, and may have up to `max` connections of this worker. It is the `peer` of this
     /// number.
     pub(crate) fn settle(&mut self, found: &ResolvedServer, peer: usize, max: u32, worker: u32) {
         self.target_addresses =
@@ -389,8 +396,8 @@ impl TargetPool {
 
     /// Takes a request out whose time is over while it waits for a connection.
     pub(crate) fn take_overdue(&mut self, now: Nanos) -> Option<InFlight> {
-        // They came in the order of their deadlines, but for those that had a connection before, and those of
-        // steps with limits of their own.
+        // They came in the order of their deadlines, except for those that had a connection before, and those
+        // of steps with limits of their own.
         let position = match self.waiting.front() {
             None => return None,
             Some((deadline, _)) if *deadline <= now => 0,
@@ -418,8 +425,8 @@ impl TargetPool {
         }
     }
 
-    /// The scenario of an arrival of this worker; none if it is another pool's. `None` if there is none:
-    /// before a scenario joins nothing is scheduled.
+    /// The scenario of an arrival of this worker; `None` if it belongs to another pool, or no scenario has
+    /// joined yet.
     #[inline]
     fn scenario_of(&self, arrival: Arrival, workers: u64) -> Option<u32> {
         if self.only.is_some() {

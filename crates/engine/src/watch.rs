@@ -65,7 +65,7 @@ impl MachineWatch {
     }
 }
 
-/// Where the target listens if that is this machine: its loopback addresses, and unix sockets.
+/// The endpoints of a target on this machine: its loopback addresses, and unix sockets.
 fn local_listeners(addresses: &[Arc<[TargetAddress]>]) -> Watch {
     let (mut ports, mut sockets) = (Vec::new(), Vec::new());
     for target_address in addresses.iter().flat_map(|list| list.iter()) {

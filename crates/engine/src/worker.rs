@@ -19,6 +19,7 @@ mod failing;
 mod failures;
 mod iterations;
 mod judging;
+mod kept;
 mod making;
 mod misbehaving;
 mod outgoing;
@@ -37,6 +38,7 @@ mod step_table;
 mod tokens;
 mod users;
 mod watching;
+mod websocket;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -68,6 +70,7 @@ use event_batch::EventBatch;
 use exchanges::Exchanges;
 use failures::Failures;
 use iterations::Iterations;
+pub(crate) use kept::Kept;
 use misbehaving::Misbehaviour;
 use outgoing::Outgoing;
 use poll_queue::PollQueue;
@@ -76,6 +79,7 @@ use routes::Routes;
 use stalls::Stalls;
 use step_table::StepTable;
 use users::Users;
+use websocket::WebSockets;
 
 /// A worker looks at the control at least this often, and a pause of its own shows as a late return from a
 /// wait.
@@ -85,6 +89,8 @@ pub const LONGEST_WAIT: Nanos = Nanos::from_millis(100);
 const CONNECTING_AT_ONCE: u32 = 256;
 /// Events handled in one pass before arrivals, timers and the control get their turn: about 3 ms of work.
 const EVENTS_PER_PASS: u32 = 512;
+/// Interval between two looks at a fence that has been reached.
+const FENCE_LOOK: Nanos = Nanos::from_millis(1);
 /// The name of the backend whose time is virtual.
 pub(crate) const SIMULATED: &str = "simulated";
 
@@ -97,7 +103,7 @@ pub struct WorkerReport {
     pub steps: Vec<StepRecord>,
     /// Counts and times of the worker's connections.
     pub connections: ConnectionRecord,
-    /// Where this worker's arrivals went.
+    /// Accounting of this worker's arrivals.
     pub accounting: Accounting,
     /// Cost of the worker's thread: its CPU time, passes and stalls.
     pub worker: WorkerRecord,
@@ -132,7 +138,7 @@ pub struct Resources {
     pub body_queues: BodyQueues,
     /// Its scripts, in a state of their own.
     pub scripts: Option<Box<dyn Scripts>>,
-    /// Where it logs single requests.
+    /// The log of single requests.
     pub log: LogSink,
     /// The servers that the plan does not name, which all workers of the run share.
     pub directory: Arc<Directory>,
@@ -161,6 +167,7 @@ pub struct Worker<'p, B> {
     users: Users,
     iterations: Iterations,
     polls: PollQueue,
+    websockets: WebSockets,
     steps: StepTable,
     content: Content,
     /// Faults that clients make on purpose, if the plan has any.
@@ -222,6 +229,7 @@ impl<'p, B: Backend> Worker<'p, B> {
             timers: Timers::default(),
             iterations: Iterations::new(plan),
             polls: PollQueue::default(),
+            websockets: WebSockets::default(),
             content: Content::new(plan, shard, unix_now, feeds, body_queues, scripts),
             steps,
             misbehaviour: Misbehaviour::of(plan, shard),
@@ -252,7 +260,8 @@ impl<'p, B: Backend> Worker<'p, B> {
     /// Opens the initial connections and returns when each is established or has failed. Failures are
     /// counted; the load will try again.
     pub fn prepare(&mut self) {
-        let mut missing: Vec<u32> = self.pools.iter().map(|pool| pool.initial).collect();
+        let missing = self.pools.iter().map(|pool| pool.initial.saturating_sub(pool.open));
+        let mut missing: Vec<u32> = missing.collect();
         if self.plan.connections.keep_alive && !self.dialing.ramp.is_paced() {
             loop {
                 for (index, left) in missing.iter_mut().enumerate() {
@@ -283,11 +292,21 @@ impl<'p, B: Backend> Worker<'p, B> {
 
     /// Carries out the load from `start` on, and waits for the requests in flight at its end. Gives a
     /// snapshot to `send` about once per second.
-    pub fn run(mut self, start: Nanos, mut send: impl FnMut(Snapshot)) -> WorkerReport {
+    pub fn run(self, start: Nanos, send: impl FnMut(Snapshot)) -> WorkerReport {
+        self.run_and_keep(start, send).0
+    }
+
+    /// [`run`](Self::run), and the connections that are open at its end.
+    pub(crate) fn run_and_keep(
+        mut self,
+        start: Nanos,
+        mut send: impl FnMut(Snapshot),
+    ) -> (WorkerReport, Kept<B>) {
         self.clock.begin(start, self.plan);
-        self.pacer.count_from(self.clock.measure);
-        while self.io.now() < start {
-            self.io.wait(wait_for_one(start));
+        let begin = self.join(start);
+        self.pacer.count_from(self.clock.measure.max(begin));
+        while self.io.now() < begin {
+            self.io.wait(wait_for_one(begin));
             self.handle_events();
         }
         let mut cpu = usage::thread_cpu();
@@ -295,6 +314,13 @@ impl<'p, B: Backend> Worker<'p, B> {
         let mut run_delay = usage::thread_run_delay();
         let mut measuring = self.plan.warmup == Nanos::ZERO;
         let mut next_edge = self.clock.edge_after(start, self.plan);
+        // Intervals before it joined are empty.
+        while next_edge <= begin {
+            send(self.snapshot(next_edge, false));
+            self.counts.last_edge = next_edge;
+            self.clock.begin_phase(next_edge, self.plan);
+            next_edge = self.clock.edge_after(next_edge, self.plan);
+        }
         let mut cpu_end = None;
         // Preparation may have ended long ago.
         self.clock.now = self.io.now();
@@ -314,6 +340,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 run_delay = usage::thread_run_delay();
             }
             self.heed_control(now);
+            self.close_unlinked();
             self.open_paced(now);
             self.start_openers(now);
             self.adjust_users(now);
@@ -321,13 +348,16 @@ impl<'p, B: Backend> Worker<'p, B> {
             if self.routes.is_asking() {
                 self.ask_directory(now);
             }
-            self.start_polls(now);
-            self.start_waiting(now);
-            self.start_sleepers(now);
-            self.start_retries(now);
-            self.start_arrivals(now);
+            if now < self.control.fenced_from() {
+                self.start_polls(now);
+                self.start_waiting(now);
+                self.start_sleepers(now);
+                self.start_retries(now);
+                self.start_arrivals(now);
+            }
             self.note_spare();
             self.flush();
+            self.settle_websockets();
             if self.misbehaviour.is_some() {
                 self.cut_off();
             }
@@ -367,7 +397,11 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.pacer.adjust(busy_until, self.cpu_time());
             }
             let outlook = self.outlook(busy_until, next_edge);
-            let wait = self.pacer.wait(outlook);
+            let wait = match now < self.control.fenced_from() {
+                true => self.pacer.wait(outlook),
+                // Due arrivals wait for the fence, not for the clock.
+                false => wait_for_one(busy_until + FENCE_LOOK),
+            };
             if wait.want > 1 {
                 self.records.worker.gather_time = self.records.worker.gather_time.max(wait.floor);
             }
@@ -385,6 +419,7 @@ impl<'p, B: Backend> Worker<'p, B> {
                 self.pacer.overslept(late + self.io.now().since(now));
             }
         }
+        self.leave_websockets();
         let (end, delay_end, helpers_end) = cpu_end
             .unwrap_or_else(|| (usage::thread_cpu(), usage::thread_run_delay(), self.content.bodies.cpu()));
         // In virtual time, the CPU time and the run delay of this thread mean nothing.
@@ -405,6 +440,19 @@ impl<'p, B: Backend> Worker<'p, B> {
 }
 
 impl<B: Backend> Worker<'_, B> {
+    /// Skips the arrivals before the instant at which this process joins, which belong to the former owner of
+    /// its shard, and returns that instant. Its random values differ from the former owner's.
+    fn join(&mut self, start: Nanos) -> Nanos {
+        let joins_at = self.control.joins_at();
+        if joins_at > Nanos::ZERO {
+            for pool in &mut self.pools {
+                pool.take_before(joins_at, &[]);
+            }
+            self.content.random = random_of(self.plan.seed.wrapping_add(joins_at.0), self.shard);
+        }
+        start + joins_at
+    }
+
     /// CPU time of this thread; none in virtual time, where it would say nothing.
     fn cpu_time(&self) -> Nanos {
         if self.io.name() == SIMULATED {

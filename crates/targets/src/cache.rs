@@ -5,7 +5,7 @@
 //!   HTTP port ────► wire::http1::RequestServer ──► Api ───┘    └ Liar: wrong on purpose
 //! ```
 //!
-//! It behaves as the real server was seen to: the texts of errors, misses as errors unless told otherwise, a
+//! It behaves as observed of the real server: the texts of errors, misses as errors by default, a
 //! frame that is too long ends the connection and nothing else does. Where it does not: it looks at every
 //! password, an open session or not; and lists of caches have fields of its own choice.
 
@@ -62,12 +62,12 @@ impl CacheServer {
         Ok(Self { place, threads: ready.begin(), setup })
     }
 
-    /// Where it speaks the binary protocol.
+    /// The endpoint of the binary protocol.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.place.frames
     }
 
-    /// Where it speaks HTTP.
+    /// The endpoint of the HTTP API.
     pub const fn http_endpoint(&self) -> Option<&Endpoint> {
         self.place.http.as_ref()
     }
@@ -99,7 +99,7 @@ impl Drop for CacheServer {
     }
 }
 
-/// Where a server listens.
+/// The endpoints of a server.
 #[derive(Clone, Debug)]
 struct Place {
     frames: Endpoint,

@@ -31,13 +31,13 @@ const BODY_BYTES: usize = 4 * 1024;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory: many times the
 /// size of a large run's metrics.
 const UNREAD_BYTES: usize = 16 << 20;
-/// A connection that has brought no whole request for so long is closed, so that the few places are not held
-/// for ever.
+/// A connection that has brought no whole request for this time is closed, so that the few places are not
+/// held for ever.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 /// A stop is noticed within this time.
 const STOP_POLL: Nanos = Nanos::from_millis(50);
 
-/// Where to listen, and to whom.
+/// The address to listen on, and the clients that are admitted.
 #[derive(Clone, Debug)]
 pub struct ControlOptions {
     /// The address; port 0 takes a free one.
@@ -48,7 +48,7 @@ pub struct ControlOptions {
     pub name: &'static str,
 }
 
-/// Why the port could not be opened; with its name.
+/// Reason why the port could not be opened; with its name.
 #[derive(Debug)]
 pub enum ControlError {
     /// No thread.
@@ -109,7 +109,7 @@ impl ControlServer {
         }
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

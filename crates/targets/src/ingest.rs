@@ -38,6 +38,7 @@ use plimsoll_driver::{Backend, Endpoint, ListenerId, Open, clock};
 
 use crate::start_error::StartError;
 pub use body::{BodyContent, BodyForm};
+pub(crate) use foreign::protobuf;
 pub use options::{IngestOptions, Lie, LieKind, Permissions, Token};
 pub use setup::{IngestCounts, IngestReport};
 pub use store::Acknowledged;
@@ -74,7 +75,7 @@ impl IngestServer {
         Ok(Self { endpoint, threads: ready.begin(), setup })
     }
 
-    /// Where it listens.
+    /// The endpoint that it listens on.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

@@ -17,12 +17,12 @@
 //!                 SinkReport ◄── stop ◄── replies, rows of truth ◄── due times ◄┘ queue, freeze
 //! ```
 //!
-//! [`cache`] is a server of a cache's binary protocol and of its HTTP API, which tells lies if it is told to.
+//! [`cache`] is a server of a cache's binary protocol and of its HTTP API, which can be made to lie.
 //! [`ingest`] is a store for metrics, logs, traces and events with the HTTP API of Arc, which counts the rows
 //! that it acknowledges, and loses some of them on request.
 //!
-//! [`control`] is no target but the small server of a run's control port and of its metrics, which is made of
-//! the same parts.
+//! [`control`] is not a target, but the small server of a run's control port and of its metrics, which is
+//! made of the same parts.
 //!
 //! The three types to know first are [`SinkOptions`], [`Sink`] and [`SinkReport`]. Nothing here opens a
 //! socket or reads a clock by itself: that is the driver's.

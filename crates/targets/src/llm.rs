@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{Endpoint, Open};
+use plimsoll_metrics::Histogram;
 
 pub use options::{LlmOptions, StreamFaults};
 pub use truth::{LlmTruthRow, StreamEnd};
@@ -48,7 +49,13 @@ impl Setup {
 }
 
 /// The result of a thread, returned at its end.
-type Ended = (LlmCounts, FinishedSheet<LlmTruthRow>);
+#[derive(Debug, Default)]
+struct Ended {
+    counts: LlmCounts,
+    /// From when chunks were due until they were handed to the kernel.
+    lateness: Histogram,
+    sheet: FinishedSheet<LlmTruthRow>,
+}
 
 /// A running server. It stops by [`stop`](Self::stop), by a [`Stopper`], at the end of its
 /// [duration](LlmOptions::duration), or when this is dropped.
@@ -64,9 +71,12 @@ pub struct LlmServer {
 pub struct LlmReport {
     /// Sums over all threads.
     pub counts: LlmCounts,
+    /// From when each chunk with content was due until it was handed to the kernel, in nanoseconds: the error
+    /// of the server against its own laws.
+    pub lateness: Histogram,
     /// The log in the order of the requests' numbers, if it was kept in memory.
     pub truth: Vec<LlmTruthRow>,
-    /// Why the log's file is not complete.
+    /// Reason why the log's file is not complete.
     pub truth_failure: Option<String>,
 }
 
@@ -88,7 +98,7 @@ impl LlmServer {
         Ok(Self { setup, endpoint, threads: ready.begin() })
     }
 
-    /// Where it listens.
+    /// The endpoint that it listens on.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -108,8 +118,9 @@ impl LlmServer {
     pub fn wait(mut self) -> LlmReport {
         let mut report = LlmReport::default();
         let mut parts: Vec<(PathBuf, std::io::Result<()>)> = Vec::new();
-        for (counts, sheet) in self.threads.wait() {
+        for Ended { counts, lateness, sheet } in self.threads.wait() {
             report.counts += counts;
+            report.lateness.merge(&lateness);
             report.truth.extend(sheet.rows);
             parts.extend(sheet.file);
         }

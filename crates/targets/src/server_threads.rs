@@ -11,11 +11,11 @@ use plimsoll_driver::clock;
 
 /// The task of each thread of a server.
 pub(crate) trait ThreadTask: Send + Sync + 'static {
-    /// Where to listen; once the first thread listens, with the ports that it was given.
+    /// The endpoints to listen on; once the first thread listens, with the ports that it was given.
     type Place: Clone + Send + 'static;
     /// State that a listening thread needs to serve. It stays on its thread.
     type Ready;
-    /// Why a thread cannot listen.
+    /// Reason why a thread cannot listen.
     type Error: From<NoThread> + Send + 'static;
     /// The result of a thread, returned at its end.
     type Ended: Default + Send + 'static;
@@ -65,7 +65,7 @@ impl<D: ThreadTask> Ready<D> {
         Ok(all)
     }
 
-    /// Where they listen.
+    /// The endpoints that they listen on.
     pub(crate) const fn place(&self) -> &D::Place {
         &self.place
     }
@@ -135,7 +135,7 @@ impl<T> ServerThreads<T> {
 pub struct Stopper(Arc<AtomicBool>);
 
 impl Stopper {
-    /// Tells the server to stop, which it does within 50 ms.
+    /// Asks the server to stop, which it does within 50 ms.
     // Relaxed: nothing else is published by it.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 mod backlog;
 mod completion;
-mod connection;
+pub(crate) mod connection;
 mod encoded_reply;
 mod error;
 mod event_queue;
@@ -58,9 +58,9 @@ pub struct SinkReport {
     pub counter: u64,
     /// Connections accepted.
     pub connections: u64,
-    /// Connections that spoke HTTP/1.1, or something that could not be told from it.
+    /// Connections that spoke HTTP/1.1, or something that looked like it.
     pub http1_connections: u64,
-    /// Connections that spoke HTTP/2. The rest of the connections said too little to tell.
+    /// Connections that spoke HTTP/2. The rest sent too little to decide.
     pub http2_connections: u64,
     /// Requests answered by the [`Service`], with any status.
     pub replied: u64,
@@ -87,7 +87,7 @@ pub struct SinkReport {
     pub resources: u64,
     /// The log in the order of the requests' numbers, if it was kept in memory.
     pub truth: Vec<TruthRow>,
-    /// Why the log's file is not complete.
+    /// Reason why the log's file is not complete.
     pub truth_failure: Option<String>,
 }
 
@@ -112,7 +112,7 @@ impl Sink {
         Ok(Self { setup, endpoint, threads: ready.begin() })
     }
 
-    /// Where it listens.
+    /// The endpoint that it listens on.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

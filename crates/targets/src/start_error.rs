@@ -7,7 +7,7 @@ use plimsoll_driver::{Endpoint, SystemError};
 
 use crate::server_threads::NoThread;
 
-/// Why a server for people to test against did not start.
+/// Reason why a server for people to test against did not start.
 #[derive(Debug)]
 pub enum StartError {
     /// Options that make no sense, each as a sentence.
@@ -18,7 +18,7 @@ pub enum StartError {
     Listen {
         /// The address.
         endpoint: Endpoint,
-        /// Why.
+        /// The reason.
         error: SystemError,
     },
     /// No thread could be started.

@@ -89,7 +89,8 @@ pub struct Faults {
     pub endless_head: f64,
     /// Refuse the stream of a request (RST_STREAM with REFUSED_STREAM); in HTTP/1.1 the connection is closed.
     pub refuse_stream: f64,
-    /// Close every connection after this many replies; `announce_close` says whether the last reply tells.
+    /// Close every connection after this many replies; `announce_close` is `true` if the last reply announces
+    /// it.
     pub close_after: Option<u64>,
     /// `true` if the reply before a close has `connection: close`. In HTTP/2 GOAWAY comes with it, and the
     /// connection is closed when the streams before it have ended; without an announcement it is closed at

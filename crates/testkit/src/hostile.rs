@@ -21,6 +21,7 @@ mod sealer;
 mod server;
 mod services;
 mod tls;
+mod websocket;
 mod wire;
 
 use std::fmt;
@@ -90,7 +91,7 @@ pub struct Case {
     pub acts: Vec<Act>,
     /// The handshake that comes before the acts, if there is one.
     pub handshake: Option<Handshake>,
-    /// The ends that a request may come to. Where there is more than one, a comment in the table says why.
+    /// The possible ends of a request. Where there is more than one, a comment in the table says why.
     pub ends: Vec<Ends>,
     /// Further arguments of the command, separated by spaces. `{ca}` stands for the file of the authority.
     pub args: &'static str,
@@ -155,7 +156,7 @@ pub enum Act {
     Send(Vec<u8>),
     /// Sends a frame of HTTP/2.
     Frame(Frame),
-    /// Sends the beginning of a frame of HTTP/2, so many bytes of it.
+    /// Sends the first bytes of a frame of HTTP/2, this many.
     Part(Frame, usize),
     /// Sends a record of TLS with this type and content, encrypted by the keys of the connection.
     Record(u8, Vec<u8>),
@@ -163,19 +164,19 @@ pub enum Act {
     Below(Vec<u8>),
     /// Updates the keys of the TLS connection.
     UpdateKeys,
-    /// Does something so many times.
+    /// Repeats an act this many times.
     Repeat(u32, Box<Act>),
     /// Sends bytes one at a time, with this pause after each.
     Drip(Vec<u8>, Duration),
     /// Goes on with the acts from the first [`Await`](Self::Await) on.
     Again,
-    /// Says that nothing more comes, and reads on until the client has gone.
+    /// Ends its side of the connection, and reads on until the client has gone.
     Close,
     /// The same after close_notify.
     Notify,
     /// Resets the connection.
     Reset,
-    /// Says nothing more, and reads on until the client has gone.
+    /// Sends nothing more, and reads on until the client has gone.
     Hold,
 }
 
@@ -211,7 +212,7 @@ impl Frame {
 pub enum On {
     /// The one with this number; 0 is the connection.
     Number(u32),
-    /// That of the last request.
+    /// The stream of the last request.
     Request,
     /// The one that is so far beyond that of the last request.
     Beyond(u32),
@@ -221,6 +222,7 @@ pub enum On {
 pub fn suites() -> Vec<Suite> {
     let mut suites =
         vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), cache::suite(), canister::suite()];
+    suites.push(websocket::suite());
     suites.extend(services::suites());
     suites
 }
@@ -235,7 +237,7 @@ pub(crate) fn kept(answer: impl Into<Vec<u8>>) -> Vec<Act> {
     vec![Act::Await, Act::Send(answer.into()), Act::Again]
 }
 
-/// Sends bytes so many times.
+/// Sends bytes this many times.
 pub(crate) fn flooded(bytes: &[u8], times: u32) -> Act {
     Act::Repeat(times, Box::new(Act::Send(bytes.to_vec())))
 }
@@ -277,6 +279,7 @@ mod tests {
             ("TLS", "tls"),
             ("cache", "cache"),
             ("canister", "canister"),
+            ("WebSocket", "websocket"),
             ("ingest, crud", "services"),
         ];
         let row = |(name, file): (&str, &str)| {

@@ -199,7 +199,7 @@ fn size(field: &Field) -> usize {
     field.0.len() + field.1.len() + 32
 }
 
-/// RFC 7541 section 5.1, with a prefix of so many bits.
+/// RFC 7541 section 5.1, with a prefix of this many bits.
 fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, NotABlock> {
     let mut next = || {
         let (&byte, rest) = block.split_first().ok_or(NotABlock)?;

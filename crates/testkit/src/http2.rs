@@ -152,7 +152,7 @@ impl Http2 {
         self.streams.contains_key(&stream)
     }
 
-    /// Says something that is no frame, and nothing more.
+    /// Sends bytes that are not a frame, and nothing more.
     pub(crate) fn break_off(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
         self.over = true;
@@ -212,12 +212,12 @@ impl Http2 {
         open
     }
 
-    /// Says that streams above `last` are not processed.
+    /// Sends GOAWAY: streams above `last` are not processed.
     pub(crate) fn go_away(&mut self, last: u32, code: u32) {
         put_frame(&mut self.out, GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat());
     }
 
-    /// Begins a head that never ends: [`more_head`](Self::more_head) continues it, and nothing else is said.
+    /// Begins a head that never ends: [`more_head`](Self::more_head) continues it, and nothing else is sent.
     pub(crate) fn begin_endless_head(&mut self, stream: u32) {
         put_head(&mut self.out, stream, 0, 200, &[]);
         self.over = true;
@@ -349,7 +349,7 @@ impl Http2 {
         if length > 0 {
             put_frame(&mut self.out, WINDOW_UPDATE, 0, 0, &(length as u32).to_be_bytes());
         }
-        // Late frames of a stream that was reset are no fault.
+        // Late frames of a stream that was reset are not faults.
         let Some(open) = self.streams.get_mut(&stream) else { return Ok(()) };
         let Some(request) = &mut open.request else { return Err(Breach(STREAM_CLOSED)) };
         if length > open.room {

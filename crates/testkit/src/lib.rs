@@ -15,7 +15,7 @@
 //! ```
 //!
 //! It must not use the crates that it tests: requests are recognised by parsers of its own
-//! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock, but for
+//! ([`mod@request`]), and the oracles are closed formulas. It touches no socket and no clock, except for
 //! [`mod@hostile`]: servers that attack the program as a whole. Of the environment it reads which [`seeds`]
 //! are asked for, and if a test may be [skipped](mod@skip).
 //!

@@ -16,7 +16,7 @@ pub struct Recognised {
     pub close: bool,
 }
 
-/// A head that is no HTTP/1.1 request, or a body whose length cannot be told.
+/// A head that is not an HTTP/1.1 request, or a body whose length is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotARequest;
 

@@ -8,10 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const VARIABLE: &str = "PLIMSOLL_SEEDS";
 
 /// Calls `world` with each of the `usual` seeds, or with those that `PLIMSOLL_SEEDS=A..B` asks for: from A to
-/// below B. `test` is how `cargo test` is told to carry out the test that calls this.
+/// below B. `test` are the arguments by which `cargo test` runs the calling test.
 ///
 /// # Panics
-/// If `world` does, with the command that repeats that world alone; if the variable is no range of seeds.
+/// If `world` does, with the command that repeats that world alone; if the variable is not a range of seeds.
 pub fn for_each_seed(test: &str, usual: Range<u64>, world: impl Fn(u64)) {
     let seeds = match env::var(VARIABLE) {
         Ok(text) => parse(&text).unwrap_or_else(|| {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 /// The environment variable that makes a missing program a failure, as in continuous integration.
 const VARIABLE: &str = "PLIMSOLL_NO_SKIP";
 
-/// Says that a test shows nothing because a program is not installed.
+/// Reports that a test shows nothing because a program is not installed.
 ///
 /// # Panics
 /// If the environment variable `PLIMSOLL_NO_SKIP` is set: it promises that all programs are installed.
@@ -16,8 +16,8 @@ pub fn without_program(program: &str) {
     on_this_machine(&message);
 }
 
-/// Says that a test shows nothing for a reason that no installation removes, such as a missing feature of the
-/// kernel.
+/// Reports that a test shows nothing for a reason that no installation removes, such as a missing feature of
+/// the kernel.
 pub fn on_this_machine(reason: &str) {
     // Bypasses the test harness, which hides the output of tests that pass. Without a stderr there is no one
     // to tell.

@@ -23,7 +23,7 @@ pub(crate) enum State {
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Nobody yet.
+    /// No peer yet.
     Nobody,
     /// A simulated server's link.
     Server(usize),

@@ -26,7 +26,7 @@ pub enum Action {
     EndlessHead,
     /// The stream was refused (HTTP/2), because of a fault or of the limit of streams.
     Refuse,
-    /// It was no request: answered with 400 (in HTTP/2 with GOAWAY and the code of the broken rule), and
+    /// Not a request: answered with 400 (in HTTP/2 with GOAWAY and the code of the broken rule), and
     /// closed.
     Reject,
     /// Received on a connection that was silent or about to close: not answered.

@@ -154,13 +154,13 @@ impl Operation {
 /// Which keys are asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KeyPattern {
-    /// One after the other: each once, or so many over and over.
+    /// One after the other: each once, or this many over and over.
     Sequential(Option<u64>),
-    /// Any of so many, each as likely as the others.
+    /// Any of this many, each as likely as the others.
     Random(Option<u64>),
     /// Always the same.
     Fixed,
-    /// Any of so many, a few of them very often: an exponent in thousandths.
+    /// Any of this many, a few of them very often: an exponent in thousandths.
     Zipf(Option<u64>, u32),
 }
 
@@ -199,7 +199,7 @@ impl Mix {
         match parts {
             Some(parts) if !twice(&parts) => Ok(Self::Weighted(parts)),
             _ => Err(WorkloadError::new(
-                format!("`{text}` is no mix of operations"),
+                format!("`{text}` is not a mix of operations"),
                 "write put+get, put, get, delete, or weights from 1 to 1000 such as put=1,get=9",
             )),
         }
@@ -235,7 +235,7 @@ impl KeyPattern {
                 )),
             },
             _ => Err(WorkloadError::new(
-                format!("`{text}` is no pattern of keys"),
+                format!("`{text}` is not a pattern of keys"),
                 "there are sequential, random, fixed, zipf and zipf:EXPONENT",
             )),
         }
@@ -364,7 +364,7 @@ impl CacheLoad {
             }
             false => template,
         };
-        // A value says to which key it belongs, and which iteration has put it.
+        // A value names its key, and the iteration that has put it.
         let mark = format!("{}:", if is_set { key.clone() } else { self.keys.template() });
         let value = format!("{mark}${{sequence}}");
         let made = self.value(&value);
@@ -439,14 +439,14 @@ impl CacheLoad {
         match self.key_size {
             None => Ok(key.to_owned()),
             Some(size) if size < SHORTEST_FILLED_KEY => Err(WorkloadError::new(
-                format!("keys of {size} bytes would not be told apart"),
+                format!("keys of {size} bytes would not be distinct"),
                 format!("write --key-size {SHORTEST_FILLED_KEY} or more, or leave it out"),
             )),
             Some(size) => Ok(format!("${{fill({size},\"{key}-\")}}")),
         }
     }
 
-    /// Values of shared keys are told by how they begin: that has to be whole.
+    /// Values of shared keys are recognised by their beginning: it has to be whole.
     fn check_marks(&self) -> Result<(), WorkloadError> {
         let least = self.value_size.split('-').next().and_then(|low| low.parse::<u32>().ok()).unwrap_or(0);
         let mark = LONGEST_MARK.max(self.key_size.map_or(0, |size| size + 1));

@@ -93,7 +93,7 @@ impl CanisterLoad {
     /// is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
         let Some((first, others)) = self.urls.split_first() else {
-            return Err(WorkloadError::new("it is not said which replica is asked", "name its URL"));
+            return Err(WorkloadError::new("no replica is named", "name its URL"));
         };
         let target = match others {
             [] => json!(first),

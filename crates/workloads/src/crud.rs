@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::WorkloadError;
 
-/// The pool of the items that creates have come to.
+/// The pool of created items.
 const ITEMS: &str = "items";
 /// The variable with the id of an item.
 const ID: &str = "id";
@@ -74,9 +74,9 @@ pub struct Model {
 pub enum Mode {
     /// Items are created, one by one.
     Single,
-    /// Items are created, so many with each request.
+    /// Items are created, this many with each request.
     Bulk(u32),
-    /// Items are created (so many with each request), read, changed and deleted.
+    /// Items are created (this many with each request), read, changed and deleted.
     Random(Shares, u32),
 }
 
@@ -147,7 +147,7 @@ impl Operation {
 }
 
 impl Shares {
-    /// The shares that a mix has if nothing is said.
+    /// The default shares of a mix.
     pub const DEFAULT: Self = Self { create: 80, read: 15, update: 5, delete: 0 };
 
     /// The shares in percent of each other; `None` if nothing is to be done.
@@ -172,7 +172,7 @@ impl Model {
         };
         let Some(of_item) = payload.or(own) else {
             return Err(WorkloadError::new(
-                format!("it is not said what one of `{name}` is"),
+                format!("an item of `{name}` is not described"),
                 "write --payload with a JSON object, in which ${random_int(1,9)} and other templates may stand",
             ));
         };
@@ -292,7 +292,7 @@ impl CrudLoad {
         let size = self.mode.bulk_size();
         if size == 0 || size > LARGEST_BULK {
             return Err(WorkloadError::new(
-                format!("{size} items are none, or too many for one request"),
+                format!("{size} items do not fit one request"),
                 format!("write a --bulk-size from 1 to {LARGEST_BULK}"),
             ));
         }
@@ -316,7 +316,7 @@ impl CrudLoad {
         {
             return Err(WorkloadError::new(
                 format!("`{url}` has another path than `{}`", self.read_targets[0]),
-                "read targets are told apart by host and port; --read-path says what is read",
+                "read targets differ in host and port; --read-path has the path",
             ));
         }
         Ok(())
@@ -386,7 +386,7 @@ impl CrudLoad {
         self.write("CREATE", "post", &format!("{path}/_bulk"), &format!("[{}]", all.join(",")))
     }
 
-    /// Bulks of the same size, but for the last one.
+    /// Bulks of the same size, except for the last one.
     fn bulks(&self, size: u32) -> Vec<Value> {
         let Some((index, rest)) = self.rest() else { return vec![self.create(size)] };
         let mut last = self.create(rest);
@@ -529,7 +529,7 @@ fn has_id() -> String {
     format!("${{{ID}}} != {NO_ID}")
 }
 
-/// Makes a step accept that the item does not exist, since its id may belong to anybody.
+/// Makes a step accept that the item does not exist, since its id may come from anywhere.
 fn forgiving(mut step: Value) -> Value {
     step["expect"] = json!({ "status": ["2xx", 404] });
     if let Some(item) = step.get_mut("extract").and_then(|extract| extract.get_mut(ITEM)) {

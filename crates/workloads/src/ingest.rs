@@ -1,4 +1,5 @@
-//! Ingest of observability data: batches of metrics, logs, traces and events, at so many records a second.
+//! Ingest of observability data: batches of metrics, logs, traces and events, at a number of records per
+//! second.
 
 mod acknowledgement;
 mod advice;
@@ -16,7 +17,7 @@ pub use batches::BatchFactory;
 pub use preset::Preset;
 pub use reconcile::{Check, Interface, Store, TableContents, Window};
 
-/// Where the store listens if nothing else is said, as in Arc's scripts.
+/// Default address of the store, as in Arc's scripts.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
 
 /// A workload on a store.
@@ -168,7 +169,7 @@ impl IngestLoad {
         step
     }
 
-    /// Returns the name that tells a stream from the others: its kind and, if they go to several databases,
+    /// Returns the name that distinguishes a stream: its kind and, if they go to several databases,
     /// its database.
     fn name(&self, stream: &Stream) -> String {
         let kind = stream.spec.kind.name();
@@ -179,14 +180,14 @@ impl IngestLoad {
         }
     }
 
-    /// Where the batches of a stream go, with all that their format has to say there.
+    /// The path for the batches of a stream, with everything that their format needs there.
     fn path_of(&self, stream: &Stream) -> String {
         let spec = &stream.spec;
         self.path().map_or_else(|| spec.default_path(), |path| spec.path_with_precision(&path))
     }
 
-    /// A stream like this one for each of so many databases, whose names have its own, or `default`, in front
-    /// and a number from 1 behind. They share its rate.
+    /// A stream like this one for each of this many databases, whose names have its own, or `default`, in
+    /// front and a number from 1 behind. They share its rate.
     #[must_use]
     pub fn over_databases(self, count: u32) -> Self {
         let in_database = |stream: &Stream, number| Stream {

@@ -10,12 +10,18 @@ pub mod cache;
 pub mod canister;
 pub mod crud;
 mod error;
+pub mod grpc;
 pub mod ingest;
 pub mod llm;
+pub mod websocket;
 
 pub use error::WorkloadError;
 use plimsoll_plan::BodyFactories;
 
 /// Makers of the bodies of steps.
-pub const BODIES: BodyFactories =
-    BodyFactories(&[&ingest::BatchFactory, &canister::MessageFactory, &llm::CompletionFactory]);
+pub const BODIES: BodyFactories = BodyFactories(&[
+    &ingest::BatchFactory,
+    &canister::MessageFactory,
+    &llm::CompletionFactory,
+    &grpc::CallFactory,
+]);

@@ -12,7 +12,7 @@ pub use prompts::CompletionFactory;
 /// The name of the step.
 pub const COMPLETION: &str = "completion";
 
-/// Limit for a whole answer where nothing else is said: long ones take minutes.
+/// Default limit for a whole answer: long ones take minutes.
 const TIMEOUT: &str = "10m";
 /// Time for which answers are waited for after the end of the load, for the same reason.
 const DRAIN: &str = "2m";
@@ -49,7 +49,7 @@ impl Api {
 /// Load on a server of language models.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LlmLoad {
-    /// Where the server is; a path `/v1` at its end is understood.
+    /// The address of the server; a path `/v1` at its end is understood.
     pub url: String,
     /// Name of the model.
     pub model: String,
@@ -65,6 +65,12 @@ pub struct LlmLoad {
     pub bytes_per_token: Option<f64>,
     /// The file with the prompts.
     pub prompts: Option<String>,
+    /// The trace that says when requests come and how long they are, in place of prompts.
+    pub trace: Option<String>,
+    /// Turns of each conversation.
+    pub turns: Option<u32>,
+    /// Pause after each turn.
+    pub think: Option<String>,
     /// `true` for answers that are not cut short by the model: members that vLLM and others know.
     pub ignore_eos: bool,
     /// Further members of the requests.
@@ -79,28 +85,54 @@ impl LlmLoad {
     /// # Errors
     /// There is no URL. Whether the plan itself is right shows when it is resolved.
     pub fn document(&self) -> Result<Value, WorkloadError> {
-        let url = self.url.trim_end_matches('/');
-        let url = url.strip_suffix("/v1").unwrap_or(url);
+        let url = self.origin();
         if url.is_empty() {
             let hint = "name it, as in `plimsoll llm http://127.0.0.1:8000 --model NAME`";
-            return Err(WorkloadError::new("it is not said which server is asked", hint));
+            return Err(WorkloadError::new("no server is named", hint));
         }
         let mut run = json!({ "timeout": TIMEOUT, "drain": DRAIN });
         if let Some(connections) = self.connections {
             run["connections"] = json!(connections.to_string());
         }
-        let step = json!({
+        if let Some(trace) = &self.trace {
+            run["stages"] = json!(format!("@{trace}"));
+        }
+        let mut step = json!({
             "name": COMPLETION,
             "post": self.api.path(),
             "completion": self.completion(),
             "stream": "openai",
         });
+        if let Some(think) = &self.think {
+            step["think"] = json!(think);
+        }
+        if let Some(turns) = self.turns {
+            step = json!({ "repeat": turns, "steps": [step] });
+        }
         Ok(json!({
             "name": "llm",
             "targets": { "server": url },
             "run": run,
             "scenarios": [{ "name": "llm", "steps": [step] }],
         }))
+    }
+
+    /// Returns a step that asks for one token after a prompt of this many bytes, to see how many tokens the
+    /// server counts in it.
+    pub fn measuring_step(&self, bytes: usize) -> Value {
+        let text = prompts::sample(bytes);
+        let mut body = json!({ "model": self.model, "max_tokens": 1 });
+        match self.api {
+            Api::Chat => body["messages"] = json!([{ "role": "user", "content": text }]),
+            Api::Completions => body["prompt"] = json!(text),
+        }
+        json!({ "post": self.api.path(), "json": body })
+    }
+
+    /// Returns the origin of the server, without a path.
+    pub fn origin(&self) -> &str {
+        let url = self.url.trim_end_matches('/');
+        url.strip_suffix("/v1").unwrap_or(url)
     }
 
     fn completion(&self) -> Map<String, Value> {
@@ -116,7 +148,8 @@ impl LlmLoad {
             ("output", text(&self.output)),
             ("prefix", self.prefix.map(|tokens| tokens.to_string().into())),
             ("bytes_per_token", self.bytes_per_token.map(|bytes| bytes.to_string().into())),
-            ("prompts", text(&self.prompts)),
+            ("prompts", text(self.trace.as_ref().map_or(&self.prompts, |_| &self.trace))),
+            ("turns", self.turns.map(|turns| turns.to_string().into())),
             ("extra", (!extra.is_empty()).then(|| extra.into())),
         ];
         members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
@@ -137,6 +170,9 @@ mod tests {
             prefix: None,
             bytes_per_token: None,
             prompts: None,
+            trace: None,
+            turns: None,
+            think: None,
             ignore_eos: false,
             extra: Map::new(),
             connections: None,
@@ -168,6 +204,14 @@ mod tests {
         });
         assert_eq!(step["completion"], completion);
         assert_eq!(document["run"]["connections"], "1");
+        let document = LlmLoad { turns: Some(3), think: Some("2s".to_owned()), ..load() }.document().unwrap();
+        let conversation = &document["scenarios"][0]["steps"][0];
+        assert_eq!(conversation["repeat"], 3);
+        let step = &conversation["steps"][0];
+        assert_eq!((&step["think"], &step["completion"]["turns"]), (&json!("2s"), &json!("3")));
+        let document = LlmLoad { trace: Some("t.jsonl".to_owned()), ..load() }.document().unwrap();
+        assert_eq!(document["run"]["stages"], "@t.jsonl");
+        assert_eq!(document["scenarios"][0]["steps"][0]["completion"]["prompts"], "t.jsonl");
         assert!(!LlmLoad { url: "/".to_owned(), ..load() }.document().unwrap_err().hint().is_empty());
     }
 }

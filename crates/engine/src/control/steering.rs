@@ -30,7 +30,7 @@ pub enum RateCommand {
     Resume,
 }
 
-/// Where a run is.
+/// The position of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Status {
     /// `true` if the run has begun and not ended, and so can be steered.
@@ -42,7 +42,7 @@ pub struct Status {
     pub paused: bool,
 }
 
-/// Why the rate cannot be changed.
+/// Reason why the rate cannot be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SteerError {
     /// The run has not begun.
@@ -343,7 +343,7 @@ mod tests {
         steering
     }
 
-    /// Makes a command so many milliseconds after the start.
+    /// Makes a command that applies this many milliseconds after the start.
     fn command(steering: &Steering, command: RateCommand, ms: u64) -> Result<Option<RateChange>, SteerError> {
         steering.change(command, SteeredBy::Http, None, || SECOND * 1000 + Nanos::from_millis(ms))
     }
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!((change.from_per_second, change.to_per_second), (Some(100.0), Some(500.0)));
         assert_eq!((change.what, change.by), (What::Rate, SteeredBy::Http));
         assert_eq!((steering.version(), steering.target_at(SECOND * 2)), (1, Some(500.0)));
-        // Setting the same rate again is no change.
+        // Setting the same rate again is not a change.
         assert_eq!(command(&steering, RateCommand::To(Rate::per_second(500)), 2000), Ok(None));
         assert_eq!(steering.version(), 1);
         assert_eq!(steering.finish(SECOND * 10), (vec![change], None));
@@ -402,7 +402,7 @@ mod tests {
         assert!(!steering.holds_users());
     }
 
-    /// The screen and `/stat` told the rate of the first stage to the end, and `+` raised that one.
+    /// The screen and `/stat` showed the rate of the first stage to the end, and `+` raised that one.
     #[test]
     fn stages_change_the_rate_that_is_asked_for() {
         let steering = steered(&[("--stages", "2s@100,2s@=200,2s@=300")]);

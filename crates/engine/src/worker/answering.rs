@@ -173,7 +173,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// Where a redirect leads to from a pool and the site that has answered: the pool and the next request.
+    /// The target of a redirect from a pool and the site that has answered: the pool and the next request.
     fn redirected(
         &mut self,
         request: &InFlight,
@@ -196,11 +196,11 @@ impl<B: Backend> Worker<'_, B> {
             Some((origin, path)) if self.pools[pool as usize].is_at(target_address, origin) => (pool, path),
             Some((origin, path)) => (self.pool_to(origin)?, path),
             None if url.starts_with(b"/") => (pool, &url[..]),
-            None => return Err(unfollowed(format!("a redirect to what is no path and no URL: {}", shown()))),
+            None => return Err(unfollowed(format!("a redirect to neither a path nor a URL: {}", shown()))),
         };
         let path = if path.starts_with(b"/") { path.to_vec() } else { [b"/", path].concat() };
         let Ok(path) = String::from_utf8(path) else {
-            return Err(unfollowed(format!("a redirect to what is no URL: {}", shown())));
+            return Err(unfollowed(format!("a redirect to an invalid URL: {}", shown())));
         };
         // The redirected request may itself be the result of a redirect.
         let detour = match self.exchanges.captures.detour(request.capture) {

@@ -16,6 +16,8 @@ pub(super) struct Buffers {
     pub(super) events: Vec<http2::Event>,
     /// Tickets of the requests on one connection whose time is over.
     pub(super) overdue: Vec<u32>,
+    /// Requests on one connection of whose responses enough has come, each with the status of the response.
+    pub(super) enough: Vec<(u32, u16)>,
     /// Decrypted bytes of the present event.
     pub(super) plain: Vec<u8>,
     /// Bytes that a protocol wants to send by itself.

@@ -9,6 +9,7 @@ use plimsoll_wire::tls::Session;
 use super::Worker;
 use crate::connection::{Client, Conn, Fault, InTurn, State, Tls};
 use crate::request::{AT_SEND, InFlight, Requests};
+use crate::websocket::WebSocket;
 
 /// The name of HTTP/2 in ALPN.
 const H2: &[u8] = b"h2";
@@ -78,7 +79,7 @@ impl<B: Backend> Worker<'_, B> {
         self.note_error(class, reason);
     }
 
-    /// Makes sure that the connection is looked at when its next deadline comes.
+    /// Makes sure that the connection is examined when its next deadline comes.
     pub(super) fn arm(&mut self, slot: u32) {
         let conn = &mut self.conns[slot as usize];
         let mut deadline = conn.deadline(self.plan);
@@ -100,6 +101,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Frees the slot. The requests on it must have been dealt with.
     pub(super) fn release(&mut self, slot: u32, close: Option<Close>) {
+        self.unlink_websocket(slot, ErrorClass::WebSocketClosed);
         let conn = &mut self.conns[slot as usize];
         if let Some(how) = close {
             self.io.close(conn.id, how);
@@ -135,14 +137,17 @@ impl<B: Backend> Worker<'_, B> {
         // A server that closes each connection before its first answer is not tried for ever.
         let answered = conn.answered;
         let in_turn = matches!(conn.client, Client::InTurn(_));
+        // Messages of a WebSocket cannot move to another connection.
+        let is_linked = matches!(&conn.client, Client::WebSocket(socket) if !socket.is_fresh());
         let mut lost = std::mem::take(&mut conn.requests);
+        self.unlink_websocket(slot, first);
         self.release(slot, close);
         let mut class = first;
         while let Some(request) = lost.pop() {
             if request.is_given_up() {
                 continue;
             }
-            if (established && answered || fails_over) && request.sent == AT_SEND {
+            if (established && answered || fails_over) && request.sent == AT_SEND && !is_linked {
                 // None of its bytes has left: this is not a retry, but the first attempt, on another
                 // connection.
                 let mut again = InFlight { bytes_sent: 0, ..request };
@@ -255,7 +260,10 @@ impl<B: Backend> Worker<'_, B> {
             (_, _) => false,
         };
         if !http2 {
-            conn.client = Client::InTurn(InTurn::new(protocol));
+            conn.client = match protocol {
+                Protocol::WebSocket => Client::WebSocket(WebSocket::new(conn.number ^ self.plan.seed)),
+                in_turn => Client::InTurn(InTurn::new(in_turn)),
+            };
             self.on_open(slot, at);
             return;
         }
@@ -269,13 +277,18 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Ready for requests: sends those that were waiting for it.
     pub(super) fn on_open(&mut self, slot: u32, at: Nanos) {
+        self.records.measured.connections.opened += 1;
+        self.put_into_service(slot, at);
+    }
+
+    /// Lets requests have the connection from now on.
+    pub(super) fn put_into_service(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let settings = &self.plan.connections;
         conn.state = State::Open;
         conn.heard = at;
-        conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| at + lifetime);
+        conn.retires = settings.lifetime.map_or(Nanos::MAX, |lifetime| conn.retires.min(at + lifetime));
         self.dialing.note_open();
-        self.records.measured.connections.opened += 1;
         let pool = &mut self.pools[conn.pool as usize];
         pool.connected();
         let found = pool.target_addresses.find(conn.target_address);

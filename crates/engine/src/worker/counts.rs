@@ -127,7 +127,7 @@ impl Counts {
         }
     }
 
-    /// Counts arrivals of the measured part that fell due and are never started, some of them for want of
+    /// Counts arrivals of the measured part that fell due and are never started, some of them for lack of
     /// data.
     #[inline]
     pub(super) const fn never_start(&mut self, measured: u64, without_data: u64) {

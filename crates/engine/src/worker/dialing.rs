@@ -13,7 +13,7 @@ use crate::target_pool::TargetPool;
 /// Connections that are opened in one pass for arrivals that find none, at some ten microseconds each: then
 /// events that have arrived meanwhile get their turn, and may have made others free.
 const OPENINGS_PER_PASS: u32 = 64;
-/// Delay before an arrival that needs no further connection is looked at again.
+/// Delay before an arrival that needs no further connection is examined again.
 const HELD: Nanos = Nanos::from_millis(1);
 
 /// Counts and limits of the connections of one worker, to all servers together.
@@ -67,7 +67,7 @@ impl Dialing {
             open: 0,
             limit: match plan.load {
                 // Each user has a connection to every server that it is led to, and uses one of them. Closing
-                // the others each time would measure handshakes that nobody asked for.
+                // the others each time would measure handshakes that are no part of the load.
                 Load::Closed => u64::MAX,
                 Load::Open { .. } => pools.iter().map(|pool| u64::from(pool.max)).sum(),
             },
@@ -154,7 +154,7 @@ impl Dialing {
         needed
     }
 
-    /// When an arrival that waits, because no connection is needed for it, is looked at again: a target that
+    /// When an arrival that waits, because no connection is needed for it, is examined again: a target that
     /// has fallen silent needs more from moment to moment.
     #[inline]
     pub(super) fn next_look(&self, now: Nanos) -> Nanos {

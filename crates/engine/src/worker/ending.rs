@@ -2,11 +2,12 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, Close};
+use plimsoll_metrics::log::StreamLogEntry;
 use plimsoll_metrics::{LogEntry, Sample};
 use plimsoll_plan::Load;
 
 use super::proceeding::Fate;
-use super::{Worker, WorkerReport};
+use super::{Kept, Worker, WorkerReport};
 use crate::capture::NO_CAPTURE;
 use crate::connection::{Client, State};
 use crate::control::Stop;
@@ -54,7 +55,7 @@ impl<B: Backend> Worker<'_, B> {
             self.hand_over_write(request, entry);
         }
         if self.steps.facts[request.step as usize].streams {
-            self.record_stream(request, &sample);
+            self.record_stream(request, &sample, unix);
         }
         self.exchanges.captures.end(request.capture);
         if !request.measured {
@@ -71,13 +72,24 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     /// Records the events of an ended request, whose capture is still there.
-    fn record_stream(&mut self, request: &InFlight, sample: &Sample) {
-        let state = match request.capture {
+    fn record_stream(&mut self, request: &InFlight, sample: &Sample, unix: Nanos) {
+        let mut state = match request.capture {
             NO_CAPTURE => None,
-            capture => self.exchanges.captures.get_mut(capture).events(),
+            capture => self.exchanges.captures.get_mut(capture).events_mut(),
         };
         let record = self.records.of(request).event_streams(request.step);
-        event_stream::record(record, state, sample, self.plan.goodput.as_ref());
+        event_stream::record(record, state.as_deref(), sample, self.plan.goodput.as_ref());
+        if self.exchanges.log.keeps_streams() {
+            let (tokens, prompt_tokens) = state.as_deref().map_or((None, None), StreamState::counts);
+            self.exchanges.log.push_stream(StreamLogEntry {
+                entry: LogEntry::new(sample, unix, !request.measured),
+                intended: sample.intended,
+                sent: (sample.sent != Nanos::MAX).then_some(sample.sent),
+                prompt_tokens,
+                tokens,
+                times: state.as_mut().and_then(|state| state.take_times()),
+            });
+        }
     }
 
     /// The class of a failure: of a stream that had begun, where its connection broke off, another one.
@@ -210,7 +222,7 @@ impl<B: Backend> Worker<'_, B> {
         }
         if !early && conn.silent_until(self.plan) <= now {
             if !conn.requests.is_empty() {
-                let reason = "nothing came on the connection for the inactivity limit";
+                let reason = "no data on the connection within the inactivity limit";
                 self.note_error(ErrorClass::Inactive, reason);
             }
             self.break_off(slot, ErrorClass::Inactive, Some(Close::Now), now);
@@ -274,6 +286,8 @@ impl<B: Backend> Worker<'_, B> {
                     self.records.measured.connections.http2.cancelled += 1;
                     conn.requests.take(ticket)
                 }
+                // Later messages do not belong to the request.
+                Client::WebSocket(socket) if socket.is_open() => conn.requests.take(ticket),
                 _ => {
                     in_turn = true;
                     conn.requests.get_mut(ticket).map(|request| {
@@ -382,8 +396,8 @@ impl<B: Backend> Worker<'_, B> {
         self.hand_over_write(request, entry);
     }
 
-    /// Settles the accounts.
-    pub(super) fn report(mut self, now: Nanos) -> WorkerReport {
+    /// Settles the accounts. The connections go with the backend.
+    pub(super) fn report(mut self, now: Nanos) -> (WorkerReport, Kept<B>) {
         let mut unfinished = Vec::new();
         for conn in &mut self.conns {
             if conn.state == State::Free {
@@ -406,9 +420,10 @@ impl<B: Backend> Worker<'_, B> {
             let intended = if request.intended == AT_SEND { started } else { request.intended };
             self.records.measured.record_unfinished(request.step, started.since(intended));
         }
+        // Arrivals beyond a fence belong to another process.
+        let end = self.clock.end.min(self.control.fenced_from());
         for pool in self.pools.iter().filter(|_| !self.iterations.is_complete()) {
-            let passed =
-                pool.give_up_before(self.clock.end.since(self.clock.start), self.iterations.exhausted());
+            let passed = pool.give_up_before(end.since(self.clock.start), self.iterations.exhausted());
             self.counts.never_start(passed.measured, passed.without_data);
         }
         self.note_blocked(false, false, self.clock.end.min(now));
@@ -434,7 +449,7 @@ impl<B: Backend> Worker<'_, B> {
         (self.records.worker.bodies, self.records.worker.bodies_late) = (bodies.taken, bodies.late);
         (self.records.worker.bodies_unsigned, self.records.worker.bodies_expired) =
             (bodies.unsigned, bodies.expired);
-        WorkerReport {
+        let report = WorkerReport {
             shard: self.shard,
             steps,
             connections,
@@ -450,6 +465,7 @@ impl<B: Backend> Worker<'_, B> {
             drain: now.since(self.clock.end),
             pacing_budget,
             log: self.exchanges.log.record(),
-        }
+        };
+        (report, Kept { io: self.io, conns: self.conns })
     }
 }

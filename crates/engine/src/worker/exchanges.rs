@@ -23,7 +23,7 @@ pub(super) struct Exchanges {
     pub(super) keeps_good: bool,
     /// For handlers that read and take nothing of a session; nothing is in it but working memory.
     pub(super) no_session: Session,
-    /// For responses of which only the body is looked at.
+    /// For responses of which only the body is examined.
     pub(super) no_fields: FieldList,
 }
 

@@ -1,4 +1,4 @@
-//! Failing: a request that failed is handed to the log with both messages, if that wants them.
+//! Failing: hands a failed request to the log, with both messages if the log keeps them.
 
 use std::io::Write as _;
 

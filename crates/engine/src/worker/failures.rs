@@ -45,7 +45,7 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// No failures so far, of so many steps.
+    /// No failures yet, for this many steps.
     pub(super) fn new(steps: usize) -> Self {
         let examples = (0..steps).map(|_| Examples::default()).collect();
         Self { blamed: None, reason: None, examples, by_class: BTreeMap::new() }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use plimsoll_core::Nanos;
+use plimsoll_driver::ConnId;
 use plimsoll_metrics::RateUnit;
 use plimsoll_plan::{Load, Plan, Scenario, Step};
 use plimsoll_scenario::{Feeds, Program};
@@ -40,6 +41,8 @@ pub(super) struct Iterations {
     /// By scenario: requests of iterations under way that wait for an arrival, in the order in which they
     /// became ready.
     turns: Vec<VecDeque<Turn>>,
+    /// WebSockets of iterations that have ended, or have opened another one.
+    pub(super) unlinked: Vec<ConnId>,
     /// Scenarios whose data has ended.
     exhausted: Vec<bool>,
     /// The load is complete before its end: all data has ended, or a script wished so. Nothing more is begun,
@@ -59,6 +62,7 @@ impl Iterations {
             singles,
             sleepers: BinaryHeap::new(),
             turns: vec![VecDeque::new(); plan.scenarios.len()],
+            unlinked: Vec::new(),
             exhausted: vec![false; plan.scenarios.len()],
             complete: false,
         }
@@ -75,6 +79,7 @@ impl Iterations {
     pub(super) fn end(&mut self, number: u32, feeds: &mut Feeds) {
         if let Some(session) = self.sessions.get_mut(number) {
             feeds.release(&mut session.state);
+            self.unlinked.extend(session.link.take());
         }
         self.sessions.end(number);
     }
@@ -164,7 +169,7 @@ impl Iterations {
     }
 }
 
-/// The step of a scenario whose iterations are one request that remembers nothing.
+/// The step of a scenario whose iterations are single requests without a session.
 fn single(plan: &Plan, scenario: &Scenario) -> Option<u32> {
     let step = scenario.program.single()?;
     let Step { request, handler, make_script, check_script, .. } = &plan.steps[step as usize];

@@ -1,7 +1,7 @@
 //! Judging: keeping a response, comparing it with the expectations of its step, and passing it to scripts.
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
-use plimsoll_driver::Backend;
+use plimsoll_driver::{Backend, ConnId};
 use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict};
 use plimsoll_wire::http2::Captured as CapturedHead;
 
@@ -9,7 +9,7 @@ use super::Worker;
 use crate::capture::{Captured, NO_CAPTURE, QUOTED_FROM};
 use crate::connection::{Client, InTurn, Reply};
 use crate::control::Stop;
-use crate::event_stream::StreamState;
+use crate::event_stream::{Receipt, StreamState};
 use crate::request::{AT_SEND, InFlight};
 
 /// Calls of scripts that fail, without one request in between that ends well, before the run ends: a script
@@ -72,7 +72,44 @@ impl<B: Backend> Worker<'_, B> {
         let captured = self.exchanges.captures.get_mut(request.capture);
         client.take_body(ticket, &mut captured.body);
         let record = self.records.of(request).event_streams(request.step);
-        captured.read_events(step, (status, at), record);
+        let came = Receipt { at, behind: self.batch.behind };
+        captured.read_events(step, (status, came), record);
+        if captured.has_enough(step) && self.buffers.enough.iter().all(|(known, _)| *known != ticket) {
+            // Its ticket must not be used again while there are events that were told before.
+            self.buffers.enough.push((ticket, status));
+        }
+    }
+
+    /// HTTP/2: breaks off the responses of a connection of which enough has come: that is their end.
+    pub(super) fn end_sated(&mut self, id: ConnId, at: Nanos) {
+        let slot = id.slot() as u32;
+        let mut sated = std::mem::take(&mut self.buffers.enough);
+        for (ticket, status) in sated.drain(..) {
+            if !self.lives(id) {
+                break;
+            }
+            // The response may have ended meanwhile, and the ticket may have another request.
+            let conn = &mut self.conns[slot as usize];
+            let Some(request) = conn.requests.get_mut(ticket) else { continue };
+            let step = self.steps.streams[request.step as usize];
+            let capture = request.capture;
+            let has_enough = |step| self.exchanges.captures.get_mut(capture).has_enough(step);
+            if capture == NO_CAPTURE || !step.is_some_and(has_enough) {
+                continue;
+            }
+            self.buffers.control.clear();
+            let Client::Http2(client) = &mut conn.client else { break };
+            let Some(wire_bytes) = client.break_off(ticket, &mut self.buffers.control) else { continue };
+            self.records.measured.connections.http2.cancelled += 1;
+            self.write_control(slot);
+            self.on_response(
+                slot,
+                ticket,
+                at,
+                Reply { status, wire_bytes, keep_alive: true, is_good: false },
+            );
+        }
+        self.buffers.enough = sated;
     }
 
     /// HTTP/1.1: keeps the head of a response that ended with its connection.
@@ -164,6 +201,19 @@ impl<B: Backend> Worker<'_, B> {
         };
         let handler = &self.steps.handlers[request.step as usize];
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
+        // A stream that is not whole is a failure of its own, and not one of the checks on its events.
+        let mut broken = None;
+        if let Some(step) = self.steps.streams[request.step as usize]
+            && (200..300).contains(&status)
+        {
+            // Of a body without a byte nothing was read.
+            let state = match stream {
+                Some(state) if *streams => state,
+                other => other.insert(Box::new(StreamState::new(step.stream))),
+            };
+            *streams = true;
+            broken = state.finish(step, self.records.of(request).event_streams(request.step)).err();
+        }
         let session = match self.iterations.sessions.get_mut(request.session) {
             Some(session) => &mut session.state,
             None => &mut self.exchanges.no_session,
@@ -195,24 +245,13 @@ impl<B: Backend> Worker<'_, B> {
                     fault = Some(error);
                 }
             }
+        } else if let Some((class, why)) = broken {
+            outcome = Outcome::Failed(class);
+            reason = Some(why);
         } else if let Err(failure) = accepted {
             outcome = Outcome::Failed(failure.class);
             if self.exchanges.keeps || self.failures.lacks_example(request, failure.class) {
                 reason = Some(handler.describe(failure, &received));
-            }
-        } else if let Some(step) = self.steps.streams[request.step as usize]
-            && (200..300).contains(&status)
-        {
-            // Of a body without a byte nothing was read.
-            let state = match stream {
-                Some(state) if *streams => state,
-                other => other.insert(Box::new(StreamState::new(step.stream))),
-            };
-            *streams = true;
-            let record = self.records.of(request).event_streams(request.step);
-            if let Err((class, why)) = state.finish(step, record) {
-                outcome = Outcome::Failed(class);
-                reason = Some(why);
             }
         }
         let reason = fault.map(|error| self.script_failed(error)).or(reason);

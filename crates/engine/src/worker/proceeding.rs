@@ -139,6 +139,9 @@ impl<B: Backend> Worker<'_, B> {
         let next_pool = self.pool_of(self.plan.steps[step as usize].target, pool);
         let mut request = new_request(due.intended, index, step, measured);
         request.session = number;
+        if let Some(action) = self.plan.steps[step as usize].request.websocket() {
+            return self.send_on_websocket(action, next_pool, &mut request, due.ready);
+        }
         if self.plan.steps[step as usize].away.is_some() {
             self.send_by_url(next_pool, pool, slot, &mut request, due.ready);
             return;

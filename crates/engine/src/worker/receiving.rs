@@ -66,8 +66,8 @@ impl<B: Backend> Worker<'_, B> {
 
     fn on_received(&mut self, id: ConnId, at: Nanos, stamped: bool, data: Chunk) {
         let slot = id.slot() as u32;
-        self.batch.receive(stamped);
         let lag = self.clock.now.since(at);
+        self.batch.receive(stamped, lag);
         let conn = &mut self.conns[slot as usize];
         conn.heard = at;
         let secured = conn.tls.is_some();
@@ -90,6 +90,7 @@ impl<B: Backend> Worker<'_, B> {
                 Client::Undecided => Ok(()),
                 Client::InTurn(_) => self.receive_in_turn(id, at, secured, data),
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
+                Client::WebSocket(_) => self.receive_websocket(id, at, secured, data),
             };
             self.pacer.received(self.batch.responses);
             let by_stamp = self.batch.by_stamp();
@@ -109,7 +110,13 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn receive_in_turn(&mut self, id: ConnId, at: Nanos, secured: bool, data: Chunk) -> Result<(), Fault> {
+    pub(super) fn receive_in_turn(
+        &mut self,
+        id: ConnId,
+        at: Nanos,
+        secured: bool,
+        data: Chunk,
+    ) -> Result<(), Fault> {
         let slot = id.slot() as u32;
         let mut completed = std::mem::take(&mut self.buffers.completed);
         let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
@@ -132,6 +139,7 @@ impl<B: Backend> Worker<'_, B> {
             needs: &self.steps.needs,
             captures: &mut self.exchanges.captures,
             streams: &self.steps.streams,
+            behind: self.batch.behind,
             recorders: Recorders { measured: &mut self.records.measured, warmup: &mut self.records.warmup },
             is_good: if keeps && !self.exchanges.keeps_good { Some(&mut is_good) } else { None },
         };
@@ -173,6 +181,9 @@ impl<B: Backend> Worker<'_, B> {
             self.on_http2(slot, at, event);
         }
         self.buffers.events = events;
+        if !self.buffers.enough.is_empty() {
+            self.end_sated(id, at);
+        }
         if self.lives(id) {
             // The server may have raised its limit.
             self.list(slot);
@@ -186,7 +197,7 @@ impl<B: Backend> Worker<'_, B> {
         let Some(tls) = &mut conn.tls else { return Ok(false) };
         self.buffers.plain.clear();
         let received = tls.session.receive(self.io.bytes(data), &mut self.buffers.plain);
-        // Output of the session itself; after an error, the alert that tells the peer.
+        // Output of the session itself; after an error, the alert for the peer.
         self.buffers.control.clear();
         tls.session.transmit(&mut self.buffers.control);
         if !self.buffers.control.is_empty() {
@@ -203,7 +214,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// One thing that HTTP/2 told.
+    /// Handles one event of HTTP/2.
     #[inline]
     fn on_http2(&mut self, slot: u32, at: Nanos, event: http2::Event) {
         match event {
@@ -230,7 +241,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             http2::Event::Failed { ticket, failure } => self.on_stream_failed(slot, ticket, at, failure),
             http2::Event::GoAway { code, .. } => {
-                *self.records.measured.connections.http2.go_aways.entry(code.name()).or_default() += 1;
+                *self.records.measured.connections.http2.go_aways.entry(code.name().into()).or_default() += 1;
                 self.mark_draining(slot);
             }
             http2::Event::Pong { payload } => {
@@ -245,11 +256,11 @@ impl<B: Backend> Worker<'_, B> {
         let resets = &mut self.records.measured.connections.http2.resets;
         let (class, reason) = match failure {
             Failure::Refused => {
-                *resets.entry(http2::ErrorCode::RefusedStream.name()).or_default() += 1;
+                *resets.entry(http2::ErrorCode::RefusedStream.name().into()).or_default() += 1;
                 (ErrorClass::StreamRefused, "the server refused the stream (REFUSED_STREAM)".to_owned())
             }
             Failure::Reset(code) => {
-                *resets.entry(code.name()).or_default() += 1;
+                *resets.entry(code.name().into()).or_default() += 1;
                 (ErrorClass::StreamReset, format!("the server reset the stream ({})", code.name()))
             }
             Failure::Unprocessed => {
@@ -258,7 +269,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             Failure::Malformed(reason) => {
                 let violations = &mut self.records.measured.connections.http2.violations;
-                *violations.entry(http2::ErrorCode::ProtocolError.name()).or_default() += 1;
+                *violations.entry(http2::ErrorCode::ProtocolError.name().into()).or_default() += 1;
                 (ErrorClass::Protocol, format!("malformed response: {reason}"))
             }
             Failure::HeadTooLarge => {
@@ -311,9 +322,9 @@ impl<B: Backend> Worker<'_, B> {
     fn note_fault(&mut self, fault: &Fault) {
         self.note_error(fault.class, &fault.reason);
         let known = &mut self.records.measured.connections.tls_hint;
-        *known = known.or(fault.hint);
+        *known = known.take().or(fault.hint.map(Into::into));
         if let Some(code) = fault.code {
-            *self.records.measured.connections.http2.violations.entry(code).or_default() += 1;
+            *self.records.measured.connections.http2.violations.entry(code.into()).or_default() += 1;
         }
     }
 
@@ -326,7 +337,7 @@ impl<B: Backend> Worker<'_, B> {
         if early || idle {
             self.records.measured.connections.failed[fault.class as usize] += 1;
         }
-        // Tells the peer the reason, by an alert or a GOAWAY.
+        // Sends the peer the reason, as an alert or a GOAWAY.
         let tells = state == State::Handshaking || fault.code.is_some();
         if tells {
             self.flush();
@@ -354,11 +365,15 @@ impl<B: Backend> Worker<'_, B> {
             self.on_fault(slot, at, &fault);
             return;
         }
+        if matches!(conn.client, Client::WebSocket(_)) {
+            self.on_websocket_dropped(slot, at);
+            return;
+        }
         let id = conn.id;
         let may_be_cut = conn.tls.is_some() && ending == Ending::Silent;
         let ended = match &mut conn.client {
             Client::InTurn(client) => client.finish(),
-            Client::Http2(_) | Client::Undecided => Ok(None),
+            Client::Http2(_) | Client::WebSocket(_) | Client::Undecided => Ok(None),
         };
         let mut class = ErrorClass::ClosedBeforeResponse;
         match ended {

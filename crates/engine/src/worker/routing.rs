@@ -22,7 +22,7 @@ pub(super) const ASK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// A server that was not found is looked for again by the first request after this time.
 const LOST_FOR: Nanos = Nanos::from_secs(1);
 
-/// Why a request cannot go where it is sent.
+/// Reason why a request cannot go where it is sent.
 pub(super) struct NoWay {
     pub(super) class: ErrorClass,
     pub(super) reason: String,
@@ -75,7 +75,7 @@ impl<B: Backend> Worker<'_, B> {
             return Ok(pool as u32);
         }
         let Some(dynamic_origins) = self.routes.dynamic_origins() else {
-            let reason = format!("`{}` is no target of the plan", dynamic_origin.authority());
+            let reason = format!("`{}` is not a target of the plan", dynamic_origin.authority());
             return Err(no_way(ErrorClass::Resolve, reason));
         };
         let outline = dynamic_origins.outline(&dynamic_origin);

@@ -153,6 +153,15 @@ impl<B: Backend> Worker<'_, B> {
             });
             request.bytes_sent += length as u64;
             conn.requests.insert(ticket, request);
+        } else if let Client::WebSocket(socket) = &mut conn.client {
+            let Some(action) = template.websocket() else { return 0 };
+            self.draft.scratch.clear();
+            template.render(&context, &mut self.content.random, &mut Vec::new(), &mut self.draft.scratch);
+            socket.write(action, &self.draft.scratch, out);
+            length = out.len() - before;
+            request.bytes_sent += length as u64;
+            ticket = conn.requests.push(request);
+            self.link_websocket(slot, request, action);
         } else {
             template.render(&context, &mut self.content.random, &mut self.draft.scratch, out);
             if keeps_text {

@@ -3,7 +3,7 @@
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
-use plimsoll_plan::{Load, Overload};
+use plimsoll_plan::{Load, Overload, Protocol};
 
 use super::proceeding::{IterationState, NextDue};
 use super::{LONGEST_WAIT, Worker};
@@ -300,7 +300,9 @@ impl<B: Backend> Worker<'_, B> {
     fn may_open(&mut self, pool: u32, now: Nanos) -> bool {
         let paced = self.dialing.ramp.is_paced() && !self.users_have_connections();
         let may = !self.is_at_limit(pool) && (!paced || now >= self.clock.start + self.dialing.ramp.next());
-        may && self.dialing.needs(&self.pools[pool as usize], now)
+        // A WebSocket carries nothing but the messages of its iteration, however short they are.
+        may && (self.pools[pool as usize].server.protocol == Protocol::WebSocket
+            || self.dialing.needs(&self.pools[pool as usize], now))
     }
 
     /// Returns `true` if the limit of connections allows the pool no further one.
@@ -437,7 +439,7 @@ impl<B: Backend> Worker<'_, B> {
 
     /// Adds `request` to a connection, and writes it if the connection is ready for it.
     #[inline]
-    fn enqueue(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
+    pub(super) fn enqueue(&mut self, slot: u32, request: &mut InFlight, ready: Nanos, now: Nanos) {
         let conn = &mut self.conns[slot as usize];
         let deadline = request.deadline(self.plan).min(now + self.plan.timeout_of(request.step));
         if deadline < conn.armed {

@@ -92,8 +92,8 @@ impl StepTable {
                 true => whole(&step.needs),
                 false => with_location(&step.needs, plan.redirects),
             };
-            let drains = !needs.body;
-            streams.push(step.handler.event_stream().map(|stream| StreamedStep { stream, drains }));
+            let (drains, logs) = (!needs.body, log.keeps_streams());
+            streams.push(step.handler.event_stream().map(|stream| StreamedStep { stream, drains, logs }));
             // Its events are read out of it.
             needs.body |= needs.events;
             needs

@@ -33,7 +33,7 @@ pub(super) struct TokenCache {
 
 impl TokenCache {
     /// Signs the tokens of a plan for one worker, at a time in nanoseconds since 1970. They are due at once,
-    /// so that somebody looks when the next one is.
+    /// so that the worker computes when the next one is.
     pub(super) fn new(plan: &Plan, worker: Shard, unix_ns: u64) -> Self {
         let mut random = Random::new(plan.seed, STREAM + u64::from(worker.index));
         let all = Tokens::new(&plan.tokens, unix_ns, &mut random);

@@ -51,7 +51,7 @@ impl<B: Backend> Worker<'_, B> {
         };
         let end = if over { self.clock.drained } else { self.clock.end };
         let retry = self.users.next_retry();
-        let longest = if self.batch.more { now } else { now + LONGEST_WAIT };
+        let longest = if self.batch.more || self.websockets.are_due() { now } else { now + LONGEST_WAIT };
         let poll = self.polls.next_due().max(now);
         let until = self.timers.next_due().min(next_edge).min(end).min(retry).min(poll).min(longest);
         let until = if self.routes.is_asking() { until.min(now + ASK_INTERVAL) } else { until };
@@ -105,6 +105,7 @@ impl<B: Backend> Worker<'_, B> {
     /// Notes a pass of the loop, without the wait after it.
     pub(super) fn note_pass(&mut self, began: Nanos, ended: Nanos) {
         let length = ended.since(began);
+        self.batch.away = length;
         self.records.worker.passes += 1;
         self.records.worker.longest_pass = self.records.worker.longest_pass.max(length);
         self.stalls.extend(began, ended);
@@ -172,7 +173,8 @@ impl<B: Backend> Worker<'_, B> {
         self.dialing.add_blocked(&mut connections, self.clock.measure, load_end);
         self.state_limits(&mut connections);
         let wall = load_end.since(self.clock.measure);
-        let until = load_end.since(self.clock.start);
+        // Arrivals beyond a fence may belong to another process.
+        let until = load_end.min(self.control.fenced_from()).since(self.clock.start);
         let waiting = match self.iterations.is_complete() {
             true => 0,
             false => self.pools.iter_mut().map(|pool| pool.backlog(until)).sum(),

@@ -54,7 +54,7 @@ scenarios: [{steps: [{post: /write, batch: {kind: logs}}]}]
 /// Bodies that cost next to nothing to make.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
-    /// Seconds of the run that were told.
+    /// Seconds of the run that were reported.
     told: Arc<AtomicU64>,
     /// Bodies of a second.
     rate: u64,
@@ -104,7 +104,7 @@ fn in_use() -> usize {
     stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
-/// A plan that ends after so many seconds, or as many requests as they have.
+/// A plan that ends after this many seconds, or as many requests as they have.
 fn plan(numbers: Numbers, seconds: u64, is_counted: bool) -> Plan {
     let (count, length) = (numbers.rate * seconds, format!("{seconds}s"));
     let flags = PlanPatch {

@@ -4,7 +4,7 @@ use plimsoll_engine::load_checksum;
 use plimsoll_plan::{Plan, PlanPatch, RawValue};
 use plimsoll_testkit::{Behaviour, SimOptions};
 
-use super::{patch, resolved, simulate, world};
+use super::{patch, plans, resolved, simulate, world};
 
 const OPEN: &[(&str, &str)] = &[("--rate", "2000"), ("-d", "1s"), ("--arrival", "poisson")];
 const CLOSED: &[(&str, &str)] = &[("-c", "4"), ("-n", "500")];
@@ -52,6 +52,36 @@ fn what_changes_the_load_changes_the_checksum() {
     // Nothing is random in a uniform load of static requests: any seed makes the same one.
     let uniform = |seed| Plan { seed, ..super::plan(&[("--rate", "2000"), ("-d", "1s")]) };
     assert_eq!(load_checksum(&uniform(1)), load_checksum(&uniform(2)));
+}
+
+/// A plan file of plain requests has the checksum of its URLs: the seed counts only where something beside
+/// the requests draws random numbers.
+#[test]
+fn the_seed_counts_only_if_something_depends_on_it() {
+    const SETTINGS: &str = "rate: 2000, duration: 1s";
+    let steps = |steps: &str, seed: u64| {
+        let plan = plans::plan(SETTINGS, &format!("scenarios: [{{steps: [{steps}]}}]"));
+        load_checksum(&Plan { seed, ..plan })
+    };
+    let of_urls = |seed| Plan {
+        seed,
+        ..resolved(PlanPatch {
+            urls: vec![RawValue::new("URL", "http://sim.test/")],
+            ..patch(&[("--rate", "2000"), ("-d", "1s")])
+        })
+    };
+    assert_eq!(steps("get: /", 1), load_checksum(&of_urls(2)));
+    for plain in ["{get: /, think: 1s}, {get: /b}", "{set: {a: x}}, {get: '/${a}'}"] {
+        assert_eq!(steps(plain, 1), steps(plain, 2), "{plain}");
+    }
+    for drawn in [
+        "{get: /, think: {uniform: [1s, 2s]}}, {get: /b}",
+        "{set: {a: '${uuid}'}}, {get: '/${a}'}",
+        "{if: '${random_int(1,2)} == 1', then: [{get: /a}]}, {get: /b}",
+        "{get: '/${uuid}'}",
+    ] {
+        assert_ne!(steps(drawn, 1), steps(drawn, 2), "{drawn}");
+    }
 }
 
 /// The checksum is of the requests that are sent: the requests that it renders first are those that the

@@ -1,4 +1,4 @@
-//! The first contact with a target: nothing is changed there, and one slow path is no reason for a refusal.
+//! The first contact with a target: it changes nothing there, and one slow path is not a reason to refuse.
 
 use std::sync::Arc;
 

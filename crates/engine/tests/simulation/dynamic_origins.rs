@@ -86,7 +86,7 @@ fn users_who_were_led_away_come_back() {
     }
 }
 
-/// A follower goes on naming a leader that is dead: that is no reason to ask it as fast as it answers.
+/// A follower goes on naming a leader that is dead: that is not a reason to ask it as fast as it answers.
 #[test]
 fn users_who_are_led_to_a_dead_server_wait_longer_each_time() {
     let settings = "connections: 8, duration: 10s, follow_redirects: 1, no_preflight: true";

@@ -4,6 +4,7 @@
 mod attribution;
 mod checksum;
 mod contact;
+mod crews;
 mod dynamic_origins;
 mod ends;
 mod examples;

@@ -97,7 +97,7 @@ fn the_request_before_the_run_is_sent_and_answered() {
     assert_eq!(carry_out(&plan, world(server())).0.accounting.aborted, 20);
 }
 
-/// A client that leaves before the answer is no failure of the server, which has done its work all the same.
+/// A client that leaves before the answer is not a failure of the server, which has done its work.
 #[test]
 fn answers_are_not_waited_for() {
     let slow = Behaviour { service: Law::Constant(Nanos::from_millis(20)), ..server() };

@@ -9,7 +9,7 @@ use super::{assert_close, plan, simulate, world};
 
 const LATENCY: Nanos = Nanos::from_micros(20);
 
-/// A server whose times are spread, and a thread that is interrupted for 3 ms after so many of its sends.
+/// A server whose times are spread, and a thread that is interrupted for 3 ms after this many of its sends.
 fn interrupted(probability: f64, coalesce: bool) -> SimOptions {
     let service = Law::LogNormal { median: Nanos::from_micros(200), sigma: 0.4 };
     SimOptions {

@@ -92,6 +92,70 @@ fn the_requests_of_all_shards_are_those_of_one_machine() {
     assert!(most > 2, "there were fleets");
 }
 
+/// A process that has several neighbouring shards sends what as many processes would.
+#[test]
+fn neighbouring_shards_of_one_process_are_those_of_several() {
+    let flags = [("--rate", "700".to_owned()), ("-d", "1s".to_owned()), ("-c", "16".to_owned())];
+    let with = |more: &[(&'static str, String)]| {
+        varied(&[&flags[..], &[("--seed", "3".to_owned())], more].concat(), &["http://sim.test/${uuid}"])
+    };
+    let (want, scheduled, rate) = seen(&with(&[("-t", "10".to_owned())]));
+    let (mut union, mut due, mut rates) = (Vec::new(), 0, 0.0);
+    for (shards, threads) in [("1/5", 2), ("2-4/5", 6), ("5/5", 2)] {
+        let plan = with(&[("-t", threads.to_string()), ("--shard", shards.to_owned())]);
+        assert_eq!(plan.shard_name().as_deref(), Some(shards));
+        // Their results are merged: they are of one plan and one load.
+        let first = with(&[("-t", "2".to_owned()), ("--shard", "1/5".to_owned())]);
+        assert_eq!(plan.fingerprint(), first.fingerprint());
+        assert_eq!(load_checksum(&plan), load_checksum(&first));
+        let (requests, scheduled, rate) = seen(&plan);
+        union.extend(requests);
+        due += scheduled;
+        rates += rate.unwrap_or_default();
+    }
+    union.sort_unstable();
+    assert!(union == want && due == scheduled, "{due} {scheduled}");
+    assert!((rates - rate.expect("it has one")).abs() < 1e-6, "{rates}");
+}
+
+/// The property of a fleet with agents of different strength: however many shards each has, all together are
+/// the schedule of one machine, and each has its share of it.
+#[test]
+fn the_shards_of_uneven_fleets_are_the_schedule_of_one_machine() {
+    for seed in 0..40_u64 {
+        let mut random = Random::new(seed, 7);
+        let held: Vec<u32> = (0..2 + random.below(3)).map(|_| 1 + random.below(4) as u32).collect();
+        let (of, threads) = (held.iter().sum::<u32>(), 1 + random.below(2) as u32);
+        let rate = (200 + random.below(900)).to_string();
+        let with = |threads: u32, more: &[(&'static str, String)]| {
+            let flags = [
+                ("--rate", rate.clone()),
+                ("-d", "700ms".to_owned()),
+                ("-c", "64".to_owned()),
+                ("--seed", seed.to_string()),
+                ("-t", threads.to_string()),
+            ];
+            varied(&[&flags[..], more].concat(), &["http://sim.test/${uuid}"])
+        };
+        let (want, scheduled, _) = seen(&with(of * threads, &[]));
+        let (mut union, mut first) = (Vec::new(), 1);
+        for held in &held {
+            let name = match held {
+                1 => format!("{first}/{of}"),
+                held => format!("{first}-{}/{of}", first + held - 1),
+            };
+            first += held;
+            let (requests, due, _) = seen(&with(held * threads, &[("--shard", name)]));
+            let share = scheduled as f64 * f64::from(*held) / f64::from(of);
+            let off = (due as f64 - share).abs();
+            assert!(off <= f64::from(held * threads), "seed {seed}: {due} beside {share}");
+            union.extend(requests);
+        }
+        union.sort_unstable();
+        assert!(union == want, "seed {seed}: {} and {} requests", union.len(), want.len());
+    }
+}
+
 /// Users and iterations of the closed model are dealt to the shards, too.
 #[test]
 fn closed_loads_are_shared_by_their_connections_and_iterations() {

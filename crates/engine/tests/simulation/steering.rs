@@ -167,3 +167,56 @@ fn who_stops_a_run_is_in_its_record() {
     );
     assert_eq!(record.accounting.scheduled, record.accounting.ok);
 }
+
+/// One that joins later has the arrivals of its shard from there on, and together with the one before it
+/// those of the whole load.
+#[test]
+fn a_process_that_joins_leaves_the_arrivals_before_to_another() {
+    for model in ["uniform", "poisson"] {
+        let plan = plan(&[("--rate", "100"), ("-d", "10s"), ("--seed", "3"), ("--arrival", model)]);
+        let plimsoll_plan::Load::Open { profile, process, .. } = &plan.load else { panic!("it has a rate") };
+        let whole = Arrivals::new(profile, *process, plan.seed, Shard::WHOLE);
+        let due = whole.count_before(SECOND * 10) - whole.count_before(SECOND * 4);
+        let control = Control::default();
+        control.join_at(SECOND * 4);
+        let (record, truth) = carry_out_steered(&plan, world(Behaviour::default()), &control);
+        assert_eq!(record.accounting.scheduled, due, "{model}");
+        assert!(due > 500 && truth.len() as u64 == record.accounting.scheduled);
+        let early = record.intervals.iter().filter(|one| one.at <= SECOND * 4);
+        assert_eq!(early.map(|one| one.scheduled).sum::<u64>(), 0, "{model}");
+        assert!(record.intervals.iter().all(|one| one.length == SECOND), "{model}");
+    }
+}
+
+/// Nothing is sent from a fence on. If it is lifted, what was due is made up for; if it is not, the load has
+/// ended there, and another may have the rest.
+#[test]
+fn nothing_is_sent_beyond_a_fence() {
+    for is_lifted in [false, true] {
+        let plan = plan(&[("--rate", "100"), ("-d", "10s")]);
+        let control = Control::default();
+        let (fenced, lifts) = (control.clone(), control.clone());
+        let mut options = world(Behaviour::default());
+        let clock = options.start;
+        let mut timed_actions = vec![timed_action(SECOND * 2, move |_| fenced.fence(clock + SECOND * 3))];
+        if is_lifted {
+            timed_actions.push(timed_action(SECOND * 6, move |_| lifts.fence(Nanos::MAX)));
+        }
+        options.timed_actions = timed_actions;
+        let (record, truth) = carry_out_steered(&plan, options, &control);
+        let entries = truth.entries();
+        let between = |from: u64, to: u64| {
+            let (from, to) = (clock + SECOND * from, clock + SECOND * to);
+            // A little later on the wire than at the worker.
+            entries.iter().filter(|entry| (from + MS * 5..to).contains(&entry.received)).count()
+        };
+        assert!(between(0, 3) > 250 && between(3, 6) == 0, "{} {}", between(0, 3), between(3, 6));
+        let scheduled = record.accounting.scheduled;
+        assert_eq!(scheduled, record.accounting.started);
+        match is_lifted {
+            true => assert_eq!(scheduled, 1_000),
+            // The load begins shortly after the clock.
+            false => assert!((295..=300).contains(&scheduled), "{scheduled}"),
+        }
+    }
+}

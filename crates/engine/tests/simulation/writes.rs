@@ -17,8 +17,15 @@ fn written(plan: &Plan, options: SimOptions) -> (RunRecord, Vec<FailedExchange>,
     let open = SimOpen::new(options);
     let addresses: Vec<Arc<[TargetAddress]>> =
         plan.targets.iter().map(|_| vec![server().into()].into()).collect();
-    let options =
-        LogOptions { share: 0.0, failed: 0, good_too: false, writes: true, longest: usize::MAX, seed: 1 };
+    let options = LogOptions {
+        share: 0.0,
+        failed: 0,
+        good_too: false,
+        writes: true,
+        streams: false,
+        longest: usize::MAX,
+        seed: 1,
+    };
     let (log, receive) = Log::new(options);
     let reader = std::thread::spawn(move || {
         let mut all = Vec::new();

@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use plimsoll_core::Nanos;
 use subtle::ConstantTimeEq as _;
 
-/// Lifetime of a session in seconds: the value that the real server tells.
+/// Lifetime of a session in seconds: the value of the real server.
 pub(crate) const SESSION_SECONDS: u64 = 3600;
 /// Sessions at once; beyond them those that end first make room.
 const SESSIONS: usize = 10_000;

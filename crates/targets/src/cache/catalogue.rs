@@ -24,7 +24,7 @@ impl Catalogue {
         self.insert(name, MOST_CACHES, store)
     }
 
-    /// Adds a cache that the server was told to have; `false`: there is one of that name.
+    /// Adds a cache; returns `false` if there is one of that name.
     pub(crate) fn add(&self, name: &str, store: impl FnOnce() -> Store) -> bool {
         self.insert(name, usize::MAX, store).unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use plimsoll_core::{Nanos, Random};
 use super::options::{Lie, LieKind};
 use super::store::Store;
 
-/// The number of the next GET over all threads, where lies are told.
+/// The number of the next GET over all threads, by which lies are drawn.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -32,7 +32,7 @@ impl FaultInjector {
         Self { lie, seed, counter, waiting: None, before: Vec::new(), told: 0 }
     }
 
-    /// Returns the value to answer a GET with, and whether its reply is to be swapped: tell that to
+    /// Returns the value to answer a GET with, and whether its reply is to be swapped: pass that to
     /// [`answered`](Self::answered).
     pub(crate) fn value(&mut self, store: &Store, key: &[u8], now: Nanos) -> (Option<Arc<[u8]>>, bool) {
         let truth = store.get(key, now);

@@ -52,7 +52,7 @@ impl HttpDesk {
     }
 
     /// Answers all requests that are whole with `input`, which came at `now`. Gives whether the connection
-    /// goes on, or an error if this is no HTTP.
+    /// goes on, or an error if this is not HTTP.
     pub(crate) fn read(&mut self, caller: &mut Caller, now: Nanos, mut input: &[u8]) -> Result<bool, NoHttp> {
         loop {
             let Caller { reader, body } = caller;
@@ -74,7 +74,7 @@ impl HttpDesk {
             } else {
                 self.api.answer(&request, body, now)
             };
-            // A client of HTTP/1.0 would have to be told that the connection is kept.
+            // An HTTP/1.0 client would need a field that says that the connection is kept.
             let stays = request.keep_alive && request.version_minor > 0;
             reply.write(&mut self.out, request.head_request, stays);
             self.requests += 1;

@@ -10,9 +10,9 @@ pub(crate) const SMALLEST_CACHE: u64 = 1 << 20;
 /// Options of a cache server.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
-    /// Where to speak the binary protocol.
+    /// Endpoint of the binary protocol.
     pub listen: Endpoint,
-    /// Where to speak HTTP; `None`: nowhere.
+    /// Endpoint of the HTTP API; `None`: without it.
     pub http: Option<Endpoint>,
     /// Threads; each serves both ports.
     pub threads: u32,
@@ -25,7 +25,7 @@ pub struct CacheOptions {
     pub time_to_live: Nanos,
     /// Answer a GET of a missing key with NOT_FOUND, and not with the error text of the real server.
     pub not_found: bool,
-    /// Wrong answers on the binary port. HTTP always tells the truth.
+    /// Wrong answers on the binary port. HTTP always answers correctly.
     pub lie: Option<Lie>,
     /// Seed of the choice of wrong answers.
     pub seed: u64,
@@ -86,7 +86,10 @@ impl CacheOptions {
             "a unix socket cannot be shared by several threads: use one thread".to_owned(),
         );
         for name in &self.caches {
-            require(is_name(name), format!("`{name}` is no name of a cache: use letters, digits, - and _"));
+            require(
+                is_name(name),
+                format!("`{name}` is not a name of a cache: use letters, digits, - and _"),
+            );
         }
         require(self.max_bytes >= SMALLEST_CACHE, "a cache holds at least 1 MiB".to_owned());
         require(self.time_to_live > Nanos::ZERO, "a value that lives no time cannot be found".to_owned());

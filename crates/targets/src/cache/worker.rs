@@ -36,7 +36,7 @@ pub(crate) struct Worker<B> {
     ends_at: Nanos,
 }
 
-/// Where a thread listens.
+/// The endpoints of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
     pub(crate) frames: ListenerId,

@@ -20,7 +20,7 @@ pub struct ControlRequest {
     pub path: String,
     /// The query: everything after the first `?`; empty without one.
     pub query: String,
-    /// The body; bytes that are no UTF-8 are replaced.
+    /// The body; bytes that are not UTF-8 are replaced.
     pub body: String,
     /// The fields that decide about access: Authorization,
     pub authorization: Option<String>,
@@ -95,7 +95,7 @@ pub(super) fn write_reply(out: &mut Vec<u8>, head_request: bool, stays: bool, re
 }
 
 impl ControlRequest {
-    /// The request whose bytes are `raw`, of which `whole` knows the framing.
+    /// The request with the bytes `raw`, whose framing is in `whole`.
     pub(super) fn new(whole: &Request<'_>, raw: &[u8]) -> Result<Self, ControlReply> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let target = text(whole.target);
@@ -206,15 +206,15 @@ impl Access {
         let token = match self {
             Self::Anyone => return None,
             Self::Local if request.may_be_of_a_web_page() => {
-                let message = "requests of web pages are refused, and those to a name other than localhost; \
-                               with --control-token they have to bear the token instead";
+                let message = "requests of web pages, and those to a name other than localhost, need a token \
+                               here: start the run with --control-token";
                 return Some(ControlReply::problem(403, message));
             }
             Self::Local if request.reads() || request.has_control_field => return None,
             Self::Local => {
                 let message = format!(
-                    "what changes something needs a field that no web page can send: `{CONTROL_FIELD}: 1`, with \
-                     curl -H '{CONTROL_FIELD}: 1'"
+                    "a request that changes something needs a field that no web page can send: \
+                     `{CONTROL_FIELD}: 1`, with curl -H '{CONTROL_FIELD}: 1'"
                 );
                 return Some(ControlReply::problem(403, &message));
             }

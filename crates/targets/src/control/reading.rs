@@ -39,8 +39,8 @@ pub enum Reading {
 }
 
 impl RequestReader {
-    /// Takes the new bytes of the connection. Once a request is told, or refused, the next bytes are those of
-    /// another one.
+    /// Takes the new bytes of the connection. Once a request is returned or refused, the next bytes are those
+    /// of another one.
     pub fn take(&mut self, fresh: &[u8], access: &Access, memo: &mut RequestMemo) -> Reading {
         self.raw.extend_from_slice(fresh);
         let begin = self.raw.len() - fresh.len();
@@ -54,9 +54,9 @@ impl RequestReader {
         let reading = match self.server.next(&limits, memo, &mut input) {
             Ok(None) if self.raw.len() > HEAD_BYTES + BODY_BYTES => refused(413, "the request is too large"),
             Ok(None) => return Reading::Pending { wants_continue: self.server.wants_continue() },
-            Err(_) => refused(400, "that is no request of HTTP/1.1"),
+            Err(_) => refused(400, "that is not an HTTP/1.1 request"),
             Ok(Some(whole)) => {
-                // A client of HTTP/1.0 would have to be told that the connection is kept.
+                // An HTTP/1.0 client would need a field that says that the connection is kept.
                 let (stays, head_request) = (whole.keep_alive && whole.version_minor > 0, whole.head_request);
                 match ControlRequest::new(&whole, &self.raw) {
                     Ok(request) => match access.refusal(&request) {

@@ -78,7 +78,7 @@ impl ParsedRequest<'_> {
         parameter(self.query, name).map(|value| String::from_utf8_lossy(&value).into_owned())
     }
 
-    /// A header field as text; an empty one is none.
+    /// A header field as text; an empty one counts as absent.
     fn field(&self, name: &str) -> Option<String> {
         let value = self.request.header(name).filter(|value| !value.is_empty())?;
         Some(String::from_utf8_lossy(value).into_owned())

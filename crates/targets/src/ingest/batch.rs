@@ -29,7 +29,7 @@ pub(crate) struct Decoded {
     pub(crate) skipped: u64,
 }
 
-/// Why a map is no batch.
+/// Reason why a map is not a batch.
 #[derive(Debug)]
 enum Problem {
     /// Nothing of the payload can be read.
@@ -74,7 +74,7 @@ struct Parts<'a> {
     columns: Option<Vec<(&'a [u8], Builder)>>,
     time: Option<Item<'a>>,
     host: Option<Item<'a>>,
-    /// Where `fields`, `f`, `tags` and `batch` begin.
+    /// The beginnings of `fields`, `f`, `tags` and `batch`.
     fields: Option<Reader<'a>>,
     compact: Option<Reader<'a>>,
     tags: Option<Reader<'a>>,
@@ -322,7 +322,7 @@ fn measurement(item: Option<Item<'_>>) -> Result<String, Problem> {
     }
 }
 
-/// Gives each pair of a map that was read once already.
+/// Passes each pair of a map that was read once already.
 fn pairs<'a>(reader: &mut Reader<'a>, mut each: impl FnMut(&'a [u8], Item<'a>)) -> Result<(), Malformed> {
     if let Item::Map(pairs) = reader.item()? {
         for _ in 0..pairs {

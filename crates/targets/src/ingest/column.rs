@@ -64,7 +64,7 @@ pub(crate) enum Cell<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
     bytes: String,
-    /// Where each of them ends. 32 bits: a payload has at most 16 MiB.
+    /// The end of each of them. 32 bits: a payload has at most 16 MiB.
     ends: Vec<u32>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) enum Fate {
     Duplicated,
     /// Acknowledged and never flushed.
     Late,
-    /// Stored; its sender is not told.
+    /// Stored; not acknowledged to its sender.
     Unacknowledged,
 }
 

@@ -4,7 +4,7 @@ mod documents;
 mod loki;
 mod otlp;
 mod prometheus;
-mod protobuf;
+pub(crate) mod protobuf;
 
 pub(crate) use documents::{Bulk, bulk, lines};
 pub(crate) use loki::{json as loki_json, packed as loki_packed};

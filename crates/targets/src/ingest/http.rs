@@ -152,7 +152,7 @@ impl HttpHandler {
                 // The real server closes as soon as it has read that much.
                 Ok(Some(request)) if request.body_bytes > self.most => break self.violation(),
                 Ok(Some(request)) => {
-                    // A client of HTTP/1.0 would have to be told that the connection is kept.
+                    // An HTTP/1.0 client would need a field that says that the connection is kept.
                     let stays = request.keep_alive && request.version_minor > 0;
                     (self.api.answer(&request, body, moment), request.head_request, stays)
                 }
@@ -199,7 +199,7 @@ impl HttpHandler {
         counts
     }
 
-    /// Writes a reply, or holds it back: it goes out so long after the request came, and not before those
+    /// Writes a reply, or holds it back: it goes out `delay` after the request came, and not before those
     /// that were held before it.
     fn put(
         &mut self,

@@ -5,14 +5,14 @@ use std::fmt;
 
 use super::column::Value;
 
-/// Why bytes are no MessagePack, in the words of the real server's decoder.
+/// Reason why bytes are not MessagePack, in the words of the real server's decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
     /// They end within an item, or there are none.
     End,
     /// The one code that means nothing.
     UnknownCode(u8),
-    /// A key that is no text begins with this.
+    /// A key that is not a text begins with this.
     NoText(u8),
 }
 
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Takes floats of 64 bits as long as one follows another, at most so many; how many there were.
+    /// Takes floats of 64 bits as long as one follows another, at most `most`; returns their number.
     pub(crate) fn floats(&mut self, most: usize, out: &mut Vec<f64>) -> usize {
         let mut taken = 0;
         while taken < most

@@ -10,7 +10,7 @@ use crate::sink::Delay;
 /// Options of an ingest server.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
-    /// Where to listen.
+    /// The endpoint to listen on.
     pub listen: Endpoint,
     /// Threads, which share the port.
     pub threads: u32,
@@ -18,7 +18,7 @@ pub struct IngestOptions {
     pub tokens: Vec<Token>,
     /// Rows are seen this long after the first of their buffer came,
     pub flush_delay: Nanos,
-    /// or as soon as the buffer of their measurement has so many.
+    /// or as soon as the buffer of their measurement has this many.
     pub flush_rows: u64,
     /// Rows of a measurement whose values are kept; of the others the number is known.
     pub keep: u64,
@@ -26,7 +26,7 @@ pub struct IngestOptions {
     pub max_memory: u64,
     /// The most bytes of a payload, as it came and decompressed.
     pub max_payload: u64,
-    /// Writes are refused as by a full disk after so many bytes of payload.
+    /// Writes are refused as by a full disk after this many bytes of payload.
     pub full_after: Option<u64>,
     /// Law of the time that a write takes.
     pub delay: Delay,
@@ -128,7 +128,7 @@ impl IngestOptions {
             "a token is of visible ASCII characters, so that it can stand in a header field",
         );
         require(self.flush_rows > 0, "a buffer is flushed at 1 row at the soonest");
-        require(self.max_payload > 0, "a payload of no bytes is none");
+        require(self.max_payload > 0, "a payload has at least one byte");
         require(
             self.max_payload <= LONGEST_KEPT_BODY as u64,
             "a payload may have 16 MiB at most: what is on its way is kept in memory",

@@ -9,7 +9,7 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 /// A memory for decompressed payloads that is kept for the next one.
 const USUAL_BYTES: usize = 4 << 20;
 
-/// The compression of a payload, as its first bytes tell.
+/// The compression of a payload, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -36,7 +36,7 @@ impl Compression {
     }
 }
 
-/// Why a payload cannot be decompressed.
+/// Reason why a payload cannot be decompressed.
 #[derive(Debug)]
 pub(crate) enum Damage {
     /// It is larger than a payload may be: the limit in bytes.
@@ -82,7 +82,7 @@ impl Decompressor {
     }
 }
 
-/// A payload of snappy's block format, which tells its length ahead.
+/// A payload of snappy's block format, which begins with its length.
 pub(crate) fn unsnapped(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let length = snap::raw::decompress_len(body).map_err(|error| error.to_string())?;
     if length as u64 > most {

@@ -25,7 +25,7 @@ const PATIENCE: Nanos = Nanos::from_secs(30);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) sql: String,
-    /// Where measurements are looked for that have no database before their name.
+    /// The database of measurements that are named without one.
     pub(crate) database: String,
     /// When it came, by the driver's clock,
     pub(crate) at: Nanos,
@@ -81,7 +81,8 @@ impl Drop for Pending {
 }
 
 impl Queries {
-    /// Takes a query; `None`: as many as may be are running and waiting, or no thread can be had.
+    /// Takes a query; `None`: the limits of running and waiting ones are reached, or no thread could be
+    /// started.
     pub(crate) fn ask(setup: &Arc<Setup>, question: Question) -> Option<Pending> {
         let (reply, is_answered) = sync_channel(1);
         let given_up = Arc::new(AtomicBool::new(false));
@@ -100,7 +101,7 @@ impl Queries {
         Some(pending)
     }
 
-    /// The next query that somebody waits for. Without one, this thread does not run any more.
+    /// The next query that a client waits for. Without one, this thread does not run any more.
     fn next(&self) -> Option<Job> {
         let mut inner = self.inner();
         while let Some(job) = inner.waiting.pop_front() {
@@ -119,7 +120,7 @@ impl Queries {
 
 /// One thread: runs a query, and those that wait.
 fn work(setup: &Setup, first: Job) {
-    /// Gives the place of a thread free that panics.
+    /// Frees the place of a thread that panics.
     struct Place<'a>(&'a Queries, bool);
     impl Drop for Place<'_> {
         fn drop(&mut self) {

@@ -24,7 +24,7 @@ use words::{Statements, Words};
 
 /// The database of acknowledged rows.
 pub(crate) const OWN_DATABASE: &str = "plimsoll";
-/// SQLite's instructions between two looks at whether to go on: some tenths of a millisecond.
+/// SQLite's instructions between two checks of whether to go on: some tenths of a millisecond.
 const INSTRUCTIONS: i32 = 10_000;
 /// The most bytes of a query.
 pub(crate) const LONGEST_SQL: usize = 1 << 20;
@@ -39,8 +39,8 @@ const LONGEST_PATTERN: i32 = 256;
 const SQLITE_BYTES: u64 = 512 << 20;
 
 /// Error for a time to which a number is added. The real server refuses it as well.
-const NO_SUM: &str = "Binder Error: a time plus a number is none: write epoch_ms(e.time) + 300000, which this \
-                      target and Arc take, or for Arc alone e.time + INTERVAL 5 MINUTE";
+const NO_SUM: &str = "Binder Error: a number cannot be added to a time: write epoch_ms(e.time) + 300000, \
+                      which this target and Arc take, or for Arc alone e.time + INTERVAL 5 MINUTE";
 
 /// The result of a query.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,12 +50,12 @@ pub(crate) struct QueryResult {
     /// the rows, as JSON: `[[1,"a"],[2,"b"]]`.
     pub(crate) data: String,
     pub(crate) rows: u64,
-    /// Rows of the measurements that were looked at whose values are forgotten: they were counted, and every
+    /// Rows of the measurements that were examined whose values are forgotten: they were counted, and every
     /// value of theirs was null.
     pub(crate) forgotten: u64,
 }
 
-/// Why a query was not run.
+/// Reason why a query was not run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It would change something.
@@ -252,7 +252,7 @@ fn write_value(out: &mut String, value: ValueRef<'_>) {
     }
 }
 
-/// Returns SQLite's message. A word before it tells the kinds of errors apart, as the real server does.
+/// Returns SQLite's message. A word before it names the kind of the error, as the real server does.
 fn told(error: &Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => {

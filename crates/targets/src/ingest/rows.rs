@@ -35,7 +35,7 @@ pub(crate) struct Group {
     columns: Vec<(Box<str>, Builder)>,
     /// Their places: a line may have any number of them.
     places: HashMap<Box<str>, usize>,
-    /// Where the next column stands if this row has those of the one before, in their order.
+    /// The position of the next column if this row has those of the one before, in their order.
     next: usize,
     /// Bytes of memory that rows may still take, as far as this is the group that was begun last; `None` if
     /// the values would have taken more.
@@ -134,7 +134,7 @@ impl Group {
         self.put(&name, text.len(), |column| column.push(Value::Text(text.as_bytes()), "string", 0));
     }
 
-    /// Sets a value of the present row that takes so many bytes besides its cell.
+    /// Sets a value of the present row that takes this many bytes besides its cell.
     fn put(&mut self, name: &str, bytes: usize, set: impl FnOnce(&mut Builder)) {
         let row = self.times.len() - 1;
         // The column `time` is the row's own.
@@ -162,7 +162,7 @@ impl Group {
     }
 }
 
-/// The room that is left when so many bytes are taken from it; `None` if it has fewer.
+/// The room that is left when this many bytes are taken from it; `None` if it has fewer.
 fn take(room: Option<usize>, bytes: usize) -> Option<usize> {
     room?.checked_sub(bytes)
 }

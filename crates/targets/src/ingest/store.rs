@@ -18,7 +18,7 @@ use super::fault_injector::Fate;
 const MOST_MEASUREMENTS: usize = 10_000;
 /// The most databases: each of those measurements may have one of its own.
 const MOST_DATABASES: usize = 10_000;
-/// The most columns that a measurement may come to have.
+/// Most columns of a measurement.
 const MOST_COLUMNS: usize = 10_000;
 /// The most bytes of the names of all columns, which are never forgotten; including their overhead.
 const MOST_NAME_BYTES: u64 = 64 << 20;
@@ -34,9 +34,9 @@ const COLUMN_UPKEEP: usize = 128;
 pub(crate) struct Limits {
     /// Rows are seen this long after the first of their buffer came,
     pub(crate) flush_delay: Nanos,
-    /// or as soon as the buffer has so many.
+    /// or as soon as the buffer has this many.
     pub(crate) flush_rows: u64,
-    /// Rows of a measurement whose values are kept: at least so many of those that there are, and at most a
+    /// Rows of a measurement whose values are kept: at least this many, as far as there are, and at most a
     /// batch more.
     pub(crate) keep: u64,
     /// Bytes that all values may take.
@@ -63,7 +63,7 @@ struct Inner {
     taken: u64,
 }
 
-/// Why something is not stored, in the words that are answered.
+/// Reason why something is not stored, in the words that are answered.
 pub(crate) type Refusal = String;
 
 /// The acknowledged rows of one measurement, and their fates.
@@ -255,7 +255,7 @@ impl Store {
 }
 
 impl Inner {
-    /// Makes the measurements that there are not, as far as there may be so many.
+    /// Creates missing measurements, up to the limit on their number.
     fn make_room(&mut self, database: &str, batches: &[Batch]) -> Result<(), Refusal> {
         let known = self.databases.get(database);
         let is_new = |batch: &&Batch| known.is_none_or(|tables| !tables.contains_key(&batch.measurement));

@@ -11,14 +11,14 @@ use super::options::{Permissions, Token};
 /// Tokens at once: those that the API made are not forgotten.
 const MOST_TOKENS: usize = 10_000;
 
-/// All tokens of a server. Where there are none from the start everybody may do everything.
+/// All tokens of a server. Without any from the start, every request is permitted.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     known: Mutex<HashMap<String, Permissions>>,
     everybody: bool,
 }
 
-/// Why a request is not admitted.
+/// Reason why a request is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFailure {
     NoToken,

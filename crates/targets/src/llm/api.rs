@@ -1,6 +1,5 @@
-//! The API: what a request asks for, and replies that are no completions.
+//! The API: reads requests, and writes replies that are not completions.
 
-use plimsoll_wire::http1::Request;
 use serde_json::{Value, json};
 
 use super::options::LlmOptions;
@@ -8,7 +7,7 @@ use crate::http_reply::HttpReply;
 
 /// Bytes of a prompt that make a token.
 const BYTES_PER_TOKEN: u64 = 4;
-/// Tokens of an answer at most, whatever a request asks for.
+/// Most tokens of an answer, whatever a request asks for.
 const MOST_TOKENS: u64 = 1_000_000;
 
 /// The wish of a request.
@@ -35,9 +34,9 @@ pub(super) struct Completion {
 }
 
 /// Reads a request with this body.
-pub(super) fn read(request: &Request<'_>, body: &[u8], options: &LlmOptions) -> Wish {
-    let path = request.target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    match (request.method, path) {
+pub(super) fn read(method: &[u8], target: &[u8], body: &[u8], options: &LlmOptions) -> Wish {
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    match (method, path) {
         (b"POST", b"/v1/chat/completions") => completion(body, options, true),
         (b"POST", b"/v1/completions") => completion(body, options, false),
         (b"GET" | b"HEAD", b"/v1/models") => {
@@ -52,7 +51,7 @@ pub(super) fn read(request: &Request<'_>, body: &[u8], options: &LlmOptions) -> 
     }
 }
 
-/// An error as OpenAI's API tells it.
+/// An error in the format of OpenAI's API.
 pub(super) fn error(status: u16, kind: &str, message: &str) -> HttpReply {
     HttpReply::json(status, &json!({"error": {"message": message, "type": kind, "code": status}}))
 }
@@ -60,7 +59,7 @@ pub(super) fn error(status: u16, kind: &str, message: &str) -> HttpReply {
 fn completion(body: &[u8], options: &LlmOptions, chat: bool) -> Wish {
     let refuse = |message: &str| Wish::Reply(error(400, "invalid_request_error", message));
     let Ok(Value::Object(wish)) = serde_json::from_slice::<Value>(body) else {
-        return refuse("the body is no object of JSON");
+        return refuse("the body is not an object of JSON");
     };
     if let Some(model) = wish.get("model").and_then(Value::as_str)
         && model != options.model
@@ -107,17 +106,13 @@ fn text_bytes(value: &Value) -> u64 {
 #[cfg(test)]
 mod tests {
     use plimsoll_driver::Endpoint;
-    use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
 
     use super::*;
 
     fn wish(line: &str, body: &str) -> Wish {
         let options = LlmOptions { model: "m".to_owned(), ..LlmOptions::new(Endpoint::Unix("s".into())) };
-        let bytes = format!("{line} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        let (mut server, mut memo, mut kept) = (RequestServer::new(), RequestMemo::new(), Vec::new());
-        let mut input = bytes.as_bytes();
-        let request = server.next_into(&Limits::default(), &mut memo, &mut input, Some(&mut kept));
-        read(&request.unwrap().unwrap(), &kept, &options)
+        let (method, target) = line.split_once(' ').unwrap();
+        read(method.as_bytes(), target.as_bytes(), body.as_bytes(), &options)
     }
 
     #[test]

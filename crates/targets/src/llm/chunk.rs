@@ -1,33 +1,107 @@
-//! The bytes of an answer: chunks of a stream in the chunked transfer coding, or one document.
+//! The bytes of an answer: events of a stream, or one document.
 
 use std::fmt::Write as _;
 
+use plimsoll_wire::http2::hpack::put_literal;
+use plimsoll_wire::http2::{ErrorCode, Payload};
 use serde_json::json;
 
 use super::api::Completion;
 use crate::http_reply::HttpReply;
+use crate::sink::connection::Protocol;
 
-/// The head of a streamed answer.
-pub(super) fn write_head(out: &mut Vec<u8>, stays: bool) {
-    out.extend_from_slice(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
-          transfer-encoding: chunked\r\n",
-    );
-    out.extend_from_slice(if stays { b"\r\n" } else { b"connection: close\r\n\r\n" });
+/// The request that an answer belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct To {
+    /// The stream of HTTP/2; 0 on HTTP/1.1.
+    pub(super) stream: u32,
+    /// `true` for a HEAD request, whose answer has no body.
+    pub(super) head_request: bool,
+    /// `true` if the connection stays open after the answer.
+    pub(super) stays: bool,
 }
 
-/// The end of the body.
-pub(super) fn write_end(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"0\r\n\r\n");
+/// Writes an answer in the protocol of its connection. On HTTP/1.1 a stream is in the chunked transfer
+/// coding. On HTTP/2 a part is not written that the client does not want any more, and one that its windows
+/// hold back follows when they open.
+pub(super) struct AnswerWriter<'a> {
+    pub(super) protocol: &'a mut Protocol,
+    pub(super) to: To,
+    pub(super) out: &'a mut Vec<u8>,
 }
 
-/// Writes an event with this data as a chunk of the transfer coding.
-pub(super) fn write_event(out: &mut Vec<u8>, data: &str) {
-    let mut size = String::new();
-    // A string takes everything.
-    let _ = write!(size, "{:x}\r\n", "data: ".len() + data.len() + 2);
-    for part in [&size, "data: ", data, "\n\n\r\n"] {
-        out.extend_from_slice(part.as_bytes());
+impl AnswerWriter<'_> {
+    /// The head of a streamed answer.
+    pub(super) fn head(&mut self) {
+        let Self { protocol, to, out } = self;
+        if let Protocol::Http2(server) = protocol {
+            let fields =
+                [(":status", "200"), ("content-type", "text/event-stream"), ("cache-control", "no-cache")];
+            let write = |out: &mut Vec<u8>| put_fields(&fields, out);
+            server.reply_head(to.stream, |_, out| write(out), out);
+            return;
+        }
+        out.extend_from_slice(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
+              transfer-encoding: chunked\r\n",
+        );
+        out.extend_from_slice(if to.stays { b"\r\n" } else { b"connection: close\r\n\r\n" });
+    }
+
+    /// An event with this data.
+    pub(super) fn event(&mut self, data: &str) {
+        let Self { protocol, to, out } = self;
+        if let Protocol::Http2(server) = protocol {
+            let event = format!("data: {data}\n\n");
+            server.data(to.stream, Payload::Bytes(event.as_bytes()), false, out);
+            return;
+        }
+        let mut size = String::new();
+        // A string takes everything.
+        let _ = write!(size, "{:x}\r\n", "data: ".len() + data.len() + 2);
+        for part in [&size, "data: ", data, "\n\n\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+
+    /// The end of the body of a streamed answer.
+    pub(super) fn end(&mut self) {
+        let Self { protocol, to, out } = self;
+        match protocol {
+            Protocol::Http2(server) => {
+                server.data(to.stream, Payload::None, true, out);
+            }
+            _ => out.extend_from_slice(b"0\r\n\r\n"),
+        }
+    }
+
+    /// The end of a stream that is broken off. On HTTP/1.1 that is the end of its connection, which is not
+    /// written.
+    pub(super) fn cut(&mut self) {
+        let Self { protocol, to, out } = self;
+        if let Protocol::Http2(server) = protocol {
+            server.reset(to.stream, ErrorCode::InternalError, out);
+        }
+    }
+
+    /// An answer that is there as a whole.
+    pub(super) fn reply(&mut self, reply: &HttpReply) {
+        let Self { protocol, to, out } = self;
+        let Protocol::Http2(server) = protocol else {
+            return reply.write(out, to.head_request, to.stays);
+        };
+        let (status, length) = (reply.status.to_string(), reply.body.len().to_string());
+        let mut fields = vec![(":status", status.as_str()), ("content-length", &length)];
+        fields.extend(reply.content_type.map(|content_type| ("content-type", content_type)));
+        let payload = Payload::Bytes(reply.body.as_bytes());
+        server.reply(to.stream, |_, out| put_fields(&fields, out), payload, out);
+    }
+}
+
+/// The block of a head, each field as it is: heads are few beside events.
+fn put_fields(fields: &[(&str, &str)], out: &mut Vec<u8>) {
+    for (name, value) in fields {
+        put_literal(out, name.as_bytes(), value.as_bytes(), false);
     }
 }
 
@@ -45,7 +119,7 @@ impl Answer<'_> {
         self.chunk(r#""delta":{"role":"assistant","content":""},"finish_reason":null"#, None)
     }
 
-    /// A chunk with the next tokens behind so many.
+    /// A chunk with the next tokens after the first `behind`.
     pub(super) fn content(&self, behind: u64, tokens: u64) -> String {
         let text = words(behind, tokens);
         let choice = match self.completion.chat {
@@ -127,6 +201,8 @@ fn words(behind: u64, tokens: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_wire::http1::RequestServer;
+
     use super::*;
 
     #[test]
@@ -153,8 +229,11 @@ mod tests {
             let document = read(answer.document().body);
             assert_eq!(document.pointer("/usage/completion_tokens").unwrap(), 3);
         }
-        let mut out = Vec::new();
-        write_event(&mut out, "[DONE]");
-        assert_eq!(out, b"e\r\ndata: [DONE]\n\n\r\n");
+        let (mut protocol, mut out) = (Protocol::Http1(RequestServer::new()), Vec::new());
+        let to = To { stream: 0, head_request: false, stays: true };
+        let mut writer = AnswerWriter { protocol: &mut protocol, to, out: &mut out };
+        writer.event("[DONE]");
+        writer.end();
+        assert_eq!(out, b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
     }
 }

@@ -9,7 +9,7 @@ use crate::sink::{Delay, Truth};
 /// Options of a server of completions.
 #[derive(Clone, Debug)]
 pub struct LlmOptions {
-    /// Where to listen.
+    /// The endpoint to listen on.
     pub listen: Endpoint,
     /// Threads, which share the port.
     pub threads: u32,
@@ -37,9 +37,9 @@ pub struct LlmOptions {
     pub seed: u64,
     /// Stop after this time.
     pub duration: Option<Nanos>,
-    /// TLS, on all connections; it has to choose HTTP/1.1.
+    /// TLS, on all connections. ALPN chooses HTTP/2 or HTTP/1.1; without it the first bytes do.
     pub tls: Option<ServerConfig>,
-    /// Where what really happened is logged.
+    /// The destination of the truth log.
     pub truth: Truth,
 }
 
@@ -48,7 +48,7 @@ pub struct LlmOptions {
 pub struct StreamFaults {
     /// An event that says so, and the end of the stream.
     pub error: f64,
-    /// The connection is closed.
+    /// The connection is closed; on HTTP/2 the stream is reset.
     pub cut: f64,
     /// Nothing more comes, for ever.
     pub stall: f64,
@@ -96,7 +96,7 @@ impl LlmOptions {
         require((1..=10_000).contains(&self.burst), "a burst has from 1 to 10,000 chunks");
         require(self.slots != Some(0), "without a slot nothing is answered");
         require(self.slots.is_none() || self.threads == 1, "slots are counted by one thread: use one thread");
-        require(self.queue.is_none() || self.slots.is_some(), "a queue needs slots: what would wait in it?");
+        require(self.queue.is_none() || self.slots.is_some(), "a queue needs slots");
         let StreamFaults { error, cut, stall } = self.faults;
         let shares = [error, cut, stall];
         require(

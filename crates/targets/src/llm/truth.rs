@@ -16,7 +16,7 @@ pub enum StreamEnd {
     Whole,
     /// An error was sent in its middle.
     Error,
-    /// The connection was closed in its middle.
+    /// The connection was closed, or the stream of HTTP/2 reset, in its middle.
     Cut,
     /// Nothing more came on purpose.
     Stalled,
@@ -54,7 +54,8 @@ pub struct LlmTruthRow {
     pub prompt_tokens: u64,
     /// Tokens that were sent.
     pub tokens: u64,
-    /// When each chunk with content was handed to the kernel; of an answer that is no stream, when it was.
+    /// When each chunk with content was handed to the kernel; for an answer without a stream, when the answer
+    /// was.
     pub content: Vec<Nanos>,
 }
 

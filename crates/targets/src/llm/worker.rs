@@ -1,24 +1,27 @@
 //! The loop of one thread of a server of completions.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_driver::{Backend, Chunk, Close, ConnId, Event, ListenerId, Wait};
-use plimsoll_wire::http1::{Limits, RequestMemo, RequestServer};
+use plimsoll_metrics::Histogram;
+use plimsoll_wire::http1::{Limits, RequestMemo};
+use plimsoll_wire::http2::ServerOptions;
 use plimsoll_wire::tls::Session;
 
-use super::Setup;
 use super::api::{self, Completion, Wish};
-use super::chunk::{Answer, write_end, write_event, write_head};
+use super::chunk::{Answer, AnswerWriter, To};
 use super::options::StreamFaults;
 use super::truth::{LlmTruthRow, StreamEnd};
+use super::{Ended, Setup};
 use crate::http_reply::HttpReply;
 use crate::sink::RequestId;
+use crate::sink::connection::{DetectedProtocol, Protocol};
 use crate::sink::reply_writer::sent_at;
-use crate::sink::truth::{FinishedSheet, Sheet};
+use crate::sink::truth::Sheet;
 use crate::table::Table;
 
 /// A stop is noticed within this time.
@@ -28,7 +31,7 @@ const PASS_EVENTS: u32 = 256;
 /// Chunks of one flush: bounds how long the first of them waits for the last. At some 2 µs each the wait is
 /// of the order of what a chunk takes through the kernel.
 const FLUSH_CHUNKS: u32 = 64;
-/// Bytes of a request, and of what comes behind one that is being answered.
+/// Bytes of a request, and of what comes behind one that is being answered, on HTTP/1.1.
 const MOST_BYTES: usize = 16 << 20;
 /// A client that leaves more than this many bytes unread is cut off, lest it fill the memory.
 const UNREAD_BYTES: usize = 64 << 20;
@@ -71,17 +74,31 @@ impl AddAssign for LlmCounts {
 }
 
 /// One connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Peer {
-    reader: RequestServer,
-    /// Body of the present request, as far as it has come.
+    protocol: Protocol,
+    /// Body of the present request on HTTP/1.1, as far as it has come.
     body: Vec<u8>,
-    /// Bytes that came behind a request that is being answered.
+    /// Bytes that came behind a request of HTTP/1.1 that is being answered.
     behind: Vec<u8>,
-    answer: Option<Box<Stream>>,
+    /// The completions that it is owed, by their numbers; on HTTP/1.1 there is one at most.
+    answers: HashMap<u64, Stream>,
     tls: Option<Box<Session>>,
     /// The flush in which it was written to last, and its place among those written to in it.
     mark: (u64, u32),
+}
+
+impl Peer {
+    fn new(tls: Option<Box<Session>>) -> Self {
+        Self {
+            protocol: Protocol::Open(0),
+            body: Vec::new(),
+            behind: Vec::new(),
+            answers: HashMap::new(),
+            tls,
+            mark: (0, 0),
+        }
+    }
 }
 
 /// A completion that waits for its slot or is being sent.
@@ -90,8 +107,7 @@ struct Stream {
     completion: Completion,
     random: Random,
     fault: Option<StreamEnd>,
-    stays: bool,
-    head_request: bool,
+    to: To,
     /// The head of the response is written.
     has_head: bool,
     runs: bool,
@@ -105,6 +121,17 @@ struct Due {
     order: u64,
     slot: usize,
     number: u64,
+}
+
+/// A chunk with content that the next flush sends.
+#[derive(Clone, Copy, Debug)]
+struct WrittenChunk {
+    /// The place of its connection in the flush.
+    place: u32,
+    conn: ConnId,
+    /// The number of its answer.
+    number: u64,
+    due: Nanos,
 }
 
 /// One thread of a server of completions.
@@ -130,8 +157,10 @@ pub(super) struct Worker<B> {
     flush_number: u64,
     /// Connections written to since the last flush.
     sends: u32,
-    /// Chunks written since the last flush: the place of their connection in it, and their answers.
-    written: Vec<(u32, ConnId, u64)>,
+    /// Chunks written since the last flush.
+    written: Vec<WrittenChunk>,
+    /// From when chunks were due until they were handed to the kernel.
+    lateness: Histogram,
     /// Rows that are complete with the next flush.
     ended: Vec<LlmTruthRow>,
     closings: Vec<(ConnId, Close)>,
@@ -164,6 +193,7 @@ impl<B: Backend> Worker<B> {
             flush_number: 1,
             sends: 0,
             written: Vec::new(),
+            lateness: Histogram::default(),
             ended: Vec::new(),
             closings: Vec::new(),
             out: Vec::new(),
@@ -173,7 +203,7 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Serves until the server is stopped or its time is over.
-    pub(super) fn run(mut self) -> (LlmCounts, FinishedSheet<LlmTruthRow>) {
+    pub(super) fn run(mut self) -> Ended {
         loop {
             let now = self.backend.now();
             if self.setup.stopper.is_stopped() || now >= self.ends_at {
@@ -203,7 +233,7 @@ impl<B: Backend> Worker<B> {
                     }
                 };
                 self.counts.connections += 1;
-                self.table.insert(conn, Peer { tls, ..Peer::default() });
+                self.table.insert(conn, Peer::new(tls));
                 if self.ids.len() <= conn.slot() {
                     self.ids.resize(conn.slot() + 1, None);
                 }
@@ -229,6 +259,9 @@ impl<B: Backend> Worker<B> {
         };
         let mut plain = Vec::new();
         let received = session.receive(self.backend.bytes(data), &mut plain);
+        if received.as_ref().is_ok_and(|received| received.handshake_done_now) {
+            peer.protocol = begin(DetectedProtocol::by_alpn(session.alpn()), &mut self.out);
+        }
         // What the session has to say by itself: its part of a handshake, or an alert.
         self.transmit(conn);
         match received {
@@ -241,11 +274,67 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Reads the requests in what came, up to a completion: what comes behind it waits for its end.
-    fn take_in(&mut self, conn: ConnId, at: Nanos, mut input: &[u8]) {
+    /// Reads the requests in what came.
+    fn take_in(&mut self, conn: ConnId, at: Nanos, input: &[u8]) {
+        let Some(peer) = self.table.get(conn) else { return };
+        let held_back = peer.protocol.learn(input, |told| begin(told, &mut self.out));
+        for bytes in [held_back, input] {
+            match self.table.get(conn).map(|peer| &peer.protocol) {
+                Some(Protocol::Http1(_)) => self.take_in_http1(conn, at, bytes),
+                Some(Protocol::Http2(_)) => self.take_in_http2(conn, at, bytes),
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads the requests in what came on a connection of HTTP/2.
+    fn take_in_http2(&mut self, conn: ConnId, at: Nanos, input: &[u8]) {
+        let Some(Peer { protocol: Protocol::Http2(server), answers, .. }) = self.table.get(conn) else {
+            return;
+        };
+        let (mut requests, cancelled) = (Vec::new(), server.cancelled());
+        let outcome = server.receive(input, &mut self.out, &mut requests);
+        let given_up: Vec<u64> = match server.cancelled() == cancelled {
+            true => Vec::new(),
+            false => {
+                let gone = answers.iter().filter(|(_, stream)| !server.is_open(stream.to.stream));
+                gone.map(|(number, _)| *number).collect()
+            }
+        };
+        let asked = requests.iter().filter(|request| server.is_open(request.stream)).map(|request| {
+            let (method, path) = (server.text(request.method), server.text(request.path));
+            let content = server.text(request.content);
+            let wish = match request.body_bytes == content.len() as u64 {
+                true => api::read(method, path, content, &self.setup.options),
+                false => Wish::Reply(api::error(413, "invalid_request_error", "the body is too long")),
+            };
+            let to = To { stream: request.stream, head_request: request.head_request, stays: true };
+            (to, wish, request.id.map(|id| server.text(id).to_vec()))
+        });
+        let asked: Vec<(To, Wish, Option<Vec<u8>>)> = asked.collect();
+        // Acknowledgements, and content that windows had held back.
+        self.transmit(conn);
+        for number in given_up {
+            let stream = self.table.get(conn).and_then(|peer| peer.answers.remove(&number));
+            stream.into_iter().for_each(|stream| self.conclude(stream, StreamEnd::Abandoned));
+        }
+        if outcome.is_err() {
+            self.counts.violations += 1;
+            self.closings.push((conn, Close::AfterSend));
+            return;
+        }
+        for (to, wish, id) in asked {
+            self.grant(conn, at, to, wish, id.as_deref());
+        }
+    }
+
+    /// Reads the requests in what came on a connection of HTTP/1.1, up to a completion: what comes behind it
+    /// waits for its end.
+    fn take_in_http1(&mut self, conn: ConnId, at: Nanos, mut input: &[u8]) {
         loop {
             let Some(peer) = self.table.get(conn) else { return };
-            if peer.answer.is_some() {
+            let Protocol::Http1(reader) = &mut peer.protocol else { return };
+            if !peer.answers.is_empty() {
                 peer.behind.extend_from_slice(input);
                 if peer.behind.len() > MOST_BYTES {
                     self.counts.violations += 1;
@@ -253,10 +342,10 @@ impl<B: Backend> Worker<B> {
                 }
                 return;
             }
-            let next = peer.reader.next_into(&self.limits, &mut self.memo, &mut input, Some(&mut peer.body));
+            let next = reader.next_into(&self.limits, &mut self.memo, &mut input, Some(&mut peer.body));
             match next {
                 Ok(None) => {
-                    let wants_continue = peer.reader.wants_continue();
+                    let wants_continue = reader.wants_continue();
                     if peer.body.len() > MOST_BYTES {
                         self.counts.violations += 1;
                         return self.forget(conn, Close::Reset);
@@ -269,52 +358,48 @@ impl<B: Backend> Worker<B> {
                 }
                 Err(_) => {
                     self.counts.violations += 1;
-                    return self.reply(conn, &HttpReply::empty(400), false, false);
+                    let to = To { stream: 0, head_request: false, stays: false };
+                    return self.reply(conn, &HttpReply::empty(400), to);
                 }
                 Ok(Some(request)) => {
                     let stays = request.keep_alive && request.version_minor > 0;
-                    let head_request = request.head_request;
-                    let wish = api::read(&request, &peer.body, &self.setup.options);
+                    let to = To { stream: 0, head_request: request.head_request, stays };
+                    let wish = api::read(request.method, request.target, &peer.body, &self.setup.options);
                     let id = request.id.map(<[u8]>::to_vec);
                     peer.body.clear();
-                    match wish {
-                        Wish::Reply(reply) => {
-                            self.counts.others += 1;
-                            self.reply(conn, &reply, head_request, stays);
-                        }
-                        Wish::Completion(completion) => {
-                            let number = self.setup.count();
-                            let row = LlmTruthRow {
-                                id: RequestId::new(id.as_deref(), number),
-                                number,
-                                recv: at,
-                                start: None,
-                                end: StreamEnd::Abandoned,
-                                prompt_tokens: completion.prompt_tokens,
-                                tokens: 0,
-                                content: Vec::new(),
-                            };
-                            let mut random = Random::new(self.setup.options.seed, number);
-                            let fault = fault(&self.setup.options.faults, random.unit());
-                            let stream = Stream {
-                                completion,
-                                random,
-                                fault,
-                                stays,
-                                head_request,
-                                has_head: false,
-                                runs: false,
-                                row,
-                            };
-                            self.admit(conn, stream, at);
-                        }
-                    }
-                    if !stays && self.table.get(conn).is_none_or(|peer| peer.answer.is_none()) {
+                    self.grant(conn, at, to, wish, id.as_deref());
+                    if !stays && self.table.get(conn).is_none_or(|peer| peer.answers.is_empty()) {
                         return;
                     }
                 }
             }
         }
+    }
+
+    /// Answers a request, or begins its completion.
+    fn grant(&mut self, conn: ConnId, at: Nanos, to: To, wish: Wish, id: Option<&[u8]>) {
+        let completion = match wish {
+            Wish::Reply(reply) => {
+                self.counts.others += 1;
+                return self.reply(conn, &reply, to);
+            }
+            Wish::Completion(completion) => completion,
+        };
+        let number = self.setup.count();
+        let row = LlmTruthRow {
+            id: RequestId::new(id, number),
+            number,
+            recv: at,
+            start: None,
+            end: StreamEnd::Abandoned,
+            prompt_tokens: completion.prompt_tokens,
+            tokens: 0,
+            content: Vec::new(),
+        };
+        let mut random = Random::new(self.setup.options.seed, number);
+        let fault = fault(&self.setup.options.faults, random.unit());
+        let stream = Stream { completion, random, fault, to, has_head: false, runs: false, row };
+        self.admit(conn, stream, at);
     }
 
     /// Begins a completion, or lets it wait for a slot.
@@ -326,23 +411,24 @@ impl<B: Backend> Worker<B> {
         if !is_free && options.queue.is_some_and(|queue| self.waiting.len() as u64 >= queue) {
             self.counts.refused += 1;
             let reply = api::error(429, "rate_limit_error", "the queue is full");
-            return self.reply(conn, &reply, stream.head_request, stream.stays);
+            return self.reply(conn, &reply, stream.to);
         }
         if let Some(peer) = self.table.get(conn) {
-            peer.answer = Some(Box::new(stream));
+            peer.answers.insert(number, stream);
         }
         if is_free {
-            self.start(conn, at);
+            self.start(conn, number, at);
         } else {
             self.waiting.push_back((conn, number));
         }
     }
 
     /// A completion has its slot since `at`.
-    fn start(&mut self, conn: ConnId, at: Nanos) {
+    fn start(&mut self, conn: ConnId, number: u64, at: Nanos) {
         let setup = Arc::clone(&self.setup);
         let options = &setup.options;
-        let Some(Peer { answer: Some(stream), .. }) = self.table.get(conn) else { return };
+        let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return };
+        let Some(stream) = answers.get_mut(&number) else { return };
         stream.runs = true;
         stream.row.start = Some(at);
         let mut due = at + options.ttft.draw(&mut stream.random);
@@ -352,12 +438,12 @@ impl<B: Backend> Worker<B> {
                 due += options.gap.draw(&mut stream.random);
             }
         }
-        let number = stream.row.number;
         if is_stream && chat && options.role_chunk {
             let answer = Answer { completion: &stream.completion, model: &options.model, number };
             stream.has_head = true;
-            write_head(&mut self.out, stream.stays);
-            write_event(&mut self.out, &answer.role());
+            let mut writer = AnswerWriter { protocol, to: stream.to, out: &mut self.out };
+            writer.head();
+            writer.event(&answer.role());
             self.transmit(conn);
         }
         self.running += 1;
@@ -376,11 +462,8 @@ impl<B: Backend> Worker<B> {
             self.due.pop();
             let Some(conn) = self.ids.get(due.slot).copied().flatten() else { continue };
             // It may belong to another answer by now.
-            let is_there = self.table.get(conn).is_some_and(|peer| {
-                peer.answer.as_ref().is_some_and(|stream| stream.row.number == due.number)
-            });
-            if is_there {
-                self.go_on(conn, due.at);
+            if self.table.get(conn).is_some_and(|peer| peer.answers.contains_key(&due.number)) {
+                self.go_on(conn, due.number, due.at);
             }
             if self.written.len() as u32 >= FLUSH_CHUNKS {
                 self.flush();
@@ -389,17 +472,19 @@ impl<B: Backend> Worker<B> {
     }
 
     /// Sends the part of an answer that was due `at`.
-    fn go_on(&mut self, conn: ConnId, at: Nanos) {
+    fn go_on(&mut self, conn: ConnId, number: u64, at: Nanos) {
         let setup = Arc::clone(&self.setup);
         let options = &setup.options;
-        let Some(Peer { answer: Some(stream), .. }) = self.table.get(conn) else { return };
-        let Stream { completion, random, fault, stays, head_request, has_head, row, .. } = &mut **stream;
-        let answer = Answer { completion, model: &options.model, number: row.number };
-        let (number, mut next, mut chunks) = (row.number, at, 0);
+        let Some(Peer { protocol, answers, .. }) = self.table.get(conn) else { return };
+        let Some(stream) = answers.get_mut(&number) else { return };
+        let Stream { completion, random, fault, to, has_head, row, .. } = stream;
+        let answer = Answer { completion, model: &options.model, number };
+        let mut writer = AnswerWriter { protocol, to: *to, out: &mut self.out };
+        let (mut next, mut chunks) = (at, 0);
         let mut end = None;
         if completion.stream {
             if !std::mem::replace(has_head, true) {
-                write_head(&mut self.out, *stays);
+                writer.head();
             }
             for _ in 0..options.burst {
                 if row.tokens == completion.tokens {
@@ -409,7 +494,7 @@ impl<B: Backend> Worker<B> {
                     break;
                 }
                 let tokens = options.tokens_per_chunk.min(completion.tokens - row.tokens);
-                write_event(&mut self.out, &answer.content(row.tokens, tokens));
+                writer.event(&answer.content(row.tokens, tokens));
                 row.tokens += tokens;
                 chunks += 1;
                 next += options.gap.draw(random);
@@ -418,44 +503,54 @@ impl<B: Backend> Worker<B> {
             if let (Some(fault), true) = (broken, chunks == 0 || row.tokens == completion.tokens) {
                 if fault == StreamEnd::Error {
                     let error = api::error(500, "internal_server_error", "the engine has failed on purpose");
-                    write_event(&mut self.out, &error.body);
-                    write_event(&mut self.out, "[DONE]");
-                    write_end(&mut self.out);
+                    writer.event(&error.body);
+                    writer.event("[DONE]");
+                    writer.end();
+                } else if fault == StreamEnd::Cut {
+                    writer.cut();
                 }
                 end = Some(fault);
             } else if row.tokens == completion.tokens {
-                write_event(&mut self.out, &answer.finish());
+                writer.event(&answer.finish());
                 if completion.include_usage {
-                    write_event(&mut self.out, &answer.usage(row.tokens));
+                    writer.event(&answer.usage(row.tokens));
                 }
-                write_event(&mut self.out, "[DONE]");
-                write_end(&mut self.out);
+                writer.event("[DONE]");
+                writer.end();
                 end = Some(StreamEnd::Whole);
             }
         } else {
-            answer.document().write(&mut self.out, *head_request, *stays);
+            writer.reply(&answer.document());
             row.tokens = completion.tokens;
             chunks = 1;
             end = Some(StreamEnd::Whole);
         }
+        let unread = match protocol {
+            Protocol::Http2(server) => server.waiting(to.stream),
+            _ => 0,
+        };
         let place = self.transmit(conn);
-        if self.sheet.is_on() {
-            self.written.extend((0..chunks).map(|_| (place, conn, number)));
+        if unread > UNREAD_BYTES {
+            self.counts.violations += 1;
+            return self.forget(conn, Close::Reset);
         }
+        self.written.extend((0..chunks).map(|_| WrittenChunk { place, conn, number, due: at }));
         match end {
-            Some(end) => self.finish(conn, end),
+            Some(end) => self.finish(conn, number, end),
             None => self.put_off(conn, number, next),
         }
     }
 
     /// An answer is over.
-    fn finish(&mut self, conn: ConnId, end: StreamEnd) {
+    fn finish(&mut self, conn: ConnId, number: u64, end: StreamEnd) {
         let Some(peer) = self.table.get(conn) else { return };
-        let Some(stream) = peer.answer.take() else { return };
+        let Some(stream) = peer.answers.remove(&number) else { return };
         let behind = std::mem::take(&mut peer.behind);
-        let stays = stream.stays;
-        self.conclude(*stream, end);
+        let (stays, is_alone) = (stream.to.stays, matches!(peer.protocol, Protocol::Http1(_)));
+        self.conclude(stream, end);
         match end {
+            // The other streams of the connection go on.
+            _ if !is_alone => {}
             StreamEnd::Whole | StreamEnd::Error if stays => {
                 let now = self.backend.now();
                 self.take_in(conn, now, &behind);
@@ -484,20 +579,22 @@ impl<B: Backend> Worker<B> {
         }
         self.running -= 1;
         while let Some((conn, number)) = self.waiting.pop_front() {
-            let waits = self.table.get(conn).is_some_and(|peer| {
-                peer.answer.as_ref().is_some_and(|other| other.row.number == number && !other.runs)
-            });
+            let waits = self
+                .table
+                .get(conn)
+                .is_some_and(|peer| peer.answers.get(&number).is_some_and(|other| !other.runs));
             if waits {
                 let now = self.backend.now();
-                return self.start(conn, now);
+                return self.start(conn, number, now);
             }
         }
     }
 
-    fn reply(&mut self, conn: ConnId, reply: &HttpReply, head_request: bool, stays: bool) {
-        reply.write(&mut self.out, head_request, stays);
+    fn reply(&mut self, conn: ConnId, reply: &HttpReply, to: To) {
+        let Some(Peer { protocol, .. }) = self.table.get(conn) else { return };
+        AnswerWriter { protocol, to, out: &mut self.out }.reply(reply);
         self.transmit(conn);
-        if !stays {
+        if !to.stays {
             self.closings.push((conn, Close::AfterSend));
         }
     }
@@ -531,16 +628,21 @@ impl<B: Backend> Worker<B> {
     fn flush(&mut self) {
         if self.sends > 0 {
             let flush = self.backend.flush();
-            for (place, conn, number) in std::mem::take(&mut self.written) {
+            for WrittenChunk { place, conn, number, due } in self.written.drain(..) {
                 let at = sent_at(flush, place, self.sends);
+                self.lateness.record(at.since(due).0);
+                if !self.sheet.is_on() {
+                    continue;
+                }
                 let ended = self.ended.iter_mut().find(|row| row.number == number);
                 let row = match ended {
                     Some(row) => Some(row),
-                    None => self.table.get(conn).and_then(|peer| peer.answer.as_mut()).map(|s| &mut s.row),
+                    None => {
+                        let peer = self.table.get(conn);
+                        peer.and_then(|peer| peer.answers.get_mut(&number)).map(|stream| &mut stream.row)
+                    }
                 };
-                if let Some(row) = row.filter(|row| row.number == number) {
-                    row.content.push(at);
-                }
+                row.into_iter().for_each(|row| row.content.push(at));
             }
             self.sends = 0;
             self.flush_number += 1;
@@ -553,21 +655,21 @@ impl<B: Backend> Worker<B> {
         }
     }
 
-    /// Ends a connection; an answer that it is owed is abandoned.
+    /// Ends a connection; the answers that it is owed are abandoned.
     fn forget(&mut self, conn: ConnId, how: Close) {
         if let Some(mut peer) = self.table.remove(conn) {
             self.ids[conn.slot()] = None;
             if let (Close::AfterSend, Some(session)) = (how, &mut peer.tls) {
                 session.close_notify(self.backend.outbox(conn));
             }
-            if let Some(stream) = peer.answer {
-                self.conclude(*stream, StreamEnd::Abandoned);
+            for stream in peer.answers.into_values() {
+                self.conclude(stream, StreamEnd::Abandoned);
             }
         }
         self.backend.close(conn, how);
     }
 
-    fn leave(mut self) -> (LlmCounts, FinishedSheet<LlmTruthRow>) {
+    fn leave(mut self) -> Ended {
         self.flush();
         self.backend.close_listener(self.listener);
         self.waiting.clear();
@@ -575,8 +677,13 @@ impl<B: Backend> Worker<B> {
             self.forget(conn, Close::AfterSend);
         }
         self.flush();
-        (self.counts, self.sheet.finish())
+        Ended { counts: self.counts, lateness: self.lateness, sheet: self.sheet.finish() }
     }
+}
+
+/// Begins the protocol of a connection, whose requests have bodies.
+fn begin(detected: DetectedProtocol, out: &mut Vec<u8>) -> Protocol {
+    Protocol::begin(detected, &ServerOptions { keeps_content: true, ..ServerOptions::default() }, out)
 }
 
 /// The fault that a number from 0 to 1 chooses.

@@ -21,10 +21,10 @@ use super::worker::Worker;
 pub(crate) const UNSENT_BYTES: usize = 1 << 20;
 /// A piece, unless a window lets less of it go: a frame of HTTP/2.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
-/// The streams of a connection take turns of so many pieces. The copies that one takes to the kernel are
+/// The streams of a connection take turns of this many pieces. The copies that one takes to the kernel are
 /// large enough then for its calls not to matter.
 const TURN_PIECES: usize = 4;
-/// Pause before asking again whether the kernel has taken more: no event tells it. Above 5 GB/s of one
+/// Pause before asking again whether the kernel has taken more: no event reports it. Above 5 GB/s of one
 /// connection it would be too long.
 const RECALL_AFTER: Nanos = Nanos::from_micros(200);
 /// Added to it for each connection, so that asking all of them takes a small share of the time.

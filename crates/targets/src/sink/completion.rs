@@ -51,6 +51,10 @@ impl<B: Backend> Worker<B> {
             self.log(due, Action::Abandoned);
             return false;
         }
+        if matches!(connection.protocol, Protocol::WebSocket(_)) {
+            self.conclude_websocket(due);
+            return false;
+        }
         match (due.intent, &connection.protocol) {
             (Intent::Reply | Intent::Status(_) | Intent::Reject | Intent::Garbage, _) => {
                 return self.reply(due);
@@ -120,7 +124,7 @@ impl<B: Backend> Worker<B> {
                         false => Sent::Nothing,
                     }
                 }
-                Protocol::Open(_) | Protocol::Http1(_) => {
+                Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {
                     apart = answer.write(due.arrival.to.head_only, due.arrival.to.persistence, out);
                     Sent::Whole
                 }
@@ -183,7 +187,7 @@ pub(super) fn send_piece(
     let (to, mut room) = (due.arrival.to, Room::default());
     let body = answer.body(to.head_only, &mut room);
     let begin = due.sent.min(body.len());
-    let end = begin.saturating_add(bytes).min(body.len());
+    let end = answer.piece_end(body, begin, bytes);
     let (piece, is_last) = (&body[begin..end], end == body.len());
     let written = match &mut connection.protocol {
         Protocol::Http2(server) => {
@@ -194,10 +198,16 @@ pub(super) fn send_piece(
                     server.reply_head(to.stream, head, out)
                         && server.data(to.stream, Payload::Bytes(piece), false, out)
                 }
-                _ => server.data(to.stream, Payload::Bytes(piece), is_last, out),
+                _ => match answer.trailers() {
+                    Some(trailers) if is_last => {
+                        server.data(to.stream, Payload::Bytes(piece), false, out)
+                            && server.trailers(to.stream, trailers, out)
+                    }
+                    _ => server.data(to.stream, Payload::Bytes(piece), is_last, out),
+                },
             }
         }
-        Protocol::Open(_) | Protocol::Http1(_) => {
+        Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {
             if begin == 0 {
                 answer.write_head(to.persistence, out);
             }

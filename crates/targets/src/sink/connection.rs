@@ -3,13 +3,14 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
 use plimsoll_wire::http1::RequestServer;
-use plimsoll_wire::http2::{PREFACE, Server};
+use plimsoll_wire::http2::{PREFACE, Server, ServerOptions};
 use plimsoll_wire::tls::Session;
 
 use super::backlog::Backlog;
 use super::queue::SingleServer;
+use super::service::WebSocketServer;
 
-/// Number of bytes of the HTTP/2 preface that tell it apart: `PRI * HTTP/2.0` and the end of the line, which
+/// Number of bytes of the HTTP/2 preface that identify it: `PRI * HTTP/2.0` and the end of the line, which
 /// no request of HTTP/1.1 has at its front (RFC 9113 section 3.4). The HTTP/2 server judges the bytes after
 /// it.
 const TELLING: usize = 16;
@@ -27,13 +28,41 @@ pub(crate) struct Connection {
 /// The protocol of a connection.
 #[derive(Debug)]
 pub(crate) enum Protocol {
-    /// Not known yet. So many bytes came, and they are those of the HTTP/2 preface.
+    /// Not known yet. This many bytes have come, and match the HTTP/2 preface.
     Open(usize),
     Http1(RequestServer),
     Http2(Box<Server>),
+    /// Begun over HTTP/1.1, where the service is that.
+    WebSocket(Box<WebSocketServer>),
 }
 
 impl Protocol {
+    /// Begins to speak the protocol that was detected. A server of HTTP/2 writes its settings first, to
+    /// `out`.
+    pub(crate) fn begin(detected: DetectedProtocol, http2: &ServerOptions, out: &mut Vec<u8>) -> Self {
+        match detected {
+            DetectedProtocol::Nothing(matched) => Self::Open(matched),
+            DetectedProtocol::Http1 => Self::Http1(RequestServer::new()),
+            DetectedProtocol::Http2 => {
+                let mut server = Box::new(Server::new(http2));
+                server.start(out);
+                Self::Http2(server)
+            }
+        }
+    }
+
+    /// Learns the protocol from the first bytes, unless it is known: `begin` makes it. Returns the bytes that
+    /// were held back until then, and come before these.
+    pub(crate) fn learn(
+        &mut self,
+        bytes: &[u8],
+        begin: impl FnOnce(DetectedProtocol) -> Self,
+    ) -> &'static [u8] {
+        let Self::Open(matched) = *self else { return &[] };
+        *self = begin(Self::told_by(matched, bytes));
+        &PREFACE[..matched]
+    }
+
     /// Detects the protocol from the first bytes, after `matched` bytes that are those of the HTTP/2 preface.
     pub(crate) fn told_by(matched: usize, bytes: &[u8]) -> DetectedProtocol {
         let expected = &PREFACE[matched..TELLING];
@@ -51,7 +80,7 @@ impl Protocol {
     pub(crate) fn cancelled(&mut self) -> u64 {
         match self {
             Self::Http2(server) => server.cancelled(),
-            Self::Open(_) | Self::Http1(_) => 0,
+            Self::Open(_) | Self::Http1(_) | Self::WebSocket(_) => 0,
         }
     }
 }
@@ -63,6 +92,17 @@ pub(crate) enum DetectedProtocol {
     Nothing(usize),
     Http1,
     Http2,
+}
+
+impl DetectedProtocol {
+    /// The protocol that a TLS handshake has chosen. Without ALPN the first bytes decide.
+    pub(crate) fn by_alpn(alpn: Option<&[u8]>) -> Self {
+        match alpn {
+            Some(b"h2") => Self::Http2,
+            Some(b"http/1.1") => Self::Http1,
+            _ => Self::Nothing(0),
+        }
+    }
 }
 
 /// The state of a connection beside its protocol.
@@ -99,9 +139,9 @@ pub(crate) struct State {
 pub(crate) enum CloseMode {
     /// Close.
     Silent,
-    /// Say that this is no HTTP, then close.
+    /// Say that this is not HTTP, then close.
     Refuse,
-    /// Close without waiting for outstanding replies: the client has broken the protocol and was told.
+    /// Close without waiting for outstanding replies: the client has broken the protocol and was notified.
     Broken,
 }
 
@@ -115,7 +155,7 @@ impl Connection {
     pub(crate) fn is_held(&self, stream: u32) -> bool {
         match &self.protocol {
             Protocol::Http2(server) => server.waiting(stream) > 0,
-            Protocol::Open(_) | Protocol::Http1(_) => false,
+            Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => false,
         }
     }
 
@@ -123,7 +163,7 @@ impl Connection {
     pub(crate) fn is_owed(&self, stream: u32) -> bool {
         match &self.protocol {
             Protocol::Http2(server) => server.is_open(stream),
-            Protocol::Open(_) | Protocol::Http1(_) => true,
+            Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => true,
         }
     }
 
@@ -134,7 +174,7 @@ impl Connection {
             && match &self.protocol {
                 // A client that sends nothing more does not open windows either.
                 Protocol::Http2(server) => self.state.deaf || server.active() == 0,
-                Protocol::Open(_) | Protocol::Http1(_) => true,
+                Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => true,
             }
     }
 }

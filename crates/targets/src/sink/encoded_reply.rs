@@ -3,16 +3,20 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
+use plimsoll_wire::grpc::{CODES, PREFIX};
 use plimsoll_wire::http1::write_response_head;
+use plimsoll_wire::http2::hpack::put_literal;
 use plimsoll_wire::http2::{BlockId, Field, FieldValue, HeaderBlockCache, Indexing, Payload, Server};
 
-use super::service::{ID_DIGITS, digits};
+use super::service::{ID_DIGITS, digits, first_length};
 
 /// The CBOR body of the Internet Computer's load sink, up to the four bytes of the counter: a definite map of
 /// two text keys, without the self-describing tag; 32 bytes with the counter.
 const COUNTER_BODY: &[u8; 28] = b"\xa2\x66status\x67replied\x65reply\xa1\x63arg\x44";
 /// The JSON body of a resource, before and after its id.
 const RESOURCE_BODY: (&[u8; 7], &[u8; 2]) = (b"{\"id\":\"", b"\"}");
+/// The message of gRPC with a number, a field of eight bytes, up to that: its prefix, and the field's key.
+const NUMBER_BODY: &[u8; PREFIX + 1] = b"\0\0\0\0\x09\x09";
 /// Holds every body that differs from reply to reply.
 pub(crate) type Room = [u8; 32];
 /// Fixed bodies up to this size are copied behind their head, larger ones are handed over without a copy: a
@@ -24,7 +28,7 @@ pub(crate) const INLINE_LIMIT: usize = 16 * 1024;
 pub(crate) enum Persistence {
     /// HTTP/1.1: it stays open, which need not be said.
     Keep,
-    /// HTTP/1.0: it stays open, and the client has to be told.
+    /// HTTP/1.0: it stays open, and a field says so.
     KeepTold,
     Close,
 }
@@ -46,6 +50,8 @@ pub(crate) enum FormBody {
     Empty,
     /// Ends with the number of the request.
     Counter,
+    /// A message of gRPC with the number of the request.
+    Number,
     /// Names the id of the resource.
     Resource,
     /// Comes with the answer.
@@ -59,6 +65,7 @@ impl FormBody {
         match self {
             Self::Empty | Self::Given => 0,
             Self::Counter => COUNTER_BODY.len() + size_of::<u32>(),
+            Self::Number => NUMBER_BODY.len() + size_of::<u64>(),
             Self::Resource => RESOURCE_BODY.0.len() + ID_DIGITS + RESOURCE_BODY.1.len(),
             Self::Inline(bytes) | Self::Shared(bytes) => bytes.len(),
         }
@@ -78,6 +85,7 @@ impl FormBody {
             Self::Inline(bytes) | Self::Shared(bytes) => return bytes,
             // The counter of the original has 32 bits and wraps.
             Self::Counter => put(&[COUNTER_BODY, &(token as u32).to_le_bytes()]),
+            Self::Number => put(&[NUMBER_BODY, &token.to_le_bytes()]),
             Self::Resource => put(&[RESOURCE_BODY.0, &digits(token), RESOURCE_BODY.1]),
         }
         &room[..self.len()]
@@ -112,9 +120,11 @@ pub(crate) struct EncodedReply {
     heads: [Vec<u8>; 3],
     block: BlockId,
     body: FormBody,
-    /// The status never has a body, though its head may tell a length.
+    /// The status never has a body, though its head may have a length.
     bodiless: bool,
     located: bool,
+    /// Header block of the trailers, with HTTP/2; empty if there are none.
+    trailers: Box<[u8]>,
 }
 
 impl EncodedReply {
@@ -129,7 +139,44 @@ impl EncodedReply {
         let head = |persistence| head1(status, content_type, length, located, extra, persistence);
         let heads = [Persistence::Keep, Persistence::KeepTold, Persistence::Close].map(head);
         let block = book.add(fields(status, content_type, length, located, extra));
-        Self { status, heads, block, body, bodiless: matches!(status, 204 | 304), located }
+        Self {
+            status,
+            heads,
+            block,
+            body,
+            bodiless: matches!(status, 204 | 304),
+            located,
+            trailers: Box::default(),
+        }
+    }
+
+    /// A good reply of gRPC, with messages and with the status behind them. Such replies are for HTTP/2.
+    pub(crate) fn grpc(body: FormBody, more: &[(&str, &str)], book: &mut HeaderBlockCache) -> Self {
+        let mut trailers = Vec::new();
+        put_literal(&mut trailers, b"grpc-status", b"0", false);
+        Self { trailers: trailers.into(), ..Self::of_grpc(200, body, more, book) }
+    }
+
+    /// A reply of gRPC that has nothing but the code of a failure, which is its status here.
+    ///
+    /// # Panics
+    /// If there is no such code.
+    pub(crate) fn grpc_failure(code: u16, book: &mut HeaderBlockCache) -> Self {
+        let message = format!("the sink was told to fail with {}", CODES[usize::from(code)]);
+        let more = [("grpc-status", &*code.to_string()), ("grpc-message", &*message)];
+        Self::of_grpc(code, FormBody::Empty, &more, book)
+    }
+
+    fn of_grpc(status: u16, body: FormBody, more: &[(&str, &str)], book: &mut HeaderBlockCache) -> Self {
+        let of_http1 = Self::bare(505, book);
+        let fields = [(":status", "200"), ("content-type", "application/grpc")];
+        let field = |(name, value): &(&str, &str)| Field {
+            name: (*name).into(),
+            value: FieldValue::Fixed((*value).into()),
+            never_indexed: false,
+        };
+        let block = book.add(fields.iter().chain(more).map(field).collect());
+        Self { status, block, body, ..of_http1 }
     }
 
     /// A reply without a body.
@@ -306,7 +353,25 @@ impl<'a> Answer<'a> {
                 bytes => Payload::Bytes(bytes),
             },
         };
-        server.reply(stream, |indexing, out| self.write_block(book, indexing, out), payload, out)
+        let head = |indexing: &mut Indexing, out: &mut Vec<u8>| self.write_block(book, indexing, out);
+        if self.form.trailers.is_empty() {
+            return server.reply(stream, head, payload, out);
+        }
+        server.reply_head(stream, head, out)
+            && (payload.is_empty() || server.data(stream, payload, false, out))
+            && server.trailers(stream, &self.form.trailers, out)
+    }
+
+    /// Returns the end of the piece of a body that begins here. A piece has this many bytes; in gRPC it is
+    /// a message.
+    pub(crate) fn piece_end(&self, body: &[u8], begin: usize, bytes: usize) -> usize {
+        let bytes = if self.form.trailers.is_empty() { bytes } else { first_length(&body[begin..]) };
+        begin.saturating_add(bytes).min(body.len())
+    }
+
+    /// The header block of the trailers, if there are some.
+    pub(crate) fn trailers(&self) -> Option<&'a [u8]> {
+        Some(&*self.form.trailers).filter(|trailers| !trailers.is_empty())
     }
 
     /// The value of the field that differs from reply to reply.

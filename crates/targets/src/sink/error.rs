@@ -8,7 +8,7 @@ use plimsoll_driver::{Endpoint, SystemError};
 
 use crate::server_threads::NoThread;
 
-/// Why a sink did not start.
+/// Reason why a sink did not start.
 #[derive(Debug)]
 pub enum SinkError {
     /// Options that make no sense, each as a sentence.
@@ -19,14 +19,14 @@ pub enum SinkError {
     Listen {
         /// The address.
         endpoint: Endpoint,
-        /// Why.
+        /// The reason.
         error: SystemError,
     },
     /// The log of the truth cannot be written.
     TruthLog {
         /// Its file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: io::Error,
     },
     /// No thread could be started.

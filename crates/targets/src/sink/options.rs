@@ -12,12 +12,12 @@ use super::service::{Faults, Service};
 /// once, without faults and without a log.
 #[derive(Clone, Debug)]
 pub struct SinkOptions {
-    /// Where to listen. Port 0 asks for a free one: see [`Sink::endpoint`](super::Sink::endpoint).
+    /// The endpoint to listen on. Port 0 asks for a free one: see [`Sink::endpoint`](super::Sink::endpoint).
     pub listen: Endpoint,
     /// Worker threads, at least 1. Several threads share the port by `SO_REUSEPORT`.
     pub threads: u32,
     /// Speak TLS. ALPN chooses between HTTP/1.1 and HTTP/2, so the configuration has to name both (`h2`,
-    /// `http/1.1`). Without TLS, and with a client that offers no ALPN, the first bytes tell.
+    /// `http/1.1`). Without TLS, and with a client that offers no ALPN, the first bytes decide.
     pub tls: Option<ServerConfig>,
     /// Service that answers the requests.
     pub service: Service,
@@ -171,7 +171,7 @@ pub struct Freeze {
     pub length: Nanos,
 }
 
-/// Where the log of the truth goes.
+/// The destination of the truth log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Truth {
     /// Nowhere; costs nothing.

@@ -108,10 +108,10 @@ mod tests {
     fn resources_come_and_go() {
         let forms = forms(Service::Crud(Crud { max_resources: 1, ..Crud::default() }));
         let status = |method: &str, target: &[u8]| {
-            let ask = forms.table.ask(method.as_bytes(), target, &[]);
+            let ask = forms.table.ask(method.as_bytes(), target, &[], None);
             forms.table.answer(&ask, 0, 0).form.status
         };
-        let created = forms.table.ask(b"POST", b"/a/?q", &[]);
+        let created = forms.table.ask(b"POST", b"/a/?q", &[], None);
         let mut out = Vec::new();
         assert!(forms.table.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out).is_none());
         let head = String::from_utf8(out).unwrap();
@@ -133,13 +133,13 @@ mod tests {
     fn a_location_names_no_host() {
         let forms = forms(Service::Crud(Crud::default()));
         let mut out = Vec::new();
-        let created = forms.table.ask(b"POST", b"//users", &[]);
+        let created = forms.table.ask(b"POST", b"//users", &[], None);
         forms.table.answer(&created, 0, 0).write(false, Persistence::Keep, &mut out);
         let head = String::from_utf8(out).unwrap();
         let location = head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap();
         assert!(location.starts_with("/users/"), "{location}");
         for target in [location.to_owned(), format!("/{location}")] {
-            let asked = forms.table.ask(b"GET", target.as_bytes(), &[]);
+            let asked = forms.table.ask(b"GET", target.as_bytes(), &[], None);
             assert_eq!(forms.table.answer(&asked, 0, 0).form.status, 200, "{target}");
         }
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
 use plimsoll_wire::http1::{self, Limits, RequestMemo, RequestServer};
-use plimsoll_wire::http2::{self, ErrorCode, PREFACE, Server, ServerOptions};
+use plimsoll_wire::http2::{self, ErrorCode, Payload, Server, ServerOptions};
 
 use super::connection::{CloseMode, Connection, DetectedProtocol, Protocol, State};
 use super::encoded_reply::{Address, Persistence};
 use super::event_queue::Arrival;
 use super::options::Delay;
+use super::service::{Ask, WebSocketServer};
 use super::setup::{Setup, Tally};
 use super::truth::{Action, RequestId, TruthRow};
 
@@ -29,20 +30,22 @@ const OUT_KEPT: usize = 1 << 20;
 /// the reply goes into [`out`](Self::out). Otherwise it becomes an [`Arrival`].
 #[derive(Debug)]
 pub(crate) struct RequestHandler {
-    setup: Arc<Setup>,
+    pub(super) setup: Arc<Setup>,
     /// Index of the thread.
     pub(crate) thread: u32,
     limits: Limits,
     memo: RequestMemo,
     http2: ServerOptions,
-    at_once: bool,
+    pub(super) at_once: bool,
     /// The service looks into the bodies of requests.
     reads_bodies: bool,
-    logs: bool,
+    pub(super) logs: bool,
     /// HTTP/2 requests that were read last.
     requests: Vec<http2::Request>,
     /// Path of the request that is being answered, if the answer depends on it.
     path: Vec<u8>,
+    /// Its body, if the service looks into it.
+    body: Vec<u8>,
     /// Plaintext to send on the connection that was read last.
     pub(crate) out: Vec<u8>,
     /// Rows about the replies in `out`, whose reply time is not known yet, and about abandoned requests.
@@ -62,19 +65,22 @@ impl RequestHandler {
             && !options.faults.are_drawn()
             && setup.forms.slow.is_none()
             && setup.forms.table.largest().is_inline()
-            && !setup.forms.table.gathers();
+            && !setup.forms.table.gathers()
+            && !setup.forms.table.broadcasts();
         let reads_bodies = setup.forms.table.reads_bodies();
+        let tells_parts = setup.forms.table.grpc().is_some();
         Self {
             setup,
             thread,
             limits: Limits::default(),
             memo: RequestMemo::default(),
-            http2: ServerOptions { keeps_content: reads_bodies, ..ServerOptions::default() },
+            http2: ServerOptions { keeps_content: reads_bodies, tells_parts, ..ServerOptions::default() },
             at_once,
             reads_bodies,
             logs,
             requests: Vec::new(),
             path: Vec::new(),
+            body: Vec::new(),
             out: Vec::new(),
             rows: Vec::new(),
             answered: 0,
@@ -94,11 +100,7 @@ impl RequestHandler {
 
     /// Takes over the protocol from the TLS handshake. Without ALPN the first bytes decide.
     pub(crate) fn negotiated(&mut self, protocol: &mut Protocol, alpn: Option<&[u8]>, tally: &mut Tally) {
-        match alpn {
-            Some(b"h2") => *protocol = self.begin_http2(tally),
-            Some(b"http/1.1") => *protocol = begin_http1(tally),
-            _ => {}
-        }
+        *protocol = self.begin(DetectedProtocol::by_alpn(alpn), tally);
     }
 
     /// Reads the plaintext `bytes` that came at `at`.
@@ -107,23 +109,26 @@ impl RequestHandler {
             return;
         }
         let Connection { protocol, state, id, .. } = connection;
-        if let Protocol::Open(matched) = *protocol {
-            *protocol = match Protocol::told_by(matched, bytes) {
-                DetectedProtocol::Nothing(matched) => Protocol::Open(matched),
-                DetectedProtocol::Http1 => begin_http1(tally),
-                DetectedProtocol::Http2 => self.begin_http2(tally),
-            };
-            // Bytes that were held back until the protocol was known.
-            self.read_as(protocol, *id, state, at, &PREFACE[..matched], tally);
+        let held_back = protocol.learn(bytes, |told| self.begin(told, tally));
+        if !held_back.is_empty() {
+            self.read_as(protocol, *id, state, at, held_back, tally);
         }
         self.read_as(protocol, *id, state, at, bytes, tally);
     }
 
-    fn begin_http2(&mut self, tally: &mut Tally) -> Protocol {
-        tally.http2 += 1;
-        let mut server = Box::new(Server::new(&self.http2));
-        server.start(&mut self.out);
-        Protocol::Http2(server)
+    fn begin(&mut self, told: DetectedProtocol, tally: &mut Tally) -> Protocol {
+        let protocol = Protocol::begin(told, &self.http2, &mut self.out);
+        match protocol {
+            Protocol::Open(_) => {}
+            Protocol::Http1(_) | Protocol::WebSocket(_) => tally.http1 += 1,
+            Protocol::Http2(_) => tally.http2 += 1,
+        }
+        match protocol {
+            Protocol::Http1(_) if self.setup.forms.table.is_websocket() => {
+                Protocol::WebSocket(WebSocketServer::new())
+            }
+            other => other,
+        }
     }
 
     fn read_as(
@@ -139,6 +144,7 @@ impl RequestHandler {
             Protocol::Open(_) => {}
             Protocol::Http1(server) => self.read_http1(server, conn, state, at, bytes, tally),
             Protocol::Http2(server) => self.read_http2(server, conn, state, at, bytes, tally),
+            Protocol::WebSocket(server) => self.read_websocket(server, conn, state, at, bytes, tally),
         }
     }
 
@@ -215,7 +221,12 @@ impl RequestHandler {
             state.deaf = true;
             state.farewell = Some(CloseMode::Silent);
         }
-        let ask = self.setup.forms.table.ask(request.method, request.target, body);
+        let table = &self.setup.forms.table;
+        let ask = match table.grpc() {
+            None => table.ask(request.method, request.target, body, None),
+            // gRPC is spoken over HTTP/2 alone.
+            Some(_) => Ask::Usual,
+        };
         if !self.at_once {
             state.outstanding += 1;
             let to = Address { stream: 0, head_only: request.head_request, persistence };
@@ -251,7 +262,12 @@ impl RequestHandler {
             state.farewell = Some(CloseMode::Broken);
             tally.refused += 1;
         }
-        for request in &requests {
+        for (index, request) in requests.iter().enumerate() {
+            // The last part that came of a request has those before it, too.
+            let goes_on = |later: &http2::Request| later.stream == request.stream;
+            if !request.whole && requests[index + 1..].iter().any(goes_on) {
+                continue;
+            }
             self.take_http2(server, conn, state, at, request, tally);
         }
         self.requests = requests;
@@ -273,13 +289,16 @@ impl RequestHandler {
         state.requests += 1;
         let (stream, head_only) = (request.stream, request.head_request);
         let forms = &self.setup.forms;
+        if !request.whole || server.is_replying(stream) {
+            return self.take_part(server, state, at, request);
+        }
         if !self.at_once || state.mute {
             state.outstanding += 1;
             let to = Address { stream, head_only, persistence: Persistence::Keep };
             let id = request.id.filter(|_| self.logs).map(|id| server.text(id).into());
-            let content = server.text(request.content);
-            let ask =
-                forms.table.ask(server.text(request.method), server.text(request.path), content).into_owned();
+            let (path, content) = (server.text(request.path), server.text(request.content));
+            let status = request.status.map(|status| server.text(status));
+            let ask = forms.table.ask(server.text(request.method), path, content, status).into_owned();
             return self.arrivals.push(Arrival { conn, at, id, to, ask });
         }
         self.path.clear();
@@ -287,7 +306,13 @@ impl RequestHandler {
             // The server cannot lend the path and write the reply at the same time.
             self.path.extend_from_slice(server.text(request.path));
         }
-        let ask = forms.table.ask(server.text(request.method), &self.path, &[]);
+        self.body.clear();
+        if self.reads_bodies {
+            self.body.shrink_to(BODY_ROOM);
+            self.body.extend_from_slice(server.text(request.content));
+        }
+        let status = request.status.map(|status| server.text(status));
+        let ask = forms.table.ask(server.text(request.method), &self.path, &self.body, status);
         let number = self.setup.count();
         let answer = forms.table.answer(&ask, number, self.thread);
         let sent = answer.write_http2(server, stream, head_only, &forms.book, &mut self.out);
@@ -305,6 +330,41 @@ impl RequestHandler {
         }
     }
 
+    /// A part of a call of gRPC that goes on, or its end: answers the messages that have come, where they are
+    /// answered before its end.
+    fn take_part(&mut self, server: &mut Server, state: &mut State, at: Nanos, request: &http2::Request) {
+        if !request.whole {
+            state.requests -= 1;
+        }
+        let (stream, forms) = (request.stream, &self.setup.forms);
+        let Some(grpc) = forms.table.grpc().filter(|_| !state.mute && request.status.is_none()) else {
+            return;
+        };
+        self.body.clear();
+        self.body.extend_from_slice(server.text(request.content));
+        let answered = grpc.answer_part(server.text(request.path), &self.body, self.at_once);
+        let Some((messages, bytes)) = answered else { return };
+        server.consume(stream, bytes);
+        if !messages.is_empty() {
+            // Only the first part has a head to come.
+            server.reply_head(
+                stream,
+                |indexing, out| grpc.write_head(&forms.book, indexing, out),
+                &mut self.out,
+            );
+            server.data(stream, Payload::Bytes(&messages), false, &mut self.out);
+        }
+        if request.whole && server.trailers(stream, grpc.trailers(), &mut self.out) {
+            let number = self.setup.count();
+            self.answered += 1;
+            if self.logs {
+                let id = RequestId::new(request.id.map(|id| server.text(id)), number);
+                let (action, status) = (Action::Replied, Some(200));
+                self.rows.push(TruthRow { id, number, recv: at, reply: None, action, status });
+            }
+        }
+    }
+
     /// Ends an HTTP/2 connection that has had its number of requests.
     fn part_http2(&mut self, server: &mut Server, state: &mut State) {
         let faults = &self.setup.options.faults;
@@ -315,18 +375,13 @@ impl RequestHandler {
         if reached(faults.go_away_after) {
             server.go_away(ErrorCode::NoError, &mut self.out);
         } else if reached(faults.close_idle_after) {
-            // The server ignores further requests, but the client is not told.
+            // The server ignores further requests, but the client is not notified.
             server.go_away(ErrorCode::NoError, &mut Vec::new());
         } else {
             return;
         }
         state.farewell = Some(CloseMode::Silent);
     }
-}
-
-fn begin_http1(tally: &mut Tally) -> Protocol {
-    tally.http1 += 1;
-    Protocol::Http1(RequestServer::new())
 }
 
 #[cfg(test)]

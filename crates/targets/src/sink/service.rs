@@ -6,11 +6,14 @@
 
 mod canister;
 mod crud;
+mod grpc;
 mod plain;
 mod resources;
+mod websocket;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
+use plimsoll_wire::grpc::CODES;
 use plimsoll_wire::http2::HeaderBlockCache;
 
 use super::encoded_reply::{Answer, EncodedReply};
@@ -21,12 +24,17 @@ use super::reply::Forms;
 use super::truth::Action;
 use canister::{CanisterForms, CanisterRequest, ResponseSigner, now_ns};
 use crud::CrudForms;
+use grpc::{GrpcCall, GrpcForms};
 use resources::{ResourceRequest, path_of};
 
 pub use canister::Canister;
 pub use crud::{Crud, Location};
+pub(crate) use grpc::first_length;
+pub use grpc::{DescribedFile, DescribedMethod, Grpc};
 pub use plain::{Body, Reply, SlowData};
 pub(crate) use resources::{ID_DIGITS, digits};
+pub use websocket::WebSocket;
+pub(crate) use websocket::{WebSocketAsk, WebSocketServer};
 
 /// The service that answers the requests of a sink, unless a fault is drawn for them.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +45,10 @@ pub enum Service {
     Crud(Crud),
     /// A replica of the Internet Computer with a canister that counts.
     Canister(Canister),
+    /// Methods of gRPC, which answer with the messages that came.
+    Grpc(Grpc),
+    /// Messages on WebSockets, which are sent back.
+    WebSocket(WebSocket),
 }
 
 impl Default for Service {
@@ -51,13 +63,19 @@ impl Service {
             Self::Reply(reply) => reply.problems(require),
             Self::Crud(crud) => crud.problems(listen, require),
             Self::Canister(canister) => canister.problems(require),
+            Self::Grpc(grpc) => grpc.problems(require),
+            Self::WebSocket(_) => {}
         }
     }
 
-    /// Reports the settings of the whole sink that the service does not go with.
+    /// Reports the settings of the whole sink that the service cannot be combined with.
     pub(crate) fn conflicts(&self, faults: &Faults, work: Nanos, require: &mut impl FnMut(bool, &str)) {
+        require(
+            matches!(self, Self::Grpc(_)) || !faults.statuses.iter().any(|(status, _)| is_code(*status)),
+            "only gRPC fails with a status such as UNAVAILABLE: add --grpc, or write a number from 200 to 599",
+        );
         match self {
-            Self::Reply(_) | Self::Crud(_) => require(
+            Self::Reply(_) | Self::Crud(_) | Self::Grpc(_) | Self::WebSocket(_) => require(
                 faults.reject == 0.0 && faults.garbage == 0.0,
                 "only a canister rejects, or answers with garbage: add --canister",
             ),
@@ -72,20 +90,30 @@ impl Service {
     pub(crate) const fn slow(&self) -> Option<SlowData> {
         match self {
             Self::Reply(reply) => reply.slow,
-            Self::Crud(_) | Self::Canister(_) => None,
+            Self::Crud(_) | Self::Canister(_) | Self::WebSocket(_) => None,
+            Self::Grpc(grpc) => grpc.slow(),
         }
     }
+}
+
+/// Returns `true` if the status of a fault is a code of gRPC, other than that of success.
+fn is_code(status: u16) -> bool {
+    (1..CODES.len() as u16).contains(&status)
 }
 
 /// A request as the service understands it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ask<'a> {
-    /// Whatever the service always answers.
+    /// The usual reply of the service.
     Usual,
     /// Something with a resource.
     Resource(ResourceRequest<'a>),
     /// A request to a replica.
     Canister(Box<CanisterRequest>),
+    /// A call of gRPC.
+    Grpc(GrpcCall<'a>),
+    /// Something on a WebSocket.
+    WebSocket(WebSocketAsk),
 }
 
 impl Ask<'_> {
@@ -95,6 +123,8 @@ impl Ask<'_> {
             Self::Usual => Ask::Usual,
             Self::Resource(request) => Ask::Resource(request.into_owned()),
             Self::Canister(request) => Ask::Canister(request),
+            Self::Grpc(call) => Ask::Grpc(call.into_owned()),
+            Self::WebSocket(ask) => Ask::WebSocket(ask),
         }
     }
 }
@@ -105,6 +135,9 @@ pub(crate) enum ReplyTable {
     Usual(EncodedReply),
     Crud(Box<CrudForms>),
     Canister(Box<CanisterForms>),
+    Grpc(Box<GrpcForms>),
+    /// The connections answer by themselves. HTTP/2 gets this.
+    WebSocket(WebSocket, EncodedReply),
 }
 
 impl ReplyTable {
@@ -118,8 +151,15 @@ impl ReplyTable {
             }
             Service::Crud(crud) => Self::Crud(Box::new(CrudForms::new(crud, options.threads, book))),
             Service::Canister(canister) => Self::Canister(Box::new(CanisterForms::new(canister, book))),
+            Service::Grpc(grpc) => Self::Grpc(Box::new(GrpcForms::new(grpc, book))),
+            Service::WebSocket(service) => Self::WebSocket(*service, EncodedReply::bare(426, book)),
         };
-        (table, statuses.map(|status| EncodedReply::bare(status, book)).collect())
+        let mut failure = |status| match status {
+            200.. => EncodedReply::bare(status, book),
+            // A code of gRPC.
+            _ => EncodedReply::grpc_failure(status, book),
+        };
+        (table, statuses.map(&mut failure).collect())
     }
 
     /// Returns `true` if the answer depends on the request.
@@ -129,7 +169,25 @@ impl ReplyTable {
 
     /// Returns `true` if the service looks into the bodies of requests.
     pub(crate) const fn reads_bodies(&self) -> bool {
-        matches!(self, Self::Canister(_))
+        matches!(self, Self::Canister(_) | Self::Grpc(_))
+    }
+
+    /// Returns the replies of gRPC, if that is the service.
+    pub(crate) const fn grpc(&self) -> Option<&GrpcForms> {
+        match self {
+            Self::Grpc(forms) => Some(&**forms),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if connections over HTTP/1.1 are WebSockets.
+    pub(crate) const fn is_websocket(&self) -> bool {
+        matches!(self, Self::WebSocket(..))
+    }
+
+    /// Returns `true` if each message goes to all clients.
+    pub(crate) const fn broadcasts(&self) -> bool {
+        matches!(self, Self::WebSocket(WebSocket { broadcasts: true }, _))
     }
 
     /// Returns `true` if replies that are due together are [prepared](ThreadState::prepare) together.
@@ -137,11 +195,18 @@ impl ReplyTable {
         matches!(self, Self::Canister(_))
     }
 
-    /// Reads a request as far as the service cares.
+    /// Reads a request as far as the service cares. `status` is the one that its client asks for, if it does.
     #[inline]
-    pub(crate) fn ask<'a>(&self, method: &[u8], target: &'a [u8], body: &[u8]) -> Ask<'a> {
+    pub(crate) fn ask<'a>(
+        &self,
+        method: &[u8],
+        target: &'a [u8],
+        body: &'a [u8],
+        status: Option<&[u8]>,
+    ) -> Ask<'a> {
         match self {
-            Self::Usual(_) => Ask::Usual,
+            Self::Grpc(forms) => Ask::Grpc(forms.ask(target, body, status)),
+            Self::Usual(_) | Self::WebSocket(..) => Ask::Usual,
             Self::Crud(_) => Ask::Resource(ResourceRequest::read(method, target)),
             Self::Canister(forms) => {
                 let path = path_of(target);
@@ -154,20 +219,23 @@ impl ReplyTable {
     #[inline]
     pub(crate) fn answer<'a>(&'a self, ask: &'a Ask<'_>, number: u64, thread: u32) -> Answer<'a> {
         match (self, ask) {
-            (Self::Usual(form), _) => Answer::plain(form, number),
+            (Self::Usual(form) | Self::WebSocket(_, form), _) => Answer::plain(form, number),
             (Self::Crud(crud), Ask::Resource(request)) => crud.answer(request, thread),
             (Self::Crud(crud), _) => Answer::plain(&crud.nowhere, 0),
             // The state of the thread answers requests to canisters.
             (Self::Canister(forms), _) => Answer::plain(&forms.nowhere, number),
+            (Self::Grpc(forms), Ask::Grpc(call)) => forms.answer(call, number),
+            (Self::Grpc(forms), _) => Answer::plain(&forms.nowhere, number),
         }
     }
 
     /// The longest reply.
     pub(crate) const fn largest(&self) -> &EncodedReply {
         match self {
-            Self::Usual(form) => form,
+            Self::Usual(form) | Self::WebSocket(_, form) => form,
             Self::Crud(crud) => crud.largest(),
             Self::Canister(forms) => &forms.usual,
+            Self::Grpc(forms) => &forms.good,
         }
     }
 
@@ -182,7 +250,7 @@ impl ReplyTable {
     pub(crate) fn resources(&self) -> u64 {
         match self {
             Self::Crud(crud) => crud.resources(),
-            Self::Usual(_) | Self::Canister(_) => 0,
+            Self::Usual(_) | Self::Canister(_) | Self::Grpc(_) | Self::WebSocket(..) => 0,
         }
     }
 }
@@ -200,7 +268,7 @@ impl ThreadState {
         if let ReplyTable::Canister(forms) = table {
             let asked = gathered.iter().filter_map(|due| match &due.arrival.ask {
                 Ask::Canister(asked) => Some((&**asked, due)),
-                Ask::Usual | Ask::Resource(_) => None,
+                Ask::Usual | Ask::Resource(_) | Ask::Grpc(_) | Ask::WebSocket(_) => None,
             });
             self.signer.certify(&forms.subnet, seed, asked);
         }
@@ -237,12 +305,12 @@ pub struct Faults {
     /// Share that is refused. HTTP/2: the stream is reset with `REFUSED_STREAM`, so that the client may send
     /// the request again. HTTP/1.1 has no word for it: the connection is reset.
     pub refuse: f64,
-    /// Shares that are answered with another status.
+    /// Shares that are answered with another status: of HTTP, or a code of gRPC from 1 to 16.
     pub statuses: Vec<(u16, f64)>,
     /// Share of queries and updates that a [`Canister`] rejects, with code 4. On its other addresses it is
     /// answered as usual.
     pub reject: f64,
-    /// Share that a [`Canister`] answers with `200` and bytes that are no CBOR.
+    /// Share that a [`Canister`] answers with `200` and bytes that are not CBOR.
     pub garbage: f64,
     /// Close a connection after this many requests, without announcing it. Requests of an HTTP/2 client in
     /// the same piece are still served.
@@ -277,8 +345,8 @@ impl Faults {
         // A sum of shares that are meant to be 1 may exceed it by rounding.
         require(self.shares().sum::<f64>() <= 1.0 + 1e-9, "the shares of the faults sum up to more than 1");
         require(
-            self.statuses.iter().all(|s| (200..600).contains(&s.0)),
-            "the status of a fault is between 200 and 599",
+            self.statuses.iter().all(|s| (200..600).contains(&s.0) || is_code(s.0)),
+            "the status of a fault is between 200 and 599, or a code of gRPC",
         );
         let counts = [self.close_idle_after, self.go_away_after];
         require(!counts.contains(&Some(0)), "a connection cannot be closed after 0 requests");

@@ -372,7 +372,7 @@ impl<B: Backend> Worker<B> {
 fn unread_limit(setup: &Setup, connection: &Connection) -> usize {
     match connection.protocol {
         Protocol::Http2(_) => UNREAD_BYTES,
-        Protocol::Open(_) | Protocol::Http1(_) => {
+        Protocol::Open(_) | Protocol::Http1(_) | Protocol::WebSocket(_) => {
             UNREAD_BYTES.saturating_add(UNREAD_REPLIES.saturating_mul(setup.forms.table.largest().len()))
         }
     }

@@ -258,7 +258,7 @@ fn a_missing_key_is_told_as_the_description_says_if_that_is_asked_for() {
     assert_eq!(told, frame(b"\x03"));
 }
 
-/// A server that tells lies of this kind to every GET.
+/// A server that answers every GET with a lie of this kind.
 fn injector(kind: LieKind) -> CacheServer {
     start(CacheOptions { lie: Some(Lie { kind, share: 1.0 }), ..options() }, &epoll())
 }
@@ -343,6 +343,6 @@ fn a_value_is_gone_after_its_time() {
     let mut client = Client::new();
     let mut caller = Caller::connect(&mut client, server.endpoint());
     caller.put(b"k", b"v");
-    // However fast this machine is, the time has passed after so many round trips.
+    // However fast this machine is, the time has passed after this many round trips.
     assert!((0..1_000_000).any(|_| caller.get(b"k").is_none()));
 }

@@ -8,7 +8,7 @@ use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlServer};
 
 use crate::client::{Client, End};
 
-/// A server whose replies have so many bytes.
+/// A server whose replies have this many bytes.
 fn start(bytes: usize) -> ControlServer {
     let listen = Endpoint::Tcp(([127, 0, 0, 1], 0).into());
     let options = ControlOptions { listen, access: Access::Anyone, name: "test" };

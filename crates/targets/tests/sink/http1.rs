@@ -357,7 +357,7 @@ fn serves_each_connection_serially<O: Open + 'static>(open: &Arc<O>) {
     client.response(other);
     let report = sink.stop();
     assert_identity(&report);
-    // Which of the connections is read first is open, so the rows are told apart by their id.
+    // Which of the connections is read first is open, so the rows are distinguished by their id.
     let (mut of_one, mut of_other) = (SingleServer::default(), SingleServer::default());
     let late = overshoots(&report, |row| {
         let is_other = row.id == RequestId::Text("other".into());

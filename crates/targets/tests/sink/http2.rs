@@ -43,7 +43,7 @@ fn connect(client: &mut Client, sink: &Sink) -> Streams {
     Streams::connect(client, sink.endpoint(), &ClientOptions::default())
 }
 
-/// Waits until the sink has read so many requests.
+/// Waits until the sink has read this many requests.
 fn wait_for_count(client: &mut Client, sink: &Sink, count: u64) {
     while sink.counter() < count {
         let soon = client.now() + Nanos::from_millis(1);

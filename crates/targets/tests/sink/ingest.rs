@@ -29,7 +29,7 @@ fn start<O: Open + 'static>(options: IngestOptions, open: &Arc<O>) -> IngestServ
     IngestServer::start(options, Arc::clone(open)).expect("the server starts")
 }
 
-/// A columnar payload of so many rows of one column.
+/// A columnar payload of this many rows of one column.
 fn batch(rows: u32) -> Vec<u8> {
     let column = rmpv::Value::Array(vec![rmpv::Value::F64(1.5); rows as usize]);
     let columns = rmpv::Value::Map(vec![("v".into(), column)]);

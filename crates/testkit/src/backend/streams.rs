@@ -158,7 +158,7 @@ impl SimBackend {
         }
     }
 
-    /// Says goodbye and closes: streams above `last` were not processed.
+    /// Sends GOAWAY and closes: streams above `last` were not processed.
     fn end_http2(&mut self, at: Nanos, index: usize, last: u32, code: u32) {
         if let Some(http2) = &mut self.links[index].http2 {
             http2.go_away(last, code);

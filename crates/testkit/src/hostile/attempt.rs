@@ -49,7 +49,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The program held, whatever the outcome of the requests.
+    /// The program held, regardless of the outcome of the requests.
     pub fn held(&self) -> bool {
         self.breaches.is_empty()
     }

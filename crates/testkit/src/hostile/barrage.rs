@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::{Target, mutate};
 
-/// Good requests are asked between so many damaged ones.
+/// A good request is asked after this many damaged ones.
 const STRIDE: u64 = 1_000;
 /// The longest time for an answer, and for the end of a connection whose request has ended. A query of the
 /// store may take 30 seconds, and no other is answered meanwhile.

@@ -55,7 +55,7 @@ fn cases() -> Vec<Case> {
         ("a frame of nothing", frame(b"")),
         ("a frame of 8 MiB and a byte", b"\0\x80\0\x01\x01".to_vec()),
         ("a frame of 4 GiB", b"\xff\xff\xff\xff\x01".to_vec()),
-        ("a kind of nobody", frame(&[9])),
+        ("an unknown kind", frame(&[9])),
         ("a kind of 255", frame(&[255])),
         ("a pong in answer to PUT", frame(&[PONG])),
         ("a value in answer to PUT", frame(&value(b"v"))),

@@ -41,7 +41,7 @@ fn cases() -> Vec<Case> {
             message,
         ])
     };
-    // A text, or bytes, of so many bytes as 32 bits tell.
+    // A text, or bytes, of a length that has 32 bits.
     let long = |kind: u8, content: &[u8]| {
         [&[kind | 26][..], &(content.len() as u32).to_be_bytes(), content].concat()
     };
@@ -54,7 +54,7 @@ fn cases() -> Vec<Case> {
         ("an answer and more", [&good[..], b"more"].concat()),
         ("a list", vec![0xd9, 0xd9, 0xf7, 0x80]),
         ("a map of nothing", map(&[])),
-        ("a status of nobody", map(&[text("status"), text("nothing")])),
+        ("an unknown status", map(&[text("status"), text("nothing")])),
         ("a status that is a number", map(&[text("status"), vec![7]])),
         ("no reply", map(&[text("status"), text("replied")])),
         ("a reply that is a number", replied(vec![7])),
@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
         ("a list in a list, 100,000 times", vec![0x81; 100_000]),
         ("a tag of a tag, 100,000 times", vec![0xc1; 100_000]),
         ("lists without an end", vec![0x9f; 100_000]),
-        ("a text that is no UTF-8", map(&[text("status"), vec![0x62, 0xff, 0xfe]])),
+        ("a text that is not UTF-8", map(&[text("status"), vec![0x62, 0xff, 0xfe]])),
         ("reserved lengths", vec![0xd9, 0xd9, 0xf7, 0xbc, 0xbd, 0xbe]),
     ];
     let mut cases: Vec<Case> =
@@ -118,6 +118,6 @@ fn cases() -> Vec<Case> {
 
 /// The reject has no words, but it is one; whether it counts depends on which of them is read first.
 const CHECK_OR_REJECTED: &[Ends] = &[Ends::Failed(ErrorClass::Check), Ends::Failed(ErrorClass::Rejected)];
-/// The submission was well answered. An answer to the question for the outcome that is none is a bad one, or
+/// The submission was well answered. An invalid answer to the question for the outcome is a bad one, or
 /// one to wait longer for.
 const CHECK_OR_LOST: &[Ends] = &[Ends::Ok, Ends::Failed(ErrorClass::Check), Ends::TimedOut];

@@ -29,7 +29,7 @@ pub enum Identity {
     Authority,
     /// It is for clients only.
     ClientsOnly,
-    /// It was signed by a certificate that is none of an authority.
+    /// It was signed by a certificate that is not one of an authority.
     NoAuthority,
     /// It was signed by an authority that may vouch for other names only.
     Constrained,
@@ -43,7 +43,7 @@ pub enum Identity {
     WeakSignature,
     /// The server does not have its key.
     OtherKey,
-    /// It is no certificate.
+    /// It is not a certificate.
     Garbage,
     /// It is half a certificate.
     Half,

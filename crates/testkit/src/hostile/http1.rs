@@ -9,7 +9,7 @@ use super::{
     TOO_LARGE, flooded, held, kept, once,
 };
 
-/// The authority is none.
+/// The authority is invalid.
 const RESOLVE: &[Ends] = &[Ends::Failed(ErrorClass::Resolve)];
 const REDIRECT: &[Ends] = &[Ends::Failed(ErrorClass::Redirect)];
 const CLIENT_ERROR: &[Ends] = &[Ends::Failed(ErrorClass::Status4xx)];
@@ -107,7 +107,7 @@ fn start_lines() -> Vec<Case> {
     cases
 }
 
-/// A server that sends the first bytes, and then others so many times.
+/// A server that sends the first bytes, and then the others this many times.
 fn flood(first: &[u8], more: &[u8], times: u32) -> Vec<Act> {
     vec![Act::Await, Act::Send(first.to_vec()), flooded(more, times), Act::Hold]
 }
@@ -184,7 +184,7 @@ fn chunks() -> Vec<Case> {
         ("no line end behind a chunk", "5\r\nhello0\r\n\r\n"),
         ("a chunk size with NUL", "5\0\r\nhello\r\n0\r\n\r\n"),
         ("a chunk size of two numbers", "5 5\r\nhello\r\n0\r\n\r\n"),
-        ("a trailer that is no field", "5\r\nhello\r\n0\r\nno field\r\n\r\n"),
+        ("a trailer that is not a field", "5\r\nhello\r\n0\r\nno field\r\n\r\n"),
         ("a trailer with NUL", "5\r\nhello\r\n0\r\na: \0\r\n\r\n"),
     ];
     let fine = [
@@ -215,7 +215,7 @@ fn chunks() -> Vec<Case> {
         Case::new("chunked twice", PROTOCOL, once(coded("chunked, chunked"))),
         // Not the last coding: the body ends with the connection (RFC 9112 section 6.3, rule 4).
         Case::new("chunked and then gzip", OK, once(coded("chunked, gzip"))),
-        Case::new("a coding that nobody knows", OK, once(coded("xchunked"))),
+        Case::new("an unknown coding", OK, once(coded("xchunked"))),
         Case::new(
             "gzip and then chunked, of no gzip",
             OK,
@@ -279,11 +279,11 @@ fn fields() -> Vec<Case> {
         ("a value beyond ASCII", "a: naïve"),
         ("an empty value", "a:"),
         ("content-encoding of no gzip", "content-encoding: gzip"),
-        ("content-encoding of nobody", "content-encoding: nothing, at, all"),
+        ("unknown content-encoding", "content-encoding: nothing, at, all"),
         ("a date of no calendar", "date: the day before yesterday"),
         ("a cookie of nonsense", "set-cookie: ;;;=;=;; Path=\r\nset-cookie: =\r\nset-cookie:"),
         ("connection of nonsense", "connection: ,,, ;;\r\nkeep-alive: timeout=-1, max=x"),
-        ("an upgrade that nobody wants", "connection: upgrade\r\nupgrade: h2c"),
+        ("an unwanted upgrade", "connection: upgrade\r\nupgrade: h2c"),
     ];
     let mut cases = Vec::new();
     cases.extend(refused.map(|(name, field)| Case::new(name, PROTOCOL, once(beside_length(field)))));
@@ -322,7 +322,7 @@ fn interim() -> Vec<Case> {
     vec![
         Case::new("100 without an end", PROTOCOL, flood(b"", &proceed.repeat(100), 1_000)),
         Case::new("103 without an end", PROTOCOL, flood(b"", &hint.repeat(100), 1_000)),
-        Case::new("101 that nobody asked for", PROTOCOL, once("HTTP/1.1 101 Switching Protocols\r\n\r\n")),
+        Case::new("unrequested 101", PROTOCOL, once("HTTP/1.1 101 Switching Protocols\r\n\r\n")),
         Case::new("100 and the end", CLOSED_BEFORE, once(&proceed[..])),
         Case::new("100 and silence", TIMED_OUT, held(&proceed[..])),
         Case::new(
@@ -335,7 +335,7 @@ fn interim() -> Vec<Case> {
             OK,
             kept(after(b"HTTP/1.1 100 Continue\r\ncontent-length: 5\r\n\r\n")),
         ),
-        // An interim response has no body, whatever it says: the five bytes are no status line.
+        // An interim response has no body, even if it announces one: the five bytes are not a status line.
         Case::new(
             "100 with a body",
             PROTOCOL,

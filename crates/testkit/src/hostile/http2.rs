@@ -196,7 +196,7 @@ fn settings() -> Vec<Case> {
         OK,
         [
             (
-                "settings that nobody knows",
+                "unknown settings",
                 then_reply(vec![aside(SETTINGS, 0, [setting(0x99, 7), setting(0xffff, u32::MAX)].concat())]),
             ),
             ("no header table", then_reply(set(1, 0))),
@@ -225,7 +225,7 @@ fn frames() -> Vec<Case> {
         [
             ("a DATA frame over the limit", begun(vec![here(DATA, END, [0; 16_385])])),
             ("a HEADERS frame over the limit", vec![here(HEADERS, END_HEADERS, [0; 16_385])]),
-            ("a frame of nobody over the limit", vec![here(0x77, 0, [0; 16_385])]),
+            ("an unknown frame over the limit", vec![here(0x77, 0, [0; 16_385])]),
             ("a frame of 2^24 - 1 bytes", vec![Act::Send(vec![0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1])]),
             ("PING of 7 bytes", vec![aside(PING, 0, [0; 7])]),
             ("PING of 9 bytes", vec![aside(PING, 0, [0; 9])]),
@@ -259,7 +259,7 @@ fn frames() -> Vec<Case> {
     list.extend(cases(
         OK,
         [
-            ("a frame of nobody", then_reply(here(0x77, 0xff, b"what is this"))),
+            ("an unknown frame", then_reply(here(0x77, 0xff, b"what is this"))),
             (
                 "ORIGIN and ALTSVC",
                 [vec![aside(0xc, 0, b"\0\x05a.bcd"), aside(0xa, 0, b"\0\0h3=\":1\"")], reply()].concat(),
@@ -267,7 +267,7 @@ fn frames() -> Vec<Case> {
             ("PING", then_reply(aside(PING, 0, [1; 8]))),
             ("an acknowledgement of no PING", then_reply(aside(PING, ACK, [1; 8]))),
             (
-                "flags that nobody knows",
+                "unknown flags",
                 vec![here(HEADERS, END_HEADERS | 0xd2, STATUS_200), here(DATA, END | 0xf6, b"hello")],
             ),
             (
@@ -327,7 +327,7 @@ fn streams() -> Vec<Case> {
                 vec![here(HEADERS, 0, STATUS_200), frame(CONTINUATION, END_HEADERS, On::Beyond(2), [0x88])],
             ),
             (
-                "a header block that a frame of nobody interrupts",
+                "a header block that an unknown frame interrupts",
                 vec![here(HEADERS, 0, STATUS_200), here(0x77, 0, [])],
             ),
         ],
@@ -441,7 +441,7 @@ fn messages() -> Vec<Case> {
             ("a status of 99", head(status("099"))),
             ("a status behind a field", head([&literal("a", "b"), STATUS_200].concat())),
             ("a pseudo-field of requests", head(and(":path", "/"))),
-            ("a pseudo-field of nobody", head(and(":nobody", "x"))),
+            ("an unknown pseudo-field", head(and(":nobody", "x"))),
             ("a name in upper case", head(and("Server", "x"))),
             ("a name of nothing", head(and("", "x"))),
             ("a name with a space", head(and("a b", "x"))),
@@ -570,7 +570,7 @@ fn floods() -> Vec<Case> {
             ("PING without an end", vec![one(PING, 0, 0, &[0; 8])]),
             ("acknowledgements without an end", vec![one(SETTINGS, ACK, 0, &[])]),
             ("PRIORITY without an end", vec![one(PRIORITY, 0, 1, &[0, 0, 0, 0, 1])]),
-            ("frames of nobody without an end", vec![one(0x77, 0, 0, &[])]),
+            ("unknown frames without an end", vec![one(0x77, 0, 0, &[])]),
             ("DATA of nothing without an end", begun(vec![one(DATA, 0, 1, &[])])),
             (
                 "CONTINUATION of nothing without an end",
@@ -591,7 +591,7 @@ fn floods() -> Vec<Case> {
     for case in &mut list {
         case.acts.retain(|act| !matches!(act, Act::Again));
     }
-    // Each moves the window by a byte, which is what such a frame is for; 100,000 of them are no overflow.
+    // Each moves the window by a byte, which is what such a frame is for; 100,000 of them do not overflow.
     let updates =
         [vec![hello_with(&[]), Act::Await], vec![one(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]), Act::Hold]];
     list.push(Case::new("window updates without an end", TIMED_OUT, updates.concat()));
@@ -620,7 +620,7 @@ fn goodbyes() -> Vec<Case> {
             ("a reset with INTERNAL_ERROR", reset(2)),
             ("a reset with CANCEL", reset(8)),
             ("a reset with no error before the response", reset(0)),
-            ("a reset with a code of nobody", reset(u32::MAX)),
+            ("a reset with an unknown code", reset(u32::MAX)),
             (
                 "a reset in the content",
                 begun(vec![here(DATA, 0, b"hello"), here(RST_STREAM, 0, [0, 0, 0, 2])]),
@@ -734,7 +734,7 @@ fn ends() -> Vec<Case> {
     ]
 }
 
-/// A part of a frame is no part of a response yet: a stream has begun to be answered with its first whole
+/// A part of a frame is not part of a response yet: a stream has begun to be answered with its first whole
 /// block.
 const CLOSED_WITHIN_OR_BEFORE: &[Ends] =
     &[Ends::Failed(ErrorClass::ClosedBeforeResponse), Ends::Failed(ErrorClass::ClosedInResponse)];

@@ -59,7 +59,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -79,7 +79,7 @@ fn ingest() -> Vec<Case> {
             bulk,
         ),
     ];
-    // These say neither success nor failure, so they are no acknowledgement.
+    // These say neither success nor failure, so they are not acknowledgements.
     for (name, body) in [
         ("bulk: nothing", &b""[..]),
         ("bulk: HTML", b"<html>it works</html>"),
@@ -127,7 +127,7 @@ fn crud() -> Vec<Case> {
         answering("a created item, 200 to everything", OK, "200 OK", &created("7"), MIX),
     ];
     let long = format!("\"{}\"", "x".repeat(1 << 16));
-    // An id that is used in a path is written so that it is one segment of it, or is none.
+    // An id that is used in a path is either one segment of it, or unusable.
     let usable: &[Ends] = &[Ends::Ok, Ends::Failed(ErrorClass::Extraction), Ends::Failed(ErrorClass::Script)];
     for (name, id) in [
         ("an id with a line end", "\"1\\r\\nx-injected: yes\\r\\n\\r\\nGET /injected HTTP/1.1\""),

@@ -437,7 +437,7 @@ fn after() -> Vec<Case> {
         shaking("a record of no type, behind the handshake", TLS, good(), records(99, b"hello", 1)),
         shaking("a record of 16,385 bytes", TLS, good(), records(23, &[b'x'; 16_385], 1)),
         shaking(
-            "a record that nobody can decrypt",
+            "a record that cannot be decrypted",
             TLS,
             good(),
             raw([&[23, 3, 3, 0, 32][..], &[7; 32]].concat()),
@@ -460,7 +460,7 @@ fn after() -> Vec<Case> {
         shaking("a hello behind the handshake", TLS, good(), records(22, &message(2, &[0; 40]), 1)),
         shaking("a certificate behind the handshake", TLS, good(), records(22, &message(11, &[0; 40]), 1)),
         shaking(
-            "a message of nobody behind the handshake",
+            "an unknown message after the handshake",
             TLS,
             good(),
             records(22, &message(99, &[0; 40]), 1),

@@ -116,14 +116,14 @@ impl Wire {
         Ok(())
     }
 
-    /// Tells the client that other keys follow.
+    /// Notifies the client that other keys follow.
     pub(super) fn update_keys(&mut self) -> io::Result<()> {
         let Layer::Tls(tls) = &mut self.layer else { return Err(io::Error::other("there was no handshake")) };
         tls.refresh_traffic_keys().map_err(io::Error::other)?;
         write_out(tls, &mut self.stream)
     }
 
-    /// Says close_notify.
+    /// Sends close_notify.
     pub(super) fn notify(&mut self) -> io::Result<()> {
         if let Layer::Tls(tls) = &mut self.layer {
             tls.send_close_notify();
@@ -231,7 +231,7 @@ fn write_out(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<(
     Ok(())
 }
 
-/// Plaintext that came; `None` if there is none yet, 0 at the end.
+/// Plaintext that came; `None` before the first, 0 at the end.
 fn plaintext(tls: &mut ServerConnection, bytes: &mut [u8]) -> io::Result<Option<usize>> {
     match tls.reader().read(bytes) {
         Ok(count) => Ok(Some(count)),
@@ -240,7 +240,7 @@ fn plaintext(tls: &mut ServerConnection, bytes: &mut [u8]) -> io::Result<Option<
     }
 }
 
-/// The length of the message that `bytes` begin with, if it can be told yet.
+/// The length of the message that `bytes` begin with, if it is known yet.
 fn message_length(speaks: Speaks, bytes: &[u8]) -> Option<usize> {
     let number = |from: usize, to: usize| {
         bytes.get(from..to).map(|bytes| bytes.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)))

@@ -10,7 +10,7 @@ use plimsoll_core::ErrorClass;
 use plimsoll_ic::answer::{Reject, RequestStatus, request_status};
 use plimsoll_ic::{Answer, RequestId};
 use plimsoll_plan::Plan;
-use plimsoll_scenario::{Judge, Judgement};
+use plimsoll_scenario::{Judge, Judgement, Received};
 
 /// Figures that all workers collect from the answers of canisters. Certificates are not verified within the
 /// load, because each takes about a millisecond. Instead, a sample of them is handed to a verifier.
@@ -176,7 +176,8 @@ impl CanisterJudge {
 const GARBAGE: Judgement = Judgement::Failed(ErrorClass::Check);
 
 impl Judge for CanisterJudge {
-    fn judge(&self, body: &[u8], id: Option<&[u8; 32]>) -> Judgement {
+    fn judge(&self, received: &Received<'_>) -> Judgement {
+        let Received { body, id, .. } = received;
         match (self.asked, Answer::read(body)) {
             (CallKind::Query, Ok(Answer::Replied { arg })) => {
                 self.notes.replied(arg);
@@ -187,7 +188,7 @@ impl Judge for CanisterJudge {
             }
             (CallKind::Update, Ok(Answer::Accepted)) => Judgement::Pending,
             (CallKind::Update | CallKind::State, Ok(Answer::Certified { certificate })) => {
-                self.state(certificate, id)
+                self.state(certificate, id.as_ref())
             }
             _ => GARBAGE,
         }
@@ -197,24 +198,25 @@ impl Judge for CanisterJudge {
         self.asked != CallKind::Query
     }
 
-    fn describe(&self, body: &[u8], id: Option<&[u8; 32]>) -> String {
+    fn describe(&self, received: &Received<'_>) -> String {
+        let Received { body, id, .. } = received;
         let asked = self.asked.name();
         match Answer::read(body) {
-            Err(error) => format!("what came is no answer to a {asked}: {error}"),
+            Err(error) => format!("the response is not an answer to a {asked}: {error}"),
             Ok(Answer::Rejected(reject)) => rejected(&reject),
             Ok(Answer::Certified { certificate }) if self.asked != CallKind::Query => {
-                match request_status(certificate, &RequestId(id.copied().unwrap_or_default())) {
+                match request_status(certificate, &RequestId(id.unwrap_or_default())) {
                     Err(error) => format!("the certificate cannot be read: {error}"),
                     Ok(RequestStatus::Rejected(reject)) => rejected(&reject),
                     Ok(RequestStatus::Done) => {
-                        "the call was carried out, and what came of it is not kept any more".to_owned()
+                        "the call was carried out, and its outcome is no longer kept".to_owned()
                     }
                     Ok(_) => "the certificate shows no state of the call".to_owned(),
                 }
             }
             Ok(Answer::Accepted) => format!("an empty answer to a {asked}"),
             Ok(Answer::Replied { .. } | Answer::Certified { .. }) => {
-                format!("the answer is none to a {asked}")
+                format!("the answer does not belong to a {asked}")
             }
         }
     }

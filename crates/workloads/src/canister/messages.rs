@@ -185,6 +185,7 @@ impl BodyFactory for MessageFactory {
             body: Body::Supplied { supply, inquiry: false, of },
             headers: cbor(),
             judge: Some(judge),
+            stream: None,
         })
     }
 }
@@ -194,14 +195,14 @@ fn inquiry(spec: &CanisterSpec, place: Option<Place>, context: &mut dyn BodyCont
     let mut alone = CanisterSpec::default();
     alone.state.clone_from(&spec.state);
     if *spec != alone {
-        let problem = Problem::new("`state: true` takes nothing else");
+        let problem = Problem::new("`state: true` takes no other keys");
         let hint = "it asks for the update that the iteration has called last, as who called that";
         return context.fail_form(place, problem.with_hint(hint));
     }
     let judge = judge(CallKind::State, None, context);
     // The inquiry applies to a call of any supply.
     let body = Body::Supplied { supply: 0, inquiry: true, of: "read_state".into() };
-    Some(BodyContent { body, headers: cbor(), judge: Some(judge) })
+    Some(BodyContent { body, headers: cbor(), judge: Some(judge), stream: None })
 }
 
 /// A judge of answers; all of a plan share their notes.
@@ -219,7 +220,7 @@ fn messages(
     context: &mut dyn BodyContext,
 ) -> Option<Messages> {
     if spec.id.is_absent() {
-        let problem = Problem::new("it is not said which canister is meant");
+        let problem = Problem::new("no canister is named");
         return context.fail_form(place, problem.with_hint("write its id: `id: aaaaa-aa`"));
     }
     let canister = principal(&spec.id, context);
@@ -257,7 +258,7 @@ fn argument(spec: &CanisterSpec, context: &mut dyn BodyContext) -> Option<Argume
         return context.fail_form(spec.arg_size.place(), problem);
     }
     if is_on(&spec.random) && spec.arg_size.is_absent() {
-        let problem = Problem::new("`random` does not say how many bytes");
+        let problem = Problem::new("`random` has no length");
         return context.fail_form(spec.random.place(), problem.with_hint("add `arg_size: 1KB`"));
     }
     let fixed = context.read(&spec.arg, parse_hex)?.unwrap_or_default();
@@ -308,7 +309,7 @@ fn is_on(field: &Field<bool>) -> bool {
 }
 
 impl Messages {
-    /// Describes the messages, to tell them from others. A key is represented by its sender.
+    /// Describes the messages, to distinguish them from others. A key is represented by its sender.
     fn text(&self) -> String {
         let Self { kind, canister, method, argument, nonce, identity, expiry, signers: _ } = self;
         let argument = match argument {

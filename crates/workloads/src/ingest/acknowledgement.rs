@@ -2,7 +2,7 @@
 
 use plimsoll_core::ErrorClass;
 use plimsoll_scenario::pointer::{JsonPointer, JsonText};
-use plimsoll_scenario::{Judge, Judgement, TemplateError, first_line};
+use plimsoll_scenario::{Judge, Judgement, Received, TemplateError, first_line};
 
 /// Judge of the answers of Elasticsearch's bulk API ("Bulk API", elastic.co), which refuses documents one by
 /// one within a 200: `{"errors": true, "items": [{"create": {"status": 400, "error": {…}}}]}`.
@@ -35,8 +35,8 @@ impl BulkJudge {
 }
 
 impl Judge for BulkJudge {
-    fn judge(&self, body: &[u8], _: Option<&[u8; 32]>) -> Judgement {
-        match self.errors.find(body).map(JsonText::raw) {
+    fn judge(&self, received: &Received<'_>) -> Judgement {
+        match self.errors.find(received.body).map(JsonText::raw) {
             Some(b"false") => Judgement::Good,
             Some(b"true") => Judgement::Failed(ErrorClass::Rejected),
             _ => Judgement::Failed(ErrorClass::Check),
@@ -47,7 +47,8 @@ impl Judge for BulkJudge {
         false
     }
 
-    fn describe(&self, body: &[u8], _: Option<&[u8; 32]>) -> String {
+    fn describe(&self, received: &Received<'_>) -> String {
+        let body = received.body;
         if self.errors.find(body).map(JsonText::raw) != Some(b"true") {
             return "the answer does not say `errors`, true or false".to_owned();
         }
@@ -70,13 +71,13 @@ fn in_one_line(text: &[u8]) -> Vec<u8> {
 /// `partial_success`, field 1 of the answer: their number is field 1 of it, and the reason field 2
 /// (opentelemetry-proto, `*_service.proto`; the specification's "Partial Success").
 ///
-/// A body that is no such message counts as good: some receivers answer in words.
+/// A body that is not such a message counts as good: some receivers answer in words.
 #[derive(Debug)]
 pub(super) struct OtlpJudge;
 
 impl Judge for OtlpJudge {
-    fn judge(&self, body: &[u8], _: Option<&[u8; 32]>) -> Judgement {
-        match refused(body) {
+    fn judge(&self, received: &Received<'_>) -> Judgement {
+        match refused(received.body) {
             // A reason without a number is a warning.
             None | Some((0, _)) => Judgement::Good,
             Some(_) => Judgement::Failed(ErrorClass::Rejected),
@@ -87,8 +88,8 @@ impl Judge for OtlpJudge {
         false
     }
 
-    fn describe(&self, body: &[u8], _: Option<&[u8; 32]>) -> String {
-        match refused(body) {
+    fn describe(&self, received: &Received<'_>) -> String {
+        match refused(received.body) {
             Some((count, [])) => format!("{REFUSED}, {count} of them, and does not say why"),
             Some((count, reason)) => {
                 format!("{REFUSED}, {count} of them: {}", first_line(&in_one_line(reason)))
@@ -122,7 +123,7 @@ enum Value<'b> {
     Bytes(&'b [u8]),
 }
 
-/// Takes a field off a message: its number and its value. The outer `None` is a message that is none.
+/// Takes a field off a message: its number and its value. The outer `None` is an invalid message.
 #[allow(clippy::option_option)]
 fn field<'b>(message: &mut &'b [u8]) -> Option<Option<(u64, Value<'b>)>> {
     if message.is_empty() {
@@ -157,7 +158,15 @@ fn number(message: &mut &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_scenario::FieldList;
+
     use super::*;
+
+    fn judged(judge: &dyn Judge, body: &[u8]) -> (Judgement, String) {
+        let fields = FieldList::default();
+        let received = Received::new(200, &fields, body);
+        (judge.judge(&received), judge.describe(&received))
+    }
 
     #[test]
     fn a_bulk_answer_with_errors_is_a_rejection_and_quotes_the_first() {
@@ -191,9 +200,10 @@ mod tests {
             (r#"{"took":3}"#, unclear, "the answer does not say `errors`, true or false"),
             ("", unclear, "the answer does not say `errors`, true or false"),
         ] {
-            assert_eq!(judge.judge(body.as_bytes(), None), judgement, "{body}");
+            let (found, described) = judged(&judge, body.as_bytes());
+            assert_eq!(found, judgement, "{body}");
             if judgement != Judgement::Good {
-                assert_eq!(judge.describe(body.as_bytes(), None), words, "{body}");
+                assert_eq!(described, words, "{body}");
             }
         }
     }
@@ -217,9 +227,10 @@ mod tests {
             (&[0xff; 100], Judgement::Good, ""),
             (b"\x0a\x7f\x08\x05", Judgement::Good, ""),
         ] {
-            assert_eq!(OtlpJudge.judge(body, None), judgement, "{}", body.escape_ascii());
+            let (found, described) = judged(&OtlpJudge, body);
+            assert_eq!(found, judgement, "{}", body.escape_ascii());
             if !words.is_empty() {
-                assert_eq!(OtlpJudge.describe(body, None), words);
+                assert_eq!(described, words);
             }
         }
     }

@@ -8,12 +8,12 @@ pub fn advice(status: Option<u16>, class: &str, said: &str) -> &'static str {
     let too_large = "the batch is larger than the store takes: send smaller ones with --batch-size";
     match status {
         _ if says(&["no space left", "disk full", "disk is full"]) => {
-            "the disk of the store is full: make room there, and look at what it has of the last batches"
+            "the disk of the store is full: make room there, and check the last batches"
         }
         Some(401) => "the store wants a token, or does not know this one: name it with --token",
         Some(403) => "this token may not write: name one that may with --token",
         Some(404 | 405) => {
-            "nothing takes such batches there: is --url the store, and --format one that it takes?"
+            "no endpoint there takes such batches: is --url the store, and --format one that it takes?"
         }
         Some(413) => too_large,
         Some(400) if says(&["database name", "database not found"]) => {
@@ -33,7 +33,7 @@ pub fn advice(status: Option<u16>, class: &str, said: &str) -> &'static str {
                  smaller batches"
             }
             class if class.starts_with("connect") => {
-                "nobody listens there any more: look at the log of the store"
+                "no process listens there any more: look at the log of the store"
             }
             "reset" | "io" | "closed_before_response" | "closed_in_response" => {
                 "a connection that ends while a batch is sent may mean that it is too large (--batch-size), or \
@@ -63,7 +63,7 @@ mod tests {
             (Some(404), "", "", "--url"),
             (None, "timeout", "", "--watch-process"),
             (None, "reset", "", "--batch-size"),
-            (None, "connect_refused", "", "nobody listens"),
+            (None, "connect_refused", "", "no process listens"),
             (None, "protocol", "", "--failed"),
         ] {
             assert!(advice(status, class, said).contains(part), "{status:?} {class} {said}");

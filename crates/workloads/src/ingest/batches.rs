@@ -90,6 +90,11 @@ impl BodyFactory for BatchFactory {
             bodies: Bodies::Fresh(Arc::new(Batches(batch))),
             stock: Arc::from([]),
         });
-        Some(BodyContent { body: Body::Supplied { supply, inquiry: false, of }, headers, judge })
+        Some(BodyContent {
+            body: Body::Supplied { supply, inquiry: false, of },
+            headers,
+            judge,
+            stream: None,
+        })
     }
 }

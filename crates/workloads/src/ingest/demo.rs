@@ -13,7 +13,7 @@ use crate::WorkloadError;
 
 /// The longest name of a database.
 const LONGEST: usize = 64;
-/// Instants in milliseconds that Arc takes for such: it tells units apart by the size of the number.
+/// Instants that Arc takes for milliseconds: it guesses units by the size of the number.
 const MILLISECONDS: std::ops::Range<u64> = 10_000_000_000..10_000_000_000_000;
 
 /// Prefix of the names of the four databases.
@@ -21,8 +21,8 @@ const MILLISECONDS: std::ops::Range<u64> = 10_000_000_000..10_000_000_000_000;
 pub struct Prefix(String);
 
 impl Prefix {
-    /// Arc's rule for names of databases, but for hyphens: Arc does not find a quoted name in SQL, and others
-    /// cannot have them.
+    /// Arc's rule for names of databases, except for hyphens: Arc does not find a quoted name in SQL, and
+    /// others cannot have them.
     ///
     /// # Errors
     /// The form of a prefix.
@@ -65,7 +65,7 @@ impl Prefix {
     }
 }
 
-/// That a line is of the time of an event.
+/// Condition: a line is of the time of an event.
 const WHILE_IT_LASTS: &str = "l.time BETWEEN e.time AND e.time + INTERVAL (e.duration_ms) MILLISECOND";
 
 /// One question.
@@ -90,7 +90,7 @@ pub struct Demo {
 }
 
 impl Demo {
-    /// Kinds in the order in which they are told of.
+    /// Kinds in the order of the report.
     pub const KINDS: [Kind; 4] = [Kind::Events, Kind::Metrics, Kind::Logs, Kind::Traces];
 
     /// The story of a campaign that begins at `campaign_ms`, in milliseconds since the epoch.
@@ -106,7 +106,7 @@ impl Demo {
             return Ok(Self { prefix, campaign_ms });
         }
         Err(WorkloadError::new(
-            format!("{campaign_ms} ms since 1970 is no time of a campaign"),
+            format!("{campaign_ms} ms since 1970 is not a time of a campaign"),
             "it has to lie between 1971 and 2286; a number is in milliseconds, as in 1767225600000",
         ))
     }
@@ -150,7 +150,7 @@ impl Demo {
         [self.spikes(), self.errors(), self.latest_errors(), self.latency()]
     }
 
-    /// That an instant is of the time of the story.
+    /// Condition: an instant is of the time of the story.
     fn within(&self, instant: &str) -> String {
         let story = span(self.campaign_ms);
         format!("epoch_ms({instant}) BETWEEN {} AND {}", story.start, story.end - 1)
@@ -192,7 +192,7 @@ WHERE {}",
         )
     }
 
-    /// That an event is the start of the campaign of this story.
+    /// Condition: an event is the start of the campaign of this story.
     fn is_campaign(&self) -> String {
         let instant = self.campaign_ms;
         format!("e.event_type = 'marketing_campaign_started' AND epoch_ms(e.time) = {instant}")

@@ -9,7 +9,7 @@ use crate::WorkloadError;
 
 /// The store of Arc's API that also lists the acknowledged rows: it takes the formats of other stores, too.
 const OWN_STORE: &str = "/plimsoll/acknowledged";
-/// Where it and Arc take SQL.
+/// The path at which it and Arc take SQL.
 pub(super) const SQL: &str = "/api/v1/query";
 /// The path of the request to make all rows visible.
 const FLUSH: &str = "/api/v1/write/line-protocol/flush";
@@ -17,7 +17,7 @@ const FLUSH: &str = "/api/v1/write/line-protocol/flush";
 /// that are not sent leave a gap.
 const AHEAD_S: u64 = 3_600;
 
-/// API of a server, as far as it tells stores apart.
+/// API of a server, by the differences between stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// Arc's API, and the acknowledged rows: our own store.
@@ -155,14 +155,14 @@ impl IngestLoad {
             Format::InfluxLine => Ok(Store::Arc),
             Format::RemoteWrite => Ok(Store::Prometheus),
             other => Err(WorkloadError::new(
-                format!("what a store has of {} cannot be asked for", other.name()),
+                format!("a store has no query for its records of {}", other.name()),
                 "leave out --verify, or send to `plimsoll target ingest`, which takes every format",
             )),
         }
     }
 
-    /// The times that its records may have, if so many batches were sent until `now_s`. `since_s` is when the
-    /// load began (both seconds since the epoch).
+    /// The times that its records may have, if this many batches were sent until `now_s`. `since_s` is when
+    /// the load began (both seconds since the epoch).
     pub fn window(&self, since_s: u64, now_s: u64, batches: u64) -> Window {
         // Times run ahead of the clock where batches last longer than it takes to send them.
         let longest = self.streams.iter().map(|stream| stream.paced().span()).max().unwrap_or(0);
@@ -171,7 +171,8 @@ impl IngestLoad {
         Window { since_s, until_s: now_s.max(since_s).saturating_add(ahead_s) }
     }
 
-    /// Where the records of this load have to be found; `interface` as for [`store`](Self::store).
+    /// The place in which the records of this load have to be found; `interface` as for
+    /// [`store`](Self::store).
     ///
     /// # Errors
     /// As [`store`](Self::store), or a name that the store cannot be asked about.
@@ -242,7 +243,7 @@ impl IngestLoad {
     }
 }
 
-/// Where our own store has records of the formats of others.
+/// The place of records of foreign formats in our own store.
 fn place_of_own(format: Format, kind: Kind) -> Option<(&'static str, &'static str)> {
     match (format, kind) {
         (Format::OtlpProtobuf, Kind::Metrics) => Some(("otlp", "metrics")),

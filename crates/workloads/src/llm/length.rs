@@ -32,7 +32,7 @@ impl Length {
     /// # Errors
     /// A sentence that names the mistake and the accepted forms.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no length: write 512, normal:512,100 or uniform:100,900");
+        let wrong = || format!("`{text}` is not a length: write 512, normal:512,100 or uniform:100,900");
         let whole = |text: &str| {
             let number = text.trim().parse::<u64>().ok();
             number.filter(|number| (1..=LONGEST).contains(number)).ok_or_else(wrong)

@@ -1,4 +1,8 @@
 //! Steps whose bodies are prompts, another one each time.
+//!
+//! A prompt is a conversation of one or more turns. Its requests are made together: each has the questions
+//! and answers before it in front of its own question. The answers in there are those of the file, or words
+//! of their length: what the server says is not known when they are made.
 
 use std::sync::Arc;
 
@@ -10,13 +14,19 @@ use serde_json::{Map, Value, json};
 
 use super::{Api, Length};
 
-/// Tokens of a prompt and of an answer where nothing else is said.
+/// Default number of tokens of a prompt and of an answer.
 const INPUT: Length = Length::Fixed(128);
 const OUTPUT: Length = Length::Fixed(64);
 /// Bytes of English text that make a token of the usual vocabularies.
 const BYTES_PER_TOKEN: f64 = 4.0;
 /// Prompts that are made and handed over at a time.
 const BATCH: usize = 8;
+/// Tokens of a block of a trace (Mooncake, FAST'25: the hash of each block of 512 tokens).
+const BLOCK_TOKENS: u64 = 512;
+/// Offset of the seeds of blocks from those of prompts.
+const BLOCK_STREAMS: u64 = 1 << 63;
+/// Turns of a conversation at most.
+const MOST_TURNS: usize = 1_000;
 /// The random stream of the text that prompts have in common; those of single prompts are their numbers.
 const PREFIX_STREAM: u64 = u64::MAX;
 
@@ -29,13 +39,36 @@ const WORDS: [&str; 64] = [
     "than", "the", "their", "time", "to", "under", "water", "we", "what", "world", "year", "you",
 ];
 
-/// A prompt of a file.
+/// A conversation of a file: one turn at least.
+type Conversation = Vec<Turn>;
+
+/// A question and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Prompt {
-    text: String,
-    /// Length of the answer, if the file tells it.
+struct Turn {
+    question: Question,
+    /// The answer, if the file has it.
+    answer: Option<String>,
+    /// Tokens of the answer, if the file has it.
     output: Option<u64>,
 }
+
+/// A question of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Question {
+    /// These words.
+    Text(String),
+    /// Blocks of tokens by their names, as in traces: the same name stands for the same text.
+    Blocks {
+        /// Tokens in all.
+        input: u64,
+        /// Names of the blocks.
+        names: Vec<u64>,
+    },
+}
+
+/// The turns of one conversation as they are sent: questions, answers that stand for the real ones, and the
+/// tokens that are asked for.
+type Script = Vec<(String, String, u64)>;
 
 /// Prompts that are known to be right.
 #[derive(Clone, Debug)]
@@ -46,7 +79,8 @@ struct Prompts {
     output: Option<Length>,
     prefix: u64,
     bytes_per_token: f64,
-    prompts: Arc<[Prompt]>,
+    prompts: Arc<[Conversation]>,
+    turns: usize,
     stream: bool,
     extra: Map<String, Value>,
 }
@@ -56,7 +90,7 @@ impl BodySource for Prompts {
         let mut prefix = String::new();
         let bytes = self.bytes(self.prefix);
         write_words(&mut prefix, bytes, &mut Random::new(seed, PREFIX_STREAM));
-        Box::new(Maker { prompts: self.clone(), seed, prefix })
+        Box::new(Maker { prompts: self.clone(), seed, prefix, script: Script::new() })
     }
 
     fn span_ns(&self) -> u64 {
@@ -69,7 +103,7 @@ impl BodySource for Prompts {
 }
 
 impl Prompts {
-    /// Bytes of so many tokens.
+    /// Bytes of this many tokens.
     fn bytes(&self, tokens: u64) -> usize {
         (tokens as f64 * self.bytes_per_token).round() as usize
     }
@@ -85,40 +119,121 @@ fn write_words(text: &mut String, bytes: usize, random: &mut Random) {
     text.truncate(bytes);
 }
 
+/// Words of this many bytes, always the same.
+pub(super) fn sample(bytes: usize) -> String {
+    let mut text = String::new();
+    write_words(&mut text, bytes, &mut Random::new(0, PREFIX_STREAM));
+    text
+}
+
 /// Generator of the requests.
 struct Maker {
     prompts: Prompts,
     seed: u64,
     prefix: String,
+    /// The conversation that was begun last.
+    script: Script,
 }
 
 impl BodyMaker for Maker {
     fn make(&mut self, number: u64, _: u64, out: &mut Vec<u8>) {
-        let Self { prompts, seed, prefix } = self;
-        let mut random = Random::new(*seed, number);
-        let (input, drawn) =
-            (prompts.input.draw(&mut random), prompts.output.unwrap_or(OUTPUT).draw(&mut random));
-        let mut text = prefix.clone();
-        let mut output = drawn;
-        if prompts.prompts.is_empty() {
-            write_words(&mut text, prompts.bytes(input).max(prefix.len()), &mut random);
-        } else {
-            let prompt = &prompts.prompts[(number % prompts.prompts.len() as u64) as usize];
-            text.push_str(&prompt.text);
-            if let (None, Some(known)) = (prompts.output, prompt.output) {
-                output = known;
-            }
+        self.script = self.script(number);
+        self.write(0, out);
+    }
+
+    fn follow(&mut self, turn: usize, out: &mut Vec<u8>) -> bool {
+        let there = turn < self.script.len();
+        if there {
+            self.write(turn, out);
         }
+        there
+    }
+}
+
+impl Maker {
+    /// Conversation `number`.
+    fn script(&self, number: u64) -> Script {
+        let Self { prompts, seed, prefix, .. } = self;
+        let mut random = Random::new(*seed, number);
+        let known = match prompts.prompts.len() as u64 {
+            0 => None,
+            count => Some(&prompts.prompts[(number % count) as usize]),
+        };
+        (0..prompts.turns)
+            .map(|place| {
+                let (input, drawn) =
+                    (prompts.input.draw(&mut random), prompts.output.unwrap_or(OUTPUT).draw(&mut random));
+                let mut question = if place == 0 { prefix.clone() } else { String::new() };
+                let turn = known.map(|turns| &turns[place]);
+                match turn.map(|turn| &turn.question) {
+                    Some(Question::Text(text)) => question.push_str(text),
+                    Some(Question::Blocks { input, names }) => {
+                        self.write_blocks(&mut question, *input, names);
+                    }
+                    None => {
+                        let bytes = prompts.bytes(input).max(question.len());
+                        write_words(&mut question, bytes, &mut random);
+                    }
+                }
+                let output = match (prompts.output, turn.and_then(|turn| turn.output)) {
+                    (None, Some(output)) => output,
+                    _ => drawn,
+                };
+                let mut answer = String::new();
+                if place + 1 < prompts.turns {
+                    match turn.and_then(|turn| turn.answer.as_ref()) {
+                        Some(known) => answer.push_str(known),
+                        None => write_words(&mut answer, prompts.bytes(output), &mut random),
+                    }
+                }
+                (question, answer, output)
+            })
+            .collect()
+    }
+
+    /// Writes the text of named blocks, as many tokens as the question has.
+    fn write_blocks(&self, question: &mut String, input: u64, names: &[u64]) {
+        let block = self.prompts.bytes(BLOCK_TOKENS);
+        let front = question.len();
+        for name in names {
+            // Blocks and single prompts have streams of their own.
+            let mut random = Random::new(self.seed.wrapping_add(BLOCK_STREAMS), *name);
+            let end = question.len() + block;
+            write_words(question, end, &mut random);
+        }
+        // A trace without names has lengths only.
+        let mut random = Random::new(self.seed.wrapping_add(BLOCK_STREAMS), PREFIX_STREAM);
+        let bytes = front + self.prompts.bytes(input);
+        write_words(question, bytes, &mut random);
+        question.truncate(bytes);
+    }
+
+    /// Writes the request of a turn of the present conversation.
+    fn write(&self, turn: usize, out: &mut Vec<u8>) {
+        let Self { prompts, script, .. } = self;
+        let (asked, (question, _, output)) = (&script[..turn], &script[turn]);
         let mut request = Map::new();
         request.insert("model".to_owned(), prompts.model.clone().into());
         match prompts.api {
             Api::Chat => {
-                let message = json!({ "role": "user", "content": text });
-                request.insert("messages".to_owned(), Value::Array(vec![message]));
+                let message = |role: &str, text: &String| json!({ "role": role, "content": text });
+                let said = |(question, answer, _): &(String, String, u64)| {
+                    [message("user", question), message("assistant", answer)]
+                };
+                let mut messages: Vec<Value> = asked.iter().flat_map(said).collect();
+                messages.push(message("user", question));
+                request.insert("messages".to_owned(), messages.into());
             }
-            Api::Completions => _ = request.insert("prompt".to_owned(), text.into()),
+            Api::Completions => {
+                let mut text = String::new();
+                for (question, answer, _) in asked {
+                    text.extend([question.as_str(), "\n", answer.as_str(), "\n"]);
+                }
+                text.push_str(question);
+                request.insert("prompt".to_owned(), text.into());
+            }
         }
-        request.insert("max_tokens".to_owned(), output.into());
+        request.insert("max_tokens".to_owned(), (*output).into());
         if prompts.stream {
             request.insert("stream".to_owned(), true.into());
             request.insert("stream_options".to_owned(), json!({ "include_usage": true }));
@@ -157,7 +272,12 @@ impl BodyFactory for CompletionFactory {
             stock: Arc::from([]),
         });
         let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
-        Some(BodyContent { body: Body::Supplied { supply, inquiry: false, of }, headers, judge: None })
+        Some(BodyContent {
+            body: Body::Supplied { supply, inquiry: false, of },
+            headers,
+            judge: None,
+            stream: None,
+        })
     }
 }
 
@@ -174,27 +294,35 @@ fn prompts(spec: &CompletionSpec, place: Option<Place>, context: &mut dyn BodyCo
     let output = context.read(&spec.output, Length::parse);
     let prefix = context.read(&spec.prefix, |text| {
         let tokens = text.parse::<u64>().ok().filter(|tokens| *tokens <= 1_000_000);
-        tokens.ok_or_else(|| format!("`{text}` is no number of tokens: write one up to 1000000"))
+        tokens.ok_or_else(|| format!("`{text}` is not a number of tokens: write one up to 1000000"))
     });
     let bytes_per_token = context.read(&spec.bytes_per_token, |text| {
         let bytes = text.parse::<f64>().ok().filter(|bytes| (0.5..=100.0).contains(bytes));
-        bytes.ok_or_else(|| format!("`{text}` is no number of bytes: write one from 0.5 to 100, such as 4.2"))
+        bytes.ok_or_else(|| {
+            format!("`{text}` is not a number of bytes: write one from 0.5 to 100, such as 4.2")
+        })
     });
     let extra = match spec.extra.get() {
         None => Some(Map::new()),
         Some(Value::Object(members)) => Some(members.clone()),
         Some(_) => context.fail(
             spec.extra.place(),
-            Problem::new("`extra` is no mapping").with_hint("write it as in `extra: {temperature: 0}`"),
+            Problem::new("`extra` is not a mapping").with_hint("write it as in `extra: {temperature: 0}`"),
         ),
     };
+    let turns = context.read(&spec.turns, |text| {
+        let turns = text.parse::<usize>().ok().filter(|turns| (1..=MOST_TURNS).contains(turns));
+        turns.ok_or_else(|| format!("`{text}` is not a number of turns: write one from 1 to {MOST_TURNS}"))
+    });
+    let at_least = turns.unwrap_or_default().unwrap_or(1);
     let of_file = match spec.prompts.is_absent() {
         true => Some(Vec::new()),
-        false => context.file(&spec.prompts).and_then(|content| match of_file(&content) {
+        false => context.file(&spec.prompts).and_then(|content| match of_file(&content, at_least) {
             Ok(prompts) => Some(prompts),
             Err(why) => {
                 let hint =
-                    "write lines such as {\"prompt\": \"…\", \"output_tokens\": 64}, or take ShareGPT's JSON";
+                    "write lines such as {\"prompt\": \"…\", \"output_tokens\": 64}, or take ShareGPT's JSON or a \
+                     trace of Mooncake";
                 context.fail(spec.prompts.place(), Problem::new(why).with_hint(hint))
             }
         }),
@@ -205,7 +333,7 @@ fn prompts(spec: &CompletionSpec, place: Option<Place>, context: &mut dyn BodyCo
         return context.fail(spec.input.place(), problem.with_hint("leave one of them out"));
     }
     let Some(model) = model? else {
-        let problem = Problem::new("`completion` does not say which model is asked");
+        let problem = Problem::new("`completion` names no model");
         return context.fail_form(place, problem.with_hint("write `model: NAME`"));
     };
     let (input, prefix) = (input?.unwrap_or(INPUT), prefix?.unwrap_or(0));
@@ -217,42 +345,70 @@ fn prompts(spec: &CompletionSpec, place: Option<Place>, context: &mut dyn BodyCo
         prefix,
         bytes_per_token: bytes_per_token?.unwrap_or(BYTES_PER_TOKEN),
         prompts: of_file?.into(),
+        turns: turns?.unwrap_or(1),
         stream: spec.stream.get().copied().unwrap_or(true),
         extra: extra?,
     })
 }
 
-/// The prompts of a file: of ShareGPT the first question of each conversation, with the length of its answer.
-fn of_file(content: &[u8]) -> Result<Vec<Prompt>, String> {
+/// The conversations of a file that have at least this many turns.
+fn of_file(content: &[u8], turns: usize) -> Result<Vec<Conversation>, String> {
     let lines = content.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let prompts: Vec<Prompt> = match serde_json::from_slice::<Value>(content) {
-        Ok(Value::Array(conversations)) => conversations.iter().filter_map(of_conversation).collect(),
-        _ => {
-            let read = |(number, line): (usize, &[u8])| {
-                let wrong = |what: &str| format!("line {} of the prompts {what}", number + 1);
-                let line: Value = serde_json::from_slice(line).map_err(|_| wrong("is no JSON"))?;
-                let text = line.get("prompt").and_then(Value::as_str);
-                let text = text.ok_or_else(|| wrong("has no `prompt`"))?.to_owned();
-                Ok(Prompt { text, output: line.get("output_tokens").and_then(Value::as_u64) })
-            };
-            lines.enumerate().map(read).collect::<Result<_, String>>()?
-        }
+    let all: Vec<Conversation> = match serde_json::from_slice::<Value>(content) {
+        Ok(Value::Array(conversations)) => conversations.iter().map(of_conversation).collect(),
+        _ => lines.enumerate().map(|(number, line)| of_line(number, line)).collect::<Result<_, _>>()?,
     };
-    if prompts.is_empty() { Err("the file has no prompt".to_owned()) } else { Ok(prompts) }
+    let count = all.len();
+    let long: Vec<Conversation> = all.into_iter().filter(|known| known.len() >= turns.max(1)).collect();
+    match (long.is_empty(), turns) {
+        (false, _) => Ok(long),
+        (true, 0 | 1) => Err("the file has no prompt".to_owned()),
+        (true, _) => Err(format!("none of its {count} conversations has {turns} turns")),
+    }
 }
 
-fn of_conversation(conversation: &Value) -> Option<Prompt> {
-    let turns = conversation.get("conversations")?.as_array()?;
-    let said = |who: &[&str]| {
-        let turn = turns
-            .iter()
-            .find(|turn| turn.get("from").and_then(Value::as_str).is_some_and(|from| who.contains(&from)));
-        turn?.get("value")?.as_str()
+/// A line of prompts, or of a trace.
+fn of_line(number: usize, line: &[u8]) -> Result<Conversation, String> {
+    let wrong = |what: &str| format!("line {} of the prompts {what}", number + 1);
+    let line: Value = serde_json::from_slice(line).map_err(|_| wrong("is not JSON"))?;
+    let tokens = |key: &str| line.get(key).and_then(Value::as_u64);
+    let question = match (line.get("prompt").and_then(Value::as_str), tokens("input_length")) {
+        (Some(text), _) => Question::Text(text.to_owned()),
+        (None, Some(input)) => {
+            let names = line.get("hash_ids").and_then(Value::as_array);
+            let names = names.map(|names| names.iter().filter_map(Value::as_u64).collect());
+            Question::Blocks { input: input.max(1), names: names.unwrap_or_default() }
+        }
+        (None, None) if line.get("conversations").is_some() => return Ok(of_conversation(&line)),
+        (None, None) => return Err(wrong("has no `prompt` and no `input_length`")),
     };
-    let text = said(&["human", "user"])?.to_owned();
-    let answer = said(&["gpt", "assistant", "chatgpt"]);
-    let output = answer.map(|answer| ((answer.len() as f64 / BYTES_PER_TOKEN).round() as u64).max(1));
-    Some(Prompt { text, output })
+    let output = tokens("output_tokens").or_else(|| tokens("output_length")).map(|output| output.max(1));
+    Ok(vec![Turn { question, answer: None, output }])
+}
+
+/// The turns of a conversation as ShareGPT has them: each question with the answer behind it.
+fn of_conversation(conversation: &Value) -> Conversation {
+    let said = conversation.get("conversations").and_then(Value::as_array);
+    let said = said.into_iter().flatten().filter_map(|said| {
+        let from = said.get("from").and_then(Value::as_str)?;
+        Some((from, said.get("value").and_then(Value::as_str)?))
+    });
+    let mut turns: Conversation = Vec::new();
+    for (from, text) in said {
+        match from {
+            "human" | "user" => {
+                turns.push(Turn { question: Question::Text(text.to_owned()), answer: None, output: None });
+            }
+            "gpt" | "assistant" | "chatgpt" => {
+                if let Some(turn) = turns.last_mut().filter(|turn| turn.answer.is_none()) {
+                    let tokens = (text.len() as f64 / BYTES_PER_TOKEN).round() as u64;
+                    (turn.answer, turn.output) = (Some(text.to_owned()), Some(tokens.max(1)));
+                }
+            }
+            _ => {}
+        }
+    }
+    turns
 }
 
 #[cfg(test)]
@@ -268,6 +424,7 @@ mod tests {
             prefix: 20,
             bytes_per_token: 4.0,
             prompts: Arc::from([]),
+            turns: 1,
             stream: true,
             extra: Map::new(),
         }
@@ -307,7 +464,7 @@ mod tests {
         let share_gpt = br#"[{"conversations":[{"from":"human","value":"one \"q\""},
             {"from":"gpt","value":"twelve bytes"}]},{"conversations":[{"from":"human","value":"two"}]}, {}]"#;
         for content in [&lines[..], share_gpt] {
-            let source = Prompts { prompts: of_file(content).unwrap().into(), prefix: 0, ..source() };
+            let source = Prompts { prompts: of_file(content, 1).unwrap().into(), prefix: 0, ..source() };
             let (first, third) = (made(&source, 1, 0), made(&source, 1, 2));
             assert_eq!(prompt(&first), "one \"q\"");
             assert_eq!(first, third);
@@ -320,8 +477,67 @@ mod tests {
         for (bad, said) in
             [("", "no prompt"), ("[]", "no prompt"), ("x", "line 1"), ("{}", "has no `prompt`")]
         {
-            let error = of_file(bad.as_bytes()).unwrap_err();
+            let error = of_file(bad.as_bytes(), 1).unwrap_err();
             assert!(error.contains(said), "{bad}: {error}");
         }
+    }
+
+    /// The requests of one conversation.
+    fn conversation(source: &Prompts, number: u64) -> Vec<Value> {
+        let (mut maker, mut out) = (source.open(1), Vec::new());
+        maker.make(number, 0, &mut out);
+        let mut requests: Vec<Value> = vec![serde_json::from_slice(&out).unwrap()];
+        while maker.follow(requests.len(), &mut out) {
+            requests.push(serde_json::from_slice(&out).unwrap());
+        }
+        requests
+    }
+
+    #[test]
+    fn the_turns_of_a_conversation_have_what_was_said_before() {
+        let source = Prompts { turns: 3, output: Some(Length::Fixed(10)), ..source() };
+        let requests = conversation(&source, 4);
+        let messages = |turn: usize| requests[turn]["messages"].as_array().unwrap();
+        assert_eq!(requests.len(), 3);
+        assert_eq!([0, 1, 2].map(|turn| messages(turn).len()), [1, 3, 5]);
+        assert_eq!(messages(2)[..3], messages(1)[..3], "caches of prefixes hit");
+        let roles: Vec<&str> = messages(2).iter().map(|said| said["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
+        let bytes = |place: usize| messages(2)[place]["content"].as_str().unwrap().len();
+        assert_eq!([0, 1, 2].map(bytes), [200, 40, 200]);
+        assert_eq!(requests, conversation(&source, 4));
+        let plain = conversation(&Prompts { api: Api::Completions, ..source }, 4);
+        let (first, second) = (plain[0]["prompt"].as_str().unwrap(), plain[1]["prompt"].as_str().unwrap());
+        assert!(second.starts_with(first) && second.len() == 200 + 1 + 40 + 1 + 200);
+    }
+
+    #[test]
+    fn conversations_of_a_file_are_those_with_enough_turns() {
+        let file = br#"[{"conversations":[{"from":"human","value":"short"},{"from":"gpt","value":"yes"}]},
+            {"conversations":[{"from":"human","value":"one"},{"from":"gpt","value":"twelve bytes"},
+            {"from":"human","value":"two"},{"from":"gpt","value":"and so on"}]}]"#;
+        let source = Prompts { prompts: of_file(file, 2).unwrap().into(), turns: 2, prefix: 0, ..source() };
+        assert_eq!(source.prompts.len(), 1);
+        let requests = conversation(&source, 0);
+        let said = |place: usize| requests[1]["messages"][place]["content"].as_str().unwrap();
+        assert_eq!([0, 1, 2].map(said), ["one", "twelve bytes", "two"]);
+        assert_eq!((&requests[0]["max_tokens"], &requests[1]["max_tokens"]), (&json!(3), &json!(2)));
+        let error = of_file(file, 3).unwrap_err();
+        assert!(error.contains("none of its 2 conversations has 3 turns"), "{error}");
+    }
+
+    #[test]
+    fn blocks_of_a_trace_are_the_same_text_wherever_they_are_named() {
+        let trace = b"{\"timestamp\":0,\"input_length\":600,\"output_length\":5,\"hash_ids\":[3,4]}
+            {\"timestamp\":9,\"input_length\":1000,\"output_length\":6,\"hash_ids\":[3,9]}
+            {\"timestamp\":9,\"input_length\":7,\"output_length\":0}";
+        let source = Prompts { prompts: of_file(trace, 1).unwrap().into(), prefix: 0, ..source() };
+        let [first, second, third] = [0, 1, 2].map(|number| made(&source, 1, number));
+        assert_eq!([&first, &second, &third].map(|request| prompt(request).len()), [2_400, 4_000, 28]);
+        assert_eq!(prompt(&first)[..2_048], prompt(&second)[..2_048], "512 tokens of 4 bytes");
+        assert_ne!(prompt(&first)[2_048..2_400], prompt(&second)[2_048..2_400]);
+        assert_eq!((&first["max_tokens"], &third["max_tokens"]), (&json!(5), &json!(1)));
+        let named = br#"{"input_length":10,"hash_ids":[1]}"#;
+        assert!(of_file(named, 2).unwrap_err().contains("none of its 1 conversations"));
     }
 }

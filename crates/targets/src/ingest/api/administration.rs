@@ -11,7 +11,7 @@ use crate::http_reply::HttpReply;
 const RESERVED: [&str; 3] = ["system", "internal", "_internal"];
 
 impl Api {
-    /// `GET /api/v1/auth/verify`, which is for everybody.
+    /// `GET /api/v1/auth/verify`, which needs no token.
     pub(super) fn verify(&self, asked: &ParsedRequest<'_>) -> HttpReply {
         match self.setup.tokens.permissions(asked.request, asked.query) {
             Ok(permissions) => {
@@ -177,7 +177,7 @@ fn names(permissions: Permissions) -> Vec<&'static str> {
 fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err("it is no object".to_owned()),
+        Ok(_) => Err("it is not an object".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -25,7 +25,7 @@ pub(crate) enum Foreign {
     Prometheus,
     /// Loki's push API: 204, errors in words.
     Loki,
-    /// Elasticsearch's bulk API: 200 with a status for each document, 400 if there is none to give one to.
+    /// Elasticsearch's bulk API: 200 with a status for each document, 400 if there are none.
     Bulk,
     /// JSON lines as VictoriaLogs takes them: 200.
     JsonLines,

@@ -41,10 +41,10 @@ impl Api {
         }
         let database = asked.parameter("database").unwrap_or_else(|| "default".to_owned());
         if !is_database(&database) {
-            return refused("Invalid database name: it is no identifier", asked);
+            return refused("Invalid database name: it is not an identifier", asked);
         }
         if !is_measurement(measurement) {
-            return refused("Invalid measurement name: it is no identifier", asked);
+            return refused("Invalid measurement name: it is not an identifier", asked);
         }
         let mut numbers = [("limit", USUAL_ROWS), ("offset", "0")].map(|(name, usual)| {
             asked.parameter(name).unwrap_or_else(|| usual.to_owned()).parse::<u32>().map_err(|_| name)

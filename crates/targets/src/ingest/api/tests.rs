@@ -581,7 +581,7 @@ fn other_protocols_are_answered_as_their_own_servers_do() {
         assert_eq!(table.query(&format!("SELECT COUNT(*) AS n FROM {name}")), expected, "{name}");
     }
     let refused = table.ask("POST /v1/traces", &protobuf, b"\xFF");
-    assert_eq!(refused.body, "\x08\x03\x12\x28the payload is no sound protobuf message");
+    assert_eq!(refused.body, "\x08\x03\x12\x2bthe payload is not a valid protobuf message");
     let full = IngestOptions { full_after: Some(0), ..options() };
     let mut table = Table::new(full);
     for (path, fields, body, status) in [

@@ -77,7 +77,8 @@ fn every_form_of_payload_is_read() {
             r#"[{"m":"a","columns":{"time":[1],"v":[1]}},{"batch":[{"m":"b","columns":{"time":[1],"v":[1]}}]}]"#,
             "a[time=1000000 v=1] b[time=1000000 v=1]",
         ),
-        // A column of nothing but nulls is none; what is no array is none; the last of one name counts.
+        // A column of nulls only is not one, nor is a value that is not an array; the last of one name
+        // counts.
         (r#"{"m":"a","columns":{"time":[1],"n":[null],"x":5,"v":[1]}}"#, "a[time=1000000 v=1]"),
         (r#"{"m":"a","columns":{"time":[],"v":[]}}"#, ""),
         (r#"[]"#, ""),
@@ -162,7 +163,7 @@ fn items_of_a_list_that_mean_nothing_are_passed_over_and_counted() {
         (decoded.batches[0].rows, decoded.skipped, decoded.measurements),
         (1, 3, vec!["a".to_owned()])
     );
-    // Bytes that cannot be read are no item that could be passed over.
+    // Bytes that cannot be read cannot be skipped as an item.
     let mut bytes = packed(json);
     // Its last item is the text `a`, of two bytes.
     bytes.truncate(bytes.len() - 2);

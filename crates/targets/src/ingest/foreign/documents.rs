@@ -10,7 +10,7 @@ use super::super::rows::{Group, Rows, TOO_LARGE};
 use super::super::time::{self, Unit};
 use super::finished;
 
-/// The names that an instant of a document may have, if none is told.
+/// The names that an instant of a document may have, if none is given.
 const TIMES: [&str; 4] = ["@timestamp", "_time", "time", "timestamp"];
 
 /// The most bytes of a column's name. Names within each other are joined, so that few bytes of a document
@@ -47,7 +47,7 @@ pub(crate) fn bulk(payload: &[u8], index: Option<&str>, now: i64) -> Result<Bulk
         let id = id.unwrap_or_else(|| format!("{now:x}-{number}"));
         let source = lines.next().ok_or_else(|| format!("line [{number}] has no document behind it"))?;
         let source: Map<String, Json> = serde_json::from_slice(source)
-            .map_err(|error| format!("the document behind line [{number}] is none: {error}"))?;
+            .map_err(|error| format!("the document behind line [{number}] is invalid: {error}"))?;
         items.push(json!({name.as_str(): {
             "_index": into, "_id": id, "_version": 1, "result": "created",
             "_shards": {"total": 1, "successful": 1, "failed": 0},
@@ -63,7 +63,7 @@ pub(crate) fn lines(payload: &[u8], time: Option<&str>, now: i64) -> Result<Deco
     let lines = payload.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let documents = lines.enumerate().map(|(number, line)| {
         let read = serde_json::from_slice(line);
-        let why = |error| format!("line {} is no JSON object: {error}", number + 1);
+        let why = |error| format!("line {} is not a JSON object: {error}", number + 1);
         read.map(|document| (Vec::new(), document)).map_err(why)
     });
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
@@ -75,7 +75,7 @@ type Document = (Vec<(&'static str, String)>, Map<String, Json>);
 
 /// The way in which the values of documents become columns.
 enum Shape {
-    /// Each as it is, but for numbers in these columns, some of which have a fraction.
+    /// Each as it is, except for numbers in these columns, some of which have a fraction.
     Typed(BTreeSet<String>),
     /// As text.
     Text,
@@ -134,7 +134,7 @@ fn rows(
         let found = names.iter().find_map(|name| document.get_key_value(*name));
         let at = match found {
             Some((name, value)) => {
-                instant(value).ok_or_else(|| format!("`{name}` is no instant: {value}"))?
+                instant(value).ok_or_else(|| format!("`{name}` is not an instant: {value}"))?
             }
             None => now,
         };

@@ -83,15 +83,15 @@ pub(crate) fn json(payload: &[u8]) -> Result<Decoded, String> {
         let values = stream.get("values").and_then(Json::as_array).ok_or("a stream has no `values`")?;
         for value in values {
             let Some([time, line, metadata @ ..]) = value.as_array().map(Vec::as_slice) else {
-                return Err("a value is no [time, line]".to_owned());
+                return Err("a value is not [time, line]".to_owned());
             };
             let nanos = time.as_str().and_then(|time| time.parse::<i64>().ok());
-            let nanos = nanos.ok_or("a time is no text of nanoseconds since 1970")?;
+            let nanos = nanos.ok_or("a time is not a text of nanoseconds since 1970")?;
             let row = rows.begin(MEASUREMENT, nanos / 1000);
-            row.set_text(b"line", line.as_str().ok_or("a line is no text")?);
+            row.set_text(b"line", line.as_str().ok_or("a line is not a text")?);
             set_labels(row, labels)?;
             if let Some(metadata) = metadata.first() {
-                set_labels(row, metadata.as_object().ok_or("structured metadata are no object")?)?;
+                set_labels(row, metadata.as_object().ok_or("structured metadata are not an object")?)?;
             }
             if row.is_full() {
                 return Err(TOO_LARGE.to_owned());
@@ -103,7 +103,7 @@ pub(crate) fn json(payload: &[u8]) -> Result<Decoded, String> {
 
 fn set_labels(row: &mut Group, labels: &Map<String, Json>) -> Result<(), String> {
     for (name, value) in labels {
-        row.set_text(name.as_bytes(), value.as_str().ok_or_else(|| format!("label `{name}` is no text"))?);
+        row.set_text(name.as_bytes(), value.as_str().ok_or_else(|| format!("label `{name}` is not a text"))?);
     }
     Ok(())
 }

@@ -262,7 +262,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Microseconds of an instant in nanoseconds; 0 is none.
+/// Microseconds of an instant in nanoseconds; 0 means the current time.
 const fn micros(nanos: u64, now: i64) -> i64 {
     if nanos == 0 { now } else { (nanos / 1000) as i64 }
 }

@@ -13,10 +13,10 @@ pub(crate) enum Wire<'a> {
     Fixed32(u32),
 }
 
-/// Why a payload is refused.
+/// Reason why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The bytes are no message.
+    /// The bytes are not a message.
     Broken,
     /// Its rows take more memory than those of one payload may.
     TooLarge,
@@ -25,7 +25,7 @@ pub(crate) enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Broken => "the payload is no sound protobuf message",
+            Self::Broken => "the payload is not a valid protobuf message",
             Self::TooLarge => TOO_LARGE,
         })
     }
@@ -40,7 +40,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// The number of anything that is no text and no message.
+    /// The number of anything that is neither a text nor a message.
     pub(crate) const fn number(self) -> Result<u64, Refused> {
         match self {
             Self::Varint(number) | Self::Fixed64(number) => Ok(number),
@@ -64,7 +64,7 @@ pub(crate) fn pair(message: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
     Ok((name, value))
 }
 
-/// Gives every field of a message, by its number.
+/// Passes every field of a message, by its number.
 pub(crate) fn fields<'a>(
     mut message: &'a [u8],
     mut each: impl FnMut(u64, Wire<'a>) -> Result<(), Refused>,

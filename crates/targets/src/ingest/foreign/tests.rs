@@ -287,7 +287,7 @@ fn documents_are_rows() {
         assert_eq!(bulk(bad.as_bytes(), None, NOW).unwrap_err(), why);
     }
     let bad = b"{\"index\":{\"_index\":\"i\"}}\n{\"time\":\"soon\"}\n";
-    assert_eq!(bulk(bad, None, NOW).unwrap_err(), "`time` is no instant: \"soon\"");
+    assert_eq!(bulk(bad, None, NOW).unwrap_err(), "`time` is not an instant: \"soon\"");
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn json_lines_are_rows() {
     assert_eq!(told(&lines(payload, None, NOW).unwrap()), "lines[@1000000 a=1.0; @5 a=2.5 ok=true]");
     let named = lines(b"{\"at\":3,\"time\":\"noon\"}", Some("at"), NOW).unwrap();
     assert_eq!(told(&named), "lines[@3000000 time_=noon]");
-    assert!(lines(b"{}\n5", None, NOW).unwrap_err().starts_with("line 2 is no JSON object: "));
+    assert!(lines(b"{}\n5", None, NOW).unwrap_err().starts_with("line 2 is not a JSON object: "));
 }
 
 /// Symptom: a batch was refused for a column of texts and numbers, with an attribute that was called as the

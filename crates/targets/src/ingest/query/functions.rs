@@ -51,7 +51,7 @@ fn shown((cell, as_text): (Cell<'_>, bool)) -> Value {
     }
 }
 
-/// DuckDB's `epoch_ms` and `epoch_us`: the number of an instant, or the instant of a number, at so many
+/// DuckDB's `epoch_ms` and `epoch_us`: the number of an instant, or the instant of a number, at this many
 /// microseconds each.
 fn instant(context: &Context<'_>, micros_each: i64) -> Result<Value> {
     let user_error = |text: String| Error::UserFunctionError(text.into());
@@ -61,7 +61,8 @@ fn instant(context: &Context<'_>, micros_each: i64) -> Result<Value> {
         ValueRef::Real(number) => Ok(Value::Text(time::written((number * micros_each as f64) as i64))),
         ValueRef::Text(text) | ValueRef::Blob(text) => {
             let text = String::from_utf8_lossy(text);
-            let micros = time::parsed(&text).ok_or_else(|| user_error(format!("`{text}` is no instant")))?;
+            let micros =
+                time::parsed(&text).ok_or_else(|| user_error(format!("`{text}` is not an instant")))?;
             Ok(Value::Integer(micros.div_euclid(micros_each)))
         }
     }
@@ -92,7 +93,7 @@ impl Aggregate<Sample, Option<f64>> for Quantile {
             None => context.get(1)?,
         };
         if !(0.0..=1.0).contains(&quantile) {
-            return Err(Error::UserFunctionError(format!("{quantile} is no quantile from 0 to 1").into()));
+            return Err(Error::UserFunctionError(format!("{quantile} is not a quantile from 0 to 1").into()));
         }
         Ok(Sample { numbers: Vec::new(), quantile })
     }

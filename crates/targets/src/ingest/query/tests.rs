@@ -105,8 +105,8 @@ fn what_is_wrong_is_told() {
     assert_eq!(told("SELEC 1"), "Parser Error: near \"SELEC\": syntax error");
     assert_eq!(told("SELECT w FROM cpu"), "Binder Error: no such column: w");
     assert_eq!(told("SELECT nope(v) FROM cpu"), "Binder Error: no such function: nope");
-    assert_eq!(ask(&store, "SELECT epoch_ms('x')"), failed("`x` is no instant"));
-    assert_eq!(ask(&store, "SELECT quantile_cont(v, 2) FROM cpu"), failed("2 is no quantile from 0 to 1"));
+    assert_eq!(ask(&store, "SELECT epoch_ms('x')"), failed("`x` is not an instant"));
+    assert_eq!(ask(&store, "SELECT quantile_cont(v, 2) FROM cpu"), failed("2 is not a quantile from 0 to 1"));
     let own = "WITH x AS (SELECT 1) REPLACE INTO plimsoll.acknowledged (rows) SELECT * FROM x";
     assert_eq!(ask(&store, own), Err(Refused::Dangerous));
     for sql in ["DROP TABLE cpu", "WITH x AS (SELECT 1) DELETE FROM absent", "ATTACH 'f' AS g"] {

@@ -45,7 +45,7 @@ pub(crate) struct Words {
     first: Vec<String>,
     /// `true` if a key word that changes something is anywhere in the text.
     changes: bool,
-    /// Where unquoted names stand that a point follows.
+    /// The positions of unquoted names before a point.
     qualifiers: Vec<Range<usize>>,
 }
 

@@ -11,7 +11,7 @@ const LIMITS: Limits = Limits {
     full_after: None,
 };
 
-/// A batch of so many rows of one column of this kind.
+/// A batch of this many rows of one column of this kind.
 fn batch(measurement: &str, rows: usize, value: rmpv::Value) -> Vec<Batch> {
     let columns = rmpv::Value::Map(vec![("v".into(), rmpv::Value::Array(vec![value; rows]))]);
     let payload = rmpv::Value::Map(vec![("m".into(), measurement.into()), ("columns".into(), columns)]);
@@ -43,7 +43,7 @@ fn rows_are_seen_after_the_delay_of_the_first_of_them() {
     write(&store, 10, Fate::Stored, Nanos(3 * SECOND.0));
     assert_eq!(rows(&store, Nanos(6 * SECOND.0 - 1)), (0, 0, 20));
     assert_eq!(rows(&store, Nanos(6 * SECOND.0)), (20, 20, 0));
-    // Later rows have a wait of their own, also if nobody asked in between.
+    // Later rows have a wait of their own, even without a query in between.
     write(&store, 1, Fate::Stored, Nanos(7 * SECOND.0));
     write(&store, 2, Fate::Stored, Nanos(13 * SECOND.0));
     assert_eq!(rows(&store, Nanos(13 * SECOND.0)), (21, 21, 2));

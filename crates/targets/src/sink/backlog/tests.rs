@@ -21,7 +21,7 @@ const BODY: usize = 4 << 20;
 /// Upper bound of unsent bytes: the limit, the turn that crosses it, and the heads of frames and records.
 const BOUND: usize = UNSENT_BYTES + TURN_PIECES * PIECE_BYTES + 8 * 1024;
 
-/// One connection, and a kernel that takes as much as it is told.
+/// One connection, and a kernel that takes as much as it is set to.
 #[derive(Debug, Default)]
 struct Kernel {
     time: Nanos,

@@ -20,7 +20,7 @@ pub(crate) use ask::{Call, CanisterRequest, Shown};
 pub(crate) use forms::CanisterForms;
 pub(crate) use response_signer::{ResponseSigner, Written};
 
-/// The seed of the key that certifies. It is no secret: anybody with the program can sign as this subnet.
+/// The seed of the key that certifies. It is not secret: anyone with the program can sign as this subnet.
 const ROOT_SEED: &[u8; 32] = b"plimsoll sink: a test root key  ";
 /// The seed of the key of the one node.
 const NODE_SEED: &[u8; 32] = b"plimsoll sink: a test node key  ";
@@ -41,8 +41,8 @@ const MODULE_HASH: &[u8; 32] = b"plimsoll sink: it has no module ";
 /// * A call of version 2 gets `202`, and is then asked for; one of later versions gets its certificate at
 ///   once. A call is carried out once, however often the same message comes.
 /// * Messages that expire in more than five minutes, or have expired, get `400` with a reason, as does
-///   whatever is none. Addresses that a replica does not have get `404`.
-/// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` tells it.
+///   anything that is not a message. Addresses that a replica does not have get `404`.
+/// * The root key, which certificates are signed with, is always the same one. `/api/v2/status` has it.
 ///
 /// A request for which a fault is drawn changes nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,7 +228,7 @@ fn description(authority: &Authority, node: &Identity) -> Node {
     Node::labelled(id.as_bytes(), Node::forest(parts))
 }
 
-/// The present time, in nanoseconds since 1970: messages expire by it, and certificates tell it.
+/// The present time, in nanoseconds since 1970: messages expire by it, and certificates carry it.
 pub(crate) fn now_ns() -> u64 {
     let Nanos(now) = clock::unix();
     now

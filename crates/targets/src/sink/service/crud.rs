@@ -15,7 +15,7 @@ use crate::sink::encoded_reply::{Answer, Draft, EncodedReply, FormBody};
 ///   are never given again.
 /// * On the path of a resource, `GET` and `HEAD` give `200` and a small JSON body, `PUT` and `PATCH` give
 ///   `204`, and `DELETE` gives `204` and removes it. Other methods get `405`.
-/// * Whatever names no resource gets `404`.
+/// * Paths that name no resource get `404`.
 /// * A `POST` beyond [`max_resources`](Self::max_resources) gets `507`.
 ///
 /// The bodies of requests are read and forgotten. A request for which a fault is drawn changes nothing.

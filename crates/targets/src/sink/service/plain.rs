@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(count(200, Body::Bytes(0), "text/x"), 1);
         assert_eq!(count(200, Body::Fixed(Arc::from(&b""[..])), "text/x"), 1);
         assert_eq!(count(200, Body::Bytes(1), "text/x"), 0);
-        // Its head tells the length and the type of the body that it stands for.
+        // Its head has the length and the type of the body that it stands for.
         assert_eq!(count(304, Body::Bytes(1000), "text/x"), 0);
     }
 }

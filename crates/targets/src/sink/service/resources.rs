@@ -105,8 +105,8 @@ pub(crate) fn digits(id: u64) -> [u8; ID_DIGITS] {
     std::array::from_fn(|at| b"0123456789abcdef"[(id >> (4 * (ID_DIGITS - 1 - at))) as usize & 15])
 }
 
-/// 32 bits that tell paths apart which differ by accident. Multiply-rotate over words of eight bytes: the
-/// constant is the golden-ratio increment of SplitMix64.
+/// A hash of 32 bits that distinguishes paths which differ by accident. Multiply-rotate over words of eight
+/// bytes: the constant is the golden-ratio increment of SplitMix64.
 fn digest(path: &[u8]) -> u32 {
     let mut state = path.len() as u64;
     for chunk in path.chunks(8) {

@@ -1,4 +1,4 @@
-//! The replies of a replica, encoded but for their bodies.
+//! The replies of a replica, encoded except for their bodies.
 
 use plimsoll_wire::http2::HeaderBlockCache;
 
@@ -6,7 +6,7 @@ use super::{Canister, Subnet, Written};
 use crate::sink::encoded_reply::{Answer, Draft, EncodedReply, FormBody};
 use crate::sink::truth::Action;
 
-/// The replies of a replica, but for their bodies.
+/// The replies of a replica, except for their bodies.
 #[derive(Debug)]
 pub(crate) struct CanisterForms {
     pub(crate) subnet: Subnet,

@@ -16,7 +16,7 @@ use crate::sink::truth::Action;
 const ACCEPTED: u64 = 0x6163_6365_7074_6564;
 /// The same for the bytes of answers without a meaning.
 const GARBAGE: u64 = 0x6761_7262_6167_6521;
-/// An answer without a meaning has at most so many bytes.
+/// Longest garbage answer, in bytes.
 const MOST_GARBAGE: u64 = 64;
 
 /// Writes the answers of one thread.
@@ -169,7 +169,7 @@ const fn action_of(outcome: &Outcome) -> Action {
     }
 }
 
-/// Bytes that are no CBOR: the first one ends a container that has not begun.
+/// Bytes that are not CBOR: the first one ends a container that has not begun.
 fn put_garbage(seed: u64, number: u64, out: &mut Vec<u8>) {
     let mut random = Random::new(seed ^ GARBAGE, number);
     out.push(0xff);

@@ -1,0 +1,366 @@
+//! One WebSocket: its handshake, its messages, and the iteration that it belongs to.
+
+use std::collections::VecDeque;
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_scenario::WebSocketAction;
+use plimsoll_wire::websocket::{
+    ClientHandshake, HandshakeProgress, MessageReader, Opcode, Received, Role, write_close, write_frame,
+};
+
+use crate::connection::Fault;
+use crate::request::NO_SESSION;
+
+/// Longest message that is read, in bytes.
+const LONGEST_MESSAGE: usize = 16 << 20;
+/// Messages that wait for a step that awaits one, and their bytes: what is beyond is skipped, the oldest
+/// first.
+const MOST_WAITING: usize = 1_024;
+const MOST_WAITING_BYTES: usize = 1 << 20;
+/// Memory for messages that a connection keeps, in bytes: idle ones are many.
+const USUAL_INBOX: usize = 4 << 10;
+
+/// Stage in the life of a WebSocket.
+#[derive(Debug)]
+enum Stage {
+    /// No upgrade was asked for.
+    Fresh,
+    /// The answer to the upgrade is awaited.
+    Upgrading(Box<ClientHandshake>),
+    /// Messages can be sent.
+    Open,
+    /// We have sent a close frame, and await the other one.
+    Closing,
+}
+
+/// The protocol state of a connection that is to be a WebSocket.
+///
+/// [`write`](Self::write) comes with the action that opens it first. It is given to one iteration then, its
+/// owner, until it is closed.
+#[derive(Debug)]
+pub(crate) struct WebSocket {
+    stage: Stage,
+    reader: MessageReader,
+    inbox: Inbox,
+    /// State of the generator of masks.
+    mask: u32,
+    /// The session that it belongs to.
+    pub(crate) owner: u32,
+}
+
+/// Events of a piece of input beside the messages, which are in the inbox.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// The server has upgraded the connection: its answer, whose head had this many bytes.
+    pub(crate) opened: Option<(Box<ClientHandshake>, u64)>,
+    /// The server has not upgraded the connection: the first bytes of its response.
+    pub(crate) refused: Option<Vec<u8>>,
+    /// The server has sent a close frame: its status and reason.
+    pub(crate) closed: Option<(Option<u16>, String)>,
+    /// Violation of the protocol by the server.
+    pub(crate) fault: Option<Fault>,
+    /// Messages that came, and their bytes.
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+    /// Unread messages that were discarded because the inbox was full.
+    pub(crate) skipped: u64,
+    pub(crate) pings: u64,
+}
+
+impl WebSocket {
+    /// A connection that was just established; `seed` differs from those of others.
+    pub(crate) fn new(seed: u64) -> Box<Self> {
+        Box::new(Self {
+            stage: Stage::Fresh,
+            reader: MessageReader::new(Role::Client, LONGEST_MESSAGE),
+            inbox: Inbox::default(),
+            // The state must not be 0.
+            mask: (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1,
+            owner: NO_SESSION,
+        })
+    }
+
+    /// Returns `true` before an upgrade was asked for.
+    pub(crate) const fn is_fresh(&self) -> bool {
+        matches!(self.stage, Stage::Fresh)
+    }
+
+    /// Returns `true` while messages can be sent.
+    pub(crate) const fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Open)
+    }
+
+    /// Returns `true` once the handshake is over.
+    pub(crate) const fn was_opened(&self) -> bool {
+        matches!(self.stage, Stage::Open | Stage::Closing)
+    }
+
+    /// Returns `true` once we have sent a close frame.
+    pub(crate) const fn is_closing(&self) -> bool {
+        matches!(self.stage, Stage::Closing)
+    }
+
+    /// Returns `true` if a part of a message or of the answer to the upgrade has come.
+    pub(crate) fn is_in_message(&self) -> bool {
+        match &self.stage {
+            Stage::Upgrading(handshake) => !handshake.held().is_empty(),
+            _ => self.reader.is_in_message(),
+        }
+    }
+
+    /// The messages that came, and that no step has awaited yet.
+    pub(crate) const fn inbox(&mut self) -> &mut Inbox {
+        &mut self.inbox
+    }
+
+    /// Writes what an action sends: a request for an upgrade, or a message, as it was rendered.
+    pub(crate) fn write(&mut self, action: WebSocketAction, rendered: &[u8], out: &mut Vec<u8>) {
+        match action {
+            WebSocketAction::Open => {
+                self.stage = Stage::Upgrading(Box::new(ClientHandshake::new(rendered)));
+                out.extend_from_slice(rendered);
+            }
+            WebSocketAction::Send { binary, answered } => {
+                if answered {
+                    // Earlier messages do not answer this one.
+                    self.inbox.clear();
+                }
+                let opcode = if binary { Opcode::Binary } else { Opcode::Text };
+                let mask = self.next_mask();
+                write_frame(true, opcode, Some(mask), rendered, out);
+            }
+            WebSocketAction::Receive => {}
+            WebSocketAction::Close(code) => self.close(code, out),
+        }
+    }
+
+    /// Writes a close frame, unless one was written.
+    pub(crate) fn close(&mut self, code: u16, out: &mut Vec<u8>) {
+        if self.is_open() {
+            self.stage = Stage::Closing;
+            let mask = self.next_mask();
+            write_close(Some(code), "", Some(mask), out);
+        }
+    }
+
+    /// Reads what came at `at`. Pings are answered in `control`.
+    pub(crate) fn read(&mut self, at: Nanos, mut input: &[u8], control: &mut Vec<u8>) -> News {
+        let mut news = News::default();
+        if let Stage::Upgrading(handshake) = &mut self.stage {
+            match handshake.read(&mut input) {
+                Ok(HandshakeProgress::Incomplete) => return news,
+                Ok(HandshakeProgress::Refused) => {
+                    news.refused = Some(handshake.held().to_vec());
+                    return news;
+                }
+                Ok(HandshakeProgress::Open { head_bytes }) => {
+                    if let Stage::Upgrading(handshake) = std::mem::replace(&mut self.stage, Stage::Open) {
+                        news.opened = Some((handshake, head_bytes as u64));
+                    }
+                }
+                Err(error) => {
+                    news.fault = Some(Fault::new(ErrorClass::WebSocketHandshake, error.to_string()));
+                    return news;
+                }
+            }
+        }
+        if self.is_fresh() {
+            let reason = format!("{} bytes that no request had asked for", input.len());
+            news.fault = Some(Fault::new(ErrorClass::UnsolicitedData, reason));
+            return news;
+        }
+        loop {
+            match self.reader.next(&mut input, &mut self.inbox.bytes) {
+                Ok(None) => return news,
+                Ok(Some(Received::Message { length, .. })) => {
+                    news.messages += 1;
+                    news.bytes += length as u64;
+                    news.skipped += self.inbox.add(length, at);
+                }
+                Ok(Some(Received::Ping)) => {
+                    news.pings += 1;
+                    if self.is_open() {
+                        let mask = self.next_mask();
+                        write_frame(true, Opcode::Pong, Some(mask), self.reader.control(), control);
+                    }
+                }
+                Ok(Some(Received::Pong)) => {}
+                Ok(Some(Received::Close { code })) => {
+                    news.closed = Some((code, self.reader.close_reason().to_owned()));
+                }
+                Err(error) => {
+                    self.close(error.close_code(), control);
+                    news.fault = Some(Fault::new(ErrorClass::Protocol, error.to_string()));
+                    return news;
+                }
+            }
+        }
+    }
+
+    /// A mask for the next frame. It is not a secret: it keeps the bytes of a message from being chosen.
+    fn next_mask(&mut self) -> [u8; 4] {
+        // Xorshift (G. Marsaglia, *Xorshift RNGs*, 2003).
+        self.mask ^= self.mask << 13;
+        self.mask ^= self.mask >> 17;
+        self.mask ^= self.mask << 5;
+        self.mask.to_ne_bytes()
+    }
+}
+
+/// Messages that came, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// Payloads of the waiting messages, and of messages that were taken before them.
+    bytes: Vec<u8>,
+    messages: VecDeque<Waiting>,
+}
+
+/// An unread message.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    start: usize,
+    end: usize,
+    at: Nanos,
+}
+
+impl Inbox {
+    /// The oldest message, and when it came.
+    pub(crate) fn first(&self) -> Option<(&[u8], Nanos)> {
+        let Waiting { start, end, at } = *self.messages.front()?;
+        Some((&self.bytes[start..end], at))
+    }
+
+    /// Takes the oldest message out.
+    pub(crate) fn pop(&mut self) {
+        self.messages.pop_front();
+        if self.messages.is_empty() {
+            self.clear();
+        }
+    }
+
+    /// Forgets all messages.
+    pub(crate) fn clear(&mut self) {
+        self.messages.clear();
+        self.bytes.clear();
+        self.bytes.shrink_to(USUAL_INBOX);
+    }
+
+    /// Adds a message whose bytes are the last ones. Returns the number of older ones that had to go.
+    fn add(&mut self, length: usize, at: Nanos) -> u64 {
+        let end = self.bytes.len();
+        self.messages.push_back(Waiting { start: end - length, end, at });
+        let mut skipped = 0;
+        let held = |inbox: &Self| inbox.messages.front().map_or(0, |first| end - first.start);
+        while self.messages.len() > MOST_WAITING
+            || (held(self) > MOST_WAITING_BYTES && self.messages.len() > 1)
+        {
+            self.messages.pop_front();
+            skipped += 1;
+        }
+        let unused = self.messages.front().map_or(0, |first| first.start);
+        if unused > MOST_WAITING_BYTES {
+            self.bytes.drain(..unused);
+            for message in &mut self.messages {
+                message.start -= unused;
+                message.end -= unused;
+            }
+        }
+        skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_wire::websocket::{accept_of, write_upgrade_response};
+
+    use super::*;
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+    fn opened(more: &[u8]) -> (WebSocket, News) {
+        let mut socket = *WebSocket::new(7);
+        let (mut out, mut input) = (Vec::new(), Vec::new());
+        assert!(socket.is_fresh());
+        socket.write(WebSocketAction::Open, REQUEST, &mut out);
+        assert_eq!(out, REQUEST);
+        write_upgrade_response(&accept_of(b"dGhlIHNhbXBsZSBub25jZQ=="), None, &mut input);
+        input.extend_from_slice(more);
+        let news = socket.read(Nanos(5), &input, &mut Vec::new());
+        (socket, news)
+    }
+
+    #[test]
+    fn messages_may_come_with_the_answer_to_the_upgrade() {
+        let (mut socket, news) = opened(b"\x81\x02hi\x82\x01x\x89\x01p");
+        assert!(news.opened.is_some() && news.fault.is_none() && socket.is_open());
+        assert_eq!((news.messages, news.bytes, news.pings), (2, 3, 1));
+        assert_eq!(socket.inbox().first(), Some((&b"hi"[..], Nanos(5))));
+        socket.inbox().pop();
+        assert_eq!(socket.inbox().first(), Some((&b"x"[..], Nanos(5))));
+        let mut out = Vec::new();
+        socket.write(WebSocketAction::Send { binary: false, answered: true }, b"a", &mut out);
+        assert_eq!(socket.inbox().first(), None, "an earlier message is no answer");
+        assert_eq!(out.len(), 7);
+    }
+
+    #[test]
+    fn a_ping_is_answered_by_a_masked_pong() {
+        let (mut socket, _) = opened(b"");
+        let mut control = Vec::new();
+        socket.read(Nanos(6), b"\x89\x02ab", &mut control);
+        let mut reader = MessageReader::new(Role::Server, 100);
+        assert_eq!(reader.next(&mut &control[..], &mut Vec::new()), Ok(Some(Received::Pong)));
+        assert_eq!(reader.control(), b"ab");
+    }
+
+    #[test]
+    fn refusals_closes_and_violations_are_told() {
+        let mut socket = *WebSocket::new(7);
+        socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
+        assert!(socket.read(Nanos(1), b"HTT", &mut Vec::new()).refused.is_none());
+        let news = socket.read(Nanos(1), b"P/1.1 403 No\r\n\r\n", &mut Vec::new());
+        assert_eq!(news.refused.as_deref(), Some(&b"HTTP/1.1 403 No\r\n\r\n"[..]));
+        let (_, news) = opened(b"\x88\x04\x03\xe9by");
+        assert_eq!(news.closed, Some((Some(1001), "by".to_owned())));
+        let (mut socket, _) = opened(b"");
+        let mut control = Vec::new();
+        let news = socket.read(Nanos(1), b"\x81\x01a\xc1\x00", &mut control);
+        assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::Protocol));
+        assert_eq!(socket.inbox().first(), Some((&b"a"[..], Nanos(1))), "what came before is valid");
+        assert!(!control.is_empty() && socket.is_closing());
+        let mut fresh = *WebSocket::new(1);
+        let news = fresh.read(Nanos(1), b"\x81\x00", &mut control);
+        assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::UnsolicitedData));
+        let mut socket = *WebSocket::new(7);
+        socket.write(WebSocketAction::Open, REQUEST, &mut Vec::new());
+        let news = socket.read(Nanos(1), b"HTTP/1.1 101 a\r\n\r\n", &mut control);
+        assert_eq!(news.fault.map(|fault| fault.class), Some(ErrorClass::WebSocketHandshake));
+    }
+
+    #[test]
+    fn messages_that_nobody_awaits_are_bounded() {
+        let (mut socket, _) = opened(b"");
+        let mut skipped = 0;
+        for _ in 0..3_000 {
+            skipped += socket.read(Nanos(1), b"\x81\x01a", &mut Vec::new()).skipped;
+        }
+        assert_eq!(skipped, 3_000 - MOST_WAITING as u64);
+        let large = [&[0x82, 126, 0xff, 0xff][..], &[7; 65_535]].concat();
+        for _ in 0..200 {
+            socket.read(Nanos(1), &large, &mut Vec::new());
+        }
+        assert!(socket.inbox().bytes.len() <= 3 * MOST_WAITING_BYTES);
+        assert!(socket.inbox().first().is_some_and(|(message, _)| message.len() == 65_535));
+        socket.inbox().clear();
+        assert!(socket.inbox().bytes.capacity() <= USUAL_INBOX);
+    }
+
+    #[test]
+    fn masks_differ() {
+        let mut socket = *WebSocket::new(0);
+        let mut masks: Vec<_> = (0..100).map(|_| socket.next_mask()).collect();
+        masks.sort_unstable();
+        masks.dedup();
+        assert_eq!(masks.len(), 100);
+    }
+}

@@ -1,0 +1,361 @@
+//! WebSockets: connections that belong to one iteration each, from the upgrade to the close.
+//!
+//! A step on a WebSocket is a request whose answer is the message that it awaits. One that awaits nothing
+//! ends when it was sent, and one that sends nothing is answered by a message that may have come before it:
+//! both are settled after the flush.
+
+use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_driver::{Backend, Chunk, Close, ConnId};
+use plimsoll_scenario::{FieldNeeds, Received, WebSocketAction};
+use plimsoll_wire::websocket::ClientHandshake;
+
+use super::Worker;
+use crate::capture::NO_CAPTURE;
+use crate::connection::{Client, Fault, InTurn, Reply, State};
+use crate::request::{AT_SEND, InFlight, NO_SESSION};
+
+/// Status with which a user leaves that has not closed its WebSocket, and with which all leave at the end
+/// (RFC 6455 section 7.4.1).
+const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
+
+/// The status of a reply that stands for a message.
+const MESSAGE: u16 = 200;
+
+/// WebSockets that something is to be done about.
+#[derive(Debug, Default)]
+pub(super) struct WebSockets {
+    /// Connections with a request that may end once it is flushed.
+    settling: Vec<ConnId>,
+}
+
+impl WebSockets {
+    /// Returns `true` if the next pass has something to do without an event.
+    pub(super) const fn are_due(&self) -> bool {
+        !self.settling.is_empty()
+    }
+}
+
+impl<B: Backend> Worker<'_, B> {
+    /// Starts a step of an iteration on its WebSocket, or on one that is opened for it.
+    pub(super) fn send_on_websocket(
+        &mut self,
+        action: WebSocketAction,
+        pool: u32,
+        request: &mut InFlight,
+        ready: Nanos,
+    ) {
+        let now = self.clock.now;
+        let Some(session) = self.iterations.sessions.get_mut(request.session) else { return };
+        if action == WebSocketAction::Open {
+            session.lost = None;
+            let before = session.link.take();
+            self.iterations.unlinked.extend(before);
+            self.place(pool, None, request, ready, now);
+            return;
+        }
+        let (link, lost) = (session.link, session.lost);
+        self.count_started(request);
+        match link.filter(|id| self.lives(*id) && self.conns[id.slot()].requests.is_empty()) {
+            Some(id) => self.enqueue(id.slot() as u32, request, ready, now),
+            None => {
+                let class = lost.unwrap_or(ErrorClass::WebSocketClosed);
+                self.note_error(class, "the WebSocket had ended before the step");
+                self.fail(pool, request, class, 0, now);
+            }
+        }
+    }
+
+    /// Notes the WebSocket on which a step was written: it belongs to the iteration of the step that opens
+    /// it.
+    pub(super) fn link_websocket(&mut self, slot: u32, request: &InFlight, action: WebSocketAction) {
+        let conn = &mut self.conns[slot as usize];
+        let id = conn.id;
+        let Client::WebSocket(socket) = &mut conn.client else { return };
+        match action {
+            WebSocketAction::Open => {
+                socket.owner = request.session;
+                if let Some(session) = self.iterations.sessions.get_mut(request.session) {
+                    session.link = Some(id);
+                }
+            }
+            WebSocketAction::Receive | WebSocketAction::Send { answered: false, .. } => {
+                self.websockets.settling.push(id);
+            }
+            WebSocketAction::Send { answered: true, .. } | WebSocketAction::Close(_) => {}
+        }
+        if let WebSocketAction::Send { .. } = action
+            && request.measured
+        {
+            let record = &mut self.records.measured.connections.websocket;
+            record.messages_sent += 1;
+            record.bytes_sent += request.bytes_sent;
+        }
+    }
+
+    /// Bytes came on a connection that is or will be a WebSocket.
+    pub(super) fn receive_websocket(
+        &mut self,
+        id: ConnId,
+        at: Nanos,
+        secured: bool,
+        data: Chunk,
+    ) -> Result<(), Fault> {
+        let slot = id.slot() as u32;
+        let bytes = if secured { self.buffers.plain.as_slice() } else { self.io.bytes(data) };
+        let conn = &mut self.conns[slot as usize];
+        let Client::WebSocket(socket) = &mut conn.client else { return Ok(()) };
+        if !socket.was_opened()
+            && let Some(request) = conn.requests.nth_mut(0)
+            && request.sent != AT_SEND
+        {
+            request.first_byte = request.first_byte.min(at);
+        }
+        self.buffers.control.clear();
+        let news = socket.read(at, bytes, &mut self.buffers.control);
+        let record = &mut self.records.measured.connections.websocket;
+        if at >= self.clock.measure && at <= self.clock.end {
+            record.messages_received += news.messages;
+            record.bytes_received += news.bytes;
+            record.skipped += news.skipped;
+        }
+        record.pings += news.pings;
+        self.write_control(slot);
+        if let Some(held) = news.refused {
+            return self.receive_refusal(id, at, held, data);
+        }
+        if let Some((handshake, head_bytes)) = news.opened {
+            self.on_websocket_open(slot, at, &handshake, head_bytes);
+        }
+        self.deliver(id);
+        if let Some((code, reason)) = news.closed
+            && self.lives(id)
+        {
+            self.on_websocket_close(slot, at, code, &reason);
+        }
+        match news.fault {
+            Some(fault) => {
+                // The close frame with the reason leaves before the connection ends.
+                self.flush();
+                Err(fault)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The answer to an upgrade is an ordinary response: it is read and judged as any other, and the
+    /// connection ends with it.
+    fn receive_refusal(&mut self, id: ConnId, at: Nanos, held: Vec<u8>, data: Chunk) -> Result<(), Fault> {
+        let conn = &mut self.conns[id.slot()];
+        conn.client = Client::InTurn(InTurn::Http1(Default::default()));
+        conn.take_no_more();
+        self.records.measured.connections.websocket.refused += 1;
+        self.buffers.plain = held;
+        self.receive_in_turn(id, at, true, data)
+    }
+
+    fn on_websocket_open(&mut self, slot: u32, at: Nanos, handshake: &ClientHandshake, head_bytes: u64) {
+        let conn = &mut self.conns[slot as usize];
+        let id = conn.id;
+        self.records.measured.connections.websocket.opened += 1;
+        let ticket = conn.requests.oldest();
+        let Some(request) = conn.requests.nth_mut(0) else { return };
+        let needs = &self.steps.needs[request.step as usize];
+        if needs.fields != FieldNeeds::Nothing && !request.is_given_up() {
+            if request.capture == NO_CAPTURE {
+                request.capture = self.exchanges.captures.begin();
+            }
+            let captured = self.exchanges.captures.get_mut(request.capture);
+            handshake.each_header(|name, value| captured.keep(&needs.fields, name.as_bytes(), value));
+        }
+        let reply = Reply { status: 101, wire_bytes: head_bytes, keep_alive: true, is_good: false };
+        self.on_response(slot, ticket, at, reply);
+        if self.lives(id)
+            && let Client::WebSocket(socket) = &self.conns[slot as usize].client
+            && socket.owner == NO_SESSION
+        {
+            self.iterations.unlinked.push(id);
+        }
+    }
+
+    /// Gives the messages that have come to the step that awaits one, until it has one or there are none.
+    /// Messages stay while no step awaits any.
+    fn deliver(&mut self, id: ConnId) {
+        let slot = id.slot() as u32;
+        while self.lives(id) {
+            let conn = &mut self.conns[slot as usize];
+            let Client::WebSocket(socket) = &mut conn.client else { return };
+            let ticket = conn.requests.oldest();
+            let Some(request) = conn.requests.nth_mut(0) else { return };
+            let step = request.step as usize;
+            let action = self.plan.steps[step].request.websocket();
+            if request.sent == AT_SEND {
+                if action.is_some_and(|action| action != WebSocketAction::Receive && action.awaits()) {
+                    // It came before what it would answer was sent.
+                    socket.inbox().clear();
+                }
+                return;
+            }
+            if !action.is_some_and(WebSocketAction::awaits) {
+                return;
+            }
+            let Some((message, at)) = socket.inbox().first() else { return };
+            let received = Received::new(MESSAGE, &self.exchanges.no_fields, message);
+            let session = match self.iterations.sessions.get_mut(request.session) {
+                Some(session) => &mut session.state,
+                None => &mut self.exchanges.no_session,
+            };
+            if !self.steps.handlers[step].is_awaited(&received, session) {
+                socket.inbox().pop();
+                self.records.measured.connections.websocket.skipped += u64::from(request.measured);
+                continue;
+            }
+            let wire_bytes = message.len() as u64;
+            if self.steps.needs[step].body {
+                if request.capture == NO_CAPTURE {
+                    request.capture = self.exchanges.captures.begin();
+                }
+                self.exchanges.captures.get_mut(request.capture).body.extend_from_slice(message);
+            }
+            socket.inbox().pop();
+            let at = match action {
+                // It may have come before the step began.
+                Some(WebSocketAction::Receive) => at.max(request.sent + Nanos(1)),
+                _ => at,
+            };
+            request.first_byte = at;
+            let reply = Reply { status: MESSAGE, wire_bytes, keep_alive: true, is_good: false };
+            self.on_response(slot, ticket, at, reply);
+        }
+    }
+
+    /// The server has sent a close frame.
+    fn on_websocket_close(&mut self, slot: u32, at: Nanos, code: Option<u16>, reason: &str) {
+        let conn = &mut self.conns[slot as usize];
+        let Client::WebSocket(socket) = &mut conn.client else { return };
+        let ticket = conn.requests.oldest();
+        if socket.is_closing() {
+            if let Some(request) = conn.requests.nth_mut(0) {
+                request.first_byte = at;
+                let reply = Reply { status: MESSAGE, wire_bytes: 2, keep_alive: false, is_good: false };
+                self.on_response(slot, ticket, at, reply);
+            } else {
+                self.release(slot, Some(Close::Now));
+            }
+            return;
+        }
+        self.buffers.control.clear();
+        socket.close(code.unwrap_or(NORMAL), &mut self.buffers.control);
+        let idle = conn.requests.is_empty();
+        self.write_control(slot);
+        self.flush();
+        let code = code.map_or_else(|| "without a status".to_owned(), |code| format!("with {code}"));
+        let said = if reason.is_empty() { String::new() } else { format!(": {}", reason.escape_debug()) };
+        self.note_error(
+            ErrorClass::WebSocketClosed,
+            &format!("the server closed the WebSocket {code}{said}"),
+        );
+        let connections = &mut self.records.measured.connections;
+        connections.websocket.closed_by_server += 1;
+        connections.closed_idle += u64::from(idle);
+        self.break_off(slot, ErrorClass::WebSocketClosed, Some(Close::AfterSend), at);
+    }
+
+    /// The connection of a WebSocket has ended, and no close frame had come.
+    pub(super) fn on_websocket_dropped(&mut self, slot: u32, at: Nanos) {
+        let conn = &self.conns[slot as usize];
+        let Client::WebSocket(socket) = &conn.client else { return };
+        let (class, place) = match (socket.was_opened(), socket.is_in_message()) {
+            (true, true) => (ErrorClass::WebSocketDropped, "in the middle of a message"),
+            (true, false) => (ErrorClass::WebSocketDropped, "without a close frame"),
+            (false, true) => (ErrorClass::ClosedInResponse, "in the middle of its answer to the upgrade"),
+            (false, false) => (ErrorClass::ClosedBeforeResponse, "before its answer to the upgrade"),
+        };
+        let connections = &mut self.records.measured.connections;
+        connections.websocket.dropped += u64::from(socket.was_opened());
+        if conn.requests.is_empty() {
+            connections.closed_idle += 1;
+        }
+        self.note_error(class, &format!("the server closed the connection {place}"));
+        self.break_off(slot, class, Some(Close::Now), at);
+    }
+
+    /// Notes that the WebSocket in this slot ends: its iteration cannot use it any more.
+    pub(super) fn unlink_websocket(&mut self, slot: u32, class: ErrorClass) {
+        let conn = &self.conns[slot as usize];
+        let Client::WebSocket(socket) = &conn.client else { return };
+        if let Some(session) = self.iterations.sessions.get_mut(socket.owner)
+            && session.link == Some(conn.id)
+        {
+            session.link = None;
+            session.lost = Some(class);
+        }
+    }
+
+    /// Ends steps that wait for no message, and gives those that do the messages that came before them. It
+    /// follows a flush.
+    pub(super) fn settle_websockets(&mut self) {
+        if !self.websockets.are_due() {
+            return;
+        }
+        for id in std::mem::take(&mut self.websockets.settling) {
+            if !self.lives(id) {
+                continue;
+            }
+            let slot = id.slot() as u32;
+            let is_waiting = |request: &mut InFlight| request.sent == AT_SEND;
+            if self.conns[slot as usize].requests.nth_mut(0).is_some_and(is_waiting) {
+                self.flush();
+            }
+            let conn = &mut self.conns[slot as usize];
+            let ticket = conn.requests.oldest();
+            let Some(request) = conn.requests.nth_mut(0) else { continue };
+            match self.plan.steps[request.step as usize].request.websocket() {
+                Some(WebSocketAction::Send { answered: false, .. }) => {
+                    let at = self.clock.now.max(request.sent + Nanos(1));
+                    // It says nothing about the target.
+                    self.batch.observed = true;
+                    let reply = Reply { status: MESSAGE, wire_bytes: 0, keep_alive: true, is_good: true };
+                    self.on_response(slot, ticket, at, reply);
+                }
+                _ => self.deliver(id),
+            }
+        }
+        self.flush();
+    }
+
+    /// Closes the WebSockets of iterations that have ended.
+    pub(super) fn close_unlinked(&mut self) {
+        if self.iterations.unlinked.is_empty() {
+            return;
+        }
+        let unlinked = std::mem::take(&mut self.iterations.unlinked);
+        for id in unlinked.iter().filter(|id| self.lives(**id)).copied().collect::<Vec<_>>() {
+            self.say_goodbye(id.slot() as u32, NORMAL);
+        }
+        self.flush();
+        for id in unlinked {
+            if self.lives(id) && matches!(self.conns[id.slot()].client, Client::WebSocket(_)) {
+                self.release(id.slot() as u32, Some(Close::AfterSend));
+            }
+        }
+    }
+
+    /// Leaves all WebSockets at the end of the run.
+    pub(super) fn leave_websockets(&mut self) {
+        for slot in 0..self.conns.len() as u32 {
+            if self.conns[slot as usize].state == State::Open {
+                self.say_goodbye(slot, GOING_AWAY);
+            }
+        }
+        self.flush();
+    }
+
+    fn say_goodbye(&mut self, slot: u32, code: u16) {
+        let conn = &mut self.conns[slot as usize];
+        let Client::WebSocket(socket) = &mut conn.client else { return };
+        self.buffers.control.clear();
+        socket.close(code, &mut self.buffers.control);
+        self.write_control(slot);
+    }
+}

@@ -1,0 +1,324 @@
+//! WebSocket: each message is sent back, or to all clients.
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Backend, Close, ConnId};
+use plimsoll_wire::http1::write_response_head;
+use plimsoll_wire::websocket::{
+    MessageReader, Opcode, Received, Role, ServerHandshake, UpgradeProgress, UpgradeRequest, write_close,
+    write_frame, write_upgrade_response,
+};
+
+use super::Ask;
+use crate::sink::completion::Sent;
+use crate::sink::connection::{CloseMode, Protocol, State};
+use crate::sink::encoded_reply::{Address, Persistence};
+use crate::sink::event_queue::{Arrival, PendingReply};
+use crate::sink::law::Intent;
+use crate::sink::request_handler::RequestHandler;
+use crate::sink::setup::Tally;
+use crate::sink::truth::{Action, RequestId, TruthRow};
+use crate::sink::worker::Worker;
+
+/// Longest message that is read, in bytes.
+const LONGEST_MESSAGE: usize = 16 << 20;
+/// Messages of one connection that may wait for their answers, lest they fill the memory.
+const MOST_OUTSTANDING: u32 = 1 << 16;
+
+/// Status of a close for a message that the sink does not carry out, for one that it refuses, and at the
+/// client's wish without a status (RFC 6455 section 7.4.1, and the registry of IANA).
+const INTERNAL_ERROR: u16 = 1011;
+const TRY_AGAIN_LATER: u16 = 1013;
+const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
+
+const UPGRADE_REQUIRED: u16 = 426;
+
+/// A server of WebSockets, which does nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebSocket {
+    /// Each message goes to all clients of the thread that has it, and not to its sender alone.
+    pub broadcasts: bool,
+}
+
+/// A connection that is or becomes a WebSocket.
+#[derive(Debug)]
+pub(crate) struct WebSocketServer {
+    /// Until it has been read.
+    handshake: Option<Box<ServerHandshake>>,
+    reader: MessageReader,
+    message: Vec<u8>,
+    /// The answer to the upgrade has been sent, and no close frame since.
+    is_open: bool,
+    /// The status of the close frame that follows the last answer.
+    farewell: Option<u16>,
+}
+
+/// Something that came on a connection and is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WebSocketAsk {
+    Upgrade(UpgradeRequest),
+    Message {
+        binary: bool,
+        payload: Box<[u8]>,
+    },
+    /// The close frame, or a violation, with the status to answer it with.
+    Close(u16),
+}
+
+impl WebSocketServer {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Self {
+            handshake: Some(Box::default()),
+            reader: MessageReader::new(Role::Server, LONGEST_MESSAGE),
+            message: Vec::new(),
+            is_open: false,
+            farewell: None,
+        })
+    }
+
+    /// Writes what answers `ask`.
+    fn write(&mut self, ask: &WebSocketAsk, out: &mut Vec<u8>) {
+        match ask {
+            WebSocketAsk::Upgrade(request) => {
+                self.is_open = true;
+                write_upgrade_response(&request.accept, request.subprotocol.as_deref(), out);
+            }
+            WebSocketAsk::Message { binary, payload } if self.is_open => {
+                write_frame(true, opcode(*binary), None, payload, out);
+            }
+            WebSocketAsk::Close(code) => self.close(*code, out),
+            WebSocketAsk::Message { .. } => {}
+        }
+    }
+
+    fn close(&mut self, code: u16, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_open) {
+            write_close(Some(code), "", None, out);
+        }
+    }
+}
+
+const fn opcode(binary: bool) -> Opcode {
+    if binary { Opcode::Binary } else { Opcode::Text }
+}
+
+/// Writes a response in place of an upgrade. The connection is closed afterwards.
+fn write_refusal(status: u16, out: &mut Vec<u8>) {
+    let text = "this server speaks WebSocket alone\n";
+    let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let more = match status {
+        UPGRADE_REQUIRED => vec![field("upgrade", "websocket"), field("sec-websocket-version", "13")],
+        _ => Vec::new(),
+    };
+    write_response_head(out, status, Some("text/plain"), text.len() as u64, true, &more);
+    out.extend_from_slice(text.as_bytes());
+}
+
+impl RequestHandler {
+    /// Reads what came on a connection of a server of WebSockets.
+    pub(in crate::sink) fn read_websocket(
+        &mut self,
+        server: &mut WebSocketServer,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        mut input: &[u8],
+        tally: &mut Tally,
+    ) {
+        if let Some(handshake) = &mut server.handshake {
+            match handshake.read(&mut input) {
+                UpgradeProgress::Incomplete => return,
+                UpgradeProgress::Refused(status) => {
+                    write_refusal(status, &mut self.out);
+                    (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
+                    tally.refused += 1;
+                    return;
+                }
+                UpgradeProgress::Upgrade(request) => {
+                    server.handshake = None;
+                    self.take_websocket(server, conn, state, at, WebSocketAsk::Upgrade(request));
+                }
+            }
+        }
+        while !state.deaf {
+            if state.outstanding >= MOST_OUTSTANDING {
+                (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
+                tally.refused += 1;
+                return;
+            }
+            server.message.clear();
+            let ask = match server.reader.next(&mut input, &mut server.message) {
+                Ok(Some(Received::Message { binary, .. })) if self.at_once && server.is_open => {
+                    // The usual case takes no copy.
+                    let ends = self.note_websocket(state);
+                    write_frame(true, opcode(binary), None, &server.message, &mut self.out);
+                    self.answer_websocket(server, at, 200, ends);
+                    continue;
+                }
+                Ok(Some(Received::Message { binary, .. })) => {
+                    WebSocketAsk::Message { binary, payload: server.message.as_slice().into() }
+                }
+                Ok(Some(Received::Ping)) => {
+                    if server.is_open {
+                        write_frame(true, Opcode::Pong, None, server.reader.control(), &mut self.out);
+                    }
+                    continue;
+                }
+                Ok(Some(Received::Pong)) => continue,
+                Ok(Some(Received::Close { code })) => WebSocketAsk::Close(code.unwrap_or(NORMAL)),
+                Ok(None) => return,
+                Err(error) => {
+                    tally.refused += 1;
+                    WebSocketAsk::Close(error.close_code())
+                }
+            };
+            if let WebSocketAsk::Close(_) = ask {
+                state.deaf = true;
+            }
+            self.take_websocket(server, conn, state, at, ask);
+        }
+    }
+
+    /// Answers at once, or later. The close comes behind all answers before it, and is no request.
+    fn take_websocket(
+        &mut self,
+        server: &mut WebSocketServer,
+        conn: ConnId,
+        state: &mut State,
+        at: Nanos,
+        ask: WebSocketAsk,
+    ) {
+        if matches!(ask, WebSocketAsk::Close(_)) && state.outstanding == 0 {
+            server.write(&ask, &mut self.out);
+            state.farewell = Some(CloseMode::Silent);
+            return;
+        }
+        if let WebSocketAsk::Close(code) = ask {
+            // It follows the answer to the last message before it.
+            server.farewell = Some(code);
+            state.farewell = Some(CloseMode::Silent);
+            return;
+        }
+        let ends = self.note_websocket(state);
+        if !self.at_once {
+            server.farewell = ends.then_some(GOING_AWAY);
+            state.outstanding += 1;
+            let to = Address { stream: 0, head_only: false, persistence: Persistence::Keep };
+            return self.arrivals.push(Arrival { conn, at, id: None, to, ask: Ask::WebSocket(ask) });
+        }
+        server.write(&ask, &mut self.out);
+        self.answer_websocket(server, at, status_of(&ask), ends);
+    }
+
+    /// Notes a request. Returns `true` if it is the last one, after which a close frame is sent.
+    fn note_websocket(&self, state: &mut State) -> bool {
+        state.requests += 1;
+        let faults = &self.setup.options.faults;
+        let ends = faults.go_away_after == Some(state.requests);
+        if ends || faults.close_idle_after == Some(state.requests) {
+            (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
+        }
+        ends
+    }
+
+    /// Counts and logs a request whose answer has been written.
+    fn answer_websocket(&mut self, server: &mut WebSocketServer, at: Nanos, status: u16, ends: bool) {
+        let number = self.setup.count();
+        if ends {
+            server.close(GOING_AWAY, &mut self.out);
+        }
+        self.answered += 1;
+        if self.logs {
+            let status = Some(status);
+            let id = RequestId::new(None, number);
+            self.rows.push(TruthRow { id, number, recv: at, reply: None, action: Action::Replied, status });
+        }
+    }
+}
+
+/// The status in the log: that of HTTP, or 200 for a message.
+const fn status_of(ask: &WebSocketAsk) -> u16 {
+    match ask {
+        WebSocketAsk::Upgrade(_) => 101,
+        _ => 200,
+    }
+}
+
+impl<B: Backend> Worker<B> {
+    /// Carries out what is due on a WebSocket.
+    pub(in crate::sink) fn conclude_websocket(&mut self, due: PendingReply) {
+        let broadcasts = self.setup.forms.table.broadcasts();
+        let work = self.setup.options.work;
+        if work > Nanos::ZERO {
+            let done = self.writer.backend.now() + work;
+            while self.writer.backend.now() < done {}
+        }
+        let Some(connection) = self.table.get(due.arrival.conn) else { return };
+        let Protocol::WebSocket(server) = &mut connection.protocol else { return };
+        let Ask::WebSocket(ask) = &due.arrival.ask else { return };
+        let is_upgrade = matches!(ask, WebSocketAsk::Upgrade(_));
+        let state = &mut connection.state;
+        let out = &mut self.handler.out;
+        out.clear();
+        let mut ends = false;
+        let action = match due.intent {
+            Intent::Drop => {
+                // Without an answer to its upgrade, nothing else on the connection is answered either.
+                state.mute |= is_upgrade;
+                Action::Dropped
+            }
+            Intent::Refuse if !is_upgrade => {
+                server.close(TRY_AGAIN_LATER, out);
+                ends = true;
+                Action::Refused
+            }
+            Intent::Reset | Intent::Refuse => {
+                (state.mute, state.deaf) = (true, true);
+                self.writer.close(connection, Close::Reset);
+                return self.log(due, Action::Reset);
+            }
+            Intent::Status(fault) => {
+                match is_upgrade {
+                    true => write_refusal(fault, out),
+                    false => server.close(INTERNAL_ERROR, out),
+                }
+                ends = true;
+                Action::Status(fault)
+            }
+            Intent::Reply | Intent::Reject | Intent::Garbage => {
+                server.write(ask, out);
+                Action::Replied
+            }
+        };
+        if ends {
+            (state.deaf, state.farewell) = (true, Some(CloseMode::Silent));
+        }
+        if state.outstanding == 0
+            && let Some(code) = server.farewell
+        {
+            server.close(code, out);
+        }
+        let status = match action {
+            Action::Status(fault) => fault,
+            _ => status_of(ask),
+        };
+        self.writer.transmit(connection, out);
+        if action != Action::Replied && !matches!(action, Action::Status(_)) {
+            return self.log(due, action);
+        }
+        if let (true, Action::Replied, WebSocketAsk::Message { binary, payload }) = (broadcasts, action, ask)
+        {
+            let mut frame = Vec::new();
+            write_frame(true, opcode(*binary), None, payload, &mut frame);
+            let sender = due.arrival.conn;
+            for id in self.table.ids().into_iter().filter(|id| *id != sender) {
+                if let Some(other) = self.table.get(id)
+                    && matches!(&other.protocol, Protocol::WebSocket(server) if server.is_open)
+                {
+                    self.writer.transmit(other, &frame);
+                }
+            }
+        }
+        self.finish(due, action, status, Sent::Whole);
+    }
+}

@@ -1,0 +1,14 @@
+//! Calls of gRPC: messages by the descriptors of a service, made at run time, and the judgement of answers by
+//! the status of the call.
+
+mod calls;
+mod judge;
+mod load;
+mod reflection;
+mod schema;
+
+pub use calls::CallFactory;
+pub use judge::judge;
+pub use load::{Data, GrpcLoad, SchemaFile, method_name, origin};
+pub use reflection::Reflection;
+pub use schema::{FileDescription, MethodDescription, Schema, SchemaError};

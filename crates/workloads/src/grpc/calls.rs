@@ -1,0 +1,278 @@
+//! Steps whose bodies are messages of gRPC.
+
+use std::sync::Arc;
+
+use plimsoll_core::Random;
+use plimsoll_plan::document::{GrpcSpec, RequestStep};
+use plimsoll_plan::{BodyContent, BodyContext, BodyFactory, Place, Problem};
+use plimsoll_scenario::{
+    Bodies, Body, BodyMaker, BodySource, BodySupply, Context, EventStream, Fingerprint, JudgeSpec,
+    MessageStream, SuppliedBody, Template,
+};
+use prost_reflect::MethodDescriptor;
+use serde_json::Value;
+
+use super::judge::CallJudge;
+use super::schema::{encode, messages_of};
+use super::{Schema, SchemaError};
+
+/// Bodies that are messages of gRPC, with the judges of the answers to them.
+#[derive(Debug)]
+pub struct CallFactory;
+
+impl BodyFactory for CallFactory {
+    fn key(&self) -> &'static str {
+        "grpc"
+    }
+
+    fn compile(
+        &self,
+        request: &RequestStep,
+        place: Option<Place>,
+        context: &mut dyn BodyContext,
+    ) -> Option<BodyContent> {
+        let spec = request.body.grpc.get()?;
+        if !context.speaks_http2() {
+            let problem = Problem::new("gRPC is spoken over HTTP/2 alone");
+            return context
+                .fail(place, problem.with_hint("write `http2: true` under `run`, or give --http2"));
+        }
+        let method = method(spec, request, place, context)?;
+        let (send, take) = counts(spec, &method, context)?;
+        let gzip = context.read(&spec.compress, |text| match text {
+            "gzip" => Ok(true),
+            "none" => Ok(false),
+            _ => Err(format!("`{text}` is not one of gzip, none")),
+        });
+        let gzip = gzip?.unwrap_or(false);
+        let body = messages(spec, &method, (send, gzip), place, context)?;
+        let headers = [("Content-Type", "application/grpc+proto"), ("TE", "trailers")];
+        let of_gzip = [("grpc-encoding", "gzip"), ("grpc-accept-encoding", "gzip")];
+        let headers = headers.into_iter().chain(of_gzip.into_iter().filter(|_| gzip));
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let of = format!("grpc {}", method.full_name()).into();
+        let stream = method.is_server_streaming().then_some(MessageStream { take });
+        let judge = JudgeSpec { of, judge: Arc::new(CallJudge::new(method, stream, gzip)), pending: None };
+        Some(BodyContent { body, headers, judge: Some(judge), stream: stream.map(EventStream::Grpc) })
+    }
+}
+
+/// Repetitions of the messages in a call, and the number of answers after which it is cancelled.
+fn counts(
+    spec: &GrpcSpec,
+    method: &MethodDescriptor,
+    context: &mut dyn BodyContext,
+) -> Option<(u64, Option<u32>)> {
+    let number = |text: &str| match text.parse::<u32>() {
+        Ok(number) if (1..=MOST_MESSAGES).contains(&number) => Ok(number),
+        _ => Err(format!("`{text}` is not a number of messages from 1 to {MOST_MESSAGES}")),
+    };
+    let of_streams = [
+        (&spec.send, method.is_client_streaming(), "to the server"),
+        (&spec.take, method.is_server_streaming(), "from the server"),
+    ];
+    for (field, is_stream, whence) in of_streams {
+        if !field.is_absent() && !is_stream {
+            let message = format!("`{}` has no stream of messages {whence}", method.full_name());
+            return context.fail(field.place(), Problem::new(message).with_hint("leave it out"));
+        }
+    }
+    let send = context.read(&spec.send, number)?;
+    Some((send.map_or(1, u64::from), context.read(&spec.take, number)?))
+}
+
+/// Messages of one call at most.
+const MOST_MESSAGES: u32 = 1_000_000;
+
+/// The method that the path of the step names.
+fn method(
+    spec: &GrpcSpec,
+    request: &RequestStep,
+    place: Option<Place>,
+    context: &mut dyn BodyContext,
+) -> Option<MethodDescriptor> {
+    let schema = match (spec.proto.is_absent(), spec.descriptor_set.is_absent()) {
+        (false, true) => {
+            let path = context.plain(&spec.proto)?;
+            Schema::of_proto(&path, &|name| context.imported(name))
+        }
+        (true, false) => {
+            let text = context.plain(&spec.descriptor_set)?;
+            match Schema::inline(&text) {
+                Some(schema) => schema,
+                None => Schema::of_descriptor_set(&context.file(&spec.descriptor_set)?),
+            }
+        }
+        _ => {
+            let problem = Problem::new("a call of gRPC needs either `proto` or `descriptor_set`");
+            let hint = "write `grpc: {proto: api.proto, message: {…}}`";
+            return context.fail_form(place, problem.with_hint(hint));
+        }
+    };
+    let of_file = spec.proto.place().or(spec.descriptor_set.place());
+    let schema = match schema {
+        Ok(schema) => schema,
+        Err(error) => return context.fail(of_file, Problem::from_line(&error.to_string())),
+    };
+    if request.address.post.is_absent() {
+        let problem = Problem::new("a call of gRPC is a POST");
+        return context.fail_form(place, problem.with_hint("write `post: /package.Service/Method`"));
+    }
+    let url = context.plain(&request.address.post)?;
+    // The path of a whole URL is behind its server.
+    let path =
+        url.split_once("://").map_or(&url[..], |(_, rest)| rest.find('/').map_or("", |at| &rest[at..]));
+    match schema.method(path) {
+        Ok(method) => Some(method),
+        Err(error) => context.fail(place, Problem::from_line(&error.to_string())),
+    }
+}
+
+/// The body with the messages: one that is always the same, or a supply of them.
+fn messages(
+    spec: &GrpcSpec,
+    method: &MethodDescriptor,
+    (send, gzip): (u64, bool),
+    place: Option<Place>,
+    context: &mut dyn BodyContext,
+) -> Option<Body> {
+    let encoded = |json: &str, of: Option<Place>, context: &mut dyn BodyContext| {
+        let mut out = Vec::new();
+        match encode_all(method, json, gzip, &mut out) {
+            Ok(()) => Some(out),
+            Err(error) => context.fail(of, Problem::from_line(&error.to_string())),
+        }
+    };
+    // The content decides which load it is, and not its place or the name of a file.
+    let (bodies, content) = match (spec.message.is_absent(), spec.messages.is_absent()) {
+        (false, false) => {
+            let problem = Problem::new("`message` and `messages` exclude each other");
+            return context.fail_form(spec.messages.place(), problem);
+        }
+        (true, true) => return Some(Body::Raw(encoded("{}", place, context)?.repeat(send as usize).into())),
+        (false, true) => {
+            let text = context.json_template(&spec.message)?;
+            let template = match Template::parse(text.as_bytes()) {
+                Ok(template) => template,
+                Err(error) => {
+                    let problem = Problem::new(error.message());
+                    let hint =
+                        "messages know the functions of templates, such as ${sequence}, and no variables";
+                    return context.fail(spec.message.place(), problem.with_hint(hint));
+                }
+            };
+            if template.is_static() {
+                let json = String::from_utf8_lossy(template.literals()).into_owned();
+                let messages = encoded(&json, spec.message.place(), context)?;
+                return Some(Body::Raw(messages.repeat(send as usize).into()));
+            }
+            let source = CallMessages { method: method.clone(), template, send, gzip };
+            // A message that does not fit shows here, and not in the middle of a run.
+            encoded(&source.json(0, 0, &mut Random::new(0, 0)), spec.message.place(), context)?;
+            (Bodies::Fresh(Arc::new(source)), text.into_bytes())
+        }
+        (true, false) => {
+            let content = context.file(&spec.messages)?;
+            let of_file = spec.messages.place();
+            let all = match messages_of(&content) {
+                Ok(all) => all,
+                Err(error) => return context.fail(of_file, Problem::from_line(&error.to_string())),
+            };
+            let all = all.iter().map(|json| encoded(json, of_file, context)).collect::<Option<Vec<_>>>()?;
+            (Bodies::Ready(in_turn(&all, send as usize).into()), content)
+        }
+    };
+    let Some(supply) = context.next_supply() else {
+        return context
+            .fail(place, Problem::new("the plan has more than 65536 steps with bodies of a supply"));
+    };
+    let of = Fingerprint::EMPTY.with(method.full_name().as_bytes()).with(&content);
+    let of = if send == 1 { of } else { of.with(&send.to_le_bytes()) };
+    let of = if gzip { of.with(b"gzip") } else { of };
+    context.add_supply(BodySupply { records: 0, bodies, stock: Arc::from([]) });
+    Some(Body::Supplied { supply, inquiry: false, of: of.to_string().into() })
+}
+
+/// Bodies of `send` messages each, taken in turn from all of them.
+fn in_turn(all: &[Vec<u8>], send: usize) -> Vec<SuppliedBody> {
+    // As many as there are before they repeat.
+    let bodies = (1..=all.len()).find(|bodies| (bodies * send).is_multiple_of(all.len())).unwrap_or(1);
+    let body = |first: usize| (first..first + send).flat_map(|at| &all[at % all.len()]).copied().collect();
+    (0..bodies).map(|body_number| SuppliedBody::plain(body(body_number * send))).collect()
+}
+
+/// Appends what a call sends: a message, or for a stream an array of them.
+fn encode_all(
+    method: &MethodDescriptor,
+    json: &str,
+    gzip: bool,
+    out: &mut Vec<u8>,
+) -> Result<(), SchemaError> {
+    if method.is_client_streaming()
+        && let Ok(Value::Array(messages)) = serde_json::from_str(json)
+    {
+        return messages.iter().try_for_each(|message| encode(method, &message.to_string(), gzip, out));
+    }
+    encode(method, json, gzip, out)
+}
+
+/// Messages that are known to be right, another one each time.
+#[derive(Clone, Debug)]
+struct CallMessages {
+    method: MethodDescriptor,
+    /// The JSON of a message.
+    template: Template,
+    /// Repetitions in a call.
+    send: u64,
+    /// `true` if it is compressed.
+    gzip: bool,
+}
+
+impl CallMessages {
+    fn json(&self, number: u64, unix_ns: u64, random: &mut Random) -> String {
+        let context = Context { index: number, unix_ns, ..Context::default() };
+        let mut text = Vec::new();
+        self.template.render(&context, random, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+/// Messages that are made and handed over at a time.
+const BATCH: usize = 32;
+
+impl BodySource for CallMessages {
+    fn open(&self, seed: u64) -> Box<dyn BodyMaker> {
+        Box::new(Maker { messages: self.clone(), seed })
+    }
+
+    fn span_ns(&self) -> u64 {
+        1
+    }
+
+    fn batch(&self) -> usize {
+        BATCH
+    }
+}
+
+/// Generator of the messages.
+struct Maker {
+    messages: CallMessages,
+    seed: u64,
+}
+
+impl BodyMaker for Maker {
+    fn make(&mut self, number: u64, unix_ns: u64, out: &mut Vec<u8>) {
+        out.clear();
+        let CallMessages { method, send, gzip, .. } = &self.messages;
+        let first = number.wrapping_mul(*send);
+        for number in first..first.saturating_add(*send) {
+            let json = self.messages.json(number, unix_ns, &mut Random::new(self.seed, number));
+            // A message whose drawn values do not fit its type is left out; the first one did fit, and the
+            // server reports the empty call.
+            let before = out.len();
+            if encode_all(method, &json, *gzip, out).is_err() {
+                out.truncate(before);
+            }
+        }
+    }
+}

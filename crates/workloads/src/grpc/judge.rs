@@ -1,0 +1,187 @@
+//! Judgement of answers by the status of the call.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use plimsoll_core::ErrorClass;
+use plimsoll_scenario::{Judge, Judgement, MessageStream, Received};
+use plimsoll_wire::grpc::{CODES, Messages, UNKNOWN, read_status, read_status_message};
+use prost_reflect::MethodDescriptor;
+
+use super::schema::{decode, unzipped};
+use super::{Schema, SchemaError};
+
+const STATUS: &str = "grpc-status";
+const MESSAGE: &str = "grpc-message";
+
+/// Judge of the answers to a method. Messages of a stream are counted elsewhere: of its answers the status
+/// alone is judged.
+#[derive(Debug)]
+pub(super) struct CallJudge {
+    method: MethodDescriptor,
+    /// The stream that the answers are, if they are one.
+    stream: Option<MessageStream>,
+    /// Messages may be compressed by gzip.
+    gzip: bool,
+}
+
+impl CallJudge {
+    pub(super) const fn new(method: MethodDescriptor, stream: Option<MessageStream>, gzip: bool) -> Self {
+        Self { method, stream, gzip }
+    }
+
+    /// The one message of a body, decompressed.
+    ///
+    /// # Errors
+    /// The reason why it is none.
+    fn message<'b>(&self, body: &'b [u8]) -> Result<Cow<'b, [u8]>, String> {
+        let mut messages = Messages::new(body).allow_compressed(self.gzip);
+        let message = match messages.next() {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return Err(error.describe().to_owned()),
+            None => return Err("status OK without a message".to_owned()),
+        };
+        let is_compressed = messages.is_compressed();
+        match messages.next() {
+            None if is_compressed => match unzipped(message) {
+                Some(message) => Ok(message.into()),
+                None => Err("a compressed message is not gzip, or too long".to_owned()),
+            },
+            None => Ok(message.into()),
+            Some(Ok(_)) => Err("more than one message in the answer".to_owned()),
+            Some(Err(error)) => Err(error.describe().to_owned()),
+        }
+    }
+
+    /// The code of a call; a status that is missing or none counts as unknown (PROTOCOL-HTTP2.md).
+    fn code_of(&self, received: &Received<'_>) -> usize {
+        // A server that fails on the way may have sent one status in its head: the last one is that of the
+        // call.
+        match received.fields.all(STATUS).last() {
+            Some(status) => read_status(status).unwrap_or(UNKNOWN),
+            // A call that was cancelled has none; one that ended too early is noticed by its messages.
+            None if self.stream.is_some_and(|stream| stream.take.is_some()) => 0,
+            None => UNKNOWN,
+        }
+    }
+}
+
+/// Returns the judge of the answers of the method at a path: for tests with hostile answers.
+///
+/// # Errors
+/// If there is no such method.
+pub fn judge(schema: &Schema, path: &str) -> Result<Arc<dyn Judge>, SchemaError> {
+    Ok(Arc::new(CallJudge::new(schema.method(path)?, None, false)))
+}
+
+impl Judge for CallJudge {
+    fn judge(&self, received: &Received<'_>) -> Judgement {
+        match self.code_of(received).checked_sub(1) {
+            Some(failed) => Judgement::Failed(ErrorClass::GRPC[failed]),
+            None if self.stream.is_some() => Judgement::Good,
+            // An answer has exactly one message.
+            None => match self.message(received.body) {
+                Ok(_) => Judgement::Good,
+                Err(_) => Judgement::Failed(ErrorClass::Check),
+            },
+        }
+    }
+
+    fn needs_id(&self) -> bool {
+        false
+    }
+
+    fn fields(&self) -> &[&'static str] {
+        &[STATUS, MESSAGE]
+    }
+
+    fn needs_body(&self) -> bool {
+        self.stream.is_none()
+    }
+
+    fn write_json(&self, body: &[u8], out: &mut Vec<u8>) -> bool {
+        if self.stream.is_some() {
+            return false;
+        }
+        if let Ok(message) = self.message(body)
+            && !decode(&self.method, &message, out)
+        {
+            out.clear();
+        }
+        true
+    }
+
+    fn describe(&self, received: &Received<'_>) -> String {
+        let code = self.code_of(received);
+        if code == 0 {
+            return match self.stream {
+                Some(_) => String::new(),
+                None => self.message(received.body).err().unwrap_or_default(),
+            };
+        }
+        if received.fields.all(STATUS).last().is_none() {
+            return "the answer has no grpc-status".to_owned();
+        }
+        let message = received.fields.all(MESSAGE).last().map(read_status_message).unwrap_or_default();
+        let message: String = message.chars().take(LONGEST).collect();
+        match message.is_empty() {
+            true => format!("status {}", CODES[code]),
+            false => format!("status {}: {message}", CODES[code]),
+        }
+    }
+}
+
+/// Characters of a status's message that are quoted.
+const LONGEST: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_scenario::FieldList;
+
+    use super::super::schema::tests::schema;
+    use super::*;
+
+    fn judged(fields: &[(&str, &str)], body: &[u8]) -> (Judgement, String) {
+        let judge = judge(&schema(), "/shop.v1.Orders/Place").unwrap();
+        let mut list = FieldList::default();
+        fields.iter().for_each(|(name, value)| list.push(name.as_bytes(), value.as_bytes()));
+        let received = Received::new(200, &list, body);
+        (judge.judge(&received), judge.describe(&received))
+    }
+
+    #[test]
+    fn every_code_has_its_class() {
+        assert_eq!(judged(&[(STATUS, "0")], b"\0\0\0\0\0"), (Judgement::Good, String::new()));
+        for (code, (name, class)) in CODES.iter().skip(1).zip(ErrorClass::GRPC).enumerate() {
+            let status = (code + 1).to_string();
+            let (judgement, words) = judged(&[(STATUS, &status), (MESSAGE, "no%20%E2%82%AC")], b"");
+            assert_eq!(judgement, Judgement::Failed(class));
+            assert_eq!(words, format!("status {name}: no €"));
+            assert_eq!(class.name(), format!("grpc_{}", name.to_ascii_lowercase()));
+        }
+    }
+
+    #[test]
+    fn answers_that_are_none_are_told() {
+        let unknown = Judgement::Failed(ErrorClass::GrpcUnknown);
+        let check = Judgement::Failed(ErrorClass::Check);
+        for (fields, body, judgement, words) in [
+            (&[][..], &b"\0\0\0\0\0"[..], unknown, "the answer has no grpc-status"),
+            (&[(STATUS, "99")], b"", unknown, "status UNKNOWN"),
+            (&[(STATUS, "x")], b"", unknown, "status UNKNOWN"),
+            (&[(STATUS, "0")], b"", check, "status OK without a message"),
+            (&[(STATUS, "0")], b"\0\0\0", check, "the body ends within a message"),
+            (&[(STATUS, "0")], b"\0\0\0\0\0\0\0\0\0\0", check, "more than one message in the answer"),
+            (&[(STATUS, "0")], b"<html>", check, "the body has no messages of gRPC"),
+            // The trailers' counts.
+            (
+                &[(STATUS, "0"), (STATUS, "13")],
+                b"",
+                Judgement::Failed(ErrorClass::GrpcInternal),
+                "status INTERNAL",
+            ),
+        ] {
+            assert_eq!(judged(fields, body), (judgement, words.to_owned()), "{fields:?}");
+        }
+    }
+}

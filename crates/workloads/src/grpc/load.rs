@@ -1,0 +1,221 @@
+//! A load on one method of a gRPC service.
+
+use plimsoll_core::Nanos;
+use plimsoll_wire::grpc::write_timeout;
+use serde_json::{Map, Value, json};
+
+use super::schema::inlined;
+use crate::WorkloadError;
+
+/// Source of the description of a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaFile {
+    /// A file as protobuf writes it.
+    Proto(String),
+    /// A descriptor set.
+    DescriptorSet(String),
+    /// The content of a descriptor set, from the server's reflection.
+    Reflected(Vec<u8>),
+}
+
+/// The messages that are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// An empty message.
+    Empty,
+    /// A message as JSON, whose strings are templates.
+    Message(Value),
+    /// Messages of a file with a JSON array, sent in turn.
+    File(String),
+}
+
+/// Load on one method of a service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrpcLoad {
+    /// The server: `HOST:PORT`, or a URL whose scheme is http, https, grpc or grpcs.
+    pub server: String,
+    /// The method: `package.Service/Method`, perhaps with a slash in front, or with a dot in place of the
+    /// slash.
+    pub method: String,
+    /// The description of the service.
+    pub schema: SchemaFile,
+    /// The messages.
+    pub data: Data,
+    /// Compress messages by gzip.
+    pub gzip: bool,
+    /// Repetitions of the messages in a call with a stream to the server.
+    pub send: Option<u32>,
+    /// Messages of an answer after which the call is cancelled, where the answer is a stream.
+    pub take: Option<u32>,
+    /// The deadline that the server is told (`grpc-timeout`).
+    pub deadline: Option<Nanos>,
+}
+
+impl GrpcLoad {
+    /// The plan, as the content of a plan file.
+    ///
+    /// # Errors
+    /// The server or the method is malformed. The plan itself is checked when it is resolved.
+    pub fn document(&self) -> Result<Value, WorkloadError> {
+        let method = method_name(&self.method)?;
+        let mut step = json!({
+            "name": method,
+            "post": format!("/{method}"),
+            "grpc": self.call(),
+        });
+        if let Some(deadline) = self.deadline {
+            step["headers"] = json!({ "grpc-timeout": write_timeout(deadline.0) });
+        }
+        Ok(json!({
+            "name": "grpc",
+            "targets": { "server": origin(&self.server)? },
+            "run": { "http2": true },
+            "scenarios": [{ "name": "grpc", "steps": [step] }],
+        }))
+    }
+
+    fn call(&self) -> Map<String, Value> {
+        let mut call = Map::new();
+        let (key, file) = match &self.schema {
+            SchemaFile::Proto(file) => ("proto", file.clone()),
+            SchemaFile::DescriptorSet(file) => ("descriptor_set", file.clone()),
+            SchemaFile::Reflected(set) => ("descriptor_set", inlined(set)),
+        };
+        call.insert(key.to_owned(), json!(file));
+        match &self.data {
+            Data::Empty => None,
+            Data::Message(message) => call.insert("message".to_owned(), message.clone()),
+            Data::File(file) => call.insert("messages".to_owned(), json!(file)),
+        };
+        if self.gzip {
+            call.insert("compress".to_owned(), json!("gzip"));
+        }
+        for (key, count) in [("send", self.send), ("take", self.take)] {
+            if let Some(count) = count {
+                call.insert(key.to_owned(), json!(count.to_string()));
+            }
+        }
+        call
+    }
+}
+
+/// The URL of a server.
+///
+/// # Errors
+/// The text is not the address of a server.
+pub fn origin(server: &str) -> Result<String, WorkloadError> {
+    let (scheme, authority) = match server.split_once("://") {
+        None => ("http", server),
+        Some(("http" | "grpc", authority)) => ("http", authority),
+        Some(("https" | "grpcs", authority)) => ("https", authority),
+        Some((scheme, _)) => {
+            let message = format!("`{scheme}` is not a scheme of gRPC");
+            return Err(WorkloadError::new(message, "write HOST:PORT, or https://HOST:PORT for TLS"));
+        }
+    };
+    let authority = authority.trim_end_matches('/');
+    if authority.is_empty() || authority.contains('/') {
+        let message = format!("`{server}` is not the address of a server");
+        let hint = "write HOST:PORT and the method apart from it: 127.0.0.1:50051 package.Service/Method";
+        return Err(WorkloadError::new(message, hint));
+    }
+    Ok(format!("{scheme}://{authority}"))
+}
+
+/// `package.Service/Method` out of the forms in which methods are written.
+///
+/// # Errors
+/// The text does not name a method.
+pub fn method_name(text: &str) -> Result<String, WorkloadError> {
+    let name = text.trim_start_matches('/');
+    let parts = name.split_once('/').or_else(|| name.rsplit_once('.'));
+    match parts {
+        Some((service, method)) if !service.is_empty() && !method.is_empty() && !method.contains('/') => {
+            Ok(format!("{service}/{method}"))
+        }
+        _ => {
+            let message = format!("`{text}` is not a method of gRPC");
+            Err(WorkloadError::new(message, "write package.Service/Method"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load() -> GrpcLoad {
+        GrpcLoad {
+            server: "127.0.0.1:50051".to_owned(),
+            method: "shop.v1.Orders/Place".to_owned(),
+            schema: SchemaFile::Proto("shop.proto".to_owned()),
+            data: Data::Empty,
+            gzip: false,
+            send: None,
+            take: None,
+            deadline: None,
+        }
+    }
+
+    #[test]
+    fn a_load_is_one_step() {
+        let document = load().document().unwrap();
+        assert_eq!(document["targets"], json!({ "server": "http://127.0.0.1:50051" }));
+        assert_eq!(document["run"], json!({ "http2": true }));
+        let step = &document["scenarios"][0]["steps"][0];
+        let expected = json!({
+            "name": "shop.v1.Orders/Place", "post": "/shop.v1.Orders/Place", "grpc": { "proto": "shop.proto" },
+        });
+        assert_eq!(*step, expected);
+        let load = GrpcLoad {
+            schema: SchemaFile::DescriptorSet("shop.pb".to_owned()),
+            data: Data::Message(json!({ "id": "a" })),
+            gzip: true,
+            send: Some(3),
+            take: Some(2),
+            deadline: Some(Nanos(1_500_000_000)),
+            ..load()
+        };
+        let document = load.document().unwrap();
+        let step = &document["scenarios"][0]["steps"][0];
+        assert_eq!(
+            step["grpc"],
+            json!({
+                "descriptor_set": "shop.pb", "message": { "id": "a" }, "compress": "gzip", "send": "3", "take": "2",
+            })
+        );
+        assert_eq!(step["headers"], json!({ "grpc-timeout": "1500000u" }));
+        let load = GrpcLoad { schema: SchemaFile::Reflected(vec![1, 2]), ..load };
+        let document = load.document().unwrap();
+        assert_eq!(document["scenarios"][0]["steps"][0]["grpc"]["descriptor_set"], "data:;base64,AQI=");
+        let load = GrpcLoad { data: Data::File("all.json".to_owned()), ..load };
+        assert_eq!(load.document().unwrap()["scenarios"][0]["steps"][0]["grpc"]["messages"], "all.json");
+    }
+
+    #[test]
+    fn servers_and_methods_have_several_forms() {
+        for (server, url) in [
+            ("a:1", Some("http://a:1")),
+            ("grpc://a:1/", Some("http://a:1")),
+            ("grpcs://a", Some("https://a")),
+            ("https://a:1", Some("https://a:1")),
+            ("ftp://a", None),
+            ("a:1/shop.v1.Orders/Place", None),
+            ("", None),
+        ] {
+            assert_eq!(origin(server).ok().as_deref(), url, "{server}");
+        }
+        for (method, name) in [
+            ("a.B/C", Some("a.B/C")),
+            ("/a.B/C", Some("a.B/C")),
+            ("a.B.C", Some("a.B/C")),
+            ("B/C", Some("B/C")),
+            ("C", None),
+            ("a.B/", None),
+            ("a/B/C", None),
+            ("", None),
+        ] {
+            assert_eq!(method_name(method).ok().as_deref(), name, "{method}");
+        }
+    }
+}
