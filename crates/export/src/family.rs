@@ -84,6 +84,7 @@ fn counts<'a>(totals: &'a Totals, count: fn(&StepTotals) -> u64) -> Points<'a> {
 fn requests(totals: &Totals) -> Vec<Family<'_>> {
     let (mut ended, mut statuses, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let (mut response, mut service) = (Vec::new(), Vec::new());
+    let (mut tokens, mut ttft) = (Vec::new(), Vec::new());
     for (labels, step) in steps(totals) {
         for (outcome, count) in [("ok", step.ok), ("failed", step.failed), ("timed_out", step.timed_out)] {
             ended.push((with(&labels, "outcome", outcome), count));
@@ -94,6 +95,11 @@ fn requests(totals: &Totals) -> Vec<Family<'_>> {
         let classes = ErrorClass::ALL.iter().zip(step.errors).filter(|(_, count)| *count > 0);
         errors.extend(classes.map(|(class, count)| (with(&labels, "class", class.name()), count)));
         response.push((labels.clone(), &step.response_time));
+        // Steps without streams of events have neither.
+        if step.content_events > 0 || step.ttft.count > 0 {
+            tokens.push((labels.clone(), step.content_events));
+            ttft.push((labels.clone(), &step.ttft));
+        }
         service.push((labels, &step.service_time));
     }
     let family = |name, help, unit, points| Family { name, help, unit, points };
@@ -140,6 +146,18 @@ fn requests(totals: &Totals) -> Vec<Family<'_>> {
             "From when a request was sent until its last byte came; timeouts as lower bounds.",
             Unit::Seconds,
             Points::Times(service),
+        ),
+        family(
+            "plimsoll.content_events",
+            "Events with content of streams, as they came: tokens, where each has an event of its own.",
+            Unit::None,
+            Points::Counts(tokens),
+        ),
+        family(
+            "plimsoll.time_to_first_token",
+            "From when a request should have started until its first content came; timeouts as lower bounds.",
+            Unit::Seconds,
+            Points::Times(ttft),
         ),
     ]
 }

@@ -90,7 +90,7 @@ fn info(totals: &Totals) -> Family<'_> {
     let labels = totals.facts.iter().map(|(name, value)| (*name, value.as_str())).collect();
     Family {
         name: "plimsoll.run_info",
-        help: "What tells this run from others.",
+        help: "Identity of this run.",
         unit: Unit::None,
         points: Points::Gauges(vec![(labels, 1.0)]),
     }

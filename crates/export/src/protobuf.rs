@@ -1,7 +1,7 @@
 //! Writing messages of protocol buffers: as much of the encoding as two formats need.
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>. Fields with the default value are left out, as the
-//! encoding of proto3 does, but for those that a `oneof` or `optional` makes explicit.
+//! encoding of proto3 does, except for those that a `oneof` or `optional` makes explicit.
 
 /// A message that is being written.
 #[derive(Clone, Debug, Default)]

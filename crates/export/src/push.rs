@@ -36,7 +36,7 @@ pub const LAST_WORDS: Duration = Duration::from_millis(2_250);
 /// Figures that are shared with the run control, which adds to them.
 pub type Shared = Arc<Mutex<Totals>>;
 
-/// Why a pusher could not be started.
+/// Reason why a pusher could not be started.
 #[derive(Debug)]
 pub enum PushError {
     /// No thread.
@@ -63,7 +63,7 @@ pub struct PushReport {
     pub sent: u64,
     /// Requests that it did not.
     pub failed: u64,
-    /// Why the last of these failed.
+    /// Reason why the last of these failed.
     pub last_error: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl<O: Open> Loop<O> {
             let last = match woken.recv_timeout(Duration::from_nanos(self.every.0)) {
                 Err(RecvTimeoutError::Timeout) => false,
                 Ok(()) => true,
-                // The push was dropped without an end: there is nobody to report to.
+                // The push was dropped without an end: there is no one to report to.
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let totals = lock(&self.totals).clone().with_process();

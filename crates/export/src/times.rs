@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(times.exponential.values().sum::<u64>(), 5);
         assert!((times.sum_s() - 20.001_021_001).abs() < 1e-9, "{}", times.sum_s());
         let cumulative: Vec<u64> = times.cumulative().map(|(_, count)| count).collect();
-        // A value that exceeds a limit by less than 0.1 % cannot be told from the limit itself.
+        // A value that exceeds a limit by less than 0.1 % cannot be distinguished from the limit itself.
         assert_eq!(cumulative[..3], [2, 4, 4]);
         assert_eq!((cumulative[6], cumulative[7], cumulative[18]), (4, 5, 5));
         assert_eq!(times.cumulative().next().map(|(bound, _)| bound), Some(1e-5));

@@ -1,6 +1,6 @@
 //! Cumulative totals of a run so far, as monitoring systems count.
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorCounts, Nanos};
 use plimsoll_driver::usage;
 use plimsoll_metrics::{
     FileUse, FoundBy, Interval, MachineFacts, MachineInterval, Outline, ProcessUse, Tally, WatchedProcess,
@@ -78,7 +78,7 @@ impl ServerTotals {
         let Some(used) = &watched.used else { return };
         self.system += used.system;
         self.user += used.cpu.since(used.system);
-        // A part of a sum is no sum.
+        // A sum with a part missing would be wrong.
         self.files = self.files.zip(used.files).map(|(mut sum, part)| {
             sum.add(&part);
             sum
@@ -95,11 +95,13 @@ pub(crate) struct StepTotals {
     pub(crate) timed_out: u64,
     /// Whole responses with a status below 300, then from 300, 400 and 500 on.
     pub(crate) statuses: [u64; 4],
-    pub(crate) errors: [u64; ErrorClass::COUNT],
+    pub(crate) errors: ErrorCounts,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_received: u64,
     pub(crate) response_time: Times,
     pub(crate) service_time: Times,
+    pub(crate) content_events: u64,
+    pub(crate) ttft: Times,
 }
 
 impl StepTotals {
@@ -113,13 +115,15 @@ impl StepTotals {
         for (mine, theirs) in self.statuses[1..].iter_mut().zip(&tally.statuses) {
             *mine += theirs;
         }
-        for (mine, theirs) in self.errors.iter_mut().zip(&tally.errors) {
+        for (mine, theirs) in self.errors.iter_mut().zip(tally.errors.iter()) {
             *mine += theirs;
         }
         self.bytes_sent += tally.bytes_sent;
         self.bytes_received += tally.bytes_received;
         self.response_time.add(&tally.response_time, Some(tally.response_time_sum));
         self.service_time.add(&tally.service_time, None);
+        self.content_events += tally.content_events;
+        self.ttft.add(&tally.ttft, None);
     }
 }
 

@@ -2,5 +2,6 @@
 
 pub mod comparison;
 pub mod history;
+pub mod interleaved;
 pub mod measure;
 pub mod repeated;

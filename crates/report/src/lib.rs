@@ -2,22 +2,25 @@
 //!
 //! [`RunResult`] is the versioned result contract: plain data, made once from the record of a run and the
 //! caller's knowledge about it ([`RunContext`]). Every format is derived from it by [`render()`], so no
-//! format can tell another story than the others. Nothing here reads a clock, the environment or a terminal:
+//! format can contradict the others. Nothing here reads a clock, the environment or a terminal:
 //! the abilities of a terminal are an argument ([`Style`]).
 //!
 //! `contract` has the types of results with their schemas, `build` makes a result from a record, `saved`
-//! reads and writes saved runs, `compare` compares runs, and `render` writes all of them.
+//! reads and writes saved runs, `evidence` makes a result again from what it was made of, `compare`
+//! compares runs, and `render` writes all of them.
 #![forbid(unsafe_code)]
 
 mod build;
 mod compare;
 mod contract;
+pub mod evidence;
 mod render;
 pub mod saved;
 
 pub use build::fault;
 pub use compare::comparison::{self, Comparison, schema_comparison};
 pub use compare::history::{self, History, schema_history};
+pub use compare::interleaved;
 pub use compare::measure;
 pub use compare::repeated::{self, RepeatedResult, render_repeated, schema_repeated};
 pub use contract::calibration::{

@@ -1,6 +1,6 @@
 //! Everything of a run that outlives it: its result, and the histograms behind the figures.
 
-mod encoding;
+pub(crate) mod encoding;
 mod fleet;
 mod merging;
 pub(crate) mod reading;
@@ -13,9 +13,12 @@ use plimsoll_core::Nanos;
 use plimsoll_metrics::{Histogram, PhaseRecord, RunRecord, Slice, StepRecord, Tally};
 use serde::{Deserialize, Serialize};
 
-pub use self::encoding::{tallies_from_bytes, tallies_to_bytes};
+pub use self::encoding::{
+    interval_from_bytes, interval_line_to_bytes, interval_to_line, tallies_from_bytes, tallies_to_bytes,
+};
 pub use self::fleet::FleetShare;
 pub use self::merging::MergeError;
+pub use self::shards::shards_of;
 pub use self::unfinished::{Beginning, Cut, LiveRecord, MOST_PARTS, Part, PartKind};
 use crate::{ReadError, RunResult};
 
@@ -29,7 +32,7 @@ pub type SavedStep = StepRecord;
 ///
 /// The result is the one that was reported. The histograms are those that its figures were made of, so that
 /// merging several runs is exact, and the slices are the run over time. The size does not depend on the
-/// length of the run, but for one line per interval in the result.
+/// length of the run, except for one line per interval in the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedRun {
     /// The result as it was written.

@@ -37,7 +37,7 @@ impl<O: Open> Exchange<O> {
     /// Sends a request and waits for its response, no longer than `limit`.
     ///
     /// # Errors
-    /// Why the receiver did not take it, in one line.
+    /// The reason why the receiver did not take it, in one line.
     pub(super) fn post(&self, body: &[u8], limit: Nanos, last: bool) -> Result<(), String> {
         let Receiver { host, port, .. } = &self.receiver;
         let addresses = resolve(host, *port, Family::Any).map_err(|error| error.to_string())?;
@@ -127,7 +127,7 @@ fn taken(status: u16, reply: &[u8]) -> Result<(), String> {
 /// The end of a wait.
 struct Deadline<'a> {
     until: Nanos,
-    /// Where an end of the run is told; `None` if it is known already.
+    /// Set when the run ends; `None` if the end is known already.
     stop: Option<&'a AtomicBool>,
 }
 
@@ -217,7 +217,7 @@ mod tests {
         // partial_success { rejected_data_points: 3, error_message: "no" }
         let partial = b"\x0a\x06\x08\x03\x12\x02no";
         assert_eq!(taken(200, partial), Err("the receiver rejected 3 points: no".to_owned()));
-        // A warning alone is no rejection.
+        // A warning alone is not a rejection.
         assert_eq!(taken(200, b"\x0a\x04\x12\x02no"), Ok(()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a receiver of OTLP takes metrics, below its base.
+/// The path for metrics of an OTLP receiver, below its base.
 const PATH: &str = "/v1/metrics";
 
 /// A receiver of OTLP over HTTP.
@@ -24,7 +24,7 @@ impl fmt::Debug for Receiver {
     }
 }
 
-/// Why a text names no receiver.
+/// Reason why a text names no receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadReceiver(String);
 
@@ -49,7 +49,7 @@ impl Receiver {
     /// The receiver whose base this URL is: metrics go to `/v1/metrics` below it, unless it ends so.
     ///
     /// # Errors
-    /// If it is none that can be sent to.
+    /// If the URL is not one that can be sent to.
     pub fn below(base: &str) -> Result<Self, BadReceiver> {
         let mut receiver = Self::at(base)?;
         if !receiver.path.ends_with(PATH) {
@@ -62,7 +62,7 @@ impl Receiver {
     /// The receiver at exactly this URL.
     ///
     /// # Errors
-    /// If it is none that can be sent to.
+    /// If the URL is not one that can be sent to.
     pub fn at(url: &str) -> Result<Self, BadReceiver> {
         let bad = |what: &str| Err(BadReceiver(format!("`{}` {what}", url.escape_debug())));
         let (secure, rest) = match url.split_once("://") {
@@ -107,7 +107,10 @@ impl Receiver {
             let ours = ["host", "content-type", "content-length", "connection", "transfer-encoding"];
             let is_ours = ours.iter().any(|known| known.eq_ignore_ascii_case(name));
             if name.is_empty() || !name.bytes().all(token) || is_ours {
-                return Err(BadReceiver(format!("`{}` can be no header of an export", name.escape_debug())));
+                return Err(BadReceiver(format!(
+                    "`{}` cannot be a header of an export",
+                    name.escape_debug()
+                )));
             }
             if value.chars().any(char::is_control) {
                 return Err(BadReceiver(format!("the value of the header `{name}` has control characters")));

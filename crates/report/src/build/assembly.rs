@@ -1,8 +1,9 @@
 //! The result of a run, put together from its record.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use plimsoll_core::{ErrorClass, Nanos};
+use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 use plimsoll_metrics::course::{self, Steadiness};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::interval::PERCENTILES;
@@ -25,7 +26,8 @@ use crate::contract::result::{
     Bytes, Connections, CpuOfKind, Finding, Generator, Http2Result, InStall, IntervalPercentiles,
     IntervalResult, IntervalTimes, LimitedByResult, LittleResult, Methods, ModelResult, Note, ObservedResult,
     Rate, RateChangeResult, Run, RunResult, ScenarioIntervalResult, StallResult, SteadyResult, SteadyState,
-    StepResult, Target, ThresholdOutcome, Thresholds, Tool, VerdictResult, WindowsResult, Worker,
+    StepResult, StreamIntervalResult, Target, ThresholdOutcome, Thresholds, Tool, VerdictResult,
+    WindowsResult, Worker,
 };
 use crate::contract::slices::SlicesResult;
 use crate::contract::slow::SlowClientsResult;
@@ -43,8 +45,8 @@ impl RunResult {
     }
 
     /// The result of a run that goes on, as if it ended now, from its record so far: judged, with the
-    /// thresholds as they stand. Intervals that ended by `after` since the start of the run are left out:
-    /// whoever looks once per second knows them.
+    /// thresholds so far. Intervals that ended by `after` since the start of the run are left out:
+    /// a client that polls once per second has them already.
     pub fn so_far(record: &RunRecord, context: RunContext, after: Nanos) -> Self {
         Self::of(record, &RunFacts { is_over: false, ..RunFacts::of(record) }, context, after)
     }
@@ -124,6 +126,7 @@ impl RunResult {
             error_examples: record.error_examples.clone(),
             connections: Connections::new(record),
             http2: Http2Result::new(&record.connections.http2),
+            websocket: Some(record.connections.websocket).filter(|record| !record.is_empty()),
             thresholds: record.thresholds.iter().map(|one| ThresholdOutcome::new(one, facts)).collect(),
             log: (record.log != LogRecord::default()).then_some(record.log),
             exports: Vec::new(),
@@ -367,8 +370,8 @@ impl Connections {
 impl Http2Result {
     /// `None` if no connection spoke HTTP/2.
     fn new(record: &Http2Record) -> Option<Self> {
-        let by_code = |counts: &BTreeMap<&'static str, u64>| {
-            counts.iter().map(|(code, count)| ((*code).to_owned(), *count)).collect()
+        let by_code = |counts: &BTreeMap<Cow<'static, str>, u64>| {
+            counts.iter().map(|(code, count)| (code.clone().into_owned(), *count)).collect()
         };
         (!record.is_empty()).then(|| Self {
             connections: record.connections,
@@ -449,6 +452,13 @@ impl IntervalResult {
             connections: interval.connections,
             achieved_per_s: per_second(interval.completed, interval.length),
             response_time: IntervalTimes::new(interval.ok + interval.timed_out, interval.response_time),
+            event_streams: (interval.content_events > 0 || interval.ttft.is_some()).then(|| {
+                StreamIntervalResult {
+                    content_events: interval.content_events,
+                    content_events_per_s: per_second(interval.content_events, interval.length),
+                    ttft: interval.ttft,
+                }
+            }),
             drain: interval.drain,
             thresholds_failed: interval.thresholds_failed,
             by_scenario: interval
@@ -547,7 +557,7 @@ impl Generator {
                 })
                 .collect(),
             rss_peak_bytes: record.rss_peak_bytes,
-            backend: record.backend.to_owned(),
+            backend: record.backend.clone().into_owned(),
             calibration: None,
             bodies: sum(|worker| worker.bodies),
             bodies_late: sum(|worker| worker.bodies_late),
@@ -597,8 +607,8 @@ pub(crate) fn statuses(record: &StepRecord) -> BTreeMap<String, u64> {
 }
 
 /// The classes that occurred, by name.
-pub(crate) fn by_class(counts: &[u64; ErrorClass::COUNT]) -> BTreeMap<String, u64> {
-    let classes = ErrorClass::ALL.iter().zip(counts);
+pub(crate) fn by_class(counts: &ErrorCounts) -> BTreeMap<String, u64> {
+    let classes = ErrorClass::ALL.iter().zip(counts.iter());
     classes.filter(|(_, count)| **count > 0).map(|(class, count)| (class.name().to_owned(), *count)).collect()
 }
 

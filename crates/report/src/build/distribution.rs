@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Lower limits of the ranges of one power of ten, times 100: the preferred numbers R20 of ISO 3.
 const R20: [u64; 20] =
     [100, 112, 125, 140, 160, 180, 200, 224, 250, 280, 315, 355, 400, 450, 500, 560, 630, 710, 800, 900];
-/// Below 100 ns the limits of R20 are no whole numbers: everything there is one range.
+/// Below 100 ns the limits of R20 are not whole numbers: everything there is one range.
 const FINEST: u64 = 100;
 
 /// The values of one range.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::result::IntervalResult;
 use crate::contract::summary::Summary;
+use crate::saved::SavedSlice;
 use crate::{RunResult, SavedRun};
 
 /// A fault, and how the load fared in its window: from its begin until requests end well again, but at least
@@ -21,7 +22,7 @@ pub struct FaultResult {
     pub at_s: f64,
     /// When it ended; null if it was over at once, or for good.
     pub until_s: Option<f64>,
-    /// Why it could not be done; null if it was.
+    /// Reason why it could not be done; null if it was.
     pub error: Option<String>,
     /// Effect on the load.
     pub effect: FaultEffect,
@@ -68,17 +69,31 @@ pub struct FaultMark {
     pub at_s: f64,
     /// Until when, if it had an end.
     pub until_s: Option<f64>,
-    /// Why it could not be done.
+    /// Reason why it could not be done.
     pub error: Option<String>,
 }
 
 /// Returns the effects of the faults of a run, in their order.
 pub fn effects(run: &SavedRun, faults: Vec<FaultMark>) -> Vec<FaultResult> {
-    let end = run.result.intervals.last().map_or(0.0, |interval| interval.at_s);
+    effects_on(&run.result, &run.slices, faults)
+}
+
+/// The same of a run that goes on, without response times: these are those of its parts, which only a saved
+/// run keeps.
+pub fn effects_so_far(result: &RunResult, faults: Vec<FaultMark>) -> Vec<FaultResult> {
+    effects_on(result, &[], faults)
+}
+
+fn effects_on(result: &RunResult, slices: &[SavedSlice], faults: Vec<FaultMark>) -> Vec<FaultResult> {
+    let end = result.intervals.last().map_or(0.0, |interval| interval.at_s);
     let begins: Vec<f64> = faults.iter().map(|fault| fault.at_s).collect();
     // An interval in which the next fault begins belongs to that fault.
     let next = |number: usize| begins.get(number + 1).copied().unwrap_or(end).min(end);
-    faults.into_iter().enumerate().map(|(number, fault)| effect(run, fault, next(number))).collect()
+    faults
+        .into_iter()
+        .enumerate()
+        .map(|(number, fault)| effect((result, slices), fault, next(number)))
+        .collect()
 }
 
 /// Requests of a run that failed or timed out, and all that ended, outside of what faults are blamed for:
@@ -98,10 +113,10 @@ pub fn errors_outside(run: &RunResult, grace: Nanos) -> (u64, u64) {
     })
 }
 
-fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
+fn effect((result, slices): (&RunResult, &[SavedSlice]), fault: FaultMark, end: f64) -> FaultResult {
     let at = fault.at_s;
     let within = |interval: &&IntervalResult| interval.at_s > at && interval.at_s <= end;
-    let intervals: Vec<&IntervalResult> = run.result.intervals.iter().filter(within).collect();
+    let intervals: Vec<&IntervalResult> = result.intervals.iter().filter(within).collect();
     let fails = |interval: &IntervalResult| interval.failed + interval.timed_out > 0;
     let longest = intervals.iter().map(|interval| interval.plan_length_s()).fold(0.0, f64::max);
     // In a short piece of an interval, no request may end just by chance.
@@ -128,7 +143,7 @@ fn effect(run: &SavedRun, fault: FaultMark, end: f64) -> FaultResult {
         intervals.iter().filter(in_window).map(|interval| of(interval)).fold(0, u64::saturating_add)
     };
     let (mut times, mut censored) = (Histogram::new(), Censored::default());
-    for slice in &run.slices {
+    for slice in slices {
         let until = slice.at.as_secs_f64();
         if until > at && until - slice.length.as_secs_f64() < window_until {
             times.add(&slice.tally.response_time);
@@ -157,12 +172,17 @@ impl FaultResult {
     /// `kill of node 0 at 5.0 s, until 8.0 s`
     pub(crate) fn heading(&self) -> String {
         let until = self.until_s.map_or(String::new(), |until| format!(" until {until:.1} s"));
+        format!("{} at {:.1} s{until}", self.title(), self.at_s)
+    }
+
+    /// `kill of node 0`
+    pub(crate) fn title(&self) -> String {
         let whom = match self.nodes.as_slice() {
             [] => String::new(),
             [node] => format!(" of node {node}"),
             nodes => format!(" of nodes {}", nodes.join(", ")),
         };
-        format!("{}{whom} at {:.1} s{until}", self.fault.replace('_', " "), self.at_s)
+        format!("{}{whom}", self.fault.replace('_', " "))
     }
 
     /// Returns the effect in words.

@@ -3,7 +3,7 @@
 //! It is made once, from the record, and kept in the result. Where there is none any more (several results
 //! become one; one of an earlier version is read; a check is made after the run), it is made from the result.
 
-use plimsoll_core::ErrorClass;
+use plimsoll_core::{ErrorClass, ErrorCounts};
 use plimsoll_metrics::{Headline, LimitedBy, RunFacts, ThresholdFacts};
 
 use crate::contract::reconciliation::Reconciliation;
@@ -61,7 +61,7 @@ impl RunResult {
         self
     }
 
-    /// Makes the headline anew, from the figures of the result.
+    /// Makes the headline again, from the figures of the result.
     pub(crate) fn restate(&mut self) {
         let facts = self.facts();
         for (outcome, one) in self.thresholds.iter_mut().zip(&facts.thresholds) {
@@ -81,7 +81,7 @@ impl RunResult {
     /// requests waited, so `unanswered` is 0: silence proves nothing where the measurement is invalid.
     fn facts(&self) -> RunFacts {
         let accounting = &self.accounting;
-        let mut errors = [0; ErrorClass::COUNT];
+        let mut errors = ErrorCounts::default();
         for class in ErrorClass::ALL {
             errors[*class as usize] = self.errors.get(class.name()).copied().unwrap_or(0);
         }

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Style;
+use crate::compare::interleaved::{InterleavedResult, Interleaving, statement};
 use crate::compare::measure::Measure;
 use crate::contract::result::{RunResult, Tool};
 use crate::render::markdown::comparison as markdown;
@@ -86,7 +87,7 @@ pub struct Comparison {
     pub tool: Tool,
     /// Worse if any judged figure is worse; else undecided if any is; else better if any is; else same.
     pub verdict: Word,
-    /// Why nothing was judged: a group has invalid runs. Null if it was.
+    /// Reason why nothing was judged: a group has invalid runs. Null if it was.
     pub refused: Option<String>,
     /// Limits and confidence of the comparison.
     pub settings: Settings,
@@ -98,6 +99,9 @@ pub struct Comparison {
     pub notes: Vec<Note>,
     /// The figures.
     pub metrics: Vec<MetricResult>,
+    /// The one run in which A and B had the load at the same time; omitted if they had runs of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interleaved: Option<InterleavedResult>,
 }
 
 /// Judgement of a change.
@@ -160,7 +164,7 @@ pub struct GroupResult {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunLabel {
-    /// The file of its result.
+    /// The file of its result; empty if it was not read from one.
     pub file: String,
     /// Its identity.
     pub id: String,
@@ -223,7 +227,7 @@ pub struct MetricResult {
     pub change: Option<ChangeResult>,
     /// Judgement of the change; null if it was not judged.
     pub verdict: Option<Word>,
-    /// Why it is undecided or was not judged; null if the interval says it.
+    /// Reason why it is undecided or was not judged; null if the interval says it.
     pub reason: Option<String>,
 }
 
@@ -244,7 +248,8 @@ pub struct ChangeResult {
     pub p_adjusted: Option<f64>,
     /// "ranks" (Mann–Whitney and Hodges–Lehmann, from 5 runs a side), "means" (Welch, 2 to 4 runs), "equal"
     /// (every run has the same value), "slices" (one run a side: bootstrap of its slices, which knows nothing
-    /// of how runs differ) or "none" (one run without slices).
+    /// of how runs differ), "sequence" (A and B in one run: a confidence sequence, which holds at every look)
+    /// or "none" (one run without slices).
     pub method: String,
 }
 
@@ -297,7 +302,59 @@ impl Comparison {
             b: group(b),
             notes,
             metrics,
+            interleaved: None,
         })
+    }
+
+    /// The comparison of two targets, called `names`, that had the load of one run at the same time. `run` is
+    /// [that run](Interleaving::result), with identity and circumstances; `refused` says why its measurement
+    /// is not valid.
+    pub fn of_interleaving(
+        tool: Tool,
+        names: [String; 2],
+        interleaving: &Interleaving,
+        run: InterleavedResult,
+        refused: Option<String>,
+    ) -> Self {
+        let question = interleaving.question();
+        let is_valid = refused.is_none();
+        let refused = refused.filter(|_| !question.allow_invalid);
+        let mut metrics = interleaving.metrics();
+        let verdict = match &refused {
+            Some(_) => {
+                metrics.iter_mut().for_each(|metric| metric.verdict = None);
+                Word::Undecided
+            }
+            None => overall(metrics.iter().filter_map(|metric| metric.verdict)),
+        };
+        let statement = match &refused {
+            Some(_) => "no verdict: the measurement is invalid".to_owned(),
+            None => statement(&metrics, verdict, run.after_s),
+        };
+        let group = |name| GroupResult {
+            name,
+            runs: vec![RunLabel {
+                file: String::new(),
+                id: run.id.clone(),
+                started_at: run.started_at.clone(),
+                plan_hash: run.plan_hash.clone(),
+                valid: is_valid,
+            }],
+        };
+        let [a, b] = names.map(group);
+        let Question { effect, error_effect, confidence, .. } = *question;
+        Self {
+            schema_version: COMPARISON_VERSION,
+            tool,
+            verdict,
+            refused,
+            settings: Settings { effect, error_effect, confidence },
+            a,
+            b,
+            notes: Vec::new(),
+            metrics,
+            interleaved: Some(InterleavedResult { statement, ..run }),
+        }
     }
 
     /// The page for people.
@@ -320,7 +377,7 @@ impl Comparison {
         text::question(self)
     }
 
-    /// Why figures are undecided or not judged: the figures, and the reason.
+    /// Reason why figures are undecided or not judged: the figures, and the reason.
     pub(crate) fn reasons(&self) -> Vec<(String, &str)> {
         text::reasons(self)
     }
@@ -333,7 +390,7 @@ impl Comparison {
     /// The contract, as one object.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_json(&self, out: &mut dyn io::Write) -> io::Result<()> {
         serde_json::to_writer_pretty(&mut *out, self)?;
         out.write_all(b"\n")

@@ -3,7 +3,8 @@
 use std::io;
 
 use plimsoll_statistics::change_points::{Sensitivity, change_points};
-use plimsoll_statistics::judgement::Orientation;
+use plimsoll_statistics::judgement::{Orientation, judge};
+use plimsoll_statistics::prediction::{FEWEST_PREDECESSORS, Prediction};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -15,6 +16,11 @@ use crate::{Style, TableFormat};
 
 /// The version of the contract of histories: raised when a field changes its meaning or goes.
 pub const HISTORY_VERSION: u32 = 1;
+/// Confidence of the interval in which the newest run is expected: one in a hundred runs of an unchanged
+/// server lies outside it.
+const CONFIDENCE: f64 = 0.99;
+/// Predecessors at most from which the newest run is judged: those far away say nothing about a change now.
+const MOST_PREDECESSORS: usize = 50;
 /// Columns of the bar that shows a value.
 const BAR: f64 = 12.0;
 
@@ -37,9 +43,11 @@ pub struct History {
     pub p_max: f64,
     /// Remarks on the runs.
     pub notes: Vec<Note>,
+    /// The newest run, judged by those before it; null if no run has the figure.
+    pub newest: Option<Newest>,
     /// The runs, in the order in which they started.
     pub runs: Vec<Point>,
-    /// Where the mean of the figure changed, in the order of time.
+    /// Changes of the mean of the figure, in the order of time.
     pub changes: Vec<Change>,
 }
 
@@ -50,8 +58,73 @@ pub struct Point {
     pub run: RunLabel,
     /// The figure; null if the run has none.
     pub value: Option<f64>,
-    /// Why it was left out; null if it was not.
+    /// Reason why it was left out; null if it was not.
     pub left_out: Option<String>,
+}
+
+/// The newest run that has the figure, judged by its predecessors.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Newest {
+    /// Its index in `runs`.
+    pub at: usize,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Runs before it that it is judged by: those since the last change, at most 50.
+    pub predecessors: usize,
+    /// Interval in which it is expected; null below 5 predecessors.
+    pub expected: Option<Expected>,
+    /// value / mean − 1; null without an interval, or if the mean is zero.
+    pub relative: Option<f64>,
+    /// "better" or "worse": outside the interval. "same": with all of the interval, it differs by less than
+    /// `effect`. "undecided": anything else.
+    pub verdict: Word,
+}
+
+/// Interval in which the next run is expected.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Expected {
+    /// Confidence of the interval: 0.99 is 99 %.
+    pub confidence: f64,
+    /// Mean of the predecessors.
+    pub mean: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Newest {
+    /// Judges the last value by those before it. `used` has the index of each run and its value.
+    fn of(
+        used: &[(usize, f64)],
+        runs: &[Point],
+        sensitivity: Sensitivity,
+        better: Orientation,
+    ) -> Option<Self> {
+        let (&(at, value), before) = used.split_last()?;
+        let before: Vec<f64> = before.iter().map(|(_, value)| *value).collect();
+        // Changes are found without the newest run, so that it is judged by runs of one kind.
+        let since = change_points(&before, sensitivity).last().map_or(0, |change| change.at);
+        let predecessors = &before[since.max(before.len().saturating_sub(MOST_PREDECESSORS))..];
+        let prediction = Prediction::of(predecessors, CONFIDENCE);
+        let change = prediction.map(|prediction| prediction.change_to(value));
+        Some(Self {
+            at,
+            run_id: runs[at].run.id.clone(),
+            predecessors: predecessors.len(),
+            expected: prediction.map(|Prediction { mean, low, high }| Expected {
+                confidence: CONFIDENCE,
+                mean,
+                low,
+                high,
+            }),
+            relative: change.map(|change| change.estimate).filter(|relative| relative.is_finite()),
+            verdict: change.map_or(Word::Undecided, |change| {
+                // The interval is the test.
+                judge(change, 0.0, 1.0 - CONFIDENCE, sensitivity.change_min, better).into()
+            }),
+        })
+    }
 }
 
 /// A change of the mean.
@@ -76,7 +149,7 @@ pub struct Change {
 }
 
 impl History {
-    /// The history of a figure over these runs, in whatever order they are. Runs without the figure are left
+    /// The history of a figure over these runs, in any order. Runs without the figure are left
     /// out, and without `allow_invalid` those whose figures cannot be believed. Changes smaller than `effect`
     /// do not count.
     pub fn new(
@@ -114,6 +187,7 @@ impl History {
             .collect();
         let series: Vec<f64> = used.iter().map(|(_, value)| *value).collect();
         let sensitivity = Sensitivity { change_min: effect, ..Sensitivity::default() };
+        let newest = Newest::of(&used, &runs, sensitivity, measure.orientation());
         let changes = change_points(&series, sensitivity)
             .into_iter()
             .map(|point| {
@@ -141,6 +215,7 @@ impl History {
             effect,
             p_max: sensitivity.p_max,
             notes: notes(&members),
+            newest,
             runs,
             changes,
         }
@@ -149,7 +224,7 @@ impl History {
     /// Writes it as text, as JSON or as a table with one line per run.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn render(&self, format: TableFormat, style: &Style, out: &mut dyn io::Write) -> io::Result<()> {
         match format {
             TableFormat::Text => out.write_all(self.page(style).as_bytes()),
@@ -165,6 +240,15 @@ impl History {
         let mut page = Page::new(style);
         let Tool { name, version } = &self.tool;
         page.heading(&format!("{name} {version} · history of {}", self.metric));
+        if let Some(newest) = &self.newest {
+            let (emphasis, start) = match newest.verdict {
+                Word::Better => (Emphasis::Good, "BETTER"),
+                Word::Worse => (Emphasis::Bad, "WORSE"),
+                Word::Same => (Emphasis::Plain, "same"),
+                Word::Undecided => (Emphasis::Plain, "undecided"),
+            };
+            page.emphasised_field("newest", emphasis, start, &self.judged(newest));
+        }
         let used = self.runs.iter().filter(|point| point.left_out.is_none()).count();
         page.field("runs", &format!("{used} of {} used, oldest first", self.runs.len()));
         if self.changes.is_empty() {
@@ -189,6 +273,23 @@ impl History {
             self.runs.iter().enumerate().map(|(i, point)| self.row(i, point, largest)).collect();
         page.table(&["started", &self.metric, "", ""], &rows);
         page.finish()
+    }
+
+    /// The judgement of the newest run in words, behind the verdict.
+    fn judged(&self, newest: &Newest) -> String {
+        let value = self.shown(self.runs[newest.at].value);
+        let Some(expected) = newest.expected else {
+            let known = newest.predecessors;
+            return format!(
+                ": {value}; a judgement takes {FEWEST_PREDECESSORS} runs since the last change, there are {known}"
+            );
+        };
+        let by = newest.relative.map_or(String::new(), |by| format!(" by {:+.1} %", by * 100.0));
+        let by = if matches!(newest.verdict, Word::Better | Word::Worse) { by } else { String::new() };
+        let (low, high) = (self.shown(Some(expected.low)), self.shown(Some(expected.high)));
+        let percent = expected.confidence * 100.0;
+        let runs = newest.predecessors;
+        format!("{by}: {value}, expected {low} to {high} ({percent:.0} %) by the {runs} runs before it")
     }
 
     /// A change in words.

@@ -49,7 +49,7 @@ impl UnknownMeasure {
 
 impl fmt::Display for UnknownMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no figure of a run", self.0)
+        write!(f, "`{}` is not a figure of a run", self.0)
     }
 }
 
@@ -152,7 +152,7 @@ impl Measure {
     /// Its value in a run.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is none.
     pub fn of(self, result: &RunResult) -> Result<f64, String> {
         match self.in_model(result.model.kind) {
             Self::Time(kind, figure) => {

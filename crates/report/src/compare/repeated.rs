@@ -82,7 +82,7 @@ pub struct BetweenRunsResult {
     pub low: Option<f64>,
     /// Upper end of it.
     pub high: Option<f64>,
-    /// Why something is null; null if nothing is.
+    /// Reason why something is null; null if nothing is.
     pub reason: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl RepeatedResult {
     }
 }
 
-/// The figures whose differences are told: half and the slowest hundredth of both times, and the rate.
+/// The figures whose differences are reported: half and the slowest hundredth of both times, and the rate.
 fn measures() -> impl Iterator<Item = Measure> {
     let percentile = |kind, name| match Measure::percentile(name) {
         Measure::Time(_, figure) => Measure::Time(Some(kind), figure),
@@ -155,7 +155,7 @@ impl BetweenRunsResult {
             _ => "what it varies within a run is not estimated".to_owned(),
         };
         let reason = missing
-            .or_else(|| summary.is_none().then(|| "no run went on to its end".to_owned()))
+            .or_else(|| summary.is_none().then(|| "no run finished".to_owned()))
             .or_else(|| summary.and_then(|summary| summary.unknown()))
             .or_else(|| (!has_errors).then(unknown_within));
         Self {
@@ -186,7 +186,7 @@ fn standard_error(measure: Measure, run: &RunResult) -> Option<f64> {
 /// Writes repeated runs.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn render_repeated(
     result: &RepeatedResult,
     format: TableFormat,

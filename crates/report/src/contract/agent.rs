@@ -3,15 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// State of an agent at the end of the run.
+/// State of an agent: at the end of the run, or so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentState {
     /// All of its result is here.
     #[default]
     Finished,
-    /// Nothing was heard of it any more: what it had told until then is here.
+    /// It stopped answering: its figures up to then are here.
     Lost,
+    /// The load goes on, and its figures are those so far.
+    Running,
+    /// The load goes on, but the agent has been silent for some seconds.
+    Silent,
 }
 
 /// One agent of a fleet, with its shard of the load.
@@ -25,7 +29,7 @@ pub struct AgentResult {
     pub version: String,
     /// Processors that its process may use.
     pub cores: u32,
-    /// Its state at the end of the run.
+    /// Its state at the end of the run, or so far.
     pub state: AgentState,
     /// Nanoseconds that its clock was ahead of the coordinator's before the start; null if that is not known.
     pub clock_ahead_ns: Option<i64>,
@@ -40,8 +44,12 @@ pub struct AgentResult {
     pub ok: u64,
     /// Of these, those that failed or timed out.
     pub failed: u64,
-    /// Arrivals of its shard after the last that is known.
+    /// Arrivals of its shard after the last that is known, until another agent had it.
     pub unknown: u64,
+    /// Seconds since the start of the load from which on it has the shard, which it has taken over from a
+    /// lost agent; null if it had it from the start.
+    #[serde(default)]
+    pub from_s: Option<f64>,
     /// Completed requests per second.
     pub rate_per_s: Option<f64>,
     /// 99th percentile of its start lag.

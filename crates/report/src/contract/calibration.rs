@@ -7,7 +7,7 @@ use crate::Style;
 use crate::contract::context::Host;
 use crate::contract::result::Tool;
 use crate::render::layout::{Page, Row};
-use plimsoll_metrics::figure;
+use plimsoll_metrics::{Reason, ReasonCode, figure};
 
 /// The version of this contract: raised when a field changes its meaning or goes, not when one is added.
 pub const CALIBRATION_SCHEMA_VERSION: u32 = 1;
@@ -95,6 +95,24 @@ pub struct CalibrationUse {
     pub added_p99_ns: Option<u64>,
 }
 
+impl CalibrationUse {
+    /// The warning that a run came too close to the limit of the machine to be unaffected, if it did.
+    pub fn warning(&self) -> Option<Reason> {
+        (self.used_share > WARNING_SHARE).then(|| Reason {
+            code: ReasonCode::CalibratedLimit,
+            evidence: format!(
+                "the generator used {} of the calibrated limit of this machine ({} for {})",
+                figure::share(self.used_share),
+                figure::per_second(self.limit_per_s),
+                if self.of_this_plan { "this plan's requests".to_owned() } else { self.load.describe() },
+            ),
+            hint: "use a lower rate, or more threads (-t) where there are CPUs for them: beyond half of it, response times hold \
+                   queueing of its own"
+                .to_owned(),
+        })
+    }
+}
+
 impl LoadKind {
     /// Returns the distance between two kinds of load: the sum of the logarithms of their ratios, since costs
     /// go with the logarithm of most things. `None` if they cannot be compared.
@@ -113,7 +131,7 @@ impl LoadKind {
         )
     }
 
-    /// In words: `HTTP/1.1 over TLS, 64 connections`.
+    /// A description: `HTTP/1.1 over TLS, 64 connections`.
     pub fn describe(&self) -> String {
         let protocol = match self.protocol.as_str() {
             "h2" => "HTTP/2",
@@ -140,13 +158,13 @@ impl Calibration {
     /// Reads one that was written as JSON.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Problems with it.
     pub fn read(text: &str) -> Result<Self, String> {
-        let broken = |error: serde_json::Error| format!("it is no calibration: {error}");
+        let broken = |error: serde_json::Error| format!("it is not a calibration: {error}");
         let calibration: Self = serde_json::from_str(text).map_err(broken)?;
         match calibration.schema_version {
             0..=CALIBRATION_SCHEMA_VERSION => Ok(calibration),
-            newer => Err(format!("it is of version {newer}, which a later version of this program wrote")),
+            newer => Err(format!("it has version {newer}, of a later version of this program")),
         }
     }
 

@@ -75,7 +75,7 @@ pub struct Capacity {
     /// The highest rate, at most the lower end, that did not break right after an overload; null if none was
     /// found.
     pub after_overload_per_s: Option<f64>,
-    /// Why the search ended: narrow, unclear, highest, generator, lowest or stopped.
+    /// Reason why the search ended: narrow, unclear, highest, generator, lowest or stopped.
     pub end: String,
     /// The same in a sentence.
     pub statement: String,
@@ -134,7 +134,7 @@ pub struct TrialResult {
 /// Writes a result. There are intervals in no search: as CSV it is the table of its trials.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn render_capacity(
     result: &CapacityResult,
     format: TableFormat,

@@ -48,11 +48,13 @@ pub struct RunContext {
     /// Records that each request carries, by step of the plan; 0 or missing for one that carries none.
     pub records: Vec<u32>,
     /// The record of a probe beside the load, if there was one.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Box<RunRecord>>,
     /// The record of clients that were slow on purpose, beside the load, if there were any.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<SlowRecord>,
+    /// Requests of the first contact, which a run that is cut short accounts for.
+    pub unmeasured: u64,
 }
 
 /// A server under load, as the plan has it.
@@ -90,7 +92,7 @@ pub struct Host {
     pub cpu_model: String,
     /// CPUs that the generator may use.
     pub cpus: u64,
-    /// CPU frequency governor, null if the system does not tell.
+    /// CPU frequency governor, null if the system does not report it.
     pub governor: Option<String>,
     /// Memory in bytes.
     pub memory_bytes: u64,

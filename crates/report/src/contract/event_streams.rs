@@ -12,7 +12,7 @@ use crate::contract::summary::Summary;
 /// of good ones, and of those that timed out before their first content as lower bounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventStreamsResult {
-    /// Requests that ended, whatever became of them, but for those that were aborted on purpose.
+    /// Requests that ended in any way, except for those that were aborted on purpose.
     pub requests: u64,
     /// Events of all responses.
     pub events: u64,
@@ -20,16 +20,22 @@ pub struct EventStreamsResult {
     pub content_events: u64,
     /// Events that were read together with the one before, and so share its time.
     pub shared_events: u64,
+    /// Events with content that share the time of the content before: their gap is 0.
+    #[serde(default)]
+    pub shared_content_events: u64,
+    /// Events with content among these that the generator read late, so that their own time may be earlier by
+    /// more than a millisecond.
+    #[serde(default)]
+    pub uncertain_events: u64,
     /// Bytes of the bodies.
     pub bytes: u64,
     /// Tokens of the answers to good requests: by the server's count (`usage`), else events with content.
     pub tokens: u64,
-    /// Tokens of their prompts, as far as the server told.
+    /// Tokens of their prompts, as far as the server reported them.
     pub prompt_tokens: u64,
     /// Good requests whose tokens the server did not count.
     pub uncounted: u64,
-    /// Good requests of which the server counted another number of tokens than there were events with
-    /// content.
+    /// Good requests for which the server's count of tokens differs from the number of events with content.
     pub count_differs: u64,
     /// Good requests without any content.
     pub empty: u64,
@@ -86,6 +92,8 @@ impl EventStreamsResult {
             events: record.events,
             content_events: record.content_events,
             shared_events: record.shared_events,
+            shared_content_events: record.shared_content_events,
+            uncertain_events: record.uncertain_events,
             bytes: record.bytes,
             tokens: record.tokens,
             prompt_tokens: record.prompt_tokens,

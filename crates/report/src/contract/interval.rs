@@ -6,8 +6,8 @@ use plimsoll_statistics::PercentileInterval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Between what values the true percentile lies with the given confidence, as far as this run can tell:
-/// what differs from run to run is not in it.
+/// The values between which the true percentile lies with the given confidence, as far as this run shows:
+/// differences between runs are not in it.
 ///
 /// Samples that follow each other are alike, so many of them say less than as many independent ones. How much
 /// less is found from how slices of the run differ.
@@ -19,11 +19,11 @@ pub struct PercentileBounds {
     pub high: Option<u64>,
     /// The confidence, as a share of one.
     pub confidence: f64,
-    /// Variance inflation factor: so many samples say together as much as one independent one. At least 1.
+    /// Variance inflation factor: this many samples together say as much as one independent one. At least 1.
     pub vif: f64,
     /// Number of independent samples that would say as much.
     pub effective_samples: f64,
-    /// Why an end is null; null if both are known.
+    /// Reason why an end is null; null if both are known.
     #[serde(default)]
     pub reason: Option<String>,
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::watched::WatchedInterval;
 
-/// Resources of the machine used in a time, as its system counts them. Figures that the system does not tell
-/// are null.
+/// Resources of the machine used in a time, as its system counts them. Figures that the system does not
+/// report are null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
     /// The time in seconds. A look comes a little after the end of its interval.
@@ -90,7 +90,7 @@ pub struct ProcessResult {
     pub rss_bytes: Option<u64>,
     /// Open descriptors at most.
     pub descriptors: Option<u64>,
-    /// Bytes fetched from storage; null where the system does not tell, as of another user's process.
+    /// Bytes fetched from storage; null where the system does not report them, as of another user's process.
     #[serde(default)]
     pub disk_read_bytes: Option<u64>,
     /// Bytes handed to storage, or to the cache in front of it; null as above.
@@ -238,7 +238,7 @@ pub(crate) fn measured(record: &RunRecord) -> Option<MachineInterval> {
 }
 
 /// Returns the resources of the machine used in an interval of the run. The last part of the interval may
-/// have been too short to be looked at.
+/// have been too short to be examined.
 pub(crate) fn during(machine: &MachineRecord, interval: &Interval) -> Option<MachineUse> {
     let begin = interval.at.since(interval.length);
     let after = machine.intervals.partition_point(|part| part.at <= interval.at);

@@ -15,9 +15,9 @@ use crate::contract::summary::{PERCENTILES, Summary};
 pub struct ProbeResult {
     /// Iterations per second, on average, at random times.
     pub rate_per_s: Option<f64>,
-    /// True if the probe itself was on time; if not, nothing follows from it.
+    /// True if the probe itself was on time; if not, it proves nothing.
     pub valid: bool,
-    /// Why not: one sentence each.
+    /// Reasons why it is not: one sentence each.
     pub invalid_reasons: Vec<String>,
     /// Requests that it started in the measured part.
     pub started: u64,
@@ -33,17 +33,17 @@ pub struct ProbeResult {
     pub service_time: Summary,
     /// As the run's start_lag.
     pub start_lag: Summary,
-    /// By percentile of the service time: what the load has more than the probe, which is an estimate of what
-    /// its generator adds. Percentiles are missing that either does not have.
+    /// By percentile of the service time: the load's time less the probe's, an estimate of what its generator
+    /// adds. Percentiles are missing that either does not have.
     pub bias: BTreeMap<String, Bias>,
 }
 
 /// One percentile of the service time, as the load and as its probe saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bias {
-    /// That of the load in nanoseconds.
+    /// Figure of the load, in nanoseconds.
     pub load_ns: u64,
-    /// That of the probe.
+    /// Figure of the probe, in nanoseconds.
     pub probe_ns: u64,
     /// The load's above the probe's.
     pub difference_ns: i64,

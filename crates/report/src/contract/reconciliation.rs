@@ -53,7 +53,7 @@ pub struct ReconciliationCheck {
     pub stored: u64,
     /// Acknowledged records that it does not have, at least.
     pub missing: u64,
-    /// Records that it has and nobody sent.
+    /// Records that it has and that were never sent.
     pub surplus: u64,
     /// Records with an id that another one has; null where they have none, or where batches are sent again.
     pub duplicates: Option<u64>,
@@ -61,7 +61,7 @@ pub struct ReconciliationCheck {
     #[serde(default)]
     pub misdated: Option<u64>,
     /// The least and the greatest time of all records of the tables, in milliseconds since the epoch; null
-    /// where nobody asked.
+    /// where they were not asked for.
     #[serde(default)]
     pub times_ms: Option<(i64, i64)>,
 }
@@ -92,7 +92,7 @@ impl Reconciliation {
         let first = writable.or_else(|| failed().find(|_| stored));
         (!self.consistent).then(|| match first {
             Some(finding) => finding.said.split(';').next().unwrap_or_default().to_owned(),
-            None => "the server does not have what it acknowledged".to_owned(),
+            None => "the server's contents differ from what it acknowledged".to_owned(),
         })
     }
 
@@ -178,7 +178,7 @@ mod tests {
             || finding("writable", false, "takes no writes since 1.0 s into the load; waited for 10 s");
         assert_eq!(said(vec![finding("writable", true, "takes writes")]), None);
         assert_eq!(said(vec![errors()]).as_deref(), Some("3 of 4 requests failed: 75.00 %"));
-        let stored = "the server does not have what it acknowledged";
+        let stored = "the server's contents differ from what it acknowledged";
         assert_eq!(said(vec![errors(), lost()]).as_deref(), Some(stored));
         let none = "takes no writes since 1.0 s into the load";
         assert_eq!(said(vec![errors(), lost(), writable()]).as_deref(), Some(none));

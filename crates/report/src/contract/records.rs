@@ -18,7 +18,7 @@ pub struct RecordsResult {
 }
 
 impl RecordsResult {
-    /// Counts the records of a run whose steps carry so many each, by step; `None` if no step carries any.
+    /// Counts the records of a run whose steps carry this many each, by step; `None` if no step carries any.
     pub fn new(record: &RunRecord, per_request: &[u32]) -> Option<Self> {
         if per_request.iter().all(|&records| records == 0) {
             return None;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_metrics::WebSocketRecord;
 pub use plimsoll_metrics::{
     Accounting as AccountingResult, Cause as CauseResult, IterationRecord as IterationResult,
     LogRecord as LogResult, Model as ModelKind, RunOutcome as OutcomeResult,
@@ -37,9 +38,9 @@ pub struct RunResult {
     pub tool: Tool,
     /// Identity and circumstances of the run.
     pub run: Run,
-    /// The load: who decided when the next request started, and with what limits.
+    /// The load: its model, and its limits.
     pub model: ModelResult,
-    /// By what methods the figures were made.
+    /// The methods by which the figures were made.
     #[serde(default)]
     pub methods: Methods,
     /// Facts that this run alone cannot show, and remarks on its result.
@@ -55,10 +56,10 @@ pub struct RunResult {
     /// of fewer than 5 intervals.
     #[serde(default)]
     pub little: Option<LittleResult>,
-    /// Where every arrival and every request went: scheduled = started + dropped + never_started + unknown,
-    /// and started = ok + failed + timed_out + aborted + in_flight_at_stop.
+    /// Accounting of every arrival and every request: scheduled = started + dropped + never_started +
+    /// unknown, and started = ok + failed + timed_out + aborted + in_flight_at_stop.
     pub accounting: AccountingResult,
-    /// Where every started iteration went: started = completed + failed + unfinished. An iteration is one
+    /// Accounting of every started iteration: started = completed + failed + unfinished. An iteration is one
     /// pass through the steps of its scenario; where all of these have one step, it is one request.
     #[serde(default)]
     pub iterations: IterationResult,
@@ -67,7 +68,7 @@ pub struct RunResult {
     /// Length of the measured part in seconds: from the end of the warm-up to the end of the load.
     pub duration_s: f64,
     /// Length of the warm-up in seconds. Nothing of its requests is in the figures, except in intervals and
-    /// error_examples; what connections did in it is in those that say so.
+    /// error_examples; figures of connections that cover it say so.
     pub warmup_s: f64,
     /// Time in seconds for which responses were waited for after the end of the load.
     pub drain_s: f64,
@@ -106,6 +107,10 @@ pub struct RunResult {
     /// Events on connections that spoke HTTP/2 in the whole run, warm-up included; null if none did.
     #[serde(default)]
     pub http2: Option<Http2Result>,
+    /// WebSockets of the whole run, and the messages on them in its measured part; left away if there were
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub websocket: Option<WebSocketRecord>,
     /// Results of the thresholds of the plan, in its order.
     #[serde(default)]
     pub thresholds: Vec<ThresholdOutcome>,
@@ -153,7 +158,7 @@ pub struct RunResult {
     pub generator: Generator,
 }
 
-/// By what methods the figures of a result were made. Formulas and sources are in docs/statistics.md.
+/// The methods by which the figures of a result were made. Formulas and sources are in docs/statistics.md.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Methods {
     /// Definition of a percentile of the values.
@@ -182,7 +187,7 @@ pub struct SteadyResult {
     pub state: SteadyState,
     /// From when on, in seconds since the start of the run, warm-up included; null unless it was steady.
     pub from_s: Option<f64>,
-    /// Why it was not, or why that cannot be said; null if it was steady.
+    /// Reason why it was not, or why that cannot be said; null if it was steady.
     pub reason: Option<String>,
 }
 
@@ -194,7 +199,7 @@ pub enum SteadyState {
     Steady,
     /// It was not steady before it ended.
     Never,
-    /// That cannot be said: the run was too short, or its load changed.
+    /// Unknown: the run was too short, or its load changed.
     #[default]
     Unknown,
 }
@@ -307,7 +312,7 @@ pub struct VerdictResult {
     /// The outcome, which every report begins with.
     #[serde(default)]
     pub outcome: OutcomeResult,
-    /// Why it is "fail" or "no_verdict"; null otherwise.
+    /// Reason why it is "fail" or "no_verdict"; null otherwise.
     #[serde(default)]
     pub cause: Option<CauseResult>,
     /// The outcome in one line for people, without its first word.
@@ -320,7 +325,7 @@ pub struct VerdictResult {
     pub invalid_reasons: Vec<String>,
     /// The same reasons with evidence and hints.
     pub evidence: Vec<Finding>,
-    /// Findings that do not make the run invalid, but should be known.
+    /// Findings that do not make the run invalid, but deserve attention.
     pub warnings: Vec<Finding>,
     /// Results of all thresholds of the plan together.
     pub thresholds: Thresholds,
@@ -399,7 +404,7 @@ pub struct ThresholdOutcome {
     /// The figure over the run; of windows, that of the first which failed, else the worst. Null without
     /// data.
     pub observed: Option<ObservedResult>,
-    /// Why it could not be shown to hold; null if the figure says it.
+    /// Reason why it could not be shown to hold; null if the figure says it.
     pub reason: Option<String>,
     /// The windows; null over the run.
     pub windows: Option<WindowsResult>,
@@ -443,13 +448,13 @@ pub struct WindowsResult {
 pub struct ExportResult {
     /// "prometheus" (a server asked for them) or "otlp" (they were sent).
     pub kind: String,
-    /// Where it asked, or where they were sent to.
+    /// The address that it scraped, or that they were sent to.
     pub to: String,
     /// Number of times that the figures were given, or taken by the receiver.
     pub sent: u64,
     /// Number of times that the receiver did not take them.
     pub failed: u64,
-    /// Why it did not the last time; null if it always did.
+    /// Reason why it did not the last time; null if it always did.
     pub last_error: Option<String>,
 }
 
@@ -538,7 +543,7 @@ pub struct Http2Result {
     /// Announcements of the server that it goes away (GOAWAY), by error code.
     pub go_aways: BTreeMap<String, u64>,
     /// Violations of the protocol by the server, of which each ended a stream or a whole connection, by the
-    /// error code that it was told.
+    /// error code that it was sent.
     pub violations: BTreeMap<String, u64>,
     /// Streams given up by the generator because their request had timed out.
     pub cancelled: u64,
@@ -622,6 +627,9 @@ pub struct IntervalResult {
     pub achieved_per_s: Option<f64>,
     /// Response time of what ended well or timed out in it.
     pub response_time: IntervalTimes,
+    /// Streams of events in it; left away if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_streams: Option<StreamIntervalResult>,
     /// Thresholds that did not hold in the window that ended with it, or, of those that may end the run, over
     /// the run so far.
     #[serde(default)]
@@ -648,6 +656,18 @@ pub struct IntervalResult {
     /// Resources of the machine used meanwhile, if it was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Box<MachineUse>>,
+}
+
+/// Streams of events in an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamIntervalResult {
+    /// Events with content that came in it, also of streams that went on.
+    pub content_events: u64,
+    /// Their number per second; null if the interval has no length.
+    pub content_events_per_s: Option<f64>,
+    /// Time to first token of the streams that ended in it, as p50, p90, p99, p99.9 and maximum in
+    /// nanoseconds; null if none did, and where intervals were joined.
+    pub ttft: Option<[u64; 5]>,
 }
 
 const fn is_zero(count: &u32) -> bool {
@@ -744,7 +764,7 @@ pub struct Generator {
     /// if there were such threads.
     #[serde(default)]
     pub cpu_by_kind: Vec<CpuOfKind>,
-    /// Largest resident memory of the process in bytes; null if the system does not tell.
+    /// Largest resident memory of the process in bytes; null if the system does not report it.
     pub rss_peak_bytes: Option<u64>,
     /// Backend that drove the sockets: "io_uring" or "epoll".
     pub backend: String,
@@ -813,7 +833,7 @@ pub struct CpuOfKind {
 /// One worker thread of the generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Worker {
-    /// True if it did not come back after the end of the run: then nothing is known of it.
+    /// True if it did not come back after the end of the run: then it has no figures.
     #[serde(default)]
     pub absent: bool,
     /// CPU time of both kinds as a share of the wall time, from 0 to 1; null if that was zero.
@@ -823,7 +843,7 @@ pub struct Worker {
     #[serde(default)]
     pub polled_share: f64,
     /// Time in seconds for which the thread was ready to run but had no CPU; null if the system does not
-    /// tell.
+    /// report it.
     pub run_delay_s: Option<f64>,
     /// Times that the scheduler took the CPU away.
     pub involuntary_switches: u64,

@@ -19,7 +19,7 @@ pub struct SlicesResult {
     /// often it occurred, as in "1012735:17 1013759:3". Values are those of the histogram: less than 0.1 %
     /// too large. Empty, with a reason in `missing`, if they are too many.
     pub values: Vec<String>,
-    /// Why there are no slices; null if there are.
+    /// Reason why there are no slices; null if there are.
     pub missing: Option<String>,
 }
 

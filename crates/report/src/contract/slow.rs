@@ -10,7 +10,7 @@ use crate::build::assembly::by_class;
 use crate::contract::summary::Summary;
 
 /// The record of clients that were slow on purpose, and how slow they were.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SlowRecord {
     /// Number of clients.
     pub clients: u64,
@@ -21,8 +21,8 @@ pub struct SlowRecord {
 }
 
 /// Clients that were slow on purpose, beside the load: each has a connection of its own, makes the requests
-/// of the plan one after the other, and sends and reads so many bytes per second. They are in no other figure
-/// of the result but in accounting.unmeasured.
+/// of the plan one after the other, and sends and reads this many bytes per second. They are in no other
+/// figure of the result but in accounting.unmeasured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowClientsResult {
     /// Connections at once at most.

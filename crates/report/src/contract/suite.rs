@@ -41,19 +41,33 @@ pub struct SuiteResult {
 pub struct SuiteRun {
     /// The values of the parameters.
     pub values: BTreeMap<String, String>,
-    /// With what code `cluster run` would have ended for it alone.
+    /// Exit code of `cluster run` for it alone.
     pub exit_code: u8,
     /// Result, as `cluster run --output json` would have written it; null if the run could not be made.
     pub result: Option<RunResult>,
-    /// Why it could not be made, line by line. Left away if it was.
+    /// Reason why it could not be made, line by line. Left away if it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error: Vec<String>,
+}
+
+impl SuiteRun {
+    /// Returns its outcome and its main figures on one line: `PASS, 812/s, p99 3.4 ms`.
+    pub fn headline(&self) -> String {
+        let Some(result) = &self.result else {
+            let reason = self.error.first().map_or("no reason is known", String::as_str);
+            return format!("{}, could not be made: {reason}", OutcomeResult::Fail.word());
+        };
+        let rate = result.rate.achieved_per_s.map(|rate| format!(", {}", figure::per_second(rate)));
+        let p99 = times(result).p.p99.map(|p99| format!(", p99 {}", figure::nanos_f64(p99 as f64)));
+        let word = result.verdict.outcome.word();
+        format!("{word}{}{}", rate.unwrap_or_default(), p99.unwrap_or_default())
+    }
 }
 
 /// Writes a suite; as text and CSV it is the table of its runs.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn render_suite(
     result: &SuiteResult,
     format: TableFormat,

@@ -32,7 +32,7 @@ pub struct Summary {
     /// For each percentile that is null: why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub p_missing: BTreeMap<String, String>,
-    /// For the keys of `p`: between what values the true percentile lies, or null with the reason in
+    /// For the keys of `p`: the values between which the true percentile lies, or null with the reason in
     /// interval_missing. Only of times that are known slice by slice.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub interval: BTreeMap<String, Option<PercentileBounds>>,
@@ -93,7 +93,7 @@ impl Percentiles {
     }
 }
 
-/// Why a percentile is missing; `None` if it is not.
+/// Reason why a percentile is missing; `None` if it is not.
 pub(crate) fn missing(p: f64, count: u64) -> Option<String> {
     let needed = samples_needed(p);
     match count {

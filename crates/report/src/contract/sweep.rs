@@ -2,11 +2,13 @@
 
 use std::io;
 
-use plimsoll_metrics::figure;
+use plimsoll_core::Nanos;
+use plimsoll_metrics::{RunRecord, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::capacity::SearchResult;
+use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::result::Tool;
 use crate::contract::trial::TrialFigures;
 use crate::render::layout::{Page, Row};
@@ -30,7 +32,7 @@ pub struct SweepResult {
     pub levels: Vec<SweepLevel>,
     /// The Universal Scalability Law that fits throughput against concurrency; null if there is none.
     pub usl: Option<UslResult>,
-    /// Why there is none.
+    /// Reason why there is none.
     pub usl_missing: Option<String>,
 }
 
@@ -45,9 +47,67 @@ pub struct SweepLevel {
     /// Records acknowledged per second; omitted where requests carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_per_s: Option<f64>,
+    /// Figures of its streams of events; omitted where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_streams: Option<StreamLevel>,
     /// Result of the SLO at this level: holds, breaks, unclear, or not_applied if the generator was the
     /// limit; null without an SLO.
     pub finding: Option<String>,
+}
+
+/// Streams of events at one level of a sweep. Times are in nanoseconds, null with too few samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StreamLevel {
+    /// Tokens per second, of all users together.
+    pub tokens_per_s: Option<f64>,
+    /// Tokens per second that one user sees once the answer has begun.
+    pub tokens_per_s_per_user: Option<f64>,
+    /// Median of the time to first token.
+    pub ttft_p50: Option<u64>,
+    /// 99th percentile of the time to first token.
+    pub ttft_p99: Option<u64>,
+    /// 99th percentile of the time between two events with content.
+    pub itl_p99: Option<u64>,
+}
+
+impl StreamLevel {
+    /// The streams of a run; `None` if it had none.
+    pub fn new(record: &RunRecord) -> Option<Self> {
+        let streams = EventStreamsResult::new(record.total.event_streams.as_ref()?, record.duration);
+        Some(Self {
+            tokens_per_s: streams.tokens_per_s,
+            tokens_per_s_per_user: streams.tokens_per_s_per_user,
+            ttft_p50: streams.ttft.p.p50,
+            ttft_p99: streams.ttft.p.p99,
+            itl_p99: streams.itl.p.p99,
+        })
+    }
+
+    /// Heads of the columns that [`cells`](Self::cells) fills.
+    pub(crate) const HEADS: [&str; 5] = ["tokens", "for each user", "TTFT p50", "TTFT p99", "ITL p99"];
+
+    /// The figures for people.
+    pub(crate) fn cells(&self) -> Vec<String> {
+        let rates = [self.tokens_per_s, self.tokens_per_s_per_user];
+        let times = [self.ttft_p50, self.ttft_p99, self.itl_p99];
+        let rates = rates.map(|rate| rate.map_or("-".to_owned(), figure::per_second));
+        let times = times.map(|time| time.map_or("-".to_owned(), |time| figure::nanos(Nanos(time))));
+        rates.into_iter().chain(times).collect()
+    }
+
+    /// The figures as a part of a line of CSV; all empty without streams.
+    fn csv(streams: Option<&Self>) -> String {
+        let rate = |of: fn(&Self) -> Option<f64>| streams.and_then(of).map(|rate| format!("{rate:.3}"));
+        let time = |of: fn(&Self) -> Option<u64>| streams.and_then(of).map(|time| time.to_string());
+        let cells = [
+            rate(|one| one.tokens_per_s),
+            rate(|one| one.tokens_per_s_per_user),
+            time(|one| one.ttft_p50),
+            time(|one| one.ttft_p99),
+            time(|one| one.itl_p99),
+        ];
+        cells.map(Option::unwrap_or_default).join(",")
+    }
 }
 
 /// The law X(N) = λN / (1 + α(N − 1) + βN(N − 1)), fitted (Gunther, Guerrilla Capacity Planning, 2007).
@@ -82,7 +142,7 @@ pub struct UslResult {
 /// Writes a sweep; as CSV it is the table of its levels.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer.
 pub fn render_sweep(
     result: &SweepResult,
     format: TableFormat,
@@ -120,14 +180,7 @@ fn page(result: &SweepResult, style: &Style) -> String {
     );
     page.field("sweep", &circumstances);
     page.blank();
-    let rows: Vec<Row> = result.levels.iter().map(row).collect();
-    let setting = result.setting.as_str();
-    let mut heads: Vec<&str> = [setting].into_iter().chain(TrialFigures::HEADS).collect();
-    if result.levels.iter().any(|level| level.records_per_s.is_some()) {
-        heads.push("records");
-    }
-    heads.push("limited by");
-    page.table(&heads, &rows);
+    levels(&mut page, result);
     page.blank();
     match (&result.usl, &result.usl_missing) {
         (Some(usl), _) => law(&mut page, usl),
@@ -137,10 +190,32 @@ fn page(result: &SweepResult, style: &Style) -> String {
     page.finish()
 }
 
+/// The table of the levels alone, as text.
+pub(crate) fn levels_table(result: &SweepResult, style: &Style) -> String {
+    let mut page = Page::new(style);
+    levels(&mut page, result);
+    page.finish()
+}
+
+fn levels(page: &mut Page<'_>, result: &SweepResult) {
+    let rows: Vec<Row> = result.levels.iter().map(row).collect();
+    let setting = result.setting.as_str();
+    let mut heads: Vec<&str> = [setting].into_iter().chain(TrialFigures::HEADS).collect();
+    if result.levels.iter().any(|level| level.records_per_s.is_some()) {
+        heads.push("records");
+    }
+    if result.levels.iter().any(|level| level.event_streams.is_some()) {
+        heads.extend(StreamLevel::HEADS);
+    }
+    heads.push("limited by");
+    page.table(&heads, &rows);
+}
+
 fn row(level: &SweepLevel) -> Row {
     let mut cells = vec![level.value.to_string()];
     cells.extend(level.figures.cells());
     cells.extend(level.records_per_s.map(figure::per_second));
+    cells.extend(level.event_streams.iter().flat_map(StreamLevel::cells));
     cells.push(level.figures.limited_by.replace('_', " "));
     let is_spoiled = level.finding.as_deref() == Some("not_applied");
     let note = level.figures.findings.first().filter(|_| is_spoiled).map(|found| found.evidence.clone());
@@ -179,11 +254,17 @@ fn law(page: &mut Page<'_>, usl: &UslResult) {
 }
 
 fn table(result: &SweepResult) -> String {
-    let mut csv = format!("{},{},finding,records_per_s\n", result.setting, TrialFigures::CSV_HEADS);
-    for SweepLevel { value, figures, records_per_s, finding } in &result.levels {
+    let mut csv = format!(
+        "{},{},finding,records_per_s,tokens_per_s,\
+         tokens_per_s_per_user,ttft_p50_ns,ttft_p99_ns,itl_p99_ns\n",
+        result.setting,
+        TrialFigures::CSV_HEADS
+    );
+    for SweepLevel { value, figures, records_per_s, event_streams, finding } in &result.levels {
+        let streams = StreamLevel::csv(event_streams.as_ref());
         let records = records_per_s.map(|rate| format!("{rate:.3}")).unwrap_or_default();
         let finding = finding.as_deref().unwrap_or_default();
-        csv.push_str(&format!("{value},{},{finding},{records}\n", figures.csv()));
+        csv.push_str(&format!("{value},{},{finding},{records},{streams}\n", figures.csv()));
     }
     csv
 }

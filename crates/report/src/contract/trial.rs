@@ -30,6 +30,12 @@ pub struct TrialFigures {
     pub p99_9: Option<u64>,
     /// Requests that failed or timed out by those that ended.
     pub error_rate: f64,
+    /// Connections that it opened.
+    #[serde(default)]
+    pub connections_opened: u64,
+    /// Connections that it had from the run before.
+    #[serde(default)]
+    pub connections_kept: u64,
     /// The factor that limited it: target, generator, network, connection_limit, none or unknown.
     pub limited_by: String,
     /// Findings about the instrument.
@@ -60,6 +66,8 @@ impl TrialFigures {
             p99: percentiles.p99,
             p99_9: percentiles.p99_9,
             error_rate: if ended == 0 { 0.0 } else { bad as f64 / ended as f64 },
+            connections_opened: record.connections.opened,
+            connections_kept: record.connections.kept,
             limited_by: verdict.limited_by.what.name().to_owned(),
             findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
             watched: WatchedResult::all(record),

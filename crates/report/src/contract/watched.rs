@@ -13,12 +13,12 @@ use crate::contract::machine::{LimitsResult, ProcessResult, measured, rounded};
 /// with their descendants.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedResult {
-    /// The name of its first process; what it was asked for by if there was none, or if it is a node.
+    /// The name of its first process; the name that was asked for if there was none, or if it is a node.
     pub name: String,
     /// Method by which it was found: "address", where it listens on the target's, "pid", "name", or "node" of
     /// a cluster that we have started.
     pub found_by: String,
-    /// True if it was taken for the target's when it was judged what limited the run.
+    /// True if the verdict took it for the target's.
     pub is_target: bool,
     /// Its processes at the start.
     pub pids: Vec<u32>,
@@ -41,7 +41,7 @@ pub struct WatchedResult {
     pub used: Option<ProcessResult>,
     /// Beginnings and ends of its processes, the first of them, those of the warm-up included.
     pub events: Vec<ProcessEventResult>,
-    /// Sources about it that could not be read, and why; what depends on them is null.
+    /// Sources about it that could not be read, and why; figures that depend on them are null.
     pub missing: Vec<String>,
 }
 
@@ -155,7 +155,8 @@ impl WatchedResult {
         }
     }
 
-    /// Its figures for people, a line for each kind. Of a server that nobody named the first says all.
+    /// Its figures for people, a line for each kind. For a server that was not named by the user, the first
+    /// says all.
     pub(crate) fn lines(&self) -> Vec<String> {
         let title = self.title();
         let mut lines = match &self.used {
@@ -214,9 +215,9 @@ impl WatchedResult {
 
 /// Beginnings and ends that a result lists, per server.
 const EVENTS: usize = 100;
-/// Ends that are told to people, per server.
+/// Most ends of processes that are reported per server.
 const ENDS_TOLD: usize = 3;
-/// `found_by` of the target's process where nobody named it.
+/// `found_by` of the target's process if no flag named it.
 pub(crate) const ADDRESS: &str = "address";
 const ENDED: &str = "ended";
 

@@ -6,7 +6,7 @@ use crate::contract::machine::ProcessResult;
 use crate::contract::result::{IntervalResult, RunResult};
 use crate::contract::watched::WatchedInterval;
 
-/// Times in nanoseconds; a figure that does not exist, for want of samples, is an empty cell.
+/// Times in nanoseconds; a figure that does not exist, for lack of samples, is an empty cell.
 const HEADER: &str = "at_s,length_s,warmup,scheduled,started,ok,failed,timed_out,in_flight,connections,\
                       achieved_per_s,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,drain,thresholds_failed\n";
 

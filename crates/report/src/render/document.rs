@@ -14,6 +14,7 @@ mod steps;
 mod streams;
 pub(crate) mod times;
 mod verdict;
+mod websocket;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::figure;
@@ -38,7 +39,7 @@ pub(crate) struct Document {
     pub(crate) model: Vec<String>,
     /// Time, machine and program of the run, in one line.
     pub(crate) circumstances: String,
-    /// Why the measurement is invalid.
+    /// Reason why the measurement is invalid.
     pub(crate) reasons: Vec<Finding>,
     pub(crate) warnings: Vec<Finding>,
     /// Advice about the limit of the run, unless a finding gives it.
@@ -49,7 +50,7 @@ pub(crate) struct Document {
     pub(crate) tiles: Vec<Tile>,
     /// Rate, lengths, steadiness.
     pub(crate) pace: Vec<Fact>,
-    /// Where arrivals, requests, iterations and bytes went.
+    /// Accounting of arrivals, requests, iterations and bytes.
     pub(crate) accounts: Vec<Fact>,
     /// Records that the requests carried, checks of the store, and faults.
     pub(crate) records: Vec<Fact>,
@@ -168,7 +169,7 @@ impl Shown {
     }
 }
 
-/// The unit of a figure, by which a reader of the page's source can tell how its text was made of the value
+/// The unit of a figure, by which a reader of the page's source can see how its text follows from the value
 /// in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {

@@ -9,9 +9,12 @@ mod comparing;
 mod heat;
 mod markup;
 mod report;
+mod sweep;
 mod time_series;
 
 use std::io;
+
+pub use sweep::render_sweep_page;
 
 use chart::ChartData;
 use markup::{Markup, escaped, json_in_script, visible};
@@ -26,9 +29,9 @@ use crate::saved::{SavedRun, SavedStep};
 /// build of the program needs no Node.js and no network; `.ci/run` holds it against its sources.
 const TEMPLATE: &str = include_str!("../../page/report.html");
 
-/// Where the title of the page belongs in the template.
+/// The place of the page's title in the template.
 const TITLE: &str = "<!--title-->";
-/// Where the content belongs.
+/// The place of the content.
 const CONTENT: &str = "<!--content-->";
 
 /// Notice for a run of which only the result is left.
@@ -77,7 +80,7 @@ impl<'a> ShownRun<'a> {
 /// Writes the report on a run, or on several with the comparisons between them.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn render(
     runs: &[NamedRun<'_>],
     comparisons: &[Result<Comparison, Incomparable>],

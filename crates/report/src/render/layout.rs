@@ -23,7 +23,7 @@ pub(crate) enum Emphasis {
     Good,
     /// Not as it should be.
     Bad,
-    /// To be looked at.
+    /// Needs attention.
     Doubtful,
     Heading,
     /// None.

@@ -183,7 +183,7 @@ fn phases(page: &mut Page<'_>, table: &Table) {
         row.note = std::mem::replace(&mut row.label, format!("phase {number}"));
     }
     page.table(&table.titles(Target::Text)[1..], &rows);
-    page.field("", "p50 and p99 are of the response time of what ended in the phase");
+    page.field("", "p50 and p99 are of the response time of requests that ended in the phase");
     page.blank();
 }
 

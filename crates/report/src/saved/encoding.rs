@@ -1,11 +1,12 @@
 //! The bytes of a saved run.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _, Write as _};
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use plimsoll_metrics::{StepRecord, Tally};
+use plimsoll_metrics::{Interval, StepRecord, Tally};
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
@@ -26,22 +27,22 @@ const MOST_TEXT: u64 = 1 << 30;
 const MOST_OF_A_COUNT: u64 = 1 << 58;
 
 /// Refuses counts that no run can have, and whose sums could overflow.
-fn possible(counts: impl IntoIterator<Item = u64>) -> Result<(), String> {
+pub(crate) fn possible(counts: impl IntoIterator<Item = u64>) -> Result<(), String> {
     match counts.into_iter().find(|count| *count > MOST_OF_A_COUNT) {
         None => Ok(()),
-        Some(count) => Err(format!("a count of {count} is none that a run can have")),
+        Some(count) => Err(format!("no run can have a count of {count}")),
     }
 }
 
 /// Refuses a step with counts that no run can have.
-fn check_step(step: &StepRecord) -> Result<(), String> {
+pub(crate) fn check_step(step: &StepRecord) -> Result<(), String> {
     possible([step.ok, step.failed, step.timed_out, step.bytes_sent, step.bytes_received])?;
     possible(step.statuses.values().copied().chain(step.errors))?;
     possible([step.censored_response.count, step.censored_service.count])
 }
 
 /// Refuses a tally with counts that no run can have.
-fn check_tally(tally: &Tally) -> Result<(), String> {
+pub(crate) fn check_tally(tally: &Tally) -> Result<(), String> {
     possible([tally.started, tally.ok, tally.failed, tally.timed_out, tally.completed])?;
     possible([tally.bytes_sent, tally.bytes_received, tally.censored.count])?;
     possible(tally.statuses.into_iter().chain(tally.errors))?;
@@ -49,7 +50,7 @@ fn check_tally(tally: &Tally) -> Result<(), String> {
         return Err("the extremes of a time are out of order".to_owned());
     }
     if tally.response_time_sum.max(tally.service_time_sum) > u128::from(MOST_OF_A_COUNT) << 64 {
-        return Err("a sum of times is none that a run can have".to_owned());
+        return Err("no run can have such a sum of times".to_owned());
     }
     Ok(())
 }
@@ -65,7 +66,7 @@ fn check_run(run: &SavedRun) -> Result<(), String> {
 /// A saved run as it is written.
 #[derive(Serialize)]
 struct WrittenRun<'a> {
-    /// The version; its name tells a saved run from other JSON.
+    /// The version; the name of this field distinguishes a saved run from other JSON.
     saved_run: u32,
     #[serde(flatten)]
     run: &'a SavedRun,
@@ -97,7 +98,7 @@ pub(super) fn run_from_bytes(bytes: &[u8]) -> Result<SavedRun, ReadError> {
 }
 
 /// A value as JSON, compressed. The header of gzip has no time, so equal values have equal bytes.
-fn compressed(value: &impl Serialize) -> io::Result<Vec<u8>> {
+pub(crate) fn compressed(value: &impl Serialize) -> io::Result<Vec<u8>> {
     // In one piece: JSON is written a few bytes at a time, and each would be a call of the compressor. The
     // fast level is a third of the work, and texts of Base64 get hardly any shorter by more.
     let text = serde_json::to_vec(value)?;
@@ -106,7 +107,7 @@ fn compressed(value: &impl Serialize) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     let most = (bytes.len() as u64).saturating_mul(MOST_RATIO).clamp(ANY_TEXT, MOST_TEXT);
     let mut text = Vec::new();
     let read = GzDecoder::new(bytes).take(most + 1).read_to_end(&mut text);
@@ -138,12 +139,53 @@ pub fn tallies_from_bytes(bytes: &[u8]) -> Result<Vec<Tally>, ReadError> {
     Ok(tallies)
 }
 
+/// An interval as one line of text, with its steps and the status of its workers: the form in which the
+/// process of a run sends it to its parent.
+///
+/// # Errors
+/// If it cannot be written as JSON, which none that was measured causes.
+pub fn interval_to_line(interval: &Interval) -> io::Result<String> {
+    Ok(serde_json::to_string(&ToldInterval { interval: Cow::Borrowed(interval) })?)
+}
+
+/// A line of [`interval_to_line`] as bytes, which are shorter; `None` if the line is something else.
+pub fn interval_line_to_bytes(line: &str) -> Option<Vec<u8>> {
+    if !line.starts_with("{\"interval\":") {
+        return None;
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(line.as_bytes()).ok()?;
+    encoder.finish().ok()
+}
+
+/// Reads the bytes of [`interval_line_to_bytes`].
+///
+/// # Errors
+/// If it is something else, or has counts that no run can have.
+pub fn interval_from_bytes(bytes: &[u8]) -> Result<Interval, ReadError> {
+    let ToldInterval { interval } = from_compressed(bytes)?;
+    let interval = interval.into_owned();
+    interval.steps.iter().try_for_each(check_tally).map_err(broken)?;
+    let Interval { scheduled, iterations, in_flight, connections, .. } = interval;
+    let accounts = interval.worker_statuses.iter().flat_map(|status| {
+        let accounts = &status.accounting;
+        [accounts.scheduled, accounts.started, status.completed, status.waiting]
+    });
+    possible([scheduled, iterations, in_flight, connections].into_iter().chain(accounts)).map_err(broken)?;
+    Ok(interval)
+}
+
+#[derive(Serialize, Deserialize)]
+struct ToldInterval<'a> {
+    interval: Cow<'a, Interval>,
+}
+
 fn from_compressed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
     let text = decompressed(bytes).map_err(ReadError::Broken)?;
     serde_json::from_slice(&text).map_err(ReadError::Broken)
 }
 
 /// The error of damaged contents.
-fn broken(damage: String) -> ReadError {
+pub(crate) fn broken(damage: String) -> ReadError {
     ReadError::Broken(serde_json::Error::custom(damage))
 }

@@ -1,5 +1,7 @@
 //! The shards of a fleet's agents as one run, those of lost agents as far as they are known.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use plimsoll_metrics::figure;
 
 use super::SavedRun;
@@ -7,6 +9,7 @@ use super::merging::MergeError;
 use super::shards::check;
 use crate::contract::agent::{AgentResult, AgentState};
 use crate::contract::result::{Finding, LimitedByResult};
+use crate::contract::trial::TrialFigures;
 
 /// The reason for which the result of a fleet that has lost an agent is invalid.
 const AGENT_LOST: &str = "agent_lost";
@@ -23,7 +26,7 @@ pub struct FleetShare {
 
 impl SavedRun {
     /// The run of a fleet: that of all agents together, as [`merge_shards`](Self::merge_shards) has it. Where
-    /// an agent was lost, arrivals that nobody knows of have an account of their own, and the result is
+    /// an agent was lost, arrivals of unknown outcome have an account of their own, and the result is
     /// invalid.
     ///
     /// # Errors
@@ -32,8 +35,16 @@ impl SavedRun {
         // Those that are whole first: facts of the load as a whole are taken from there.
         let mut order: Vec<&FleetShare> = shares.iter().collect();
         order.sort_by_key(|share| share.agent.state == AgentState::Lost);
-        let runs: Vec<Self> = order.into_iter().filter_map(|share| share.run.clone()).collect();
-        check(&runs)?;
+        let mut runs: Vec<Self> = order.into_iter().filter_map(|share| share.run.clone()).collect();
+        if let ([run], [share]) = (&mut *runs, &*shares) {
+            // The only agent has the whole load, which a run does not call a shard.
+            run.result.run.shard.get_or_insert_with(|| share.agent.shard.clone());
+        }
+        // One that took a shard over has another part of the same.
+        let mut shards = BTreeSet::new();
+        let firsts = runs.iter().filter(|run| shards.insert(run.result.run.shard.clone()));
+        let firsts: Vec<Self> = firsts.cloned().collect();
+        check(&firsts)?;
         let silent = shares.iter().filter(|share| share.run.is_none());
         let missing: Vec<String> = silent
             .filter(|share| share.agent.state != AgentState::Lost)
@@ -44,6 +55,15 @@ impl SavedRun {
         }
         let mut merged = Self::merge_some_shards(&runs)?;
         let result = &mut merged.result;
+        if firsts.len() < runs.len() {
+            // Runs of one shard share its target: the one that took part for the longest has the whole of it.
+            let mut targets: BTreeMap<Option<&String>, f64> = BTreeMap::new();
+            for run in &runs {
+                let target = targets.entry(run.result.run.shard.as_ref()).or_default();
+                *target = target.max(run.result.rate.target_per_s.unwrap_or(0.0));
+            }
+            result.rate.target_per_s = result.rate.target_per_s.map(|_| targets.values().sum());
+        }
         // All were steered by the same orders.
         if let Some(first) = runs.first() {
             result.rate.changes.clone_from(&first.result.rate.changes);
@@ -75,15 +95,36 @@ impl SavedRun {
     }
 }
 
+impl SavedRun {
+    /// The figures of the run as one of several that are compared. Where the generator was its limit, the
+    /// first finding says so: of a fleet it names the agent.
+    pub fn as_trial(&self) -> TrialFigures {
+        let (verdict, connections) = (&self.result.verdict, &self.result.connections);
+        let limit = &verdict.limited_by;
+        let limit = (limit.what == "generator").then(|| Finding {
+            code: "limited_by".to_owned(),
+            evidence: limit.evidence.clone(),
+            hint: limit.hint.clone(),
+        });
+        let others = verdict.evidence.iter().chain(&verdict.warnings).cloned();
+        TrialFigures {
+            connections_opened: connections.opened,
+            limited_by: verdict.limited_by.what.clone(),
+            findings: limit.into_iter().chain(others).collect(),
+            ..TrialFigures::new(&self.as_record())
+        }
+    }
+}
+
 fn lost(agent: &AgentResult) -> Finding {
     let unknown = match agent.unknown {
         0 => String::new(),
-        unknown => format!("; of {} arrivals of its shard nobody knows what became", figure::count(unknown)),
+        unknown => format!("; {} arrivals of its shard are unaccounted for", figure::count(unknown)),
     };
     Finding {
         code: AGENT_LOST.to_owned(),
         evidence: format!("agent {} was lost while the load went on{unknown}", agent.name),
-        hint: "see why on its machine; `plimsoll fleet collect` takes what it has saved, once it is back"
+        hint: "see why on its machine; `plimsoll fleet collect` collects its saved parts, once it is back"
             .to_owned(),
     }
 }

@@ -15,12 +15,12 @@ use crate::build::assembly::{by_class, event_streams, per_second, statuses};
 use crate::contract::phase::PhaseResult;
 use crate::contract::result::{
     Finding, InStall, IntervalResult, IntervalTimes, LimitedByResult, Note, RunResult, SteadyResult,
-    SteadyState, StepResult, ThresholdOutcome, Thresholds,
+    SteadyState, StepResult, StreamIntervalResult, ThresholdOutcome, Thresholds,
 };
 use crate::contract::summary::Summary;
 use crate::contract::watched::TrendsResult;
 
-/// Why runs cannot be merged.
+/// Reason why runs cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeError {
     /// There are none.
@@ -159,6 +159,10 @@ fn add_counts(mine: &mut RunResult, theirs: &RunResult) {
         sum.cancelled = sum.cancelled.saturating_add(more.cancelled);
     } else if mine.http2.is_none() {
         mine.http2.clone_from(&theirs.http2);
+    }
+    match (&mut mine.websocket, &theirs.websocket) {
+        (Some(sum), Some(more)) => sum.merge(more),
+        (sum, more) => *sum = sum.or(*more),
     }
     let (sum, more) = (&mut mine.generator, &theirs.generator);
     sum.threads = sum.threads.saturating_add(more.threads);
@@ -374,7 +378,7 @@ fn intervals(runs: &[SavedRun], slices: &[SavedSlice]) -> Vec<IntervalResult> {
 }
 
 /// Intervals of several runs that lie between the same two ends, each of which is the end of an interval in
-/// every run that goes on so long. Intervals in between are joined.
+/// every run that lasts that long. Intervals in between are joined.
 fn between_common_ends(runs: &[Vec<IntervalResult>]) -> Vec<Vec<IntervalResult>> {
     // To the millisecond: workers end together.
     let place = |one: &IntervalResult| (one.at_s * 1_000.0).round() as u64;
@@ -461,6 +465,7 @@ fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> Inte
         connections: sum(|one| one.connections),
         achieved_per_s: (longest.length_s > 0.0).then(|| completed / longest.length_s),
         response_time,
+        event_streams: event_streams_of(&same, longest.length_s),
         thresholds_failed: same.iter().map(|one| one.thresholds_failed).max().unwrap_or(0),
         marked: same.iter().any(|one| one.marked),
         joined,
@@ -470,6 +475,18 @@ fn interval(same: &[impl Borrow<IntervalResult>], slices: &[SavedSlice]) -> Inte
         machine: None,
         ..(*longest).clone()
     }
+}
+
+/// The streams of an interval of several runs: percentiles of them together are not known.
+fn event_streams_of(same: &[&IntervalResult], length_s: f64) -> Option<StreamIntervalResult> {
+    let streams = || same.iter().filter_map(|one| one.event_streams.as_ref());
+    streams().next()?;
+    let content_events = streams().fold(0_u64, |sum, one| sum.saturating_add(one.content_events));
+    Some(StreamIntervalResult {
+        content_events,
+        content_events_per_s: (length_s > 0.0).then(|| content_events as f64 / length_s),
+        ttft: None,
+    })
 }
 
 /// The merged run is valid if every run is; a threshold is met if it is met in every run.

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use crate::compare::repeated::REPEATED_VERSION;
 use crate::{RepeatedResult, RunResult, SCHEMA_VERSION};
 
-/// Why a text is no result that can be read.
+/// Reason why a text is not a readable result.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It is no JSON, or no object.
+    /// It is not JSON, or no object.
     NotJson(serde_json::Error),
     /// It has no version of this contract: it is something else.
     NotAResult,
@@ -56,7 +56,7 @@ impl RunResult {
     /// contract.
     ///
     /// # Errors
-    /// If it is none, or of a later version.
+    /// If it is not a result, or of a later version.
     pub fn from_json(text: &[u8]) -> Result<Self, ReadError> {
         /// Fields that distinguish a result from other JSON: a comparison has a version, too, but no run.
         #[derive(Deserialize)]

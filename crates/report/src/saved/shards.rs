@@ -1,10 +1,12 @@
 //! The shards of one load as one run.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
-    Outline, RunFacts, RunRecord, ScenarioOutline, Threshold, ThresholdSpec, figure, judge_thresholds,
+    Outline, RunFacts, RunRecord, ScenarioOutline, Threshold, ThresholdSpec, ThresholdWatch, figure,
+    judge_thresholds,
 };
 
 use super::SavedRun;
@@ -17,7 +19,7 @@ impl SavedRun {
     /// phase, or in every window, holds if it holds in each shard.
     ///
     /// # Errors
-    /// A run is no shard, is of another load, or is there twice; or one of the shards is missing.
+    /// A run is not a shard, is of another load, or is there twice; or one of the shards is missing.
     pub fn merge_shards(runs: &[Self]) -> Result<Self, MergeError> {
         let missing = check(runs)?;
         if !missing.is_empty() {
@@ -68,6 +70,21 @@ impl SavedRun {
                 *outcome = ThresholdOutcome { ended_run, ..ThresholdOutcome::new(result, &facts) };
             }
         }
+        self.conclude_thresholds();
+    }
+
+    /// Judges all thresholds by a watch that has seen the intervals of the whole load, so that those of a
+    /// phase, and in every window, hold or fail by the sum of all shards, too.
+    pub fn judge_by(&mut self, watch: &ThresholdWatch) {
+        let record = self.as_record();
+        let facts = RunFacts::of(&record);
+        let results = watch.worker_status(&record);
+        self.result.thresholds = results.iter().map(|one| ThresholdOutcome::new(one, &facts)).collect();
+        self.conclude_thresholds();
+        self.result.restate();
+    }
+
+    fn conclude_thresholds(&mut self) {
         self.result.verdict.thresholds = match &*self.result.thresholds {
             [] => Thresholds::None,
             all if all.iter().all(|outcome| outcome.passed) => Thresholds::Pass,
@@ -76,7 +93,7 @@ impl SavedRun {
     }
 
     /// The record as far as thresholds read it.
-    fn as_record(&self) -> RunRecord {
+    pub(super) fn as_record(&self) -> RunRecord {
         let result = &self.result;
         let completed = result.rate.achieved_per_s.unwrap_or(0.0) * result.duration_s;
         let mut record = RunRecord {
@@ -124,25 +141,29 @@ pub(super) fn check(runs: &[SavedRun]) -> Result<Vec<String>, MergeError> {
     let mut all = 0;
     for run in runs.iter().map(|run| &run.result.run) {
         let no_shard = || MergeError::NoShard { id: run.id.clone() };
-        let (number, of) = run.shard.as_deref().and_then(parsed).ok_or_else(no_shard)?;
+        let shard = run.shard.as_deref();
+        let (numbers, of) = shard.and_then(shards_of).ok_or_else(no_shard)?;
         if (run.load_checksum.as_ref(), run.seed) != (first.load_checksum.as_ref(), first.seed)
             || (all != 0 && of != all)
         {
             return Err(MergeError::OtherLoad { id: run.id.clone() });
         }
         all = of;
-        if let Some(other) = seen.insert(number, &run.id) {
-            let ids = [other.to_owned(), run.id.clone()];
-            return Err(MergeError::Twice { shard: format!("{number}/{of}"), ids });
+        for number in numbers {
+            if let Some(other) = seen.insert(number, &run.id) {
+                let ids = [other.to_owned(), run.id.clone()];
+                return Err(MergeError::Twice { shard: format!("{number}/{of}"), ids });
+            }
         }
     }
     let missing = (1..=all).filter(|number| !seen.contains_key(number));
     Ok(missing.map(|number| format!("{number}/{all}")).collect())
 }
 
-/// `2/3` as its numbers.
-fn parsed(shard: &str) -> Option<(u32, u32)> {
-    let (number, of) = shard.split_once('/')?;
-    let (number, of) = (number.parse().ok()?, of.parse().ok()?);
-    (1..=of).contains(&number).then_some((number, of))
+/// Shards by their numbers, and how many there are in all: of `2/3`, or of `2-4/7`. `None` if a text is none.
+pub fn shards_of(text: &str) -> Option<(RangeInclusive<u32>, u32)> {
+    let (numbers, of) = text.split_once('/')?;
+    let (first, last) = numbers.split_once('-').unwrap_or((numbers, numbers));
+    let (first, last, of): (u32, u32, u32) = (first.parse().ok()?, last.parse().ok()?, of.parse().ok()?);
+    (1 <= first && first <= last && last <= of).then_some((first..=last, of))
 }

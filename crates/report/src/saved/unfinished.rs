@@ -1,4 +1,4 @@
-//! A run that did not come to its end: the parts that were kept while it went on, as a result.
+//! A run that was cut short: the parts that were kept while it went on, as a result.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub enum PartKind {
 pub const MOST_PARTS: usize = MOST_OF_TIMELINE;
 
 impl PartKind {
-    /// That of an interval.
+    /// The stage of an interval.
     pub const fn of(interval: &plimsoll_metrics::Interval) -> Self {
         match (interval.warmup, interval.drain) {
             (true, _) => Self::Warmup,
@@ -69,7 +69,7 @@ impl PartKind {
     }
 }
 
-/// Why the end of a run is not known.
+/// Reason why the end of a run is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// It has not come yet.
@@ -120,8 +120,8 @@ impl LiveRecord {
 
 impl SavedRun {
     /// The run of which only these are known, because it did not come to its end. Its result is not valid,
-    /// and says why; that of a run that goes on is what it has come to so far. What a run tells only at its
-    /// end is not in it: start lags, first-byte times, connections, what the generator cost.
+    /// and says why; that of a run that goes on is its result so far. Figures that a run reports only at its
+    /// end are missing: start lags, first-byte times, connections, costs of the generator.
     pub fn unfinished(
         beginning: Beginning,
         intervals: Vec<IntervalResult>,
@@ -144,15 +144,15 @@ impl SavedRun {
 const fn no_end(cut: Cut) -> &'static str {
     match cut {
         Cut::Ongoing => "the run goes on",
-        Cut::Killed | Cut::Stuck => "the run did not come to its end",
+        Cut::Killed | Cut::Stuck => "the run did not finish",
     }
 }
 
-/// That the run was cut is the reason; what else is unusual is not looked for.
+/// The verdict of a run that was cut short, which is the reason; other oddities are not looked for.
 fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdict {
     let until = match intervals.last() {
-        Some(last) => format!("what is known ends at {}", figure::nanos(Nanos::from_secs_f64(last.at_s))),
-        None => "nothing is known of it".to_owned(),
+        Some(last) => format!("the figures end at {}", figure::nanos(Nanos::from_secs_f64(last.at_s))),
+        None => "it has no figures".to_owned(),
     };
     let (what, hint) = match cut {
         Cut::Ongoing => ("the run goes on", "wait for its end: then the run is judged"),
@@ -168,12 +168,12 @@ fn verdict(record: &RunRecord, intervals: &[IntervalResult], cut: Cut) -> Verdic
     let evidence = format!("{what}: {until}; start lags, connections and the generator's cost are not known");
     let mut reasons = vec![Reason { code: ReasonCode::Unfinished, evidence, hint: hint.to_owned() }];
     let is_over = cut != Cut::Ongoing;
-    // Of a run that goes on, it is no fault that its end is missing.
+    // While a run goes on, the missing end is not a fault.
     let warnings = if is_over { Vec::new() } else { std::mem::take(&mut reasons) };
     if record.accounting.started == 0 {
         reasons.push(Reason {
             code: ReasonCode::TooFewSamples,
-            evidence: "no request of the measured part is known of".to_owned(),
+            evidence: "no request of the measured part is known".to_owned(),
             hint: "let the run go on for longer than its warm-up".to_owned(),
         });
     }
@@ -209,6 +209,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         timed_out: total.timed_out,
         aborted: total.aborted(),
         in_flight_at_stop: started - ended,
+        unmeasured: beginning.context.unmeasured,
         ..Accounting::default()
     };
     let length = |kind| of(kind).fold(Nanos::ZERO, |sum, slice| sum + slice.length);
@@ -249,7 +250,7 @@ fn record(beginning: &Beginning, parts: &[Part]) -> RunRecord {
         phases: Vec::new(),
         workers: Vec::new(),
         machine: Default::default(),
-        backend: "unknown",
+        backend: "unknown".into(),
         rss_peak_bytes: None,
         pacing_budget: Nanos::ZERO,
         precise: false,

@@ -1,6 +1,7 @@
 //! Comparisons and histories, as users see them.
 
 use plimsoll_report::comparison::{Comparison, Group, Incomparable, Member, Question, Word};
+use plimsoll_report::history::Newest;
 use plimsoll_report::measure::Measure;
 use plimsoll_report::result::Tool;
 use plimsoll_report::{History, ReadError, RunResult, Style, TableFormat};
@@ -14,7 +15,7 @@ fn tool() -> Tool {
 /// Distances of the runs of a group from its centre, in thousandths.
 const NOISE: [i64; 6] = [3, -5, 7, -2, 0, -4];
 
-/// A run that is slower than the fixture by so many thousandths.
+/// A run that is slower than the fixture by this many thousandths.
 fn slower(thousandths: i64, number: u64) -> RunResult {
     let mut result = fixture::open();
     let p = &mut result.response_time.p;
@@ -179,6 +180,32 @@ fn another_rate_asked_for_is_no_gain() {
 }
 
 #[test]
+fn the_newest_run_is_judged_by_those_since_the_last_change() {
+    let measure: Measure = "p99".parse().unwrap();
+    let newest = |groups: &[(&str, usize, i64, u64)]| {
+        let members =
+            groups.iter().map(|&(name, runs, slower, from)| group(name, runs, slower, from).members);
+        let members: Vec<_> = members.flatten().collect();
+        History::new(tool(), members, measure, 0.05, false).newest
+    };
+    let word = |newest: &Newest| newest.verdict;
+    let before = |newest: &Newest| newest.predecessors;
+    assert_eq!(newest(&[]), None);
+    let few = newest(&[("a", 5, 0, 1)]).unwrap();
+    assert_eq!((word(&few), before(&few), few.expected), (Word::Undecided, 4, None));
+    // A run that is slower by a tenth is worse at once, before there is a second one that makes a change.
+    let slow = newest(&[("a", 12, 0, 1), ("b", 1, 100, 13)]).unwrap();
+    assert_eq!((word(&slow), before(&slow)), (Word::Worse, 12));
+    let fast = newest(&[("a", 12, 100, 1), ("b", 1, 0, 13)]).unwrap();
+    assert_eq!(word(&fast), Word::Better);
+    // After a change the runs before it are of another kind.
+    let after = newest(&[("a", 12, 0, 1), ("b", 7, 100, 13)]).unwrap();
+    assert_eq!((word(&after), before(&after)), (Word::Same, 6));
+    let back = newest(&[("a", 12, 0, 1), ("b", 7, 100, 13), ("c", 1, 0, 20)]).unwrap();
+    assert_eq!((word(&back), before(&back)), (Word::Better, 7));
+}
+
+#[test]
 fn text_of_a_history() {
     let mut members = [group("h", 12, 0, 1), group("h", 9, 100, 13)].map(|group| group.members).concat();
     members[4].result.verdict.valid = false;
@@ -194,6 +221,8 @@ fn text_of_a_history() {
     };
     insta::assert_snapshot!(rendered(&history, TableFormat::Text));
     assert_eq!(rendered(&history, TableFormat::Csv).lines().count(), 22);
+    let newest = history.newest.expect("there are runs");
+    assert_eq!((newest.at, newest.predecessors, newest.verdict), (20, 8, Word::Same));
     let calm = History::new(tool(), members, measure, 0.2, true);
     assert!(calm.changes.is_empty() && rendered(&calm, TableFormat::Text).contains("none of 20 % and more"));
 }

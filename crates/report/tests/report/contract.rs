@@ -72,7 +72,7 @@ fn json(result: &plimsoll_report::RunResult) -> Value {
     serde_json::from_str(&rendered(result, Format::Json, &Style::PLAIN)).expect("the output is JSON")
 }
 
-/// Every path to a value that is no object or array; a `.` inside a key is written as `/`.
+/// Every path to a value that is not an object or array; a `.` inside a key is written as `/`.
 fn paths(value: &Value, path: &str, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

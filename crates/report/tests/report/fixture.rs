@@ -134,7 +134,7 @@ fn recorded_as(outline: &Outline, model: Model, samples: impl IntoIterator<Item 
             stamped: completed,
             ..WorkerRecord::default()
         }],
-        backend: "io_uring",
+        backend: "io_uring".into(),
         rss_peak_bytes: Some(12_345_678),
         ..RunRecord::empty(model)
     };
@@ -205,6 +205,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         slices: false,
         probe: None,
         slow: None,
+        unmeasured: 0,
     }
 }
 
@@ -579,9 +580,9 @@ pub(crate) fn http2() -> RunResult {
         connections: 12,
         stream_limit: Some(32),
         streams_asked: 100,
-        resets: [("CANCEL", 2), ("REFUSED_STREAM", 150)].into(),
-        go_aways: [("NO_ERROR", 7), ("ENHANCE_YOUR_CALM", 1)].into(),
-        violations: [("FLOW_CONTROL_ERROR", 1), ("PROTOCOL_ERROR", 2)].into(),
+        resets: [("CANCEL".into(), 2), ("REFUSED_STREAM".into(), 150)].into(),
+        go_aways: [("NO_ERROR".into(), 7), ("ENHANCE_YOUR_CALM".into(), 1)].into(),
+        violations: [("FLOW_CONTROL_ERROR".into(), 1), ("PROTOCOL_ERROR".into(), 2)].into(),
         cancelled: 1_234,
         ping_time,
     };

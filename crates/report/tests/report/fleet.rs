@@ -43,10 +43,22 @@ fn agents_are_merged_and_each_has_its_line() {
     assert_eq!(result.agents.len(), 3);
     assert_eq!(result.agents[1].started, one.result.accounting.started);
     let text = text(&merged);
-    for part in ["3 agents", "agent-2", "2/3", "-1.50 ms ? 80.0 us", "within 120 us of the instant"] {
+    for part in ["3 agents", "agent-2", "2/3", "-1.50 ms ? 80.0 us", "within 120 us of the common instant"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
     assert_eq!(SavedRun::from_bytes(&merged.to_bytes().unwrap()).unwrap(), merged);
+}
+
+/// Symptom: a fleet of one agent had no result, because a run of the whole load calls itself no shard.
+#[test]
+fn the_only_agent_has_the_whole_load() {
+    let mut only = share(1, 1, AgentState::Finished, 0);
+    let run = only.run.as_mut().expect("it has a run");
+    run.result.run.shard = None;
+    let started = run.result.accounting.started;
+    let merged = SavedRun::merge_fleet(vec![only]).unwrap();
+    assert_eq!((merged.result.accounting.started, merged.result.agents[0].started), (started, started));
+    assert_eq!(merged.result.run.shard, None);
 }
 
 #[test]
@@ -63,10 +75,32 @@ fn of_a_lost_agent_its_parts_count_and_the_rest_is_unknown() {
     assert!(!result.verdict.valid && result.verdict.invalid_reasons.contains(&"agent_lost".to_owned()));
     let lost: Vec<&str> = result.verdict.evidence.iter().map(|finding| finding.evidence.as_str()).collect();
     assert!(lost.iter().any(|text| text.contains("agent agent-1 was lost")), "{lost:?}");
-    assert!(lost.iter().any(|text| text.contains("of 900 arrivals of its shard")), "{lost:?}");
+    assert!(lost.iter().any(|text| text.contains("900 arrivals of its shard")), "{lost:?}");
     assert_eq!(result.agents[2].started, 0);
     let text = text(&merged);
     assert!(text.contains("unknown") && text.contains("977"), "{text}");
+}
+
+/// A shard that was taken over is one shard of the load, carried out in two runs.
+#[test]
+fn a_shard_that_was_taken_over_is_there_once() {
+    let mut taker = share(2, 2, AgentState::Finished, 0);
+    taker.agent.name = "agent-1".to_owned();
+    taker.agent.from_s = Some(15.0);
+    let rate = |share: &mut FleetShare, target| {
+        share.run.as_mut().expect("it has a run").result.rate.target_per_s = Some(target);
+    };
+    let mut shares = vec![share(1, 2, AgentState::Finished, 0), share(2, 2, AgentState::Lost, 70), taker];
+    for (share, target) in shares.iter_mut().zip([100.0, 100.0, 25.0]) {
+        rate(share, target);
+    }
+    let one = shares[0].run.clone().expect("it has a run").result.accounting;
+    let merged = SavedRun::merge_fleet(shares).unwrap();
+    let result = &merged.result;
+    assert_eq!((result.accounting.scheduled, result.accounting.unknown), (3 * one.scheduled + 70, 70));
+    assert_eq!((result.accounting.check(), result.rate.target_per_s), (Ok(()), Some(200.0)));
+    let text = text(&merged);
+    assert!(text.contains("2/2 (50.0 %) from 15 s") && text.contains("lost"), "{text}");
 }
 
 #[test]

@@ -146,7 +146,10 @@ fn what_a_store_has_lost_is_in_every_report() {
     assert!(text.contains("stored      INCONSISTENT: 1,900 in load.<b>|spans, 100 acknowledged"), "{text}");
     assert!(text.contains("1,000 in load.logs: all that were acknowledged, each once"), "{text}");
     let markdown = written(&result, Format::Markdown);
-    assert!(markdown.starts_with("### FAIL: the server does not have what it acknowledged\n"), "{markdown}");
+    assert!(
+        markdown.starts_with("### FAIL: the server's contents differ from what it acknowledged\n"),
+        "{markdown}"
+    );
     assert!(markdown.contains("| stored | **INCONSISTENT: 1,900 in load.&lt;b&gt;\\|spans"), "{markdown}");
     let saved = SavedRun::of_result(result.clone());
     let mut page = Vec::new();
@@ -158,7 +161,7 @@ fn what_a_store_has_lost_is_in_every_report() {
     let of = |name: &str| suite.cases.iter().find(|case| case.name.ends_with(name)).expect("a test case");
     assert!(matches!(of("load.logs").status, TestStatus::Success));
     let TestStatus::Failure(failure) = &of("spans").status else { panic!("{:?}", of("spans").status) };
-    assert_eq!(failure.message, "100 acknowledged and not there");
+    assert_eq!(failure.message, "100 acknowledged and missing");
     assert_eq!((suite.tests, suite.failures), (suite.cases.len() as u64, 1));
 }
 

@@ -6,6 +6,7 @@ mod fixture;
 mod fleet;
 mod formats;
 mod html;
+mod interleaved;
 mod long;
 mod repeated;
 mod saved;

@@ -10,7 +10,7 @@ use crate::{TERMINAL, fixture, rendered};
 
 const GET: &[&str] = &["GET http://127.0.0.1:8080/"];
 
-/// A run of 15 s whose requests took so many percent of the usual time.
+/// A run of 15 s whose requests took this many percent of the usual time.
 fn run(id: &str, percent: u64, slices: bool) -> Group {
     let sample = |i: u64| {
         let quiet = fixture::quiet(i);

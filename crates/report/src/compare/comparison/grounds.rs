@@ -40,12 +40,12 @@ const NOTEWORTHY: [Facet; 8] = [
     ("versions", |result| format!("{} {}", result.tool.name, result.tool.version)),
 ];
 
-/// Why these groups cannot be compared; empty if they can.
+/// Reason why these groups cannot be compared; empty if they can.
 pub(super) fn refusals(a: &Group, b: &Group) -> Vec<String> {
     DECISIVE.iter().filter_map(|facet| difference(*facet, a, b)).collect()
 }
 
-/// Why nothing should be concluded: runs whose figures cannot be believed.
+/// Reason why nothing should be concluded: runs whose figures cannot be believed.
 pub(super) fn doubt(a: &Group, b: &Group) -> Option<String> {
     let of = |name: &str, group: &Group| {
         let invalid: Vec<_> = group.members.iter().filter(|m| !m.result.verdict.valid).collect();

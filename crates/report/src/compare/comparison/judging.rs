@@ -53,7 +53,7 @@ fn chosen(a: &Group, b: &Group, question: &Question) -> Vec<(Measure, bool)> {
     if a.members.iter().chain(&b.members).all(|member| rare.of(&member.result).is_ok()) {
         usual.push((rare, true));
     }
-    // The CPU time of the generator is no property of the target: it is shown, and judged only on request.
+    // The CPU time of the generator is not a property of the target: it is shown, and judged only on request.
     usual.extend([(Measure::Rate, true), (Measure::Errors, true), (Measure::Cpu, false)]);
     usual
 }
@@ -185,7 +185,7 @@ fn within(measure: Measure, a: &Group, b: &Group, confidence: f64) -> Option<Cha
     Some(Change { shift: change.shift, p: Some(change.p), method: "slices" })
 }
 
-/// Raises the probabilities for each other. A figure that cannot differ for any groups is no test.
+/// Adjusts the probabilities for multiple tests. A figure that cannot differ for any groups is not tested.
 fn adjust(compared: &mut [(Measure, Compared)]) {
     let tested = |compared: &Compared| {
         let change = compared.change.as_ref().filter(|_| compared.judged)?;

@@ -11,7 +11,7 @@ const CHANGES_SHOWN: usize = 8;
 
 pub(super) fn pace(result: &RunResult) -> Vec<Fact> {
     let model = match result.model.kind {
-        ModelKind::Open => "open: requests were scheduled, whatever the target did",
+        ModelKind::Open => "open: requests were scheduled, independent of the target",
         ModelKind::Closed => "closed: each user waited for its response before its next request",
     };
     let mut facts = vec![Fact::new("model", model).on(Shown::Page), Fact::new("rate", rate_line(result))];
@@ -52,7 +52,7 @@ fn steady(result: &RunResult) -> Vec<Fact> {
     match (result.steady.from_s, &result.steady.reason) {
         (Some(from), _) if from > result.warmup_s => {
             let text = format!(
-                "steady from {} on: --warmup {}s would leave out what came before",
+                "steady from {} on: --warmup {}s would leave out the time before",
                 seconds(from),
                 from.ceil(),
             );
@@ -112,7 +112,7 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
     let mut facts =
         vec![Fact::identity("accounting", identity(("scheduled", accounting.scheduled), &scheduled))];
     if accounting.incomplete {
-        let text = "without what workers did that have not come back: see the verdict";
+        let text = "without the requests of workers that have not come back: see the verdict";
         facts.push(Fact::new("", text));
     }
     let more = |line: Line| Fact::new("", line).on(Shown::TextAndPage);

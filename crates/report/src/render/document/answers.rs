@@ -91,6 +91,9 @@ pub(super) fn connections(result: &RunResult) -> Vec<Fact> {
     }
     let mut facts = vec![Fact::new("connections", line)];
     facts.extend(result.http2.iter().flat_map(http2));
+    facts.extend(
+        result.websocket.iter().flat_map(|record| super::websocket::facts(record, result.duration_s)),
+    );
     facts
 }
 

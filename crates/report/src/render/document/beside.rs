@@ -9,6 +9,7 @@ use crate::contract::probe::{Bias, ProbeResult};
 use crate::contract::result::RunResult;
 use crate::contract::slow::SlowClientsResult;
 use crate::render::layout::Emphasis;
+use crate::saved::shards_of;
 
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {
     let beside = result.probe.iter().map(probe).chain(result.slow_clients.iter().map(slow_clients));
@@ -22,7 +23,7 @@ fn agents(result: &RunResult) -> Section {
     let table = Table::new("Agents", heads.map(|title| (title, Shown::Everywhere)), all.iter().map(agent));
     let mut facts = Vec::new();
     if let Some(bound) = all.iter().map(|agent| agent.clock_bound_ns).max().flatten() {
-        let text = format!("each within {} of the instant that all were told", figure::nanos(Nanos(bound)));
+        let text = format!("each within {} of the common instant", figure::nanos(Nanos(bound)));
         facts.push(Fact::new("start", text));
     }
     let unknown = result.accounting.unknown;
@@ -43,12 +44,14 @@ fn agent(agent: &AgentResult) -> Vec<Line> {
     });
     let state = match (agent.state, agent.valid) {
         (AgentState::Lost, _) => Span::emphasised(Emphasis::Bad, "lost"),
+        (AgentState::Running, _) => Span::from("running"),
+        (AgentState::Silent, _) => Span::emphasised(Emphasis::Doubtful, "silent"),
         (AgentState::Finished, false) => Span::emphasised(Emphasis::Doubtful, "invalid"),
         (AgentState::Finished, true) => Span::from("ok"),
     };
     vec![
         agent.name.clone().into(),
-        agent.shard.clone().into(),
+        shard(agent).into(),
         figure::count(agent.started).into(),
         figure::count(agent.failed).into(),
         agent.rate_per_s.map_or_else(dash, figure::per_second).into(),
@@ -58,6 +61,15 @@ fn agent(agent: &AgentResult) -> Vec<Line> {
         agent.limited_by.clone().into(),
         line![state],
     ]
+}
+
+/// The shards of an agent, with their share of the load, and from when on it has them.
+fn shard(agent: &AgentResult) -> String {
+    let name = &agent.shard;
+    let share = shards_of(name).map(|(numbers, of)| numbers.count() as f64 / f64::from(of));
+    let share = share.map_or_else(String::new, |share| format!(" ({})", figure::share(share)));
+    let from = agent.from_s.map_or_else(String::new, |from| format!(" from {from} s"));
+    format!("{name}{share}{from}")
 }
 
 /// The percentiles of the probe, and by how much those of the load exceed them.

@@ -16,7 +16,7 @@ use crate::contract::watched::{ADDRESS, WatchedResult, rate};
 const MOST_WORKERS: usize = 64;
 /// Share of a core from which on polling is worth a word.
 const POLLED: f64 = 0.05;
-/// From this length of a run on it is said how the generator's own resources grew: in shorter ones its
+/// From this length of a run on the report shows how the generator's own resources grew: in shorter ones its
 /// buffers and histograms fill up.
 const OWN_TRENDS_FROM_S: f64 = 600.0;
 

@@ -65,10 +65,10 @@ pub(super) fn facts(result: &RunResult) -> Vec<Fact> {
 /// Describes the difference between the contents of a store and the acknowledged records.
 pub(crate) fn said(check: &ReconciliationCheck) -> String {
     let found = [
-        (check.missing, "acknowledged and not there"),
-        (check.surplus, "there and never sent"),
-        (check.duplicates.unwrap_or(0), "there more than once"),
-        (check.misdated.unwrap_or(0), "at times that nobody sent"),
+        (check.missing, "acknowledged and missing"),
+        (check.surplus, "stored but never sent"),
+        (check.duplicates.unwrap_or(0), "stored more than once"),
+        (check.misdated.unwrap_or(0), "at times that were never sent"),
     ];
     let mut wrong: Vec<String> = found
         .iter()
@@ -79,7 +79,7 @@ pub(crate) fn said(check: &ReconciliationCheck) -> String {
         // Stores have times before 1970, which no client sends.
         let [least, greatest] =
             [least, greatest].map(|ms| rfc3339(Nanos::from_millis(u64::try_from(ms).unwrap_or(0))));
-        wrong.push(format!("all that is there from {least} to {greatest}"));
+        wrong.push(format!("all stored records from {least} to {greatest}"));
     }
     if !wrong.is_empty() {
         return wrong.join(", ");
@@ -88,7 +88,7 @@ pub(crate) fn said(check: &ReconciliationCheck) -> String {
     match check.stored.saturating_sub(check.acknowledged) {
         0 => format!("all that were acknowledged{once}"),
         more => format!(
-            "all that were acknowledged, and {} of the {} whose fate was not known{once}",
+            "all that were acknowledged, and {} of the {} of unknown fate{once}",
             figure::count(more),
             figure::count(check.uncertain)
         ),
@@ -125,15 +125,15 @@ mod tests {
         assert_eq!(check(1_000, None), "all that were acknowledged");
         assert_eq!(
             check(1_100, Some(0)),
-            "all that were acknowledged, and 100 of the 200 whose fate was not known, each once"
+            "all that were acknowledged, and 100 of the 200 of unknown fate, each once"
         );
-        assert_eq!(check(900, Some(7)), "100 acknowledged and not there, 7 there more than once");
-        assert_eq!(check(1_300, None), "100 there and never sent");
+        assert_eq!(check(900, Some(7)), "100 acknowledged and missing, 7 stored more than once");
+        assert_eq!(check(1_300, None), "100 stored but never sent");
         let misdated = ReconciliationCheck::new("a.b", (1_000, 0), 1_000, None)
             .with_times(Some(1_000), Some((1_795_000, 1_796_500)));
         assert_eq!(
             said(&misdated),
-            "1,000 at times that nobody sent, all that is there from 1970-01-01T00:29:55.000Z to \
+            "1,000 at times that were never sent, all stored records from 1970-01-01T00:29:55.000Z to \
              1970-01-01T00:29:56.500Z"
         );
     }

@@ -111,7 +111,7 @@ pub(super) fn phases(result: &RunResult) -> Table {
         ("p50", Shown::Everywhere),
         ("p99", Shown::Everywhere),
     ];
-    let caption = "Phases, with the response time of what ended in each";
+    let caption = "Phases, with the response time of requests that ended in each";
     Table::new(caption, columns, result.phases.iter().enumerate().map(row))
 }
 

@@ -6,7 +6,7 @@ use super::{Fact, Line, Section, Shown, Table, count, figure_of, line, per_secon
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::result::RunResult;
 
-/// Where the streams are in a result.
+/// The place of the streams in a result.
 const AT: &str = "/event_streams";
 
 pub(super) fn sections(result: &RunResult) -> Vec<Section> {
@@ -45,7 +45,9 @@ fn section(streams: &EventStreamsResult) -> Section {
         count(streams.content_events, at("content_events")),
         " with content, ",
         count(streams.shared_events, at("shared_events")),
-        " read together with the one before"
+        " read together with the one before, ",
+        count(streams.shared_content_events, at("shared_content_events")),
+        " of them with content"
     ];
     facts.push(Fact::new("events", events));
     facts.extend(doubts(streams).into_iter().map(|doubt| Fact::new("", doubt)));

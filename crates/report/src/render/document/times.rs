@@ -10,7 +10,7 @@ use crate::contract::interval::PercentileBounds;
 use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::{PERCENTILES, Summary};
 
-/// Variance inflation from which the dependence of samples is told.
+/// Variance inflation from which on the dependence of samples is reported.
 const DEPENDENT: f64 = 2.0;
 /// Rows of the distribution at most: the number that keeps a text on one screen.
 const DISTRIBUTION_ROWS: usize = 12;

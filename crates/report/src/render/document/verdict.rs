@@ -9,7 +9,7 @@ use crate::compare::measure::Measure;
 use crate::contract::interval::PercentileBounds;
 use crate::contract::result::{Generator, OutcomeResult, Run, RunResult, ThresholdOutcome, VerdictResult};
 
-/// Share of the time in shared wake-ups from which they are told first: below it the median and all
+/// Share of the time in shared wake-ups from which on they are reported first: below it the median and all
 /// percentiles up to the p90 are on time.
 const SHARED_WAKEUPS: f64 = 0.10;
 
@@ -19,7 +19,7 @@ pub(crate) struct Opening {
     pub(crate) outcome: OutcomeResult,
     pub(crate) word: Span,
     pub(crate) summary: Span,
-    /// Why the run came to its end before its time; empty if it did not.
+    /// Reason why the run came to its end before its time; empty if it did not.
     pub(crate) ended: String,
     /// Share of the time in shared wake-ups, and why; empty if it was small.
     pub(crate) shared: String,

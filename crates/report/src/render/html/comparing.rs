@@ -34,7 +34,7 @@ pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Inco
         });
     });
     if let Some(refused) = &comparison.refused {
-        page.element("p", "notice", &format!("{refused}; nothing is concluded from such runs."));
+        page.element("p", "notice", &format!("{refused}; no conclusions are drawn."));
     }
     page.notes(comparison.notes.iter().map(|note| &note.text));
     let rows: Vec<Vec<Line>> = comparison.rows().into_iter().map(row).collect();

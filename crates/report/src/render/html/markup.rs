@@ -61,7 +61,7 @@ impl Markup {
         self.out.push('\n');
     }
 
-    /// Where the script puts a chart. Without one, nothing is seen of it.
+    /// A place for a chart that the script draws. Without the script nothing is visible.
     pub(super) fn chart(&mut self, kind: &str) {
         self.open("div", &[("class", "chart-place"), ("data-chart", kind)]);
         self.close("div");
@@ -106,7 +106,7 @@ impl Markup {
         self.out.push_str("</tbody></table></div>\n");
     }
 
-    /// The heading of a column; one without words is none.
+    /// Writes the heading of a column; without words it is an empty cell.
     pub(super) fn column(&mut self, title: &str) {
         if title.is_empty() {
             return self.element("td", "", "");

@@ -193,7 +193,11 @@ fn thresholds(page: &mut Markup, document: &Document) {
     });
     page.rows("Thresholds", &["", "threshold", "observed"], &rows.collect::<Vec<_>>());
     if document.thresholds.iter().any(|threshold| threshold.holds.is_none()) {
-        page.element("p", "hint", "An invalid measurement proves nothing about what is not judged.");
+        page.element(
+            "p",
+            "hint",
+            "An invalid measurement proves nothing about thresholds that are not judged.",
+        );
     }
 }
 

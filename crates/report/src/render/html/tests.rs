@@ -35,7 +35,7 @@ fn figures_are_written_as_the_script_writes_them() {
         "per_second" => figure::per_second(value),
         "share" => figure::share(value),
         "bytes" => figure::bytes(value as u64),
-        _ => panic!("{kind} is no kind of figure"),
+        _ => panic!("{kind} is not a kind of figure"),
     };
     let mut checked = 0;
     for (kind, pairs) in examples.as_object().unwrap() {

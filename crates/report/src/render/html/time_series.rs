@@ -22,7 +22,7 @@ const MOST_WORKERS: usize = 16;
 /// Figures of one run over time.
 #[derive(Debug, Serialize)]
 pub(super) struct TimeSeries {
-    /// Where the first interval begins.
+    /// The beginning of the first interval.
     from_s: f64,
     /// Intervals for which two points stand, the smallest and the largest value of each series; 1: each point
     /// is an interval.
@@ -55,7 +55,7 @@ pub(super) struct Annotation {
     at_s: f64,
     /// Its length in seconds.
     length_s: f64,
-    /// "change", "stall" or "threshold".
+    /// "change", "fault", "stall" or "threshold".
     kind: &'static str,
     text: String,
 }
@@ -233,6 +233,12 @@ impl Annotation {
             let text = format!("{}{to}, by {}", change.what, change.by);
             marks.push(Self { at_s: change.at_s, length_s: 0.0, kind: "change", text });
         }
+        for fault in &result.faults {
+            let not_done = fault.error.as_ref().map_or(String::new(), |error| format!(", not done: {error}"));
+            let length_s = fault.until_s.map_or(0.0, |until| (until - fault.at_s).max(0.0));
+            let text = format!("{}{not_done}", fault.title());
+            marks.push(Self { at_s: fault.at_s, length_s, kind: "fault", text });
+        }
         for (number, worker) in result.generator.workers.iter().enumerate() {
             for stall in &worker.stalls {
                 let length = Nanos(stall.length_ns);
@@ -255,12 +261,12 @@ impl Annotation {
             let text = format!("a threshold did not hold in the window that ended at {}", seconds(at));
             marks.push(Self { at_s: at, length_s: 0.0, kind: "threshold", text });
         }
-        // The longest marks are kept.
+        // The longest marks are kept, and those that were asked for.
         marks.sort_by(|a, b| b.length_s.total_cmp(&a.length_s));
-        let (changes, mut others): (Vec<_>, Vec<_>) =
-            marks.into_iter().partition(|mark| mark.kind == "change");
+        let (asked, mut others): (Vec<_>, Vec<_>) =
+            marks.into_iter().partition(|mark| matches!(mark.kind, "change" | "fault"));
         others.truncate(MOST_MARKS);
-        others.extend(changes.into_iter().take(MOST_MARKS));
+        others.extend(asked.into_iter().take(MOST_MARKS));
         others.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
         others
     }

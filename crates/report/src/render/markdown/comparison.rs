@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::compare::comparison::{Comparison, MetricResult, Word};
 use crate::render::markdown::{Table, code, details, escaped};
 use crate::render::text::comparison::{
-    amount, change_interval, group, percent, points, short, shown_value, word,
+    amount, change_interval, percent, points, short, shown_value, sides, word,
 };
 
 /// The whole page.
@@ -18,10 +18,14 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     // Writing to a string cannot fail, here and below.
     let _ = write!(out, "### Load test comparison: {word}\n\n");
     if let Some(refused) = &comparison.refused {
-        let _ = write!(out, "{}; nothing is concluded from such runs.\n\n", escaped(refused));
+        let _ = write!(out, "{}; no conclusions are drawn.\n\n", escaped(refused));
     }
-    let _ = writeln!(out, "**A** {}  ", escaped(&group(&comparison.a)));
-    let _ = write!(out, "**B** {}\n\n", escaped(&group(&comparison.b)));
+    if let Some(run) = &comparison.interleaved {
+        let _ = write!(out, "**{}**\n\n", escaped(&run.statement));
+    }
+    let [a, b] = sides(comparison);
+    let _ = writeln!(out, "**A** {}  ", escaped(&a));
+    let _ = write!(out, "**B** {}\n\n", escaped(&b));
     for note in &comparison.notes {
         let _ = writeln!(out, "- **warning**: {}", escaped(&note.text));
     }
@@ -32,9 +36,12 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     }
     out.push('\n');
     let settings = &comparison.settings;
+    let values = match &comparison.interleaved {
+        None => "values are medians over runs",
+        Some(_) => "A and B took turns at random in one run, and the intervals hold at every instant of it",
+    };
     let method = format!(
-        "\nChanges are those from A to B; values are medians over runs. Changes below {} do not matter (errors: {}); \
-         confidence {}.\n",
+        "\nChanges are those from A to B; {values}. Changes below {} do not matter (errors: {}); confidence {}.\n",
         percent(settings.effect),
         points(settings.error_effect),
         percent(settings.confidence),

@@ -81,7 +81,7 @@ fn what_ran(page: &mut Page<'_>, document: &Document) {
     page.statement(Emphasis::Plain, &model[..model.len().min(NAMED)].join("; "), "");
 }
 
-/// Where the requests went, and how fast.
+/// The outcomes of requests, and their rate.
 fn counts(page: &mut Page<'_>, result: &RunResult) {
     let accounting = &result.accounting;
     let ended = [accounting.ok, accounting.failed, accounting.timed_out, accounting.aborted]

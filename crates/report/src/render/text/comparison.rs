@@ -2,6 +2,7 @@
 
 use crate::Style;
 use crate::compare::comparison::{ChangeResult, Comparison, FigureRow, GroupResult, MetricResult, Word};
+use crate::compare::interleaved::SideResult;
 use crate::compare::measure::Measure;
 use crate::render::layout::{Emphasis, Page, Row};
 
@@ -9,10 +10,20 @@ use crate::render::layout::{Emphasis, Page, Row};
 pub(crate) fn page(comparison: &Comparison, style: &Style) -> String {
     let mut page = Page::new(style);
     page.heading(&format!("{} {} · comparison", comparison.tool.name, comparison.tool.version));
-    page.field("A", &group(&comparison.a));
-    page.field("B", &group(&comparison.b));
+    let [a, b] = sides(comparison);
+    page.field("A", &a);
+    page.field("B", &b);
+    if let Some(run) = &comparison.interleaved {
+        page.field("load", &format!("of both, in random order: {}", run.load));
+    }
     page.field("question", &question(comparison));
     verdict(&mut page, comparison);
+    if let Some(run) = &comparison.interleaved {
+        page.field("answer", &run.statement);
+        for finding in &run.findings {
+            page.emphasised_field("", Emphasis::Doubtful, "finding", &format!(": {}", finding.evidence));
+        }
+    }
     for note in &comparison.notes {
         page.emphasised_field("", Emphasis::Doubtful, "warning", &format!(": {}", note.text));
     }
@@ -47,9 +58,19 @@ pub(crate) fn group(group: &GroupResult) -> String {
     }
 }
 
+/// Both sides of the comparison: groups of runs, or the targets of the only run.
+pub(crate) fn sides(comparison: &Comparison) -> [String; 2] {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let Some(run) = &comparison.interleaved else { return [group(a), group(b)] };
+    [(a, run.a), (b, run.b)].map(|(side, requests)| {
+        let SideResult { ok, failed } = requests;
+        format!("{}: {} requests, {failed} failed", side.name, ok + failed)
+    })
+}
+
 fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
     if let Some(refused) = &comparison.refused {
-        let rest = format!(": {refused}; nothing is concluded from such runs");
+        let rest = format!(": {refused}; no conclusions are drawn");
         page.emphasised_field("verdict", Emphasis::Bad, "NOT JUDGED", &rest);
         return;
     }
@@ -73,12 +94,15 @@ fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
 }
 
 fn table(page: &mut Page<'_>, comparison: &Comparison) {
+    // Intervals that hold at every look have no probability beside them.
+    let columns = if comparison.interleaved.is_some() { 4 } else { 5 };
     let row = |metric: &MetricResult| {
         let FigureRow { label, cells, word, .. } = row(metric);
-        Row { label, cells: cells.to_vec(), note: word.to_owned() }
+        Row { label, cells: cells[..columns].to_vec(), note: word.to_owned() }
     };
     let rows: Vec<Row> = comparison.metrics.iter().map(row).collect();
-    page.table(&["A", "B", "change", "interval", "p", ""], &rows);
+    let heads = ["A", "B", "change", "interval", "p"];
+    page.table(&[&heads[..columns], &[""]].concat(), &rows);
 }
 
 /// A figure in both groups, for people.
@@ -124,7 +148,7 @@ pub(crate) fn amount(change: &ChangeResult, value: Option<f64>) -> String {
     }
 }
 
-/// Why figures are undecided or not judged: the figures, and each reason once.
+/// Reason why figures are undecided or not judged: the figures, and each reason once.
 pub(crate) fn reasons(comparison: &Comparison) -> Vec<(String, &str)> {
     let mut reasons: Vec<&str> = Vec::new();
     for reason in comparison.metrics.iter().filter_map(|metric| metric.reason.as_deref()) {
@@ -139,7 +163,7 @@ pub(crate) fn reasons(comparison: &Comparison) -> Vec<(String, &str)> {
     reasons.into_iter().map(|reason| (names(reason), reason)).collect()
 }
 
-/// The name without the usual kind of time, which is told below the table.
+/// The name without the usual kind of time, which is named below the table.
 pub(crate) fn short(metric: &MetricResult) -> &str {
     let name = metric.metric.as_str();
     name.strip_prefix("response_time.").or_else(|| name.strip_prefix("service_time.")).unwrap_or(name)
@@ -165,7 +189,14 @@ pub(crate) fn methods(comparison: &Comparison) -> String {
     if !kinds.is_empty() {
         parts.push(format!("times are {}", kinds.join(" and ").replace('_', " ")));
     }
-    parts.push("values are medians over runs".to_owned());
+    match &comparison.interleaved {
+        None => parts.push("values are medians over runs".to_owned()),
+        Some(run) => parts.push(format!(
+            "one run in which A and B took turns at random, compared in {} blocks; the intervals hold together, \
+             at every instant of the run (confidence sequences)",
+            run.blocks
+        )),
+    }
     if has("ranks") {
         parts.push("changes are Hodges-Lehmann shifts, p is that of Mann-Whitney".to_owned());
     }

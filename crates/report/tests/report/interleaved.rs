@@ -1,0 +1,163 @@
+//! Comparisons of two targets in one run, as users see them.
+
+use plimsoll_core::Nanos;
+use plimsoll_metrics::histogram::Delta;
+use plimsoll_metrics::{Interval, Model, RunRecord, Tally};
+use plimsoll_report::comparison::{Comparison, Question, Word};
+use plimsoll_report::interleaved::{InterleavedResult, Interleaving, brief, is_decided};
+use plimsoll_report::result::{ModelKind, Tool};
+
+use crate::TERMINAL;
+
+/// A block with 100 requests of each side, of which A's take 1 ms, B's `factor` times as long, and each
+/// spread over 10 %.
+fn block(factor: f64, failed_of_b: u64) -> Interval {
+    let tally = |factor: f64, failed| {
+        let mut times = Delta::default();
+        (0..100).for_each(|i| times.merge(&Delta::of((factor * (1e6 + 1e3 * f64::from(i))) as u64, 1)));
+        Tally {
+            ok: 100,
+            failed,
+            response_time: times,
+            response_time_sum: (factor * 1.0495e8) as u128,
+            ..Tally::default()
+        }
+    };
+    Interval {
+        length: Nanos::from_millis(250),
+        steps: vec![tally(1.0, 0), tally(factor, failed_of_b), Tally::default()],
+        ..Interval::default()
+    }
+}
+
+fn interleaving(question: Question, blocks: usize, factor: f64, failed_of_b: u64) -> Interleaving {
+    let mut interleaving = Interleaving::new(question, ModelKind::Open, vec![false, true, true])
+        .expect("figures that there are");
+    for number in 0..blocks {
+        interleaving.add(&Interval { warmup: true, ..block(3.0, 7) });
+        // A hundredth to and fro.
+        let factor = factor * if number % 2 == 0 { 1.01 } else { 0.99 };
+        interleaving.add(&block(factor, failed_of_b));
+        if number % 4 == 3 && blocks == 120 {
+            interleaving.look();
+        }
+    }
+    interleaving
+}
+
+fn question() -> Question {
+    Question { effect: 0.01, ..Question::default() }
+}
+
+fn compared(interleaving: &Interleaving, refused: Option<&str>) -> Comparison {
+    let run = InterleavedResult {
+        ended: "decided".to_owned(),
+        id: "17".to_owned(),
+        started_at: "2026-03-01T12:00:00.000Z".to_owned(),
+        seed: 7,
+        plan_hash: "abc".to_owned(),
+        load: "open: 800/s".to_owned(),
+        block_s: 0.25,
+        ..interleaving.result(&RunRecord::empty(Model::Open))
+    };
+    let names = ["http://a/", "http://b/"].map(str::to_owned);
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    Comparison::of_interleaving(tool, names, interleaving, run, refused.map(str::to_owned))
+}
+
+fn statement(comparison: &Comparison) -> &str {
+    &comparison.interleaved.as_ref().expect("it is one run").statement
+}
+
+#[test]
+fn text_of_a_slower_target() {
+    let slower = interleaving(question(), 120, 1.1, 0);
+    let comparison = compared(&slower, None);
+    assert_eq!(comparison.verdict, Word::Worse);
+    insta::assert_snapshot!("text_of_a_slower_target", comparison.text(&TERMINAL));
+    insta::assert_snapshot!("markdown_of_a_slower_target", comparison.markdown());
+    let run = comparison.interleaved.as_ref().expect("it is one run");
+    assert_eq!(
+        (run.after_s, run.blocks, run.a.ok, run.b.ok, run.looks.len()),
+        (30.0, 120, 12_000, 12_000, 30)
+    );
+    let widths: Vec<f64> = [10, 29]
+        .into_iter()
+        .filter_map(|look: usize| run.looks[look].changes[1])
+        .filter_map(|change| Some(change.high? - change.low?))
+        .collect();
+    assert!(widths.len() == 2 && widths[1] < widths[0], "{widths:?}");
+}
+
+#[test]
+fn sentences_say_what_is_known() {
+    let of = |factor, failed, blocks| {
+        statement(&compared(&interleaving(question(), blocks, factor, failed), None)).to_owned()
+    };
+    assert!(of(1.1, 0, 120).starts_with("B is slower by 11.0 % at p99 ["), "{}", of(1.1, 0, 120));
+    let faster = of(1.0 / 1.1, 0, 120);
+    assert!(
+        faster.starts_with("B is faster by 8.3 % at p99 [") && faster.ends_with("], after 30 s"),
+        "{faster}"
+    );
+    assert!(of(1.0, 0, 400).starts_with("B is the same as A: p99 "), "{}", of(1.0, 0, 400));
+    // The slower half of its blocks has the slowest hundredth: 1 % more than the factor.
+    assert!(of(1.01, 0, 48).starts_with("B is slower by 1.9 % at p99 ["), "{}", of(1.01, 0, 48));
+    assert_eq!(of(1.0, 0, 24), "undecided after 6 s: p99 is not known yet");
+    assert!(of(1.0, 0, 0).starts_with("nothing is known"), "{}", of(1.0, 0, 0));
+    let errors = of(1.0, 10, 400);
+    assert!(errors.starts_with("B has more errors: +9.09 points ["), "{errors}");
+    let short = interleaving(question(), 8, 1.1, 0).metrics();
+    assert!(!is_decided(&short) && brief(&short).starts_with("p50 ?  p99 ?"), "{}", brief(&short));
+    let long = interleaving(question(), 120, 1.1, 0).metrics();
+    assert!(is_decided(&long[..2]) && brief(&long).starts_with("p50 +10.0 % [+"), "{}", brief(&long));
+}
+
+#[test]
+fn an_invalid_measurement_is_no_verdict_unless_asked_for() {
+    let slower = interleaving(question(), 120, 1.1, 0);
+    let refused = compared(&slower, Some("the measurement is invalid (start_lag)"));
+    assert_eq!((refused.verdict, refused.metrics[0].verdict), (Word::Undecided, None));
+    assert!(refused.text(&TERMINAL).contains("NOT JUDGED") && statement(&refused).starts_with("no verdict"));
+    let question = Question { allow_invalid: true, ..question() };
+    let judged =
+        compared(&interleaving(question, 120, 1.1, 0), Some("the measurement is invalid (start_lag)"));
+    assert_eq!((judged.verdict, judged.refused.is_none()), (Word::Worse, true));
+    assert!(!judged.b.runs[0].valid);
+}
+
+#[test]
+fn figures_that_one_run_does_not_have_are_refused() {
+    let asked = |name: &str, model| {
+        let measures = vec![name.parse().expect("a figure")];
+        Interleaving::new(Question { measures, ..question() }, model, vec![false, true]).err()
+    };
+    for (name, model) in [
+        ("p90", ModelKind::Open),
+        ("mean", ModelKind::Closed),
+        ("errors", ModelKind::Open),
+        ("response_time.p99.9", ModelKind::Open),
+        ("rate", ModelKind::Closed),
+    ] {
+        assert_eq!(asked(name, model), None, "{name}");
+    }
+    for (name, model) in
+        [("rate", ModelKind::Open), ("cpu", ModelKind::Closed), ("service_time.p99", ModelKind::Open)]
+    {
+        assert!(asked(name, model).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn looks_are_bounded() {
+    let errors = Question { measures: vec!["errors".parse().expect("a figure")], ..question() };
+    let mut interleaving =
+        Interleaving::new(errors, ModelKind::Open, vec![false, true]).expect("a figure of such runs");
+    for _ in 0..600 {
+        interleaving.add(&block(1.0, 0));
+        interleaving.look();
+    }
+    let looks = interleaving.result(&RunRecord::empty(Model::Open)).looks;
+    assert!((120..=240).contains(&looks.len()), "{}", looks.len());
+    assert!(looks.windows(2).all(|pair| pair[0].at_s < pair[1].at_s));
+}
