@@ -1,4 +1,4 @@
-//! The agent as a state machine: one run at a time, by the orders of its coordinator.
+//! The agent as a state machine: one run at a time, on the orders of its coordinator.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,6 +6,7 @@ use plimsoll_core::Nanos;
 use sha2::{Digest as _, Sha256};
 
 use crate::fabric::{Delivery, Now};
+use crate::intervals::IntervalOutbox;
 use crate::message::{
     Beat, BeatStage, End, FromAgent, Here, Line, MessageError, Order, Prepare, Steer, SteerCommand, ToAgent,
     WIRE_VERSION, Word, decode, encode,
@@ -19,10 +20,18 @@ const HERE: Nanos = Nanos::from_secs(1);
 const PART: Nanos = Nanos::from_secs(5);
 /// Time after which a piece of a file is asked for again.
 const ASK_AGAIN: Nanos = Nanos::from_millis(500);
+/// Longest interval that is sent, in bytes. A NATS server takes messages of up to a megabyte.
+const LONGEST_INTERVAL: usize = 768 << 10;
+/// Silence of the process of a run after which it counts as hung, and is ended. A machine without a processor
+/// to spare lets a process wait for some seconds; one that has not answered for a minute will not.
+const HUNG: Nanos = Nanos::from_secs(60);
+/// Length of a lease, from when the sign of life was sent that it answers. It ends before the coordinator,
+/// which heard that sign later, has waited for ten seconds, and so before anyone else has the share.
+const LEASE: Nanos = Nanos::from_secs(8);
 /// Silence after which an agent that has not begun is free. Coordinators repeat themselves every second.
 const FREE_AGAIN: Nanos = Nanos::from_secs(15);
 
-/// Properties of an agent that others are told.
+/// Properties of an agent that it announces.
 #[derive(Clone, Debug, Default)]
 pub struct AgentIdentity {
     /// Its name.
@@ -31,6 +40,8 @@ pub struct AgentIdentity {
     pub version: String,
     /// Processors that its process may use.
     pub cores: u32,
+    /// Requests per second that one of its threads can make, if that was measured.
+    pub thread_per_s: Option<u64>,
 }
 
 /// An action of the agent, for its host to carry out.
@@ -46,54 +57,85 @@ pub enum AgentAction {
     /// Start the process of a run, which then waits for its start. Answered by [`HostEvent::Ready`] or
     /// [`HostEvent::Refused`].
     Spawn {
-        /// The run.
+        /// The name of its run: that of the fleet's run, with a number for a share that was taken over.
         run: String,
         /// The run to prepare.
         prepare: Box<Prepare>,
         /// Content of its files, by their hashes.
         files: BTreeMap<String, Vec<u8>>,
     },
-    /// Let the process begin at an instant of this machine's Unix time.
+    /// Start the load of the process at an instant of this machine's Unix time.
     Start {
+        /// The process, by the name of its run.
+        run: String,
         /// The instant in nanoseconds.
         at_unix_ns: u64,
+        /// Instant since then from which on the process takes part.
+        from_ns: u64,
     },
-    /// Give the process an order.
-    Steer(Steer),
+    /// Let the process send until this instant of the machine's monotonic clock, and not longer.
+    Lease {
+        /// The process, by the name of its run.
+        run: String,
+        /// The instant in nanoseconds.
+        until_ns: u64,
+    },
+    /// Pass an order on to the process.
+    Steer {
+        /// The process, by the name of its run.
+        run: String,
+        /// The order.
+        steer: Steer,
+    },
     /// Take a part of the result. Answered by [`HostEvent::Part`].
-    TakePart,
-    /// End the process at once; nothing of it is wanted.
-    Discard,
-    /// Look for what was saved of a run. Answered by [`HostEvent::Collected`].
+    TakePart {
+        /// The process, by the name of its run.
+        run: String,
+    },
+    /// End the process at once, and take what it has saved as its result. Answered by [`HostEvent::Ended`].
+    Kill {
+        /// The process, by the name of its run.
+        run: String,
+    },
+    /// End the process at once, and drop its result.
+    Discard {
+        /// The process, by the name of its run.
+        run: String,
+    },
+    /// Look for the saved parts of a run. Answered by [`HostEvent::Collected`].
     Collect {
         /// The run.
         run: String,
     },
 }
 
-/// News from the host of an agent.
+/// An event of the host of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostEvent {
     /// The process waits for its start.
     Ready,
     /// There is no process, or it ended before it was ready.
     Refused {
-        /// Why.
+        /// The reason.
         error: String,
         /// Remedy, if there is one.
         hint: Option<String>,
         /// `true` if the run itself is wrong, and not this machine.
         is_usage: bool,
     },
+    /// The process has answered, or written a message: it is not hung.
+    Alive,
     /// Figures of the last second.
     Line(Line),
+    /// The next interval, as bytes.
+    Interval(Vec<u8>),
     /// The result so far, as bytes of a saved run.
     Part(Vec<u8>),
     /// An order was not carried out.
     Unsteered {
         /// Its number.
         number: u64,
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// The process has ended, with the bytes of the saved run if it has saved one.
@@ -112,21 +154,31 @@ pub enum HostEvent {
     },
 }
 
-/// One that carries out a shard of a load at a time.
+/// Carries out shards of loads, of one load at a time.
 #[derive(Debug)]
 pub struct Agent {
     identity: AgentIdentity,
     next_here: Nanos,
-    session: Option<Session>,
+    /// The shares that it has of one run: the one that it began with, and those that it has taken over.
+    sessions: Vec<Session>,
+    /// Whoever holds it between two runs, and until when.
+    held: Option<(String, Nanos)>,
     /// Runs that were asked for after their end, with their results.
     collected: BTreeMap<String, PartOutbox>,
 }
 
-/// The run that the agent is claimed by.
+/// A share of the run that the agent is claimed by.
 #[derive(Debug)]
 struct Session {
     run: String,
+    share: u32,
+    /// Name of the run of its process.
+    name: String,
+    /// Until when the share may be sent, if it is leased. Without another lease nothing is sent after that.
+    lease: Option<Nanos>,
     orphan: Nanos,
+    /// Holder of the agent after the run.
+    hold: Option<String>,
     /// When the coordinator was last heard.
     heard: Nanos,
     stage: Stage,
@@ -138,9 +190,14 @@ struct Session {
     /// Number of the last order that was carried out.
     steered: u64,
     outbox: PartOutbox,
+    intervals: IntervalOutbox,
     next_part: Nanos,
     is_taking_part: bool,
     told: Nanos,
+    /// When the process last gave a sign of its own, or begins.
+    stirred: Nanos,
+    /// The process was ended because it gave none.
+    is_killed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -152,9 +209,10 @@ enum Stage {
     Refused(Word),
     Armed {
         start_at_unix_ns: u64,
+        from_ns: u64,
     },
     Begun,
-    /// The coordinator has gone, and the process was told to stop.
+    /// The coordinator is gone, and the process is stopping.
     Orphaned,
     Ended,
 }
@@ -169,17 +227,28 @@ impl Stage {
 impl Agent {
     /// An agent that has no run.
     pub fn new(identity: AgentIdentity) -> Self {
-        Self { identity, next_here: Nanos::ZERO, session: None, collected: BTreeMap::new() }
+        Self {
+            identity,
+            next_here: Nanos::ZERO,
+            sessions: Vec::new(),
+            held: None,
+            collected: BTreeMap::new(),
+        }
     }
 
-    /// Subjects that it has to hear.
+    /// Subjects to subscribe to.
     pub fn subscriptions(&self) -> [String; 2] {
         subject::of_agent(&self.identity.name).1
     }
 
     /// The run that it is claimed by.
     pub fn run(&self) -> Option<&str> {
-        self.session.as_ref().map(|session| session.run.as_str())
+        self.sessions.first().map(|session| session.run.as_str())
+    }
+
+    /// Returns `true` if a share that it is claimed for has a process of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.sessions.iter().any(|session| session.name == name)
     }
 
     /// Takes a message.
@@ -193,9 +262,9 @@ impl Agent {
                         if subject::check_name(&run).is_ok() =>
                     {
                         let word = Word::WrongWire { version: self.identity.version.clone() };
-                        actions.push(self.say(&run, word, &[]));
+                        actions.push(self.say((&run, 0), word, &[]));
                     }
-                    // Nobody is there to be told.
+                    // A message without a run has no coordinator to answer to.
                     Err(_) => {}
                 }
             }
@@ -209,12 +278,12 @@ impl Agent {
         actions
     }
 
-    /// Takes news from its host.
-    pub fn note(&mut self, event: HostEvent, now: Now) -> Vec<AgentAction> {
+    /// Takes an event of its host about the process of this name.
+    pub fn note(&mut self, name: &str, event: HostEvent, now: Now) -> Vec<AgentAction> {
         let mut actions = Vec::new();
         if let HostEvent::Collected { run, saved } = event {
             if saved.is_empty() {
-                actions.push(self.say(&run, Word::Nothing, &[]));
+                actions.push(self.say((&run, 0), Word::Nothing, &[]));
             } else {
                 let outbox = self.collected.entry(run).or_default();
                 outbox.offer(saved, Some(End::default()));
@@ -222,42 +291,63 @@ impl Agent {
             self.send_parts(now, &mut actions);
             return actions;
         }
-        let Some(session) = &mut self.session else { return actions };
-        let run = session.run.clone();
-        match event {
+        let Some(place) = self.sessions.iter().position(|session| session.name == name) else {
+            return actions;
+        };
+        let session = &mut self.sessions[place];
+        if matches!(event, HostEvent::Alive | HostEvent::Line(_) | HostEvent::Interval(_)) {
+            session.stirred = session.stirred.max(now.monotonic);
+        }
+        let word = match event {
             HostEvent::Ready if session.stage == Stage::Preparing => {
                 session.stage = Stage::Ready;
-                actions.push(self.say(&run, Word::Ready, &[]));
+                Some(Word::Ready)
             }
             HostEvent::Refused { error, hint, is_usage } if session.stage == Stage::Preparing => {
                 let word = Word::Refused { error, hint, is_usage };
                 session.stage = Stage::Refused(word.clone());
-                actions.push(self.say(&run, word, &[]));
+                Some(word)
             }
             HostEvent::Line(line) if session.stage == Stage::Begun => {
                 session.told = now.monotonic;
-                actions.push(self.say(&run, Word::Line(line), &[]));
+                Some(Word::Line(line))
+            }
+            HostEvent::Interval(interval) if matches!(session.stage, Stage::Begun | Stage::Orphaned) => {
+                // An interval that is too long for a message is missing from the live figures only.
+                let is_short = interval.len() <= LONGEST_INTERVAL;
+                session.intervals.offer(if is_short { interval } else { Vec::new() });
+                None
             }
             HostEvent::Part(part) => {
                 session.is_taking_part = false;
                 if session.stage == Stage::Begun && !part.is_empty() {
                     session.outbox.offer(part, None);
                 }
+                None
             }
-            HostEvent::Unsteered { number, error } => {
-                actions.push(self.say(&run, Word::Unsteered { number, error }, &[]));
-            }
-            HostEvent::Ended { end, saved } if session.stage == Stage::Orphaned => {
+            HostEvent::Unsteered { number, error } => Some(Word::Unsteered { number, error }),
+            HostEvent::Ended { .. } if session.stage == Stage::Orphaned => {
                 // It stays in the history, and can be collected.
-                let _ = (end, saved);
-                self.session = None;
+                self.sessions.remove(place);
+                self.send_parts(now, &mut actions);
+                return actions;
             }
             HostEvent::Ended { end, saved } if session.stage.has_process() => {
                 session.stage = Stage::Ended;
-                session.outbox.offer(saved, Some(end));
+                let intervals = session.intervals.last();
+                let mut messages = end.messages;
+                if session.is_killed {
+                    let silence = HUNG.as_secs_f64();
+                    messages
+                        .push(format!("it gave no sign of its own for {silence} s, and its agent ended it"));
+                }
+                session.outbox.offer(saved, Some(End { intervals, messages, ..end }));
+                None
             }
-            _ => {}
-        }
+            _ => None,
+        };
+        let (run, share) = (session.run.clone(), session.share);
+        actions.extend(word.map(|word| self.say((&run, share), word, &[])));
         self.send_parts(now, &mut actions);
         actions
     }
@@ -267,86 +357,90 @@ impl Agent {
         let mut actions = Vec::new();
         if now.monotonic >= self.next_here {
             self.next_here = now.monotonic + HERE;
-            let AgentIdentity { name, version, cores } = self.identity.clone();
-            let run = self.run().map(str::to_owned);
-            let here = Here { wire: WIRE_VERSION, agent: name, version, cores, run };
+            let AgentIdentity { name, version, cores, thread_per_s } = self.identity.clone();
+            let holder = self.held.as_ref().map(|(holder, _)| holder.as_str());
+            let run = self.run().or(holder).map(str::to_owned);
+            let silence = self.sessions.iter().map(|session| session.silence(now)).max();
+            let here = Here {
+                wire: WIRE_VERSION,
+                agent: name,
+                version,
+                cores,
+                run,
+                silent_ns: silence.unwrap_or_default().0,
+                thread_per_s,
+                at_ns: now.monotonic.0,
+            };
             let subject = subject::here(&here.agent);
             actions.push(AgentAction::Publish { subject, payload: encode(&here, &[]) });
         }
-        self.stop_if_orphaned(now, &mut actions);
-        if let Some(session) = &mut self.session {
-            let run = session.run.clone();
-            if session.stage == Stage::Begun && now.monotonic >= session.next_part {
-                session.next_part = now.monotonic + PART;
-                // One at a time: the next has everything of this one.
-                if session.outbox.is_idle() && !session.is_taking_part {
-                    session.is_taking_part = true;
-                    actions.push(AgentAction::TakePart);
-                }
-            }
+        self.held.take_if(|(_, until)| now.monotonic >= *until);
+        self.sessions.retain_mut(|session| session.outlives(now, &mut actions));
+        for place in 0..self.sessions.len() {
+            let session = &mut self.sessions[place];
+            session.look_after(now, &mut actions);
             let is_asked = session.asked.is_some_and(|asked| now.monotonic.since(asked) < ASK_AGAIN);
             if session.stage == Stage::Fetching && !is_asked {
-                actions.extend(self.ask(now));
+                actions.extend(self.ask(place, now));
             }
-            let is_preparing = self.session.as_ref().is_some_and(|session| session.stage == Stage::Preparing);
-            if is_preparing {
-                let session = self.session.as_mut();
-                let due = session.filter(|session| now.monotonic.since(session.told) >= HERE);
-                if let Some(session) = due {
-                    session.told = now.monotonic;
-                    actions.push(self.say(&run, Word::Preparing, &[]));
-                }
+            let session = &mut self.sessions[place];
+            if session.stage == Stage::Preparing && now.monotonic.since(session.told) >= HERE {
+                session.told = now.monotonic;
+                let (run, share) = (session.run.clone(), session.share);
+                actions.push(self.say((&run, share), Word::Preparing, &[]));
             }
         }
         self.send_parts(now, &mut actions);
         actions
     }
 
-    /// Without a coordinator nobody would end the load, nor take its result.
-    fn stop_if_orphaned(&mut self, now: Now, actions: &mut Vec<AgentAction>) {
-        let Some(session) = &mut self.session else { return };
-        let silence = now.monotonic.since(session.heard);
-        match session.stage {
-            Stage::Begun if silence > session.orphan => {
-                session.stage = Stage::Orphaned;
-                let steer = Steer { number: u64::MAX, at_ns: 0, command: SteerCommand::Stop };
-                actions.push(AgentAction::Steer(steer));
+    /// Ends the run on order of its coordinator. The holder of the agent keeps it until it is an orphan.
+    fn release(&mut self, run: &str, now: Now, actions: &mut Vec<AgentAction>) {
+        let mut hold = None;
+        self.sessions.retain_mut(|session| {
+            if session.run != run {
+                return true;
             }
-            Stage::Begun | Stage::Orphaned => {}
-            Stage::Ended if silence > session.orphan => self.session = None,
-            Stage::Ended => {}
-            _ if silence > FREE_AGAIN.min(session.orphan) => self.discard(actions),
-            _ => {}
-        }
-    }
-
-    fn discard(&mut self, actions: &mut Vec<AgentAction>) {
-        if let Some(session) = self.session.take()
-            && session.stage.has_process()
-        {
-            actions.push(AgentAction::Discard);
-        }
+            hold = hold.take().or_else(|| Some((session.hold.take()?, session.orphan)));
+            session.discard(actions);
+            false
+        });
+        self.held = hold.map(|(holder, orphan)| (holder, now.monotonic + orphan));
     }
 
     /// Carries out an order that is for this agent alone.
     fn obey(&mut self, message: ToAgent, body: &[u8], now: Now, actions: &mut Vec<AgentAction>) {
-        let ToAgent { run, order, .. } = message;
+        let ToAgent { run, share, order, .. } = message;
         if subject::check_name(&run).is_err() {
             return;
         }
         if order == Order::Collect {
             return self.collect(run, actions);
         }
-        if let Order::Claim { orphan_ns } = order {
-            return self.claim(&run, Nanos(orphan_ns), now, actions);
+        if let Order::Claim { orphan_ns, hold } = order {
+            return self.claim((&run, share), (Nanos(orphan_ns), hold), now, actions);
         }
-        let Some(session) = self.session.as_mut().filter(|session| session.run == run) else { return };
+        if order == Order::Release {
+            self.held.take_if(|(holder, _)| *holder == run);
+        }
+        if let Order::Arrived { part, interval } = order {
+            return self.note_arrived((&run, share), part, interval, now);
+        }
+        let is_it = |session: &Session| session.run == run && session.share == share;
+        let Some(place) = self.sessions.iter().position(is_it) else {
+            // A share that is taken over is not waited for if its agent does not know of it.
+            if share > 0 && order != Order::Release {
+                actions.push(self.say((&run, share), Word::Nothing, &[]));
+            }
+            return;
+        };
+        let session = &mut self.sessions[place];
         session.heard = now.monotonic;
         let answer = match order {
             Order::Prepare(prepare) => match &session.stage {
                 Stage::Claimed => {
                     session.begin_fetching(prepare);
-                    actions.extend(self.ask(now));
+                    actions.extend(self.ask(place, now));
                     Some(Word::Preparing)
                 }
                 Stage::Refused(word) => Some(word.clone()),
@@ -356,128 +450,189 @@ impl Agent {
             Order::Piece { sha256, offset } => {
                 let is_wanted = session.take_piece(&sha256, offset, body);
                 if is_wanted {
-                    actions.extend(self.ask(now));
+                    actions.extend(self.ask(place, now));
                 }
                 None
             }
             Order::Clock { exchange } => Some(Word::Clock { exchange, unix_ns: now.unix.0 }),
-            Order::Arm { start_at_unix_ns } => match session.stage {
+            Order::Arm { start_at_unix_ns, from_ns } => match session.stage {
                 Stage::Ready | Stage::Armed { .. } => {
-                    session.stage = Stage::Armed { start_at_unix_ns };
+                    session.stage = Stage::Armed { start_at_unix_ns, from_ns };
+                    if from_ns > 0 {
+                        session.begin(now, actions);
+                    }
                     Some(Word::Armed { start_at_unix_ns })
                 }
+                // The command came again because the answer was lost.
+                _ if from_ns > 0 => Some(Word::Armed { start_at_unix_ns }),
                 _ => None,
             },
-            Order::Release => {
-                self.discard(actions);
+            Order::Lease { at_ns } => {
+                session.extend_lease(Nanos(at_ns), actions);
                 None
             }
-            Order::Claim { .. } | Order::Collect => None,
+            Order::Cede if matches!(session.stage, Stage::Begun | Stage::Orphaned | Stage::Ended) => {
+                session.stop(actions);
+                None
+            }
+            Order::Cede => {
+                session.discard(actions);
+                self.sessions.remove(place);
+                Some(Word::Nothing)
+            }
+            Order::Release => {
+                self.release(&run, now, actions);
+                None
+            }
+            Order::Claim { .. } | Order::Collect | Order::Arrived { .. } => None,
         };
-        actions.extend(answer.map(|word| self.say(&run, word, &[])));
+        actions.extend(answer.map(|word| self.say((&run, share), word, &[])));
     }
 
-    fn claim(&mut self, run: &str, orphan: Nanos, now: Now, actions: &mut Vec<AgentAction>) {
-        let word = match &mut self.session {
-            Some(session) if session.run != run => Word::Busy { run: session.run.clone() },
-            session => {
-                let session = session.get_or_insert_with(|| Session::new(run, orphan));
+    fn claim(
+        &mut self,
+        (run, share): (&str, u32),
+        (orphan, hold): (Nanos, Option<String>),
+        now: Now,
+        actions: &mut Vec<AgentAction>,
+    ) {
+        let other = self.sessions.iter().find(|session| session.run != run);
+        let holder = self.held.as_ref().map(|(holder, _)| holder);
+        let word = match (other, holder) {
+            (Some(session), _) => Word::Busy { run: session.run.clone() },
+            (None, Some(holder)) if self.sessions.is_empty() && hold.as_ref() != Some(holder) => {
+                Word::Busy { run: holder.clone() }
+            }
+            // A share is taken over beside another of the same run.
+            _ if share > 0 && self.sessions.is_empty() => Word::Nothing,
+            _ => {
+                let known = self.sessions.iter().position(|session| session.share == share);
+                let place = known.unwrap_or_else(|| {
+                    self.sessions.push(Session::new((run, share), orphan));
+                    self.sessions.len() - 1
+                });
+                let session = &mut self.sessions[place];
+                session.hold = hold;
                 session.heard = now.monotonic;
                 let AgentIdentity { version, cores, .. } = self.identity.clone();
                 Word::Claimed { version, cores }
             }
         };
-        actions.push(self.say(run, word, &[]));
+        actions.push(self.say((run, share), word, &[]));
     }
 
     fn collect(&mut self, run: String, actions: &mut Vec<AgentAction>) {
         if self.run() == Some(&run) {
             let word = Word::Busy { run: run.clone() };
-            return actions.push(self.say(&run, word, &[]));
+            return actions.push(self.say((&run, 0), word, &[]));
         }
-        // A part that did not arrive is sent again by itself.
+        // A part that did not arrive is repeated anyway.
         if self.collected.get(&run).is_none_or(PartOutbox::is_idle) {
             actions.push(AgentAction::Collect { run });
         }
     }
 
     /// Asks for the next piece of a file, or starts the process if all are there.
-    fn ask(&mut self, now: Now) -> Vec<AgentAction> {
-        let Some(session) = self.session.as_mut().filter(|session| session.stage == Stage::Fetching) else {
+    fn ask(&mut self, place: usize, now: Now) -> Vec<AgentAction> {
+        let session = &mut self.sessions[place];
+        if session.stage != Stage::Fetching {
             return Vec::new();
-        };
-        let run = session.run.clone();
+        }
         session.asked = Some(now.monotonic);
         if let Some((sha256, _)) = session.missing.front() {
             let offset = session.files.get(sha256).map_or(0, |file| file.len() as u64);
             let word = Word::Want { sha256: sha256.clone(), offset };
-            return vec![self.say(&run, word, &[])];
+            let (run, share) = (session.run.clone(), session.share);
+            return vec![self.say((&run, share), word, &[])];
         }
         let Some(prepare) = session.prepare.clone() else { return Vec::new() };
         session.stage = Stage::Preparing;
         session.told = now.monotonic;
-        vec![AgentAction::Spawn { run, prepare, files: std::mem::take(&mut session.files) }]
+        let (run, files) = (session.name.clone(), std::mem::take(&mut session.files));
+        vec![AgentAction::Spawn { run, prepare, files }]
     }
 
-    /// Heeds what the coordinator tells all of its agents.
+    /// Forgets what has arrived: parts and intervals up to these numbers.
+    fn note_arrived(&mut self, (run, share): (&str, u32), part: u64, interval: u64, now: Now) {
+        if let Some(outbox) = self.collected.get_mut(run) {
+            outbox.note_arrived(part);
+            if outbox.is_finished() {
+                self.collected.remove(run);
+            }
+        }
+        for session in self.sessions.iter_mut().filter(|session| session.run == run && session.share == share)
+        {
+            session.heard = now.monotonic;
+            session.outbox.note_arrived(part);
+            session.intervals.note_arrived(interval, now.monotonic);
+        }
+    }
+
+    /// Follows a message of the coordinator to all of its agents.
     fn heed(&mut self, beat: &Beat, now: Now, actions: &mut Vec<AgentAction>) {
-        let arrived = beat.arrived.get(&self.identity.name).copied().unwrap_or(0);
-        if let Some(outbox) = self.collected.get_mut(&beat.run) {
-            outbox.note_arrived(arrived);
-            if outbox.is_finished() || beat.stage == BeatStage::Over {
-                self.collected.remove(&beat.run);
-            }
+        if beat.stage == BeatStage::Over {
+            self.collected.remove(&beat.run);
         }
-        let Some(session) = self.session.as_mut().filter(|session| session.run == beat.run) else { return };
-        session.heard = now.monotonic;
-        session.outbox.note_arrived(arrived);
-        match (beat.stage, &session.stage) {
-            (BeatStage::Over, _) => return self.discard(actions),
-            // It was only away. The load has stopped, but its result is wanted.
-            (BeatStage::Begun, Stage::Orphaned) => session.stage = Stage::Begun,
-            (BeatStage::Begun, &Stage::Armed { start_at_unix_ns }) => {
-                session.stage = Stage::Begun;
-                session.next_part = now.monotonic + PART;
-                actions.push(AgentAction::Start { at_unix_ns: start_at_unix_ns });
-            }
-            _ => {}
+        if beat.stage == BeatStage::Over && self.run() == Some(&beat.run) {
+            return self.release(&beat.run, now, actions);
         }
-        if session.stage == Stage::Begun {
-            for steer in beat.orders.iter().filter(|steer| steer.number > session.steered) {
-                actions.push(AgentAction::Steer(*steer));
+        for session in self.sessions.iter_mut().filter(|session| session.run == beat.run) {
+            session.heard = now.monotonic;
+            match (beat.stage, &session.stage) {
+                // It was only away. The load has stopped, but its result is wanted.
+                (BeatStage::Begun, Stage::Orphaned) => session.stage = Stage::Begun,
+                (BeatStage::Begun, Stage::Armed { .. }) => session.begin(now, actions),
+                _ => {}
             }
-            let last = beat.orders.iter().map(|steer| steer.number).max().unwrap_or(0);
-            session.steered = session.steered.max(last);
+            if session.stage == Stage::Begun {
+                for steer in beat.orders.iter().filter(|steer| steer.number > session.steered) {
+                    actions.push(AgentAction::Steer { run: session.name.clone(), steer: *steer });
+                }
+                let last = beat.orders.iter().map(|steer| steer.number).max().unwrap_or(0);
+                session.steered = session.steered.max(last);
+            }
         }
     }
 
     fn send_parts(&mut self, now: Now, actions: &mut Vec<AgentAction>) {
-        let mut due = Vec::new();
-        if let Some(session) = &mut self.session {
+        let (mut told, mut due) = (Vec::new(), Vec::new());
+        for session in &mut self.sessions {
+            let intervals = session.intervals.due(now.monotonic);
+            let (first, of) = (session.intervals.first(), (session.run.clone(), session.share));
+            let word = |(number, bytes)| (of.clone(), Word::Interval { number, first }, bytes);
+            told.extend(intervals.into_iter().map(word));
             let pieces = session.outbox.due(now.monotonic);
-            due.extend(pieces.into_iter().map(|piece| (session.run.clone(), piece)));
+            due.extend(pieces.into_iter().map(|piece| (of.clone(), piece)));
         }
         for (run, outbox) in &mut self.collected {
-            due.extend(outbox.due(now.monotonic).into_iter().map(|piece| (run.clone(), piece)));
+            due.extend(outbox.due(now.monotonic).into_iter().map(|piece| ((run.clone(), 0), piece)));
         }
-        for (run, (piece, bytes)) in due {
-            actions.push(self.say(&run, Word::Part(piece), &bytes));
+        // Intervals first: a coordinator that has them all is done with the last part.
+        for ((run, share), word, bytes) in told {
+            actions.push(self.say((&run, share), word, &bytes));
+        }
+        for ((run, share), (piece, bytes)) in due {
+            actions.push(self.say((&run, share), Word::Part(piece), &bytes));
         }
     }
 
-    fn say(&self, run: &str, word: Word, body: &[u8]) -> AgentAction {
+    fn say(&self, (run, share): (&str, u32), word: Word, body: &[u8]) -> AgentAction {
         let agent = self.identity.name.clone();
         let subject = subject::word(run, &agent, word.kind());
-        let message = FromAgent { wire: WIRE_VERSION, agent, run: run.to_owned(), word };
+        let message = FromAgent { wire: WIRE_VERSION, agent, run: run.to_owned(), share, word };
         AgentAction::Publish { subject, payload: encode(&message, body) }
     }
 }
 
 impl Session {
-    fn new(run: &str, orphan: Nanos) -> Self {
+    fn new((run, share): (&str, u32), orphan: Nanos) -> Self {
         Self {
             run: run.to_owned(),
+            share,
+            name: if share == 0 { run.to_owned() } else { format!("{run}-{share}") },
+            lease: None,
             orphan,
+            hold: None,
             heard: Nanos::ZERO,
             stage: Stage::Claimed,
             missing: VecDeque::new(),
@@ -486,9 +641,92 @@ impl Session {
             prepare: None,
             steered: 0,
             outbox: PartOutbox::default(),
+            intervals: IntervalOutbox::default(),
             next_part: Nanos::ZERO,
             is_taking_part: false,
             told: Nanos::ZERO,
+            stirred: Nanos::ZERO,
+            is_killed: false,
+        }
+    }
+
+    /// Time for which the process has given no sign of its own; zero unless its load goes on.
+    fn silence(&self, now: Now) -> Nanos {
+        match self.stage {
+            Stage::Begun | Stage::Orphaned => now.monotonic.since(self.stirred),
+            _ => Nanos::ZERO,
+        }
+    }
+
+    /// Begins the load at the instant that was agreed.
+    fn begin(&mut self, now: Now, actions: &mut Vec<AgentAction>) {
+        let Stage::Armed { start_at_unix_ns, from_ns } = self.stage else { return };
+        self.stage = Stage::Begun;
+        self.next_part = now.monotonic + PART;
+        self.stirred = now.monotonic + (Nanos(start_at_unix_ns) + Nanos(from_ns)).since(now.unix);
+        let run = self.name.clone();
+        actions.extend(self.lease.map(|until| AgentAction::Lease { run: run.clone(), until_ns: until.0 }));
+        actions.push(AgentAction::Start { run, at_unix_ns: start_at_unix_ns, from_ns });
+    }
+
+    /// Takes a lease that counts from an instant.
+    fn extend_lease(&mut self, from: Nanos, actions: &mut Vec<AgentAction>) {
+        let until = from + LEASE;
+        if let Some(lease) = self.lease.as_mut().filter(|lease| **lease < until) {
+            *lease = until;
+            if self.stage == Stage::Begun {
+                actions.push(AgentAction::Lease { run: self.name.clone(), until_ns: until.0 });
+            }
+        }
+    }
+
+    /// Stops the load. Its result is sent as that of any other end.
+    fn stop(&mut self, actions: &mut Vec<AgentAction>) {
+        if self.stage == Stage::Begun {
+            let steer = Steer { number: u64::MAX, at_ns: 0, command: SteerCommand::Stop };
+            actions.push(AgentAction::Steer { run: self.name.clone(), steer });
+        }
+    }
+
+    /// Ends a process that hangs, and takes parts of the result of one that goes on.
+    fn look_after(&mut self, now: Now, actions: &mut Vec<AgentAction>) {
+        if self.silence(now) > HUNG && !self.is_killed {
+            self.is_killed = true;
+            actions.push(AgentAction::Kill { run: self.name.clone() });
+        }
+        if self.stage == Stage::Begun && now.monotonic >= self.next_part {
+            self.next_part = now.monotonic + PART;
+            // One at a time: the next contains everything of this one.
+            if self.outbox.is_idle() && !self.is_taking_part {
+                self.is_taking_part = true;
+                actions.push(AgentAction::TakePart { run: self.name.clone() });
+            }
+        }
+    }
+
+    /// Stops a run whose coordinator is silent: without one the load has no end, and its result no reader.
+    /// Returns `false` if the agent is free of it.
+    fn outlives(&mut self, now: Now, actions: &mut Vec<AgentAction>) -> bool {
+        let silence = now.monotonic.since(self.heard);
+        match self.stage {
+            Stage::Begun if silence > self.orphan => {
+                self.stop(actions);
+                self.stage = Stage::Orphaned;
+                true
+            }
+            Stage::Begun | Stage::Orphaned => true,
+            Stage::Ended => silence <= self.orphan,
+            _ if silence > FREE_AGAIN.min(self.orphan) => {
+                self.discard(actions);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    fn discard(&self, actions: &mut Vec<AgentAction>) {
+        if self.stage.has_process() {
+            actions.push(AgentAction::Discard { run: self.name.clone() });
         }
     }
 
@@ -501,12 +739,13 @@ impl Session {
                 self.missing.push_back((file.sha256.clone(), file.bytes));
             }
         }
+        self.lease = prepare.is_leased.then_some(Nanos::ZERO);
         self.prepare = Some(prepare);
         self.stage = Stage::Fetching;
     }
 
-    /// Takes a piece of a file; `false` if it is not the one that was asked for. A file that is not what its
-    /// hash says is fetched again.
+    /// Takes a piece of a file; `false` if it is not the one that was asked for. A file that does not match
+    /// its hash is fetched again.
     fn take_piece(&mut self, sha256: &str, offset: u64, bytes: &[u8]) -> bool {
         let Some((wanted, length)) = self.missing.front().cloned() else { return false };
         let file = self.files.entry(wanted.clone()).or_default();

@@ -1,4 +1,4 @@
-//! Configuration of a `nats-server` for a fleet: who may publish and hear what.
+//! Configuration of a `nats-server` for a fleet: users and their permissions.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -70,11 +70,11 @@ impl From<CredentialError> for BrokerError {
 
 /// Makes the configuration of a broker with new keys.
 ///
-/// An agent may publish below its own name only and hear its own orders; a coordinator may give orders and
-/// hear all agents. So no agent can speak for another, nor give orders.
+/// An agent may publish below its own name only and receive its own orders; a coordinator may give orders and
+/// receive messages of all agents. So no agent can impersonate another, or give orders.
 ///
 /// # Errors
-/// A name is none, or there are no random numbers, or a path has a quotation mark.
+/// A name is invalid, there are no random numbers, or a path has a quotation mark.
 pub fn write_broker_files(options: &BrokerOptions) -> Result<BrokerFiles, BrokerError> {
     let coordinator = Credentials::generate(None)?;
     let agents = options.agents.iter().map(|name| Credentials::generate(Some(name)));
@@ -83,7 +83,7 @@ pub fn write_broker_files(options: &BrokerOptions) -> Result<BrokerFiles, Broker
         Some(text) if !text.contains(['"', '\\', '\n']) => Ok(format!("\"{text}\"")),
         _ => Err(BrokerError::Path(path.to_owned())),
     };
-    // -1 is a free port, which the server tells in a file of `ports_file_dir`.
+    // -1 is a free port, which the server writes to a file in `ports_file_dir`.
     let port = if options.port == 0 { "-1".to_owned() } else { options.port.to_string() };
     let mut text = format!(
         "# Written by `plimsoll fleet up`.\nserver_name: plimsoll-fleet\nhost: \"{}\"\nport: {port}\n",
@@ -92,7 +92,7 @@ pub fn write_broker_files(options: &BrokerOptions) -> Result<BrokerFiles, Broker
     let folder = quoted(&options.folder)?;
     let _ = writeln!(text, "ports_file_dir: {folder}\npid_file: {}", quoted(&options.folder.join(PID_FILE))?);
     let _ = writeln!(text, "log_file: {}", quoted(&options.folder.join(LOG_FILE))?);
-    // Parts of results wait here for the slowest.
+    // `max_pending` has room for parts of results while a slow coordinator reads.
     text.push_str("max_payload: 1MB\nmax_pending: 64MB\nping_interval: \"5s\"\nping_max: 3\n");
     if let Some(BrokerTls { certificate, key }) = &options.tls {
         let (certificate, key) = (quoted(certificate)?, quoted(key)?);
@@ -109,9 +109,9 @@ pub fn write_broker_files(options: &BrokerOptions) -> Result<BrokerFiles, Broker
     Ok(BrokerFiles { configuration: text, coordinator, agents })
 }
 
-/// Name of the file with the number of the broker's process.
+/// Name of the file with the process id of the broker.
 pub const PID_FILE: &str = "broker.pid";
-/// Name of the file with what the broker says.
+/// Name of the file with the broker's output.
 pub const LOG_FILE: &str = "broker.log";
 
 fn add_user(text: &mut String, credentials: &Credentials, publish: &[String], hear: &[String]) {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_would_end_its_quotation_is_refused() {
+    fn a_path_with_a_quotation_mark_is_refused() {
         let odd = BrokerOptions { folder: PathBuf::from("/tmp/a\"b"), ..options() };
         assert!(matches!(write_broker_files(&odd), Err(BrokerError::Path(_))));
         let odd = BrokerOptions { agents: vec!["a\"b".to_owned()], ..options() };

@@ -1,4 +1,4 @@
-//! The distance of another machine's clock from ours.
+//! The offset of another machine's clock from ours.
 
 use plimsoll_core::Nanos;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct ClockEstimate {
     /// Nanoseconds that the other clock is ahead of ours; negative if it is behind.
     pub ahead_ns: i64,
-    /// Largest error of that, in nanoseconds.
+    /// Largest error of the estimate, in nanoseconds.
     pub bound_ns: u64,
 }
 

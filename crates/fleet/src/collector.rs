@@ -1,18 +1,18 @@
-//! Taking from agents what they have saved of a run whose coordinator has gone.
+//! Collects the saved parts of a run from its agents after its coordinator has gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_core::Nanos;
 
 use crate::fabric::{Delivery, Now};
-use crate::message::{Beat, BeatStage, FromAgent, Order, ToAgent, WIRE_VERSION, Word, decode, encode};
+use crate::message::{FromAgent, Order, ToAgent, WIRE_VERSION, Word, decode, encode};
 use crate::parts::PartInbox;
 use crate::subject::{self, Subject, parse};
 
 /// Time after which an agent that has not answered is asked again.
 const REPEAT: Nanos = Nanos::from_secs(1);
 
-/// Asks agents for what they have saved of one run.
+/// Asks agents for their saved parts of one run.
 #[derive(Debug)]
 pub struct Collector {
     run: String,
@@ -25,7 +25,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Before anybody was asked.
+    /// A collector that has not asked any agent yet.
     pub fn new(run: &str, agents: Vec<String>) -> Self {
         Self {
             run: run.to_owned(),
@@ -37,7 +37,7 @@ impl Collector {
         }
     }
 
-    /// The subject that it has to hear.
+    /// The subject to subscribe to.
     pub fn subscription(&self) -> String {
         subject::words(&self.run)
     }
@@ -67,36 +67,30 @@ impl Collector {
         self.next = now.monotonic + REPEAT;
         self.heard.get_or_insert(now.monotonic);
         let silent = self.asked.iter().filter(|agent| !self.is_done(agent));
-        let mut messages: Vec<Delivery> = silent
-            .map(|agent| {
-                let message = ToAgent { wire: WIRE_VERSION, run: self.run.clone(), order: Order::Collect };
-                Delivery { subject: subject::orders(agent), payload: encode(&message, &[]) }
-            })
-            .collect();
-        let arrived = self.inboxes.iter().map(|(agent, inbox)| (agent.clone(), inbox.arrived()));
-        let beat = Beat {
-            wire: WIRE_VERSION,
-            run: self.run.clone(),
-            // It is not this one that says when a run is over.
-            stage: BeatStage::Preparing,
-            orders: Vec::new(),
-            arrived: arrived.collect(),
-        };
-        messages.push(Delivery { subject: subject::beats(&self.run), payload: encode(&beat, &[]) });
-        messages
+        let asked = silent.map(|agent| self.order(agent, Order::Collect));
+        let arrived = self
+            .inboxes
+            .iter()
+            .map(|(agent, inbox)| self.order(agent, Order::Arrived { part: inbox.arrived(), interval: 0 }));
+        asked.chain(arrived).collect()
+    }
+
+    fn order(&self, agent: &str, order: Order) -> Delivery {
+        let message = ToAgent { wire: WIRE_VERSION, run: self.run.clone(), share: 0, order };
+        Delivery { subject: subject::orders(agent), payload: encode(&message, &[]) }
     }
 
     fn is_done(&self, agent: &str) -> bool {
         self.without.contains(agent) || self.inboxes.get(agent).is_some_and(|inbox| inbox.end().is_some())
     }
 
-    /// Returns `true` once all have answered, or nothing was heard for so long.
+    /// Returns `true` once all have answered, or none has for `patience`.
     pub fn is_over(&self, now: Now, patience: Nanos) -> bool {
         let all = self.asked.iter().all(|agent| self.is_done(agent));
         all || self.heard.is_some_and(|heard| now.monotonic.since(heard) > patience)
     }
 
-    /// The saved runs that have arrived whole, as bytes by agent.
+    /// The saved runs that have arrived completely, as bytes by agent.
     pub fn parts(&self) -> BTreeMap<String, Vec<u8>> {
         let whole = self.inboxes.iter().filter(|(_, inbox)| inbox.end().is_some());
         whole.map(|(agent, inbox)| (agent.clone(), inbox.part().to_vec())).collect()

@@ -1,4 +1,4 @@
-//! The control port of a run, as its client.
+//! Client of the control port of a run.
 
 use core::net::SocketAddr;
 use std::fmt;
@@ -17,7 +17,7 @@ const LONGEST: u64 = 64 << 20;
 const ANNOUNCEMENT: &str = "control: http://";
 
 /// Address and token of a control port.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ControlPort {
     address: SocketAddr,
     token: String,
@@ -36,7 +36,7 @@ pub struct ControlReply {
     pub status: u16,
     /// Its content.
     pub body: String,
-    /// Number of intervals of a result, with those that were not asked for.
+    /// Number of all intervals of a result, including those that were not requested.
     pub intervals: Option<usize>,
 }
 
@@ -47,18 +47,18 @@ impl ControlPort {
         Some(Self { address, token: token.to_owned() })
     }
 
-    /// Asks for something.
+    /// Sends a GET request.
     ///
     /// # Errors
-    /// Nothing listens there, or what answers is no control port.
+    /// Nothing listens there, or the answer is not that of a control port.
     pub async fn get(&self, path: &str) -> io::Result<ControlReply> {
         self.ask("GET", path, "").await
     }
 
-    /// Tells it something.
+    /// Sends a POST request.
     ///
     /// # Errors
-    /// Nothing listens there, or what answers is no control port.
+    /// Nothing listens there, or the answer is not that of a control port.
     pub async fn post(&self, path: &str, body: &str) -> io::Result<ControlReply> {
         self.ask("POST", path, body).await
     }
@@ -87,7 +87,7 @@ fn reply(answer: Vec<u8>) -> Option<ControlReply> {
     let answer = String::from_utf8(answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    // An answer that was cut off is none.
+    // A truncated answer does not count.
     let number = |field: &str| {
         head.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;

@@ -1,6 +1,6 @@
 //! The coordinator of one run as a state machine: from the claims to the results of all agents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -8,8 +8,9 @@ use plimsoll_core::Nanos;
 use crate::agent::hash;
 use crate::clock_estimate::ClockEstimate;
 use crate::fabric::{Delivery, Now};
+use crate::intervals::IntervalInbox;
 use crate::message::{
-    Beat, BeatStage, End, FileReference, FromAgent, Line, MessageError, Order, Piece, Prepare, Steer,
+    Beat, BeatStage, End, FileReference, FromAgent, Here, Line, MessageError, Order, Piece, Prepare, Steer,
     SteerCommand, ToAgent, WIRE_VERSION, Word, decode, encode,
 };
 use crate::parts::{PIECE_BYTES, PartInbox};
@@ -29,18 +30,29 @@ const SILENCE: Nanos = Nanos::from_secs(10);
 const PREPARING: Nanos = Nanos::from_secs(180);
 /// Longest time for the exchanges by which clocks are estimated.
 const ESTIMATING: Nanos = Nanos::from_secs(10);
-/// From the order to begin to the beginning: all have to answer, and to hear of it, in between.
+/// Time from the order to begin to the start: within it all agents answer and hear the confirmation.
 const LEAD: Nanos = Nanos::from_secs(4);
-/// Part of the lead that is left when the last answer may come.
+/// Part of the lead that remains after the deadline for answers.
 const COMMIT: Nanos = Nanos::from_secs(1);
 /// Interval between two beats.
 const BEAT: Nanos = Nanos::from_secs(1);
 /// The same until all have begun.
 const FAST_BEAT: Nanos = Nanos::from_millis(100);
-/// Silence of an agent that is worth a word.
+/// Silence after which an agent is suspect.
 const SUSPECT: Nanos = Nanos::from_secs(3);
-/// Silence after which an agent is taken for lost.
+/// Silence after which an agent is considered lost.
 const LOST: Nanos = Nanos::from_secs(10);
+/// Grid of the instants at which shares are taken over, since the start.
+const BOUNDARY: Nanos = Nanos::from_secs(5);
+/// Least time from the order to take a share over to the instant at which it applies.
+const TAKEOVER_LEAD: Nanos = Nanos::from_secs(3);
+/// Longest time for an agent to get ready for a share that it takes over.
+const JOINING: Nanos = Nanos::from_secs(60);
+/// Most attempts to have shares taken over, for each agent of the run.
+const MOST_TAKEOVERS: usize = 8;
+/// Interval between two ticks after which the coordinator itself was held up: what came meanwhile is still
+/// to be read, so that agents were not silent.
+const HELD_UP: Nanos = Nanos::from_secs(1);
 
 /// Policy after the loss of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +62,8 @@ pub enum OnLoss {
     Abort,
     /// All others go on with their shards.
     Continue,
+    /// All others go on, and one of them takes its shards over.
+    Takeover,
 }
 
 /// A run that is to be carried out.
@@ -57,8 +71,11 @@ pub enum OnLoss {
 pub struct CoordinatorOptions {
     /// Its name: a word of subjects.
     pub run: String,
-    /// Names of its agents. Each has the shard of its place.
-    pub agents: Vec<String>,
+    /// Names of its agents, and the number of shards of each, which is at least one. They have them in this
+    /// order.
+    pub agents: Vec<(String, u32)>,
+    /// Threads of each shard.
+    pub threads: u32,
     /// The run that all agents carry out; the coordinator fills in their shards.
     pub prepare: Prepare,
     /// Files of the run: their names and contents.
@@ -67,6 +84,18 @@ pub struct CoordinatorOptions {
     pub on_loss: OnLoss,
     /// Silence of the coordinator after which agents stop.
     pub orphan: Nanos,
+    /// Name under which agents stay claimed after the run, for as long as `orphan` without another one of
+    /// the same name: [`released`] frees them. `None` if they are free after it.
+    pub hold: Option<String>,
+}
+
+/// Messages that free agents which are held under a name.
+pub fn released(holder: &str, agents: &[String]) -> Vec<Delivery> {
+    let free = |agent: &String| {
+        let message = ToAgent { wire: WIRE_VERSION, run: holder.to_owned(), share: 0, order: Order::Release };
+        Delivery { subject: subject::orders(agent), payload: encode(&message, &[]) }
+    };
+    agents.iter().map(free).collect()
 }
 
 /// An action of the coordinator.
@@ -79,11 +108,19 @@ pub enum CoordinatorAction {
         /// Its content.
         payload: Vec<u8>,
     },
-    /// Tell whoever watches.
+    /// The next interval of an agent, as its process reported it. Each comes once, and those of one agent in
+    /// order.
+    Interval {
+        /// Place of the agent among those of the run.
+        place: usize,
+        /// Bytes of the interval.
+        interval: Vec<u8>,
+    },
+    /// Notify the user.
     Notice(Notice),
 }
 
-/// Something worth a word to whoever watches a run.
+/// An event that the user of a run sees.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
     /// All agents are ready, and begin at this instant of the coordinator's Unix time.
@@ -91,46 +128,75 @@ pub enum Notice {
         /// The instant in nanoseconds.
         at_unix_ns: u64,
     },
-    /// An agent has said nothing for a while.
+    /// An agent has been silent for a while.
     Suspect(String),
-    /// It has said something again.
+    /// A suspect or lost agent has sent a message again.
     Back(String),
-    /// It is taken for lost.
+    /// The agent is considered lost.
     Lost(String),
-    /// It did not carry out an order.
+    /// The process of the agent was killed, or hung, and its shard is lost.
+    Died(String),
+    /// The agent did not carry out an order.
     Unsteered {
         /// The agent.
         agent: String,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// It has ended.
+    /// The agent has ended.
     Ended(String),
+    /// An agent is asked to take over what a lost one had.
+    Asked {
+        /// Place of its new share among those of the run.
+        place: usize,
+        /// The agent.
+        agent: String,
+        /// The lost one.
+        lost: String,
+        /// First of its shards.
+        shard: u32,
+    },
+    /// An agent has the shards of a lost one from this instant on.
+    TakesOver {
+        /// Place of its new share.
+        place: usize,
+        /// The agent.
+        agent: String,
+        /// The instant since the start.
+        from: Nanos,
+    },
+    /// No agent takes over what a lost one had.
+    NotTaken {
+        /// The lost one.
+        lost: String,
+        /// The reason.
+        reason: &'static str,
+    },
 }
 
 /// Stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoordinatorStage {
-    /// Agents are asked.
+    /// Agents are being claimed.
     Claiming,
-    /// They get ready.
+    /// Agents get ready.
     Preparing,
     /// Their clocks are compared with ours.
     Estimating,
-    /// They are told when to begin.
+    /// Agents receive the instant of the start.
     Arming,
-    /// They have begun, or will at the instant that all know.
+    /// Agents have begun, or will at the agreed instant.
     Begun,
-    /// Every agent has ended or is lost, or nobody has begun: see [`Coordinator::refusals`].
+    /// Every agent has ended or is lost, or none has begun: see [`Coordinator::refusals`].
     Over,
 }
 
-/// Why an agent did not take part, so that nobody began.
+/// Reason why an agent did not take part; no agent begins then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The agent.
     pub agent: String,
-    /// Why.
+    /// The reason.
     pub error: String,
     /// Remedy, if there is one.
     pub hint: Option<String>,
@@ -141,12 +207,28 @@ pub struct Refusal {
 /// End of an agent's part of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberEnd {
-    /// It goes on.
+    /// It has not ended.
     None,
     /// Its process has ended.
     Ended(End),
-    /// Nothing was heard of it any more.
+    /// Its process was killed, was ended because it hung, or stopped because another agent has its share: the
+    /// part that it had saved is all there is.
+    Died(End),
+    /// It fell silent.
     Lost,
+}
+
+/// State of an agent while the load goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentStanding {
+    /// It is running.
+    GoingOn,
+    /// It has been silent for a while.
+    Suspect,
+    /// It is considered lost.
+    Lost,
+    /// It has ended, and all of its result has arrived.
+    Ended,
 }
 
 /// An agent of a run.
@@ -158,6 +240,11 @@ pub struct Member {
     pub version: String,
     /// Processors that its process may use.
     pub cores: u32,
+    /// Its first shard, counted from zero, and the number of its shards.
+    pub shards: (u32, u32),
+    /// When it has them, since the start: from when, if it has taken them over, and until when, if another
+    /// one has. [`Nanos::MAX`] stands for never: it was asked to take them over, and did not.
+    pub span: (Nanos, Option<Nanos>),
     /// Its clock, as it was estimated before the start.
     pub clock: Option<ClockEstimate>,
     /// Its clock, as it was estimated last.
@@ -176,9 +263,14 @@ pub struct Member {
 #[derive(Debug)]
 struct Side {
     name: String,
+    /// Its first shard, and the number of its shards.
+    shard: u32,
+    held: u32,
     version: String,
     cores: u32,
     heard: Nanos,
+    /// When its process last gave a sign of its own, as the agent says.
+    stirred: Nanos,
     is_claimed: bool,
     is_ready: bool,
     armed: Option<u64>,
@@ -193,13 +285,40 @@ struct Side {
     next_clock: Nanos,
     line: Option<Line>,
     inbox: PartInbox,
+    intervals: IntervalInbox,
+    /// It has sent parts or intervals since its last acknowledgement.
+    is_owed: bool,
     is_suspect: bool,
     is_lost: bool,
+    /// Another agent has its share, or was asked to take it over: it is not leased any more.
+    is_ceded: bool,
+    /// The share that it takes over, if it does.
+    takeover: Option<Takeover>,
+}
+
+/// Progress of an agent that takes over a share.
+#[derive(Clone, Copy, Debug)]
+struct Takeover {
+    /// Place of the share that it takes over.
+    of: usize,
+    asked: Nanos,
+    /// When it has the share, since the start, once it was told.
+    from: Option<Nanos>,
+    /// It could not.
+    is_refused: bool,
 }
 
 impl Side {
-    const fn is_done(&self) -> bool {
-        self.is_lost || self.inbox.end().is_some()
+    /// Returns `true` if its process was killed, or ended because it hung.
+    fn has_died(&self) -> bool {
+        self.inbox.end().is_some_and(|end| end.exit.is_none())
+    }
+
+    fn is_done(&self) -> bool {
+        let is_refused = self.takeover.is_some_and(|takeover| takeover.is_refused);
+        is_refused
+            || self.is_lost
+            || self.inbox.end().is_some_and(|end| self.intervals.seen() >= end.intervals)
     }
 }
 
@@ -211,12 +330,17 @@ pub struct Coordinator {
     stage: CoordinatorStage,
     entered: Nanos,
     sides: Vec<Side>,
+    /// Place of each agent, by its name.
+    places: HashMap<String, usize>,
     /// The beginning on our own clock.
     start: Option<Nanos>,
     orders: Vec<Steer>,
     next_beat: Nanos,
+    /// When agents are told next what has arrived of them.
+    next_arrived: Nanos,
     refusals: Vec<Refusal>,
     is_stopping: bool,
+    ticked: Nanos,
 }
 
 impl Coordinator {
@@ -229,29 +353,17 @@ impl Coordinator {
             options.prepare.files.push(FileReference { name, sha256: sha256.clone(), bytes });
             files.insert(sha256, Arc::new(content));
         }
-        options.prepare.of = options.agents.len() as u32;
-        let side = |name: &String| Side {
-            name: name.clone(),
-            version: String::new(),
-            cores: 0,
-            heard: now.monotonic,
-            is_claimed: false,
-            is_ready: false,
-            armed: None,
-            ordered: None,
-            exchange: None,
-            next_exchange: 0,
-            exchanges: 0,
-            clock: None,
-            latest_clock: None,
-            next_clock: Nanos::ZERO,
-            line: None,
-            inbox: PartInbox::default(),
-            is_suspect: false,
-            is_lost: false,
+        options.prepare.of = options.agents.iter().map(|(_, held)| held).sum();
+        options.prepare.threads = options.threads;
+        options.prepare.is_leased = options.on_loss == OnLoss::Takeover;
+        let mut first = 0;
+        let mut side = |(name, held): &(String, u32)| {
+            first += held;
+            Side::new(name.clone(), (first - held, *held), now)
         };
         Self {
-            sides: options.agents.iter().map(side).collect(),
+            sides: options.agents.iter().map(&mut side).collect(),
+            places: options.agents.iter().map(|(name, _)| name.clone()).zip(0..).collect(),
             options,
             files,
             stage: CoordinatorStage::Claiming,
@@ -259,14 +371,16 @@ impl Coordinator {
             start: None,
             orders: Vec::new(),
             next_beat: Nanos::ZERO,
+            next_arrived: Nanos::ZERO,
             refusals: Vec::new(),
             is_stopping: false,
+            ticked: now.monotonic,
         }
     }
 
-    /// Subjects that it has to hear.
-    pub fn subscriptions(&self) -> [String; 1] {
-        [subject::words(&self.options.run)]
+    /// Subjects to subscribe to.
+    pub fn subscriptions(&self) -> [String; 2] {
+        [subject::words(&self.options.run), subject::ALL_HERE.to_owned()]
     }
 
     /// Returns the stage of the run.
@@ -284,38 +398,81 @@ impl Coordinator {
         self.is_stopping
     }
 
-    /// Why nobody has begun. Empty if the load has begun, or was given up on request.
+    /// Reasons why no agent has begun. Empty if the load has begun, or was given up on request.
     pub fn refusals(&self) -> &[Refusal] {
         &self.refusals
     }
 
     /// All agents in the order of their shards.
     pub fn members(&self) -> Vec<Member> {
+        let parts = self.sides.iter().map(|side| side.inbox.part().to_vec());
+        self.sketches().into_iter().zip(parts).map(|(member, part)| Member { part, ..member }).collect()
+    }
+
+    /// The same without the parts of their results, which may be large.
+    pub fn sketches(&self) -> Vec<Member> {
         let member = |side: &Side| Member {
             name: side.name.clone(),
             version: side.version.clone(),
             cores: side.cores,
+            shards: (side.shard, side.held),
+            span: (Nanos::ZERO, None),
             clock: side.clock,
             latest_clock: side.latest_clock,
             line: side.line.clone(),
             end: match side.inbox.end() {
+                Some(end) if end.exit.is_none() || side.is_ceded => MemberEnd::Died(end.clone()),
                 Some(end) => MemberEnd::Ended(end.clone()),
                 None if side.is_lost => MemberEnd::Lost,
                 None => MemberEnd::None,
             },
-            part: side.inbox.part().to_vec(),
+            part: Vec::new(),
             arrived: side.inbox.arrived(),
         };
-        self.sides.iter().map(member).collect()
+        let spans = (0..self.sides.len()).map(|place| self.span(place));
+        self.sides.iter().zip(spans).map(|(side, span)| Member { span, ..member(side) }).collect()
     }
 
-    /// The latest figures of the agents that go on or have ended.
-    pub fn lines(&self) -> impl Iterator<Item = (&str, &Line)> {
-        self.sides.iter().filter_map(|side| Some((&*side.name, side.line.as_ref()?)))
+    /// When a side has its shards: from when, and until when if another one has them after it.
+    fn span(&self, place: usize) -> (Nanos, Option<Nanos>) {
+        let from = match self.sides[place].takeover {
+            Some(takeover) => takeover.from.unwrap_or(Nanos::MAX),
+            None => Nanos::ZERO,
+        };
+        let (mut last, mut until) = (place, None);
+        while let (None, Some(next)) = (until, self.taker_of(last)) {
+            until = self.sides[next].takeover.and_then(|takeover| takeover.from);
+            last = next;
+        }
+        (from, until)
+    }
+
+    /// Place of the side that takes over from this one.
+    fn taker_of(&self, place: usize) -> Option<usize> {
+        self.sides.iter().position(|side| side.takeover.is_some_and(|takeover| takeover.of == place))
+    }
+
+    /// State of each agent, in the order of their shards.
+    pub fn standings(&self) -> impl Iterator<Item = (&str, AgentStanding)> {
+        self.sides.iter().map(|side| {
+            let standing = match () {
+                () if (side.has_died() || side.is_ceded) && side.is_done() => AgentStanding::Lost,
+                () if side.inbox.end().is_some() && side.is_done() => AgentStanding::Ended,
+                () if side.is_lost => AgentStanding::Lost,
+                () if side.is_suspect => AgentStanding::Suspect,
+                () => AgentStanding::GoingOn,
+            };
+            (&*side.name, standing)
+        })
+    }
+
+    /// Number of intervals that agents dropped, because they were not taken in time.
+    pub fn missing_intervals(&self) -> u64 {
+        self.sides.iter().map(|side| side.intervals.missing()).sum()
     }
 
     /// Gives all agents an order that applies at an instant since the start. Before the load has begun only a
-    /// stop is heeded: then nobody begins.
+    /// stop has an effect: no agent begins.
     pub fn steer(&mut self, command: SteerCommand, at: Nanos, now: Now) -> Vec<CoordinatorAction> {
         let is_stop = matches!(command, SteerCommand::Stop | SteerCommand::StopNow);
         match self.stage {
@@ -333,18 +490,30 @@ impl Coordinator {
 
     /// Takes a message.
     pub fn hear(&mut self, delivery: &Delivery, now: Now) -> Vec<CoordinatorAction> {
-        let Some(Subject::Word { run, agent }) = parse(&delivery.subject) else { return Vec::new() };
-        let Some(place) = self.sides.iter().position(|side| side.name == agent) else { return Vec::new() };
-        // What comes after the end changes nothing any more.
+        let (run, agent) = match parse(&delivery.subject) {
+            Some(Subject::Word { run, agent }) => (run, agent),
+            Some(Subject::Here(_)) => {
+                return Here::read(delivery).map_or_else(Vec::new, |here| self.meet(&here, now));
+            }
+            _ => return Vec::new(),
+        };
+        if !self.places.contains_key(agent) {
+            return Vec::new();
+        }
+        // Messages after the end change nothing.
         if run != self.options.run || self.stage == CoordinatorStage::Over {
             return Vec::new();
         }
         match decode::<FromAgent>(&delivery.payload) {
-            // The broker has held it to its own subject; its words have to agree.
+            // The broker restricts each agent to its own subject; the message has to agree with it.
             Ok((said, body)) if said.agent == agent && said.run == run => {
-                self.take(place, said.word, body, now)
+                match self.side_of(agent, said.share) {
+                    Some(place) => self.take(place, said.word, body, now),
+                    None => Vec::new(),
+                }
             }
             Err(error @ MessageError::WrongWire { .. }) => {
+                let place = self.places[agent];
                 self.refuse(place, error.to_string(), Some(SAME_VERSION.to_owned()), false);
                 Vec::new()
             }
@@ -352,19 +521,54 @@ impl Coordinator {
         }
     }
 
-    fn take(&mut self, place: usize, word: Word, body: &[u8], now: Now) -> Vec<CoordinatorAction> {
+    /// Place of the share of an agent with this number: the one that it began with has the number zero, those
+    /// that were taken over have their place.
+    fn side_of(&self, agent: &str, share: u32) -> Option<usize> {
+        match share {
+            0 => self.places.get(agent).copied(),
+            share => Some(share as usize).filter(|&place| {
+                self.sides.get(place).is_some_and(|side| side.takeover.is_some() && side.name == agent)
+            }),
+        }
+    }
+
+    /// Takes the sign of life of an agent, which counts while it is claimed by this run, for all of its
+    /// shares.
+    fn meet(&mut self, here: &Here, now: Now) -> Vec<CoordinatorAction> {
         let mut actions = Vec::new();
+        if here.run.as_ref() != Some(&self.options.run) || self.stage == CoordinatorStage::Over {
+            return actions;
+        }
+        let stirred = Nanos(now.monotonic.0.saturating_sub(here.silent_ns));
+        for place in 0..self.sides.len() {
+            let side = &mut self.sides[place];
+            if side.name != here.agent {
+                continue;
+            }
+            actions.extend(side.note_sign(Some(stirred), now).map(CoordinatorAction::Notice));
+            if self.options.on_loss != OnLoss::Takeover || side.is_done() {
+                continue;
+            }
+            // A share that was ceded is never leased again.
+            let order = if side.is_ceded { Order::Cede } else { Order::Lease { at_ns: here.at_ns } };
+            actions.push(self.order(place, order, &[]));
+        }
+        actions
+    }
+
+    fn take(&mut self, place: usize, word: Word, body: &[u8], now: Now) -> Vec<CoordinatorAction> {
         let side = &mut self.sides[place];
         let name = side.name.clone();
-        side.heard = now.monotonic;
-        let was_silent = side.is_suspect || side.is_lost;
-        (side.is_suspect, side.is_lost) = (false, false);
-        if was_silent {
-            actions.push(CoordinatorAction::Notice(Notice::Back(name.clone())));
-        }
+        let is_of_process = matches!(word, Word::Line(_) | Word::Interval { .. });
+        let back = side.note_sign(is_of_process.then_some(now.monotonic), now);
+        let mut actions: Vec<CoordinatorAction> = back.into_iter().map(CoordinatorAction::Notice).collect();
         match word {
             Word::Claimed { version, cores } => {
                 (side.is_claimed, side.version, side.cores) = (true, version, cores);
+            }
+            // A refusal ends the takeover, not the run.
+            Word::Busy { .. } | Word::Refused { .. } | Word::Nothing if side.takeover.is_some() => {
+                actions.extend(self.give_back(place, now));
             }
             Word::Busy { run } => {
                 let hint = "wait for its end, or name other agents: --agents A,B".to_owned();
@@ -391,10 +595,22 @@ impl Coordinator {
                     actions.extend(self.exchange(place, now));
                 }
             }
-            Word::Armed { start_at_unix_ns } => side.armed = Some(start_at_unix_ns),
+            Word::Armed { start_at_unix_ns } => {
+                let is_first = side.armed.replace(start_at_unix_ns).is_none();
+                if let Some(from) = side.takeover.and_then(|takeover| takeover.from).filter(|_| is_first) {
+                    side.stirred = now.monotonic;
+                    actions.push(CoordinatorAction::Notice(Notice::TakesOver { place, agent: name, from }));
+                }
+            }
             Word::Line(line) => {
                 if side.line.as_ref().is_none_or(|last| last.elapsed_s <= line.elapsed_s) {
                     side.line = Some(line);
+                }
+            }
+            Word::Interval { number, first } => {
+                side.is_owed = true;
+                if side.intervals.take(number, first) {
+                    actions.push(CoordinatorAction::Interval { place, interval: body.to_vec() });
                 }
             }
             Word::Part(piece) => actions.extend(self.take_part(place, &piece, body, now)),
@@ -409,18 +625,43 @@ impl Coordinator {
 
     fn take_part(&mut self, place: usize, piece: &Piece, body: &[u8], now: Now) -> Vec<CoordinatorAction> {
         let side = &mut self.sides[place];
+        side.is_owed = true;
         let was_over = side.inbox.end().is_some();
         let is_whole = side.inbox.take(piece, body);
         let has_ended = side.inbox.end().is_some() && !was_over;
-        let notice = has_ended.then(|| CoordinatorAction::Notice(Notice::Ended(side.name.clone())));
-        // Said at once, so that nothing is sent twice, and again for those who did not hear it.
+        // One that was too late for its share has left nothing.
+        let was_late = side.takeover.is_some() && side.inbox.part().is_empty();
+        let has_died = has_ended && (side.has_died() || was_late) && !side.is_ceded;
+        let notice = if has_died { Notice::Died } else { Notice::Ended };
+        let notice = has_ended.then(|| CoordinatorAction::Notice(notice(side.name.clone())));
+        // Confirmed at once, so that nothing is sent twice, and again in case the confirmation is lost.
         let is_repeated = piece.piece + 1 == piece.pieces;
-        let beat = (is_whole || is_repeated).then(|| self.beat(now));
-        notice.into_iter().chain(beat).collect()
+        let arrived = (is_whole || is_repeated).then(|| self.acknowledge(place));
+        let followed = if has_died { self.follow_loss(place, now) } else { Vec::new() };
+        followed.into_iter().chain(notice).chain(arrived).collect()
+    }
+
+    /// Tells an agent which of its parts and intervals have arrived. If that is lost, they come again, and it
+    /// is owed again.
+    fn acknowledge(&mut self, place: usize) -> CoordinatorAction {
+        let side = &mut self.sides[place];
+        side.is_owed = false;
+        let arrived = Order::Arrived { part: side.inbox.arrived(), interval: side.intervals.seen() };
+        self.order(place, arrived, &[])
     }
 
     /// Lets time pass. Call it at least every 50 ms.
     pub fn tick(&mut self, now: Now) -> Vec<CoordinatorAction> {
+        if !matches!(self.stage, CoordinatorStage::Begun | CoordinatorStage::Over) {
+            self.note_silent(now);
+        }
+        let held_up = now.monotonic.since(std::mem::replace(&mut self.ticked, now.monotonic));
+        if held_up > HELD_UP {
+            for side in &mut self.sides {
+                side.heard = (side.heard + held_up).min(now.monotonic);
+                side.stirred = (side.stirred + held_up).min(now.monotonic);
+            }
+        }
         let mut actions = self.advance(now);
         match self.stage {
             CoordinatorStage::Claiming | CoordinatorStage::Preparing | CoordinatorStage::Arming => {
@@ -436,6 +677,9 @@ impl Coordinator {
             CoordinatorStage::Begun => {
                 actions.extend(self.look_for_losses(now));
                 for place in 0..self.sides.len() {
+                    actions.extend(self.hand_over(place, now));
+                }
+                for place in 0..self.sides.len() {
                     if !self.sides[place].is_done() && now.monotonic >= self.sides[place].next_clock {
                         self.sides[place].next_clock = now.monotonic + CLOCK_AGAIN;
                         actions.extend(self.exchange(place, now));
@@ -447,18 +691,20 @@ impl Coordinator {
         if now.monotonic >= self.next_beat && self.stage != CoordinatorStage::Over {
             actions.push(self.beat(now));
         }
+        if now.monotonic >= self.next_arrived && self.stage == CoordinatorStage::Begun {
+            self.next_arrived = now.monotonic + BEAT;
+            let owed: Vec<usize> = (0..self.sides.len()).filter(|&place| self.sides[place].is_owed).collect();
+            actions.extend(owed.into_iter().map(|place| self.acknowledge(place)));
+        }
         actions
     }
 
-    /// Goes on to the next stage where everything for it is there.
+    /// Enters the next stage once everything that it needs is there.
     fn advance(&mut self, now: Now) -> Vec<CoordinatorAction> {
         use CoordinatorStage as Stage;
         let waited = now.monotonic.since(self.entered);
-        if !matches!(self.stage, Stage::Begun | Stage::Over) {
-            self.note_silent(now, waited);
-            if !self.refusals.is_empty() {
-                return self.give_up(now);
-            }
+        if !matches!(self.stage, Stage::Begun | Stage::Over) && !self.refusals.is_empty() {
+            return self.give_up(now);
         }
         let all = |is: &dyn Fn(&Side) -> bool| self.sides.iter().all(is);
         match self.stage {
@@ -481,7 +727,7 @@ impl Coordinator {
                 }
                 if waited > LEAD - COMMIT {
                     let silent = self.sides.iter().position(|side| !is_armed(side)).unwrap_or(0);
-                    let error = "it did not answer in time when it was told to begin: nobody began";
+                    let error = "it did not acknowledge the start in time, so no agent began";
                     self.refuse(silent, error.to_owned(), None, false);
                     return self.give_up(now);
                 }
@@ -499,13 +745,14 @@ impl Coordinator {
         (self.stage, self.entered) = (stage, now.monotonic);
         for side in &mut self.sides {
             side.ordered = None;
-            side.heard = now.monotonic;
+            (side.heard, side.stirred) = (now.monotonic, now.monotonic);
             side.next_clock = now.monotonic + CLOCK_AGAIN;
         }
     }
 
     /// Refuses for those that do not answer.
-    fn note_silent(&mut self, now: Now, waited: Nanos) {
+    fn note_silent(&mut self, now: Now) {
+        let waited = now.monotonic.since(self.entered);
         for place in 0..self.sides.len() {
             let side = &self.sides[place];
             let silence = now.monotonic.since(side.heard);
@@ -535,18 +782,18 @@ impl Coordinator {
         }
     }
 
-    /// Ends before anybody has begun.
+    /// Ends before any agent has begun.
     fn give_up(&mut self, now: Now) -> Vec<CoordinatorAction> {
         self.enter(CoordinatorStage::Over, now);
         self.last_words(now)
     }
 
-    /// Says to all that nothing more is wanted. It is worth repeating for some seconds: who does not hear it
+    /// Releases all agents. Repeat it for some time: an agent that misses it
     /// waits for a sign of life until it is an orphan.
     pub fn last_words(&mut self, now: Now) -> Vec<CoordinatorAction> {
         let mut actions = vec![self.beat(now)];
         for place in 0..self.sides.len() {
-            // One that was lost and is still there would go on for an orphan's time.
+            // A lost agent that is still running would otherwise go on until it is an orphan.
             actions.push(self.order(place, Order::Release, &[]));
         }
         actions
@@ -560,18 +807,18 @@ impl Coordinator {
         }
         let order = match self.stage {
             CoordinatorStage::Claiming if !side.is_claimed => {
-                Order::Claim { orphan_ns: self.options.orphan.0 }
+                Order::Claim { orphan_ns: self.options.orphan.0, hold: self.options.hold.clone() }
             }
             CoordinatorStage::Preparing if !side.is_ready => {
-                let shard = place as u32;
-                Order::Prepare(Box::new(Prepare { shard, ..self.options.prepare.clone() }))
+                let Side { shard, held, .. } = *side;
+                Order::Prepare(Box::new(Prepare { shard, held, ..self.options.prepare.clone() }))
             }
             CoordinatorStage::Arming => {
                 let start_at_unix_ns = side.clock?.there(self.start?).0;
                 if side.armed == Some(start_at_unix_ns) {
                     return None;
                 }
-                Order::Arm { start_at_unix_ns }
+                Order::Arm { start_at_unix_ns, from_ns: 0 }
             }
             _ => return None,
         };
@@ -596,30 +843,145 @@ impl Coordinator {
 
     fn look_for_losses(&mut self, now: Now) -> Vec<CoordinatorAction> {
         let mut actions = Vec::new();
-        let mut is_anew = false;
-        for side in self.sides.iter_mut().filter(|side| !side.is_done()) {
-            let silence = now.monotonic.since(side.heard);
-            // Before the start there is nothing to say.
-            let silence = match self.start {
+        let (mut lost, mut has_given_up) = (Vec::new(), false);
+        for (place, side) in self.sides.iter_mut().enumerate().filter(|(_, side)| !side.is_done()) {
+            let (silence, idle) = (now.monotonic.since(side.heard), now.monotonic.since(side.stirred));
+            // Processes give no sign between the order to begin and the start.
+            let idle = match self.start {
                 Some(start) if now.unix < start + SUSPECT => Nanos::ZERO,
-                _ => silence,
+                _ => idle,
             };
-            if silence > LOST {
+            if silence > LOST && side.inbox.end().is_some() {
+                // Its result has arrived; only its last intervals are missing.
                 side.is_lost = true;
-                is_anew = true;
+                has_given_up = true;
+            } else if silence > LOST {
+                side.is_lost = true;
+                lost.push(place);
                 actions.push(CoordinatorAction::Notice(Notice::Lost(side.name.clone())));
-            } else if silence > SUSPECT && !side.is_suspect {
+            } else if silence.max(idle) > SUSPECT && !side.is_suspect {
                 side.is_suspect = true;
                 actions.push(CoordinatorAction::Notice(Notice::Suspect(side.name.clone())));
             }
         }
-        if is_anew && self.options.on_loss == OnLoss::Abort && !self.is_stopping {
-            actions.extend(self.steer(SteerCommand::Stop, Nanos::ZERO, now));
+        let is_anew = !lost.is_empty();
+        for place in lost {
+            actions.extend(self.follow_loss(place, now));
         }
-        if is_anew {
+        if is_anew || has_given_up {
             actions.extend(self.advance(now));
         }
         actions
+    }
+
+    /// Does what is to be done after the loss of a share.
+    fn follow_loss(&mut self, place: usize, now: Now) -> Vec<CoordinatorAction> {
+        match self.options.on_loss {
+            OnLoss::Abort if !self.is_stopping => self.steer(SteerCommand::Stop, Nanos::ZERO, now),
+            OnLoss::Takeover if !self.is_stopping && !self.sides[place].is_ceded => {
+                self.have_taken_over(place, now)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Asks another agent to take over a share: the one that has the fewest shards for its processors.
+    fn have_taken_over(&mut self, place: usize, now: Now) -> Vec<CoordinatorAction> {
+        let not_taken = |reason| {
+            let lost = self.sides[place].name.clone();
+            vec![CoordinatorAction::Notice(Notice::NotTaken { lost, reason })]
+        };
+        if !self.orders.is_empty() {
+            return not_taken("the rate was changed or paused, which an agent that joins later cannot know");
+        }
+        if self.sides.len() > self.options.agents.len() * (1 + MOST_TAKEOVERS) {
+            return not_taken("too many agents were lost");
+        }
+        let shards = |name: &str| {
+            let mine = self.sides.iter().filter(|side| side.name == name && !side.is_done());
+            mine.map(|side| u64::from(side.held)).sum::<u64>()
+        };
+        let has_failed = |name: &str| {
+            let refused = |side: &Side| side.takeover.is_some_and(|takeover| takeover.is_refused);
+            self.sides
+                .iter()
+                .any(|side| side.name == name && (side.is_lost || side.is_ceded || refused(side)))
+        };
+        let able = self.sides.iter().filter(|side| {
+            side.takeover.is_none() && !side.is_done() && !side.is_suspect && !has_failed(&side.name)
+        });
+        // Compared without fractions: shards per processor.
+        let Some(chosen) = able.min_by(|a, b| {
+            let load = |of: &Side, other: &Side| (shards(&of.name) + 1) * u64::from(other.cores.max(1));
+            load(a, b).cmp(&load(b, a))
+        }) else {
+            return not_taken("no other agent is able to");
+        };
+        let (name, version, cores) = (chosen.name.clone(), chosen.version.clone(), chosen.cores);
+        let (clock, latest_clock) = (chosen.clock, chosen.latest_clock);
+        let lost = &mut self.sides[place];
+        lost.is_ceded = true;
+        let (shard, held) = (lost.shard, lost.held);
+        let notice = Notice::Asked {
+            place: self.sides.len(),
+            agent: name.clone(),
+            lost: self.sides[place].name.clone(),
+            shard,
+        };
+        let takeover = Takeover { of: place, asked: now.monotonic, from: None, is_refused: false };
+        self.sides.push(Side {
+            version,
+            cores,
+            clock,
+            latest_clock,
+            takeover: Some(takeover),
+            ..Side::new(name, (shard, held), now)
+        });
+        vec![CoordinatorAction::Notice(notice)]
+    }
+
+    /// Notes that an agent cannot take over a share, and asks another one.
+    fn give_back(&mut self, place: usize, now: Now) -> Vec<CoordinatorAction> {
+        let side = &mut self.sides[place];
+        let Some(takeover) = side.takeover.as_mut().filter(|takeover| !takeover.is_refused) else {
+            return Vec::new();
+        };
+        takeover.is_refused = true;
+        let mut actions = self.follow_loss(place, now);
+        actions.extend(self.advance(now));
+        actions
+    }
+
+    /// The next order to an agent that takes over a share, if it is time for it.
+    fn hand_over(&mut self, place: usize, now: Now) -> Vec<CoordinatorAction> {
+        let (start, is_stopping) = (self.start.unwrap_or(now.unix), self.is_stopping);
+        let side = &mut self.sides[place];
+        let Some(takeover) = &mut side.takeover else { return Vec::new() };
+        if takeover.is_refused || side.is_lost || side.armed.is_some() || side.is_ceded {
+            return Vec::new();
+        }
+        if takeover.from.is_none() && (is_stopping || now.monotonic.since(takeover.asked) > JOINING) {
+            return self.give_back(place, now);
+        }
+        if side.ordered.is_some_and(|ordered| now.monotonic.since(ordered) < REPEAT) {
+            return Vec::new();
+        }
+        let order = match () {
+            () if !side.is_claimed => Order::Claim { orphan_ns: self.options.orphan.0, hold: None },
+            () if !side.is_ready => {
+                let (shard, held) = (side.shard, side.held);
+                Order::Prepare(Box::new(Prepare { shard, held, ..self.options.prepare.clone() }))
+            }
+            () => {
+                let Some(clock) = side.clock else { return Vec::new() };
+                let earliest = now.unix.since(start) + TAKEOVER_LEAD;
+                let from =
+                    *takeover.from.get_or_insert_with(|| Nanos(earliest.0.div_ceil(BOUNDARY.0) * BOUNDARY.0));
+                Order::Arm { start_at_unix_ns: clock.there(start).0, from_ns: from.0 }
+            }
+        };
+        side.ordered = Some(now.monotonic);
+        vec![self.order(place, order, &[])]
     }
 
     fn beat(&mut self, now: Now) -> CoordinatorAction {
@@ -633,21 +995,17 @@ impl Coordinator {
             CoordinatorStage::Over => BeatStage::Over,
             _ => BeatStage::Preparing,
         };
-        let arrived = self.sides.iter().map(|side| (side.name.clone(), side.inbox.arrived()));
-        let beat = Beat {
-            wire: WIRE_VERSION,
-            run: self.options.run.clone(),
-            stage,
-            orders: self.orders.clone(),
-            arrived: arrived.collect(),
-        };
+        let beat =
+            Beat { wire: WIRE_VERSION, run: self.options.run.clone(), stage, orders: self.orders.clone() };
         let subject = subject::beats(&self.options.run);
         CoordinatorAction::Publish { subject, payload: encode(&beat, &[]) }
     }
 
     fn order(&self, place: usize, order: Order, body: &[u8]) -> CoordinatorAction {
-        let message = ToAgent { wire: WIRE_VERSION, run: self.options.run.clone(), order };
-        let subject = subject::orders(&self.sides[place].name);
+        let side = &self.sides[place];
+        let share = if side.takeover.is_some() { place as u32 } else { 0 };
+        let message = ToAgent { wire: WIRE_VERSION, run: self.options.run.clone(), share, order };
+        let subject = subject::orders(&side.name);
         CoordinatorAction::Publish { subject, payload: encode(&message, body) }
     }
 }
@@ -655,7 +1013,51 @@ impl Coordinator {
 const SAME_VERSION: &str = "install the same version on all machines of the fleet";
 
 impl Side {
-    /// Takes the answer to the exchange under way. An answer that comes twice, or too late, is none.
+    /// The share of an agent that has not answered yet: its first shard, and their number.
+    fn new(name: String, (shard, held): (u32, u32), now: Now) -> Self {
+        Self {
+            name,
+            shard,
+            held,
+            version: String::new(),
+            cores: 0,
+            heard: now.monotonic,
+            stirred: now.monotonic,
+            is_claimed: false,
+            is_ready: false,
+            armed: None,
+            ordered: None,
+            exchange: None,
+            next_exchange: 0,
+            exchanges: 0,
+            clock: None,
+            latest_clock: None,
+            next_clock: now.monotonic + CLOCK_AGAIN,
+            line: None,
+            inbox: PartInbox::default(),
+            intervals: IntervalInbox::default(),
+            is_owed: false,
+            is_suspect: false,
+            is_lost: false,
+            is_ceded: false,
+            takeover: None,
+        }
+    }
+
+    /// Notes a message of the agent, and when its process last gave a sign of its own, if the message says
+    /// that. Returns the news if the agent was silent until now.
+    fn note_sign(&mut self, stirred: Option<Nanos>, now: Now) -> Option<Notice> {
+        self.heard = now.monotonic;
+        self.stirred = self.stirred.max(stirred.unwrap_or_default());
+        let is_idle = now.monotonic.since(self.stirred) > SUSPECT;
+        let is_back = self.is_lost || self.is_suspect && !is_idle;
+        if is_back {
+            (self.is_suspect, self.is_lost) = (false, false);
+        }
+        is_back.then(|| Notice::Back(self.name.clone()))
+    }
+
+    /// Takes the answer to the exchange under way. Duplicate and late answers are ignored.
     fn note_clock(&mut self, exchange: u32, there: Nanos, now: Now, is_before_start: bool) {
         let Some((_, sent)) = self.exchange.take_if(|(number, _)| *number == exchange) else { return };
         let estimate = ClockEstimate::of_exchange(sent.unix, now.monotonic.since(sent.monotonic), there);

@@ -1,4 +1,4 @@
-//! Keys by which a broker knows agents and coordinators.
+//! Keys by which a broker recognises agents and coordinators.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use nkeys::KeyPair;
 
 use crate::subject::{NameError, check_name};
 
-/// An NKey (Ed25519), with the name of the agent that it is for.
+/// An NKey (Ed25519), with the name of its agent.
 ///
-/// Written as a file of lines: `agent: NAME`, which is missing for a coordinator, and `seed: SU…`. A file of
+/// Written as a file of lines: `agent: NAME`, which a coordinator's lacks, and `seed: SU…`. A file of
 /// the seed alone, as `nk -gen user` makes it, is read, too.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// The agent that the key is for; `None` for a coordinator, or if that is not said.
+    /// The agent of the key; `None` for a coordinator, or if the file does not name one.
     pub agent: Option<String>,
     seed: String,
     public: String,
@@ -21,9 +21,9 @@ pub struct Credentials {
 /// Credentials that cannot be read or made.
 #[derive(Debug)]
 pub enum CredentialError {
-    /// There is no seed of a user's key in them.
+    /// They contain no seed of a user's key.
     NoSeed,
-    /// The agent has no name that it could have.
+    /// The name of the agent is invalid.
     Name(NameError),
     /// The system has no random numbers.
     Random(String),
@@ -32,9 +32,7 @@ pub enum CredentialError {
 impl fmt::Display for CredentialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSeed => {
-                f.write_str("there is no seed of a user's NKey in it: a line that begins with SU")
-            }
+            Self::NoSeed => f.write_str("it has no seed of a user's NKey: a line that begins with SU"),
             Self::Name(error) => error.fmt(f),
             Self::Random(error) => write!(f, "no key can be made: {error}"),
         }
@@ -44,10 +42,10 @@ impl fmt::Display for CredentialError {
 impl std::error::Error for CredentialError {}
 
 impl Credentials {
-    /// A new key, for an agent of that name, or for coordinators.
+    /// A new key, for an agent of this name, or for coordinators.
     ///
     /// # Errors
-    /// The name is none, or there are no random numbers.
+    /// The name is invalid, or there are no random numbers.
     pub fn generate(agent: Option<&str>) -> Result<Self, CredentialError> {
         agent.map_or(Ok(()), check_name).map_err(CredentialError::Name)?;
         let pair = KeyPair::new_user();
@@ -55,10 +53,10 @@ impl Credentials {
         Ok(Self { agent: agent.map(str::to_owned), seed, public: pair.public_key() })
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// There is no seed of a user in it, or a name that no agent can have.
+    /// It has no seed of a user, or an invalid name of an agent.
     pub fn read(text: &str) -> Result<Self, CredentialError> {
         let lines = || text.lines().map(str::trim);
         let value =
@@ -71,13 +69,13 @@ impl Credentials {
         Ok(Self { agent, seed, public: pair.public_key() })
     }
 
-    /// The text of their file. It is a secret.
+    /// The text of their file, which is secret.
     pub fn to_text(&self) -> String {
         let agent = self.agent.as_ref().map(|name| format!("agent: {name}\n")).unwrap_or_default();
         format!("{agent}seed: {}\n", self.seed)
     }
 
-    /// The public key, which is what a broker knows.
+    /// The public key, which the broker has.
     pub fn public_key(&self) -> &str {
         &self.public
     }
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_of_a_user_is_refused() {
+    fn invalid_keys_are_refused() {
         for text in ["", "seed: x", "seed: SUxyz", "agent: a", "SAAB"] {
             assert!(matches!(Credentials::read(text), Err(CredentialError::NoSeed)), "{text}");
         }

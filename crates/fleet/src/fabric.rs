@@ -1,4 +1,4 @@
-//! The way of messages from one process to others.
+//! The transport of messages between processes.
 
 use plimsoll_core::Nanos;
 
@@ -11,17 +11,16 @@ pub struct Delivery {
     pub payload: Vec<u8>,
 }
 
-/// Carrier of messages: a broker, or a simulation of one in virtual time.
+/// A transport of messages: a broker, or a simulation of one in virtual time.
 ///
-/// A message may be lost, come twice, or overtake others; it is never changed. What arrives is handed to the
-/// state machine by whoever drives it. There are no requests with an answer at this level: orders are
-/// repeated until they were answered, so that one rule covers a lost order, a lost answer and a broker that
-/// was away.
+/// A message may be lost, duplicated or reordered, but is never changed. The driver of a state machine hands
+/// it the messages that arrive. This level has no requests with an answer: orders are repeated until they
+/// are answered, so that one rule covers a lost order, a lost answer and an unreachable broker.
 pub trait Fabric {
-    /// Hands over a message for everybody who has subscribed to its subject.
+    /// Publishes a message to all subscribers of its subject.
     fn publish(&mut self, subject: &str, payload: Vec<u8>);
 
-    /// Asks for the messages of a subject from now on: `*` stands for one word, `>` for all that follow.
+    /// Subscribes to a subject from now on: `*` stands for one word, `>` for all that follow.
     fn subscribe(&mut self, pattern: &str);
 }
 
@@ -30,6 +29,6 @@ pub trait Fabric {
 pub struct Now {
     /// A clock that is never set: for time limits.
     pub monotonic: Nanos,
-    /// Unix time, as this machine knows it: for instants that others are told.
+    /// Unix time by the clock of this machine: for instants in messages.
     pub unix: Nanos,
 }

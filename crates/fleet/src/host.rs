@@ -1,7 +1,7 @@
 //! The host of an agent: each run is a process of its own, `plimsoll run`, that waits for its start.
 //!
-//! Whatever becomes of a run, the agent goes on; and a run ends with its agent, because its standard input
-//! does. It is steered by its control port, and what it has counted is read from the history that it is saved
+//! A run that fails leaves the agent running; a run ends with its agent, because its standard input
+//! does. It is steered through its control port, and its counts are read from the history that it is saved
 //! in: while it goes on, at its end, and long after that.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,39 +16,46 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_report::SavedRun;
+use plimsoll_report::saved::interval_line_to_bytes;
 use plimsoll_store::{Store, Tag};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::agent::{AgentAction, HostEvent};
 use crate::control_port::ControlPort;
+use crate::limits::AgentLimits;
 use crate::message::{End, Line, Prepare, Steer, SteerCommand};
 
 /// Longest time for a process to be ready: names of targets are resolved, and data is read.
 const READY: Duration = Duration::from_secs(170);
-/// Interval between two looks whether it is.
+/// Interval between two checks of whether it is.
 const LOOK: Duration = Duration::from_millis(50);
 /// Interval between two lines.
 const LINE: Duration = Duration::from_secs(1);
+/// Longest wait for the end of a process that was killed: one that waits for a device in the kernel may not
+/// end.
+const KILLED: Duration = Duration::from_secs(5);
 /// Last messages of a process that are kept.
 const MESSAGES: usize = 20;
-/// Exit code of a command that makes no sense.
+/// Exit code of a usage error.
 const USAGE: i32 = 2;
 /// The tag by which the runs of a fleet are found in the history of an agent.
 const TAG: &str = "fleet";
 
-/// Where an agent starts its processes, and keeps what is theirs.
+/// The machine of an agent: starts its processes, and keeps their files.
 #[derive(Clone)]
 pub struct HostOptions {
     /// The program.
     pub program: PathBuf,
     /// Folder of the files of runs, and of the history.
     pub folder: PathBuf,
-    /// Variables of the environment of processes: what plans name by `${env(NAME)}`, and no settings.
+    /// Environment of processes: the variables that plans name by `${env(NAME)}`, without settings.
     pub environment: Vec<(String, String)>,
+    /// Limits of every run.
+    pub limits: AgentLimits,
 }
 
 /// Without secrets.
@@ -58,57 +65,82 @@ impl fmt::Debug for HostOptions {
     }
 }
 
-/// Starts the processes of an agent, one at a time.
+/// Starts the processes of an agent, one for each share.
 #[derive(Debug)]
 pub struct Host {
     options: HostOptions,
-    /// A word that nobody can guess, for the control port of each process.
+    /// A random token for the control port of each process.
     token: String,
     events: Sender<(String, HostEvent)>,
-    process: Option<UnboundedSender<Wish>>,
+    processes: BTreeMap<String, Commands>,
 }
 
-/// A wish to the thread of a process.
+/// The way to the thread of a process.
+#[derive(Debug)]
+struct Commands {
+    wishes: UnboundedSender<Wish>,
+    /// Lines for the standard input of the process, which wait for nothing else.
+    leases: UnboundedSender<String>,
+}
+
+/// A command to the thread of a process.
 #[derive(Debug)]
 enum Wish {
-    Start { at_unix_ns: u64 },
+    Start { at_unix_ns: u64, from_ns: u64 },
     Steer(Steer),
     TakePart,
+    Kill,
     Discard,
 }
 
 impl Host {
-    /// A host without a process. Its events go to `events`, each with the run that it is of.
+    /// A host without a process. Its events go to `events`, each with its run.
     ///
     /// # Errors
     /// Its folder cannot be made, or there are no random numbers.
     pub fn new(options: HostOptions, events: Sender<(String, HostEvent)>) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&options.folder)?;
-        Ok(Self { options, token: random_word()?, events, process: None })
+        Ok(Self { options, token: random_word()?, events, processes: BTreeMap::new() })
     }
 
-    /// Carries out what the agent wants, but for messages.
+    /// Carries out the actions of the agent, except for messages.
     pub fn carry_out(&mut self, action: AgentAction) {
-        let wish = match action {
+        let (run, wish) = match action {
             AgentAction::Publish { .. } => return,
             AgentAction::Spawn { run, prepare, files } => return self.spawn(run, *prepare, &files),
             AgentAction::Collect { run } => {
                 let saved = self.saved(&run).unwrap_or_default();
                 return self.tell(run.clone(), HostEvent::Collected { run, saved });
             }
-            AgentAction::Start { at_unix_ns } => Wish::Start { at_unix_ns },
-            AgentAction::Steer(steer) => Wish::Steer(steer),
-            AgentAction::TakePart => Wish::TakePart,
-            AgentAction::Discard => Wish::Discard,
+            AgentAction::Lease { run, until_ns } => {
+                if let Some(process) = self.processes.get(&run) {
+                    // One that has ended needs none.
+                    let _ = process.leases.send(format!("lease {until_ns}\n"));
+                }
+                return;
+            }
+            AgentAction::Start { run, at_unix_ns, from_ns } => (run, Wish::Start { at_unix_ns, from_ns }),
+            AgentAction::Steer { run, steer } => (run, Wish::Steer(steer)),
+            AgentAction::TakePart { run } => (run, Wish::TakePart),
+            AgentAction::Kill { run } => (run, Wish::Kill),
+            AgentAction::Discard { run } => (run, Wish::Discard),
         };
         let is_last = matches!(wish, Wish::Discard);
-        if self.process.as_ref().is_some_and(|process| process.send(wish).is_err()) || is_last {
-            self.process = None;
+        if self.processes.get(&run).is_some_and(|process| process.wishes.send(wish).is_err()) || is_last {
+            self.processes.remove(&run);
+        }
+    }
+
+    /// Ends all processes at once.
+    pub fn end(&mut self) {
+        for (_, process) in std::mem::take(&mut self.processes) {
+            // One that has ended already has no receiver.
+            let _ = process.wishes.send(Wish::Discard);
         }
     }
 
     fn tell(&self, run: String, event: HostEvent) {
-        // Whoever heard it has gone.
+        // The receiver has gone.
         let _ = self.events.send((run, event));
     }
 
@@ -123,6 +155,7 @@ impl Host {
             return self.tell(run, refused(format!("the files of the run cannot be written: {error}")));
         }
         let (wishes, heard) = unbounded_channel();
+        let (leases, leased) = unbounded_channel();
         let (events, options, token) = (self.events.clone(), self.options.clone(), self.token.clone());
         let thread = thread::Builder::new().name("process".to_owned());
         let of_run = run.clone();
@@ -130,6 +163,7 @@ impl Host {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
                 Ok(runtime) => {
+                    let heard = (heard, leased);
                     runtime.block_on(look_after((&options, token), &run, &prepare, heard, &events));
                 }
                 Err(error) => {
@@ -138,17 +172,17 @@ impl Host {
                     let _ = events.send((run.clone(), refused));
                 }
             }
-            // Its plan may hold secrets. What cannot be removed is left to the next one.
+            // Its plan may hold secrets. A folder that cannot be removed is left to the next run.
             let _ = fs::remove_dir_all(options.folder.join(&run));
         });
         match spawned {
-            Ok(_) => self.process = Some(wishes),
+            Ok(_) => drop(self.processes.insert(of_run, Commands { wishes, leases })),
             Err(error) => self.tell(of_run, refused(format!("there is no thread for the process: {error}"))),
         }
     }
 }
 
-/// Random digits of the system.
+/// A random word of hexadecimal digits, from the system.
 fn random_word() -> io::Result<String> {
     let mut drawn = [0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut drawn)?;
@@ -166,7 +200,7 @@ fn saved(history: &Path, run: &str) -> io::Result<Vec<u8>> {
     found.as_ref().map_or(Ok(Vec::new()), SavedRun::to_bytes)
 }
 
-/// Writes the files of a run. Names lead nowhere else than below its folder.
+/// Writes the files of a run. Names that lead out of its folder are refused.
 fn write_files(folder: &Path, prepare: &Prepare, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -176,7 +210,7 @@ fn write_files(folder: &Path, prepare: &Prepare, files: &BTreeMap<String, Vec<u8
         let name = Path::new(&file.name);
         if !name.components().all(|part| matches!(part, Component::Normal(_))) || file.name.is_empty() {
             return Err(io::Error::other(format!(
-                "`{}` is no name below a folder",
+                "`{}` does not name a file below the folder of the run",
                 file.name.escape_debug()
             )));
         }
@@ -195,10 +229,12 @@ fn private(path: &Path, content: &[u8]) -> io::Result<()> {
     file.write_all(content)
 }
 
-/// A process and what it says.
+/// A process and its output.
 struct Process {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
+    /// Its intervals, and at the end its report, which is ignored.
+    told: Lines<BufReader<ChildStdout>>,
     said: VecDeque<String>,
     control: Option<ControlPort>,
     token: String,
@@ -211,14 +247,23 @@ impl Process {
         let mut command = Command::new(&options.program);
         command.env_clear().envs(options.environment.iter().map(|(name, value)| (name, value)));
         command.arg("run");
+        if !options.limits.are_none() {
+            // Before the coordinator's arguments, so that none of them can take it as its value
+            // or give it again.
+            let limits = serde_json::to_string(&options.limits).map_err(io::Error::other)?;
+            command.arg(format!("--agent-limits={limits}"));
+        }
         let (before, after) = match prepare.args.iter().position(|arg| arg == "--") {
             Some(place) => prepare.args.split_at(place),
             None => (prepare.args.as_slice(), &[][..]),
         };
         command.args(before);
-        command.arg(format!("--shard={}/{}", prepare.shard + 1, prepare.of));
+        let (first, last) = (prepare.shard + 1, prepare.shard + prepare.held);
+        let shards = if first == last { first.to_string() } else { format!("{first}-{last}") };
+        command.arg(format!("--shard={shards}/{}", prepare.of));
+        command.arg(format!("--threads={}", prepare.held * prepare.threads));
         command.args(["--start-at=command", "--no-tui", "--no-keys", "--end-with-stdin"]);
-        command.args(["--control=127.0.0.1:0", "--save"]);
+        command.args(["--control=127.0.0.1:0", "--save", "--tell-intervals"]);
         command.arg(format!("--control-token=@{TOKEN_FILE}"));
         command.arg(format!("--tag={TAG}={run}"));
         let mut store = std::ffi::OsString::from("--store=");
@@ -226,11 +271,12 @@ impl Process {
         command.arg(store);
         command.args(after);
         command.current_dir(&folder).process_group(0).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let stderr = child.stderr.take().ok_or_else(|| io::Error::other("it has no stderr"))?;
-        let lines = BufReader::new(stderr).lines();
-        Ok(Self { child, lines, said: VecDeque::new(), control: None, token })
+        let stdout = child.stdout.take().ok_or_else(|| io::Error::other("it has no stdout"))?;
+        let (lines, told) = (BufReader::new(stderr).lines(), BufReader::new(stdout).lines());
+        Ok(Self { child, lines, told, said: VecDeque::new(), control: None, token })
     }
 
     fn note(&mut self, line: String) {
@@ -243,13 +289,14 @@ impl Process {
         self.said.push_back(line);
     }
 
-    /// Reads what it says until it ends.
+    /// Reads its output until it ends.
     async fn end(&mut self) -> End {
         while let Ok(Some(line)) = self.lines.next_line().await {
             self.note(line);
         }
         let status = self.child.wait().await.ok();
-        End { exit: status.and_then(|status| status.code()), messages: self.said.iter().cloned().collect() }
+        let exit = status.and_then(|status| status.code());
+        End { exit, messages: self.said.iter().cloned().collect(), intervals: 0 }
     }
 
     /// Its first error, and the hint after it.
@@ -271,9 +318,11 @@ impl Process {
         serde_json::from_str::<Value>(&reply.body).is_ok_and(|stat| stat["waiting"] == true)
     }
 
-    async fn line(&self) -> Option<Line> {
+    /// An answer of the process: the figures of its last second, if it has any.
+    async fn line(&self) -> Option<HostEvent> {
         let reply = self.control.as_ref()?.get("/stat").await.ok()?;
-        line(&serde_json::from_str(&reply.body).ok()?)
+        let line = line(&serde_json::from_str(&reply.body).ok()?);
+        Some(line.map_or(HostEvent::Alive, HostEvent::Line))
     }
 
     async fn steer(&self, steer: Steer) -> Result<(), String> {
@@ -299,7 +348,7 @@ impl Process {
 /// Name of the file of the control port's token in the folder of a run.
 const TOKEN_FILE: &str = ".control-token";
 
-/// The last second that `/stat` tells of.
+/// The last second that `/stat` reports.
 fn line(stat: &Value) -> Option<Line> {
     let last = stat["intervals"].as_array()?.last()?;
     let count = |name: &str| last[name].as_u64().unwrap_or(0);
@@ -323,11 +372,14 @@ async fn look_after(
     (options, token): (&HostOptions, String),
     run: &str,
     prepare: &Prepare,
-    mut wishes: UnboundedReceiver<Wish>,
+    (mut wishes, leases): (UnboundedReceiver<Wish>, UnboundedReceiver<String>),
     events: &Sender<(String, HostEvent)>,
 ) {
-    // Whoever heard it has gone, and then the process goes, too.
+    // Without a receiver the process ends, too.
     let tell = |event| drop(events.send((run.to_owned(), event)));
+    // The report at the end is not an interval.
+    let tell_interval =
+        |line: &str| interval_line_to_bytes(line).map(HostEvent::Interval).into_iter().for_each(&tell);
     let mut process = match Process::start(options, token, run, prepare) {
         Ok(process) => process,
         Err(error) => {
@@ -335,12 +387,15 @@ async fn look_after(
             return tell(HostEvent::Refused { error, hint: None, is_usage: false });
         }
     };
+    if let Some(stdin) = process.child.stdin.take() {
+        tokio::spawn(write_leases(stdin, leases));
+    }
     let readiness = timeout(READY, get_ready(&mut process, &mut wishes)).await;
     match readiness.unwrap_or(Readiness::Late) {
         Readiness::Ready => tell(HostEvent::Ready),
         ended @ (Readiness::Ended | Readiness::Late) => {
             if matches!(ended, Readiness::Late) {
-                // What it says at its end is why it took so long, or nothing.
+                // Its last output may say why it took so long.
                 let _ = process.child.start_kill();
             }
             let end = process.end().await;
@@ -351,24 +406,30 @@ async fn look_after(
     let history = options.folder.join(HISTORY);
     let mut second = interval(LINE);
     second.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut has_begun = false;
+    let (mut has_begun, mut has_told_all, mut is_killed) = (false, false, false);
     loop {
         tokio::select! {
             line = process.lines.next_line() => match line {
-                Ok(Some(line)) => process.note(line),
+                Ok(Some(line)) => {
+                    process.note(line);
+                    tell(HostEvent::Alive);
+                }
                 _ => break,
             },
+            line = process.told.next_line(), if !has_told_all => match line {
+                Ok(Some(line)) => tell_interval(&line),
+                _ => has_told_all = true,
+            },
             _ = second.tick(), if has_begun => {
-                if let Some(line) = process.line().await {
-                    tell(HostEvent::Line(line));
-                }
+                process.line().await.into_iter().for_each(&tell);
             }
             wish = wishes.recv() => match wish {
-                Some(Wish::Start { at_unix_ns }) => {
+                Some(Wish::Start { at_unix_ns, from_ns }) => {
                     has_begun = true;
                     if let Some(control) = &process.control {
-                        // A refusal ends the process, which says why.
-                        let _ = control.post("/start", &json!({"at_unix_ns": at_unix_ns}).to_string()).await;
+                        let start = json!({"at_unix_ns": at_unix_ns, "from_ns": from_ns});
+                        // A refused start ends the process, which reports the reason.
+                        let _ = control.post("/start", &start.to_string()).await;
                     }
                 }
                 Some(Wish::Steer(steer)) => {
@@ -377,13 +438,33 @@ async fn look_after(
                     }
                 }
                 Some(Wish::TakePart) => tell(HostEvent::Part(saved(&history, run).unwrap_or_default())),
+                Some(Wish::Kill) => {
+                    let _ = process.child.start_kill();
+                    is_killed = true;
+                    break;
+                }
                 // It is killed when it is dropped.
                 Some(Wish::Discard) | None => return,
             },
         }
     }
-    let end = process.end().await;
+    let ending = async {
+        while let (false, Ok(Some(line))) = (has_told_all, process.told.next_line().await) {
+            tell_interval(&line);
+        }
+        process.end().await
+    };
+    let end = if is_killed { timeout(KILLED, ending).await.unwrap_or_default() } else { ending.await };
     tell(HostEvent::Ended { end, saved: saved(&history, run).unwrap_or_default() });
+}
+
+/// Writes leases to a process as they come. Its standard input ends with this.
+async fn write_leases(mut stdin: ChildStdin, mut leases: UnboundedReceiver<String>) {
+    while let Some(line) = leases.recv().await {
+        if stdin.write_all(line.as_bytes()).await.is_err() {
+            break;
+        }
+    }
 }
 
 enum Readiness {
@@ -393,7 +474,7 @@ enum Readiness {
     Unwanted,
 }
 
-/// Waits until a process waits for its start.
+/// Waits until a process is ready for its start.
 async fn get_ready(process: &mut Process, wishes: &mut UnboundedReceiver<Wish>) -> Readiness {
     loop {
         let next = async {
@@ -443,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_the_last_second_that_is_told() {
+    fn a_line_is_the_last_second_that_is_reported() {
         let stat = json!({"elapsed_s": 3.0, "end_s": 10.0, "intervals": [
             {"ok": 1}, {"scheduled": 9, "started": 8, "ok": 5, "failed": 1, "timed_out": 2, "achieved_per_s": 6.5,
              "response_time": {"p": {"50": 1000, "99": 9000}}, "machine": {"cpu_busy": 0.5}},

@@ -2,13 +2,13 @@
 //!
 //! A **fleet** has agents, each of which carries out one shard of a load at a time, and for each run a
 //! **coordinator**: the command that was typed. Both are state machines without input, output or a clock
-//! ([`Agent`], [`Coordinator`]): what they hear and the time are arguments, what is to be done comes back as
+//! ([`Agent`], [`Coordinator`]): they take messages and the time as arguments, and return
 //! actions. So whole fleets run in simulated time, with loss, delay, duplication and death by seed
 //! (`tests/simulation.rs`).
 //!
-//! They speak over a [`Fabric`], of which only two things are asked: to publish, and to subscribe. No message
-//! has to arrive. Orders are repeated until they are answered, and answered as often as they come; parts of a
-//! result are numbered, and repeated until the coordinator has said that it has them.
+//! They communicate over a [`Fabric`], which has two operations only: publish and subscribe. Any message may
+//! be lost. Orders are repeated until they are answered, and answered as often as they come; parts of a
+//! result are numbered, and repeated until the coordinator confirms them.
 //!
 //! ```text
 //!   coordinator                         agent
@@ -17,9 +17,10 @@
 //!                  ◀────────────────    ready: connected, names resolved, waits for its start
 //!     clock × 16   ◀───────────────▶    the exchange with the least round trip estimates its clock
 //!     arm(T0)      ────────────────▶    T0 in its own clock
-//!     beat: begun  ────────────────▶    begins at T0; without this word it does not
-//!                  ◀────────────────    a line per second, a part of the result every five
-//!     beats        ────────────────▶    sign of life, orders by number, parts that have arrived
+//!     beat: begun  ────────────────▶    begins at T0; without this message it does not
+//!                  ◀────────────────    a line and an interval per second, a part of the result every five
+//!     beats        ────────────────▶    sign of life, orders by number
+//!     arrived      ────────────────▶    parts and intervals that need not come again
 //!                  ◀────────────────    the last part: the saved run
 //!     beat: over   ────────────────▶    free for the next
 //! ```
@@ -32,8 +33,11 @@ mod collector;
 mod control_port;
 mod coordinator;
 mod credentials;
+mod dealing;
 mod fabric;
 mod host;
+mod intervals;
+mod limits;
 mod message;
 mod nats;
 mod parts;
@@ -48,12 +52,15 @@ pub use clock_estimate::ClockEstimate;
 pub use collector::Collector;
 pub use control_port::{ControlPort, ControlReply};
 pub use coordinator::{
-    Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Member, MemberEnd, Notice, OnLoss,
-    Refusal,
+    AgentStanding, Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Member, MemberEnd,
+    Notice, OnLoss, Refusal, released,
 };
 pub use credentials::{CredentialError, Credentials};
+pub use dealing::{Strength, deal_shards};
 pub use fabric::{Delivery, Fabric, Now};
 pub use host::{Host, HostOptions};
+pub use intervals::{IntervalInbox, IntervalOutbox};
+pub use limits::{AgentLimits, AllowedTarget, AllowedTargetError};
 pub use message::{
     Beat, BeatStage, End, FileReference, FromAgent, Here, Line, MessageError, Order, Piece, Prepare, Steer,
     SteerCommand, ToAgent, WIRE_VERSION, Word,

@@ -1,19 +1,19 @@
 //! Messages between agents and coordinators.
 //!
-//! A message is one line of JSON, and behind it the bytes that it is about, if there are any. The first field
+//! A message is one line of JSON, followed by a body of bytes if it has one. The first field
 //! is the version of the wire; a message of another version is not read any further.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::dealing::Strength;
 use crate::fabric::Delivery;
 use crate::subject::{Subject, parse};
 
 /// The version of the messages: raised when one changes its meaning.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 4;
 
 /// Sign of life of an agent, once per second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,11 +28,27 @@ pub struct Here {
     pub cores: u32,
     /// The run that it is claimed by, if it is.
     pub run: Option<String>,
+    /// Time for which the process of that run has given no sign of its own, in nanoseconds; zero without a
+    /// process. One that gets no processor is silent, and its agent says that it still exists.
+    #[serde(default)]
+    pub silent_ns: u64,
+    /// Requests per second that one of its threads can make, by the calibration of its machine; `None` if it
+    /// has none.
+    #[serde(default)]
+    pub thread_per_s: Option<u64>,
+    /// When it was sent, on the agent's own monotonic clock, in nanoseconds: leases count from there.
+    #[serde(default)]
+    pub at_ns: u64,
 }
 
 impl Here {
-    /// Reads a sign of life; `None` if it is none, or of an agent that speaks for another. One of another
-    /// version of the wire is there, too: it refuses by itself what it does not understand.
+    /// Strength of its machine.
+    pub const fn strength(&self) -> Strength {
+        Strength { cores: self.cores, thread_per_s: self.thread_per_s }
+    }
+
+    /// Reads a sign of life; `None` if it is malformed, or published by another agent than it names. Those of
+    /// another version of the wire are read, too: such agents refuse unknown versions themselves.
     pub fn read(delivery: &Delivery) -> Option<Self> {
         let here: Self = serde_json::from_slice(&delivery.payload).ok()?;
         let is_its_own = parse(&delivery.subject) == Some(Subject::Here(&here.agent));
@@ -47,6 +63,10 @@ pub struct ToAgent {
     pub wire: u32,
     /// The run that it is about.
     pub run: String,
+    /// Number of the share of the run that it is about: zero is the one that the agent began with, others
+    /// were taken over.
+    #[serde(default)]
+    pub share: u32,
     /// The order.
     pub order: Order,
 }
@@ -55,10 +75,13 @@ pub struct ToAgent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Be this run's, and nobody else's.
+    /// Claim the agent for this run.
     Claim {
         /// Silence of the coordinator after which the agent stops by itself.
         orphan_ns: u64,
+        /// Name under which it stays claimed after the run, for other runs of the same holder; `None` if it
+        /// is free then.
+        hold: Option<String>,
     },
     /// Get everything ready.
     Prepare(Box<Prepare>),
@@ -69,7 +92,7 @@ pub enum Order {
         /// Place of the piece in it, in bytes.
         offset: u64,
     },
-    /// Say what time it is.
+    /// Report the time.
     Clock {
         /// Number of the exchange.
         exchange: u32,
@@ -78,20 +101,46 @@ pub enum Order {
     Arm {
         /// The instant as Unix time of the agent's own clock.
         start_at_unix_ns: u64,
+        /// For a share that is taken over: the instant since then from which on the agent has it. It does not
+        /// wait for a beat then.
+        from_ns: u64,
     },
-    /// Forget the run. What goes on is ended at once.
+    /// The agent has its share for some seconds more, from when it sent that sign of life on. Only for runs
+    /// whose shares may be taken over: without a lease nothing is sent.
+    Lease {
+        /// [`Here::at_ns`] of the sign of life.
+        at_ns: u64,
+    },
+    /// Another agent has the share. Stop, and send the result.
+    Cede,
+    /// Nothing up to here needs to be sent again. Parts and intervals that have arrived are acknowledged to
+    /// their agent alone: in the beat of all, the watermarks of each would be sent to each.
+    Arrived {
+        /// Number of the last part that has arrived.
+        part: u64,
+        /// Number of the last interval that has arrived with all before it.
+        interval: u64,
+    },
+    /// Forget the run, and end its process at once. Of the name of a holder: be free again.
     Release,
-    /// Send what you have saved of the run.
+    /// Send the saved part of the run.
     Collect,
 }
 
 /// Everything that an agent needs to carry out its shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepare {
-    /// Its shard, counted from zero.
+    /// Its first shard, counted from zero.
     pub shard: u32,
+    /// Number of its shards.
+    pub held: u32,
     /// Shards in all.
     pub of: u32,
+    /// Threads of each shard.
+    pub threads: u32,
+    /// The share may be taken over by another agent: nothing is sent without a lease.
+    #[serde(default)]
+    pub is_leased: bool,
     /// Arguments of `plimsoll run`, without those of the shard and its start.
     pub args: Vec<String>,
     /// Files that the plan names, the plan among them.
@@ -118,75 +167,85 @@ pub struct FromAgent {
     pub agent: String,
     /// The run that it is about.
     pub run: String,
+    /// Number of the share that it is about.
+    #[serde(default)]
+    pub share: u32,
     /// Its content.
     pub word: Word,
 }
 
-/// An answer of an agent, or what it tells by itself.
+/// An answer of an agent, or a message without a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// It is this run's now.
+    /// The agent is claimed by this run.
     Claimed {
         /// Version of the program.
         version: String,
         /// Processors that its process may use.
         cores: u32,
     },
-    /// It is another run's.
+    /// The agent is claimed by another run.
     Busy {
-        /// That run.
+        /// The other run.
         run: String,
     },
-    /// It speaks another version of the wire.
+    /// The agent speaks another version of the wire.
     WrongWire {
         /// Version of the program.
         version: String,
     },
-    /// It is getting ready. Sign of life until it is.
+    /// The agent is getting ready: a sign of life until it is.
     Preparing,
-    /// It wants a piece of a file.
+    /// The agent asks for a piece of a file.
     Want {
         /// Hash of the file.
         sha256: String,
         /// Place of the piece, in bytes.
         offset: u64,
     },
-    /// It is ready, and waits for its start.
+    /// The agent is ready, and waits for its start.
     Ready,
-    /// It cannot carry out the run.
+    /// The agent cannot carry out the run.
     Refused {
-        /// Why.
+        /// The reason.
         error: String,
         /// Remedy, if there is one.
         hint: Option<String>,
         /// `true` if the run itself is wrong, and not the agent's machine.
         is_usage: bool,
     },
-    /// The time.
+    /// The time of the agent's clock.
     Clock {
         /// Number of the exchange.
         exchange: u32,
         /// Unix time of its own clock.
         unix_ns: u64,
     },
-    /// It will begin at this instant, once a beat says that all are ready.
+    /// The agent will begin at this instant, once a beat says that all are ready.
     Armed {
         /// The instant as Unix time of its own clock.
         start_at_unix_ns: u64,
     },
     /// Its figures of the last second.
     Line(Line),
+    /// An interval of its shard, which is the body of the message.
+    Interval {
+        /// Its number, from one.
+        number: u64,
+        /// Number of the oldest one that the agent still has.
+        first: u64,
+    },
     /// An order could not be carried out.
     Unsteered {
         /// Number of the order.
         number: u64,
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// A piece of a part of its result, which is the body of the message.
     Part(Piece),
-    /// It has nothing of the run.
+    /// The agent has nothing of the run.
     Nothing,
 }
 
@@ -194,7 +253,7 @@ impl Word {
     /// Last word of the subject that it is published on.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {
-            Self::Line(_) => "line",
+            Self::Line(_) | Self::Interval { .. } => "line",
             Self::Part(_) => "part",
             _ => "word",
         }
@@ -208,7 +267,7 @@ pub struct Line {
     pub elapsed_s: f64,
     /// When the load ends, if that is known.
     pub end_s: Option<f64>,
-    /// Requests that were due, were started, and ended well.
+    /// Requests that were due.
     pub scheduled: u64,
     /// Requests that were started.
     pub started: u64,
@@ -229,7 +288,7 @@ pub struct Line {
 /// Place of a piece in a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    /// Number of the part; a later one has everything of those before.
+    /// Number of the part; a later one contains all earlier ones.
     pub part: u64,
     /// Number of the piece, from zero.
     pub piece: u32,
@@ -246,6 +305,8 @@ pub struct End {
     pub exit: Option<i32>,
     /// The last messages that it wrote.
     pub messages: Vec<String>,
+    /// Number of intervals that it reported.
+    pub intervals: u64,
 }
 
 /// Sign of life of a coordinator to all agents of its run.
@@ -259,11 +320,9 @@ pub struct Beat {
     pub stage: BeatStage,
     /// Orders so far.
     pub orders: Vec<Steer>,
-    /// Number of the last part that has arrived, by agent.
-    pub arrived: BTreeMap<String, u64>,
 }
 
-/// Progress of a run as beats tell it.
+/// Progress of a run, as reported by beats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BeatStage {
@@ -271,7 +330,7 @@ pub enum BeatStage {
     Preparing,
     /// All agents begin at their instants, or have begun.
     Begun,
-    /// Nothing more is wanted.
+    /// The run is over.
     Over,
 }
 
@@ -312,12 +371,12 @@ pub enum SteerCommand {
 pub enum MessageError {
     /// Its wire has another version.
     WrongWire {
-        /// That version.
+        /// The version of the message.
         wire: u32,
         /// The run that it is about, if it says that as this version does.
         run: Option<String>,
     },
-    /// It is no message.
+    /// It is not a message of this protocol.
     Malformed(serde_json::Error),
 }
 
@@ -325,25 +384,25 @@ impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongWire { wire, .. } => {
-                write!(f, "it speaks version {wire} of the wire, and this program version {WIRE_VERSION}")
+                write!(f, "it speaks version {wire} of the wire, this program version {WIRE_VERSION}")
             }
-            Self::Malformed(error) => write!(f, "it is no message: {error}"),
+            Self::Malformed(error) => write!(f, "malformed message: {error}"),
         }
     }
 }
 
 impl std::error::Error for MessageError {}
 
-/// The part that messages of all versions have.
+/// The fields that messages of all versions have.
 #[derive(Deserialize)]
 struct AnyVersion {
     wire: u32,
     run: Option<String>,
 }
 
-/// Writes a message with what it is about.
+/// Encodes a message: its head as JSON, and after a line break its body.
 pub(crate) fn encode(head: &impl Serialize, body: &[u8]) -> Vec<u8> {
-    // Messages have string keys only, and so can be written.
+    // Maps in messages have string keys only, so this cannot fail.
     let mut bytes = serde_json::to_vec(head).unwrap_or_default();
     if !body.is_empty() {
         bytes.push(b'\n');
@@ -352,10 +411,10 @@ pub(crate) fn encode(head: &impl Serialize, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a message and what it is about.
+/// Decodes a message into its head and its body.
 ///
 /// # Errors
-/// It is none, or of another version.
+/// The message is malformed, or of another version.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, &[u8]), MessageError> {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     let (head, body) = end.map_or((bytes, &[][..]), |end| (&bytes[..end], &bytes[end + 1..]));
@@ -373,9 +432,10 @@ mod tests {
     #[test]
     fn a_message_is_read_as_it_was_written_with_its_body() {
         let piece =
-            Piece { part: 3, piece: 1, pieces: 2, end: Some(End { exit: Some(0), messages: vec![] }) };
+            Piece { part: 3, piece: 1, pieces: 2, end: Some(End { exit: Some(0), ..End::default() }) };
         let word = Word::Part(piece);
-        let said = FromAgent { wire: WIRE_VERSION, agent: "a".to_owned(), run: "r".to_owned(), word };
+        let said =
+            FromAgent { wire: WIRE_VERSION, agent: "a".to_owned(), run: "r".to_owned(), share: 2, word };
         let bytes = encode(&said, b"\n\0bytes\n");
         let (read, body) = decode::<FromAgent>(&bytes).unwrap();
         assert_eq!((read, body), (said.clone(), &b"\n\0bytes\n"[..]));
@@ -383,14 +443,14 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_from_no_message() {
+    fn another_version_is_distinguished_from_a_malformed_message() {
         let strange = br#"{"wire":7,"run":"r","order":{"dance":{}}}"#;
         let error = decode::<ToAgent>(strange).unwrap_err();
         assert!(
             matches!(&error, MessageError::WrongWire { wire: 7, run: Some(run) } if run == "r"),
             "{error}"
         );
-        for bytes in [&b""[..], b"{}", b"[]", br#"{"wire":1,"run":"r","order":{"dance":{}}}"#, b"\xff"] {
+        for bytes in [&b""[..], b"{}", b"[]", br#"{"wire":4,"run":"r","order":{"dance":{}}}"#, b"\xff"] {
             assert!(matches!(decode::<ToAgent>(bytes), Err(MessageError::Malformed(_))));
         }
     }

@@ -1,8 +1,9 @@
 //! The fabric of a NATS broker.
 //!
-//! The client needs an async runtime: it has one of a single thread, on a thread of its own. Everything else
-//! of a fleet is synchronous, and speaks with it through channels.
+//! The client needs an async runtime: it has a single-threaded one on a thread of its own. Everything else
+//! of a fleet is synchronous, and communicates with it through channels.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -30,25 +31,25 @@ const PING: Duration = Duration::from_secs(2);
 const CONNECT: Duration = Duration::from_secs(5);
 /// Longest wait between two attempts to connect again.
 const RECONNECT: Duration = Duration::from_millis(500);
-/// Messages that may wait for us. Beyond, the client drops them, which is an event.
+/// Messages that may be queued for us. Beyond that the client drops them, which is an event.
 const WAITING: usize = 65_536;
-/// Longest time that what was published last is waited for at the end.
+/// Longest wait at the end for the last published messages.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Address of a broker, and what it knows us by.
+/// Address of a broker, and the credentials for it.
 #[derive(Clone, Debug)]
 pub struct NatsAddress {
     /// `nats://HOST:PORT`, or `tls://HOST:PORT`.
     pub url: String,
     /// Our key, if the broker wants one.
     pub credentials: Option<Credentials>,
-    /// Certificates of authorities in PEM, in the place of the system's.
+    /// Certificates of authorities in PEM, in place of the system's.
     pub authorities: Option<PathBuf>,
-    /// Name of the connection, for those who watch the broker.
+    /// Name of the connection, in the broker's monitoring.
     pub name: String,
 }
 
-/// Something that has come from the broker.
+/// A message from the broker, or a change of its connection.
 #[derive(Debug)]
 pub enum NatsEvent {
     /// A message.
@@ -60,9 +61,9 @@ pub enum NatsEvent {
 /// News of the connection to a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
-    /// It is there, again.
+    /// The connection was made, or made again.
     Connected,
-    /// It is gone. It is being made again.
+    /// The connection was lost, and is being made again.
     Disconnected,
     /// Messages were dropped, because we did not take them fast enough.
     Dropped,
@@ -70,16 +71,16 @@ pub enum LinkEvent {
     Refused(String),
 }
 
-/// A broker that cannot be reached, or does not take us.
+/// A broker that cannot be reached, or rejects our credentials.
 #[derive(Debug)]
 pub enum LinkError {
     /// The thread cannot be started.
     Thread(io::Error),
-    /// Nobody answers.
+    /// No answer.
     Unreachable {
         /// The address.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The broker does not know our key.
@@ -97,7 +98,7 @@ impl fmt::Display for LinkError {
                 write!(f, "no NATS broker at {}: {reason}", url.escape_debug())
             }
             Self::Unauthorized { url } => {
-                write!(f, "the NATS broker at {} does not take these credentials", url.escape_debug())
+                write!(f, "the NATS broker at {} does not accept these credentials", url.escape_debug())
             }
         }
     }
@@ -114,7 +115,7 @@ impl LinkError {
                 "`plimsoll fleet up` starts a broker; an address is nats://HOST:4222, or tls://HOST:4222"
             }
             Self::Unauthorized { .. } => {
-                "name the file with the key that the broker knows: --creds FILE; `fleet up` has written some"
+                "name the file with the key that the broker knows: --creds FILE; `fleet up` writes them"
             }
         }
     }
@@ -124,7 +125,7 @@ impl LinkError {
 enum Command {
     Publish(String, Vec<u8>),
     Subscribe(String, Sender<()>),
-    /// Publish everything that was given before, and end.
+    /// Publish all earlier messages, and end.
     Close(Sender<()>),
 }
 
@@ -134,13 +135,15 @@ pub struct NatsLink {
     commands: UnboundedSender<Command>,
     events: Receiver<NatsEvent>,
     is_connected: Arc<AtomicBool>,
+    /// Patterns that were subscribed to.
+    subscribed: BTreeSet<String>,
 }
 
 impl NatsLink {
     /// Connects to a broker.
     ///
     /// # Errors
-    /// There is none within five seconds, or it does not take us.
+    /// There is none within five seconds, or it rejects our credentials.
     pub fn connect(address: NatsAddress) -> Result<Self, LinkError> {
         let (commands, orders) = unbounded_channel();
         let (events, heard) = channel();
@@ -158,16 +161,16 @@ impl NatsLink {
         started.map_err(LinkError::Thread)?;
         let gone = || LinkError::Thread(io::Error::other("it has ended"));
         began.recv().map_err(|_| gone())??;
-        Ok(Self { commands, events: heard, is_connected })
+        Ok(Self { commands, events: heard, is_connected, subscribed: BTreeSet::new() })
     }
 
-    /// Waits for what comes next; `None` if nothing has come for so long.
+    /// Waits for the next message; `None` after this time without one.
     pub fn receive(&self, patience: Nanos) -> Option<NatsEvent> {
         match self.events.recv_timeout(Duration::from_nanos(patience.0)) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                // The thread ends with us only. Without it there is nothing to do but to wait.
+                // The thread ends with us only. Without it all that remains is to wait.
                 clock::sleep_until(clock::monotonic() + patience);
                 None
             }
@@ -179,11 +182,11 @@ impl NatsLink {
         self.is_connected.load(Ordering::Relaxed)
     }
 
-    /// Publishes what was given before, and ends the connection.
+    /// Publishes all pending messages, and ends the connection.
     pub fn close(self) {
         let (done, closed) = channel();
         if self.commands.send(Command::Close(done)).is_ok() {
-            // It says so in any case, or is gone.
+            // The thread confirms in any case, or has ended.
             let _ = closed.recv_timeout(FAREWELL + FAREWELL);
         }
     }
@@ -191,13 +194,17 @@ impl NatsLink {
 
 impl Fabric for NatsLink {
     fn publish(&mut self, subject: &str, payload: Vec<u8>) {
-        // Who speaks repeats it until it was heard. What is said while nobody hears would only come too late.
+        // Senders repeat a message until it is confirmed. One that is queued meanwhile would only be stale.
         if self.is_connected() {
             let _ = self.commands.send(Command::Publish(subject.to_owned(), payload));
         }
     }
 
     fn subscribe(&mut self, pattern: &str) {
+        // A second subscription would deliver each message twice.
+        if !self.subscribed.insert(pattern.to_owned()) {
+            return;
+        }
         let (done, subscribed) = channel();
         if self.commands.send(Command::Subscribe(pattern.to_owned(), done)).is_ok() {
             let _ = subscribed.recv_timeout(CONNECT);
@@ -224,7 +231,7 @@ async fn serve(
     while let Some(order) = orders.recv().await {
         match order {
             Command::Publish(subject, payload) => {
-                // The client refuses only subjects that are none.
+                // The client refuses invalid subjects only.
                 let _ = client.publish(subject, payload.into()).await;
             }
             Command::Subscribe(pattern, done) => {
@@ -242,7 +249,7 @@ async fn serve(
 
 async fn subscribe(client: &Client, pattern: String, events: &Sender<NatsEvent>) {
     let Ok(mut subscription) = client.subscribe(pattern).await else { return };
-    // Nobody publishes what we wait for before the broker knows that we do.
+    // The broker must know the subscription before the first message is published.
     let _ = timeout(CONNECT, client.flush()).await;
     let events = events.clone();
     tokio::spawn(async move {
@@ -284,7 +291,7 @@ async fn connect(
                 Some(LinkEvent::Disconnected) => is_connected.store(false, Ordering::Relaxed),
                 _ => {}
             }
-            // Whoever heard it has gone.
+            // The receiver has gone.
             told.into_iter().for_each(|told| drop(events.send(NatsEvent::Link(told))));
             std::future::ready(())
         });

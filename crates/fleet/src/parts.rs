@@ -1,8 +1,8 @@
 //! Parts of a result on their way: cut into pieces, numbered, repeated until they have arrived.
 //!
-//! A part is the run of the agent as it is saved so far, and so has everything of the parts before it. What
-//! has arrived is therefore one number, the loss of a part costs nothing once a later one is there, and
-//! neither order nor duplicates can change the result.
+//! A part is the run of the agent as saved so far, and so contains everything of the parts before it. One
+//! number therefore says what has arrived, the loss of a part costs nothing once a later one is there, and
+//! neither reordering nor duplicates can change the result.
 
 use plimsoll_core::Nanos;
 
@@ -10,7 +10,7 @@ use crate::message::{End, Piece};
 
 /// Longest piece in bytes: a quarter of what a NATS server takes in one message.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
-/// Time after which a part is sent again if nobody has said that it arrived.
+/// Time after which a part is sent again if its arrival was not confirmed.
 const REPEAT: Nanos = Nanos::from_secs(2);
 
 /// The latest part of an agent, until it has arrived.
@@ -25,7 +25,7 @@ pub struct PartOutbox {
 }
 
 impl PartOutbox {
-    /// Takes the next part, which has everything of those before. The last one says how the run ended.
+    /// Takes the next part, which contains all earlier ones. The last one says how the run ended.
     pub fn offer(&mut self, part: Vec<u8>, end: Option<End>) {
         self.number += 1;
         (self.part, self.end, self.sent) = (part, end, None);
@@ -68,7 +68,7 @@ impl PartOutbox {
 /// The parts of an agent as they arrive.
 #[derive(Debug, Default)]
 pub struct PartInbox {
-    /// Number of the last part that is whole.
+    /// Number of the last complete part.
     arrived: u64,
     part: Vec<u8>,
     end: Option<End>,
@@ -83,7 +83,7 @@ struct Growing {
 }
 
 impl PartInbox {
-    /// Takes a piece. Returns `true` if a part is whole by it.
+    /// Takes a piece. Returns `true` if it completes a part.
     pub fn take(&mut self, piece: &Piece, bytes: &[u8]) -> bool {
         let is_known = piece.part <= self.arrived || piece.piece >= piece.pieces;
         if is_known || self.growing.as_ref().is_some_and(|growing| growing.number > piece.part) {
@@ -105,7 +105,7 @@ impl PartInbox {
         true
     }
 
-    /// Number of the last part that is whole; zero if there is none.
+    /// Number of the last complete part; zero if there is none.
     pub const fn arrived(&self) -> u64 {
         self.arrived
     }
@@ -115,7 +115,7 @@ impl PartInbox {
         self.end.as_ref()
     }
 
-    /// The last part that is whole; empty if there is none.
+    /// The last complete part; empty if there is none.
     pub fn part(&self) -> &[u8] {
         &self.part
     }
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// Loss, order and duplication of pieces change neither what arrives in the end nor that it does.
+    /// The last part arrives unchanged in spite of loss, reordering and duplication of its pieces.
     #[test]
     fn the_last_part_arrives_whatever_happens_to_pieces() {
         for seed in 0..200 {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_run_that_left_nothing_ends_with_a_part_of_no_bytes() {
         let (mut outbox, mut inbox) = (PartOutbox::default(), PartInbox::default());
-        outbox.offer(Vec::new(), Some(End { exit: None, messages: vec!["error: x".to_owned()] }));
+        outbox.offer(Vec::new(), Some(End { messages: vec!["error: x".to_owned()], ..End::default() }));
         for (piece, bytes) in outbox.due(Nanos::ZERO) {
             assert!(inbox.take(&piece, &bytes));
         }

@@ -1,4 +1,4 @@
-//! The agent in a process: its state machine between the broker and its host.
+//! The agent as a process: connects its state machine to the broker and its host.
 
 use std::sync::mpsc::{Receiver, channel};
 
@@ -10,10 +10,10 @@ use crate::fabric::{Fabric as _, Now};
 use crate::host::{Host, HostOptions};
 use crate::nats::{LinkEvent, NatsEvent, NatsLink};
 
-/// Longest wait for a message before the agent looks at everything else.
+/// Longest wait for a message before the agent turns to everything else.
 const PATIENCE: Nanos = Nanos::from_millis(20);
 
-/// Serves until `is_over` says so. `say` gets what people should know.
+/// Serves until `is_over` returns `true`. `say` gets messages for the user.
 ///
 /// # Errors
 /// The folder of the agent cannot be made.
@@ -41,12 +41,12 @@ pub fn serve_agent(
             None => {}
         }
         while let Ok((run, event)) = service.heard.try_recv() {
-            // News of a process that nobody wants any more.
-            let is_wanted = matches!(event, HostEvent::Collected { .. }) || service.agent.run() == Some(&run);
+            // Events of a discarded process are ignored.
+            let is_wanted = matches!(event, HostEvent::Collected { .. }) || service.agent.has(&run);
             if !is_wanted {
                 continue;
             }
-            let actions = service.agent.note(event, now());
+            let actions = service.agent.note(&run, event, now());
             service.carry_out(&mut link, actions);
         }
         let actions = service.agent.tick(now());
@@ -59,7 +59,7 @@ pub fn serve_agent(
             }
         }
     }
-    service.host.carry_out(AgentAction::Discard);
+    service.host.end();
     link.close();
     Ok(())
 }
@@ -69,13 +69,13 @@ pub fn now() -> Now {
     Now { monotonic: clock::monotonic(), unix: clock::unix() }
 }
 
-/// News of the connection in words.
+/// A message for the user about an event of the connection.
 pub fn told(event: &LinkEvent) -> String {
     match event {
         LinkEvent::Connected => "connected to the broker".to_owned(),
         LinkEvent::Disconnected => "warning: the broker does not answer; trying again".to_owned(),
         LinkEvent::Dropped => "warning: messages were dropped, because they came too fast".to_owned(),
-        LinkEvent::Refused(why) => format!("warning: the broker has refused something: {why}"),
+        LinkEvent::Refused(why) => format!("warning: the broker refused an operation: {why}"),
     }
 }
 

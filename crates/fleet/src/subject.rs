@@ -1,11 +1,11 @@
-//! Names of agents and runs, and the subjects that are made of them.
+//! Names of agents and runs, and the subjects that contain them.
 
 use std::fmt;
 
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// A name that no subject can hold.
+/// A name that a subject cannot contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameError(String);
 
@@ -13,7 +13,7 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no name of an agent: up to {LONGEST_NAME} letters, digits, `-` and `_`",
+            "`{}` is not a valid name: write up to {LONGEST_NAME} letters, digits, `-` and `_`",
             self.0.escape_debug()
         )
     }
@@ -21,7 +21,7 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// Checks the name of an agent or a run: a word of a subject, which no permission by subject can mistake.
+/// Checks the name of an agent or a run: one word of a subject, without wildcards, so that permissions hold.
 ///
 /// # Errors
 /// It is empty, too long, or has other characters than ASCII letters, digits, `-` and `_`.
@@ -53,12 +53,12 @@ pub(crate) fn beats(run: &str) -> String {
     format!("plim.run.{run}.all")
 }
 
-/// Words of an agent about a run; `kind` says of what kind.
+/// Messages of an agent about a run, of this kind.
 pub(crate) fn word(run: &str, agent: &str, kind: &str) -> String {
     format!("plim.run.{run}.a.{agent}.{kind}")
 }
 
-/// Words of all agents about a run.
+/// Messages of all agents about a run.
 pub(crate) fn words(run: &str) -> String {
     format!("plim.run.{run}.a.>")
 }
@@ -72,7 +72,7 @@ pub(crate) enum Subject<'a> {
     Word { run: &'a str, agent: &'a str },
 }
 
-/// Reads a subject; `None` if it is none of ours.
+/// Parses a subject; `None` if it is not one of a fleet.
 pub(crate) fn parse(subject: &str) -> Option<Subject<'_>> {
     let words: Vec<&str> = subject.split('.').collect();
     match *words.as_slice() {

@@ -1,7 +1,7 @@
 //! Whole fleets in virtual time: agents, a coordinator and a fabric that loses, delays, repeats and
-//! reorders messages, with machines that die and networks that part, all by seed.
+//! reorders messages, with machines that die and network partitions, all by seed.
 //!
-//! `PLIMSOLL_SEEDS=A..B` has other seeds than usual.
+//! `PLIMSOLL_SEEDS=N` simulates N fleets, `PLIMSOLL_SEEDS=A..B` those of these seeds.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,12 @@ use plimsoll_core::{Nanos, Random};
 use plimsoll_fleet::{
     Agent, AgentAction, AgentIdentity, Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage,
     Delivery, End, HostEvent, Line, MemberEnd, Notice, Now, OnLoss, Prepare, Steer, SteerCommand,
+    WIRE_VERSION,
 };
 
 const TICK: Nanos = Nanos::from_millis(50);
 /// Length of the load.
-const LOAD: Nanos = Nanos::from_secs(20);
+const LOAD: Nanos = Nanos::from_secs(30);
 const ORPHAN: Nanos = Nanos::from_secs(30);
 /// Nothing goes on longer than this, whatever happens.
 const END_OF_TIME: Nanos = Nanos::from_secs(400);
@@ -33,38 +34,60 @@ struct Weather {
 /// The process of a run, as far as a fleet knows it: it begins at its instant, counts, and ends.
 #[derive(Clone, Debug)]
 struct Process {
-    shard: u64,
+    /// Its first shard, and the number of its shards.
+    shards: (u64, u64),
     of: u64,
     ready_at: Nanos,
     is_ready: bool,
     /// On the true clock.
     start: Option<Nanos>,
+    /// Since then: when it takes part, and how far it has come.
+    from: Nanos,
+    reached: Nanos,
+    /// Until when it may send, if its share is leased.
+    lease: Option<Nanos>,
     stop: Option<Nanos>,
     steered: Vec<Steer>,
     next_line: Nanos,
+    /// Requests that its intervals have reported.
+    told: u64,
 }
 
 impl Process {
-    /// Requests that the shard has until an instant since the start: one each 10 ms of the whole load.
-    fn planned(shard: u64, of: u64, until: Nanos) -> u64 {
+    /// Requests that the shards have until an instant since the start: one each 10 ms of the whole load.
+    fn planned((first, held): (u64, u64), of: u64, until: Nanos) -> u64 {
         let all = until.0.min(LOAD.0) / 10_000_000;
-        (0..all).filter(|index| index % of == shard).count() as u64
+        (0..all).filter(|index| (first..first + held).contains(&(index % of))).count() as u64
     }
 
-    fn counted(&self, now: Nanos) -> u64 {
-        let Some(start) = self.start else { return 0 };
-        Self::planned(self.shard, self.of, self.stop.unwrap_or(now).min(now).since(start))
+    /// Makes what is due, unless its lease is over.
+    fn advance(&mut self, now: Nanos) {
+        let Some(start) = self.start else { return };
+        let allowed = now.min(self.stop.unwrap_or(now)).min(self.lease.unwrap_or(now));
+        self.reached = self.reached.max(allowed.since(start).min(LOAD));
+    }
+
+    fn counted(&self) -> u64 {
+        let until = |at| Self::planned(self.shards, self.of, at);
+        until(self.reached).saturating_sub(until(self.from))
     }
 
     fn has_ended(&self, now: Nanos) -> bool {
         let Some(start) = self.start else { return false };
-        now >= start + LOAD || self.stop.is_some_and(|stop| now >= stop)
+        now >= start + LOAD.max(self.from) || self.stop.is_some_and(|stop| now >= stop)
     }
 
-    fn saved(&self, now: Nanos) -> Vec<u8> {
+    /// The requests since the last interval.
+    fn interval(&mut self) -> HostEvent {
+        let more = self.counted() - self.told;
+        self.told += more;
+        HostEvent::Interval(more.to_le_bytes().to_vec())
+    }
+
+    fn saved(&self) -> Vec<u8> {
         // Longer than a piece now and then.
-        let mut bytes = self.counted(now).to_le_bytes().to_vec();
-        bytes.resize(8 + (self.counted(now) as usize % 3) * 200_000, 7);
+        let mut bytes = self.counted().to_le_bytes().to_vec();
+        bytes.resize(8 + (self.counted() as usize % 3) * 200_000, 7);
         bytes
     }
 }
@@ -75,16 +98,21 @@ fn count_of(part: &[u8]) -> u64 {
 
 struct Machine {
     agent: Agent,
-    /// Its clock is so far ahead of the true one.
+    /// Offset of its clock from the true one.
     ahead: i64,
-    process: Option<Process>,
+    /// By the names of their runs.
+    processes: BTreeMap<String, Process>,
+    /// Processes that have exited or were killed.
+    ended: BTreeMap<String, Process>,
     /// Runs that were saved here.
     history: BTreeMap<String, Vec<u8>>,
     dies: Option<Nanos>,
-    run: String,
-    /// Requests that its process has really made, once it has ended or died.
-    made: Option<u64>,
-    started: Option<Nanos>,
+    /// When its process gets no processor: it hangs if that is without an end.
+    starved: Option<(Nanos, Nanos)>,
+}
+
+fn identity(name: &str, version: &str, cores: u32) -> AgentIdentity {
+    AgentIdentity { name: name.to_owned(), version: version.to_owned(), cores, thread_per_s: None }
 }
 
 /// A message on its way.
@@ -106,9 +134,12 @@ struct World {
     /// Machines without a network, and for how long.
     partitions: Vec<(usize, Nanos, Nanos)>,
     stop_at: Option<Nanos>,
-    /// `true` once all were told that they begin.
+    /// `true` once the coordinator has announced the start.
     has_begun: bool,
     trouble: Vec<String>,
+    notices: Vec<(Nanos, Notice)>,
+    /// Requests that the coordinator knows of by intervals, by the places of shares.
+    seen: Vec<u64>,
 }
 
 const FILE: usize = 700_000;
@@ -119,22 +150,23 @@ impl World {
         let names: Vec<String> = (1..=agents).map(|number| format!("agent-{number}")).collect();
         let options = CoordinatorOptions {
             run: "r1".to_owned(),
-            agents: names.clone(),
+            agents: names.iter().cloned().zip((1..=3).cycle()).collect(),
+            threads: 1,
             prepare: Prepare::default(),
             files: vec![("plan.yaml".to_owned(), vec![5; FILE]), ("empty".to_owned(), Vec::new())],
             on_loss,
             orphan: ORPHAN,
+            hold: None,
         };
         let now = Now { monotonic: Nanos::ZERO, unix: EPOCH };
         let machine = |name: &String| Machine {
-            agent: Agent::new(AgentIdentity { name: name.clone(), version: "0".to_owned(), cores: 2 }),
+            agent: Agent::new(identity(name, "0", 2)),
             ahead: random.below(4_000_000_000) as i64 - 2_000_000_000,
-            process: None,
+            processes: BTreeMap::new(),
+            ended: BTreeMap::new(),
             history: BTreeMap::new(),
             dies: None,
-            run: String::new(),
-            made: None,
-            started: None,
+            starved: None,
         };
         Self {
             machines: names.iter().map(machine).collect(),
@@ -148,6 +180,8 @@ impl World {
             stop_at: None,
             has_begun: false,
             trouble: Vec::new(),
+            notices: Vec::new(),
+            seen: vec![0; agents],
         }
     }
 
@@ -185,8 +219,14 @@ impl World {
         for action in actions {
             let (subject, payload) = match action {
                 CoordinatorAction::Publish { subject, payload } => (subject, payload),
+                CoordinatorAction::Interval { place, interval } => {
+                    self.seen.resize(self.seen.len().max(place + 1), 0);
+                    self.seen[place] += count_of(&interval);
+                    continue;
+                }
                 CoordinatorAction::Notice(notice) => {
                     self.has_begun |= matches!(notice, Notice::Begins { .. });
+                    self.notices.push((self.now, notice));
                     continue;
                 }
             };
@@ -213,95 +253,117 @@ impl World {
                     }
                     let ready_at = self.now + Nanos(self.random.below(2_000_000_000));
                     let process = Process {
-                        shard: prepare.shard.into(),
+                        shards: (prepare.shard.into(), prepare.held.into()),
                         of: prepare.of.into(),
                         ready_at,
                         is_ready: false,
                         start: None,
+                        from: Nanos::ZERO,
+                        reached: Nanos::ZERO,
+                        lease: prepare.is_leased.then_some(Nanos::ZERO),
                         stop: None,
                         steered: Vec::new(),
                         next_line: Nanos::ZERO,
+                        told: 0,
                     };
-                    if self.machines[machine].process.replace(process).is_some() {
-                        self.trouble.push(format!("agent {machine} has two processes"));
+                    if self.machines[machine].processes.insert(run, process).is_some() {
+                        self.trouble.push(format!("agent {machine} has two processes of one share"));
                     }
-                    self.machines[machine].run = run;
                 }
-                AgentAction::Start { at_unix_ns } => {
+                AgentAction::Start { run, at_unix_ns, from_ns } => {
                     let there = at_unix_ns as i64 - EPOCH.0 as i64 - self.machines[machine].ahead;
                     let start = Nanos(there.max(0) as u64);
                     let now = self.now;
                     let host = &mut self.machines[machine];
-                    let Some(process) = &mut host.process else { continue };
-                    if start < now {
+                    let Some(process) = host.processes.get_mut(&run) else { continue };
+                    if start + Nanos(from_ns) < now {
                         // `run --start-at` refuses to begin late.
-                        host.process = None;
-                        host.made = Some(0);
+                        host.ended.extend(host.processes.remove_entry(&run));
                         let messages = vec!["error: late".to_owned()];
-                        events.push(HostEvent::Ended {
-                            end: End { exit: Some(1), messages },
-                            saved: Vec::new(),
-                        });
+                        let end = End { exit: Some(1), messages, ..End::default() };
+                        events.push((run, HostEvent::Ended { end, saved: Vec::new() }));
                     } else {
                         process.start = Some(start);
-                        process.next_line = start + Nanos::from_secs(1);
-                        host.started = Some(start);
+                        (process.from, process.reached) = (Nanos(from_ns), Nanos(from_ns));
+                        process.next_line = start + Nanos(from_ns) + Nanos::from_secs(1);
                     }
                 }
-                AgentAction::Steer(steer) => {
+                AgentAction::Lease { run, until_ns } => {
+                    let process = self.machines[machine].processes.get_mut(&run);
+                    process.into_iter().for_each(|process| process.lease = Some(Nanos(until_ns)));
+                }
+                AgentAction::Steer { run, steer } => {
                     let now = self.now;
-                    if let Some(process) = &mut self.machines[machine].process {
+                    if let Some(process) = self.machines[machine].processes.get_mut(&run) {
                         if matches!(steer.command, SteerCommand::Stop | SteerCommand::StopNow) {
                             process.stop.get_or_insert(now);
                         }
                         process.steered.push(steer);
                     }
                 }
-                AgentAction::TakePart => {
-                    let part = self.machines[machine].process.as_ref().map(|process| process.saved(self.now));
-                    events.push(HostEvent::Part(part.unwrap_or_default()));
+                AgentAction::TakePart { run } => {
+                    let part = self.machines[machine].processes.get(&run).map(Process::saved);
+                    events.push((run, HostEvent::Part(part.unwrap_or_default())));
                 }
-                AgentAction::Discard => {
-                    let now = self.now;
+                AgentAction::Kill { run } => {
                     let host = &mut self.machines[machine];
-                    if let Some(process) = host.process.take() {
-                        host.made = Some(process.counted(now));
+                    if let Some(process) = host.processes.remove(&run) {
+                        let saved = process.saved();
+                        host.history.insert(run.clone(), saved.clone());
+                        host.ended.insert(run.clone(), process);
+                        events.push((run, HostEvent::Ended { end: End::default(), saved }));
                     }
+                }
+                AgentAction::Discard { run } => {
+                    let host = &mut self.machines[machine];
+                    host.ended.extend(host.processes.remove_entry(&run));
                 }
                 AgentAction::Collect { run } => {
                     let saved = self.machines[machine].history.get(&run).cloned().unwrap_or_default();
-                    events.push(HostEvent::Collected { run, saved });
+                    events.push((String::new(), HostEvent::Collected { run, saved }));
                 }
             }
-            for event in events {
+            for (run, event) in events {
                 let now = self.theirs(machine);
-                let more = self.machines[machine].agent.note(event, now);
+                let more = self.machines[machine].agent.note(&run, event, now);
                 self.carry_out(machine, more);
             }
         }
     }
 
-    /// News of the process of a machine.
-    fn host_events(&mut self, machine: usize) -> Vec<HostEvent> {
+    /// Events of the processes of a machine.
+    fn host_events(&mut self, machine: usize) -> Vec<(String, HostEvent)> {
         let now = self.now;
         let host = &mut self.machines[machine];
-        let Some(process) = &mut host.process else { return Vec::new() };
+        if host.starved.is_some_and(|(from, until)| (from..until).contains(&now)) {
+            return Vec::new();
+        }
         let mut events = Vec::new();
-        if !process.is_ready && now >= process.ready_at {
-            process.is_ready = true;
-            events.push(HostEvent::Ready);
+        let (mut ended, mut going_on) = (Vec::new(), BTreeMap::new());
+        for (run, mut process) in std::mem::take(&mut host.processes) {
+            process.advance(now);
+            if !process.is_ready && now >= process.ready_at {
+                process.is_ready = true;
+                events.push((run.clone(), HostEvent::Ready));
+            }
+            if process.has_ended(now) {
+                events.push((run.clone(), process.interval()));
+                let (end, saved) = (End { exit: Some(0), ..End::default() }, process.saved());
+                host.history.insert(run.clone(), saved.clone());
+                events.push((run.clone(), HostEvent::Ended { end, saved }));
+                ended.push((run, process));
+                continue;
+            }
+            if process.start.is_some() && now >= process.next_line {
+                process.next_line += Nanos::from_secs(1);
+                let elapsed_s = now.since(process.start.unwrap_or(now)).as_secs_f64();
+                events.push((run.clone(), process.interval()));
+                events.push((run.clone(), HostEvent::Line(Line { elapsed_s, ..Line::default() })));
+            }
+            going_on.insert(run, process);
         }
-        if process.has_ended(now) {
-            let saved = process.saved(now);
-            host.made = Some(process.counted(now));
-            host.history.insert(host.run.clone(), saved.clone());
-            host.process = None;
-            events.push(HostEvent::Ended { end: End { exit: Some(0), messages: Vec::new() }, saved });
-        } else if process.start.is_some() && now >= process.next_line {
-            process.next_line += Nanos::from_secs(1);
-            let elapsed_s = now.since(process.start.unwrap_or(now)).as_secs_f64();
-            events.push(HostEvent::Line(Line { elapsed_s, ..Line::default() }));
-        }
+        host.processes = going_on;
+        host.ended.extend(ended);
         events
     }
 
@@ -311,9 +373,8 @@ impl World {
         for machine in 0..self.machines.len() {
             if self.machines[machine].dies.is_some_and(|dies| dies == now) {
                 let host = &mut self.machines[machine];
-                // Its process ends with it.
-                let made = host.process.take().map(|process| process.counted(now));
-                host.made = host.made.or(made).or(Some(0));
+                // Its processes end with it.
+                host.ended.append(&mut host.processes);
             }
         }
         let (due, later) = std::mem::take(&mut self.flights).into_iter().partition(|flight| flight.at <= now);
@@ -338,9 +399,9 @@ impl World {
             if !self.lives(machine) {
                 continue;
             }
-            for event in self.host_events(machine) {
+            for (run, event) in self.host_events(machine) {
                 let theirs = self.theirs(machine);
-                let actions = self.machines[machine].agent.note(event, theirs);
+                let actions = self.machines[machine].agent.note(&run, event, theirs);
                 self.carry_out(machine, actions);
             }
             let theirs = self.theirs(machine);
@@ -365,7 +426,7 @@ impl World {
         self.coordinator_dies.is_none_or(|dies| dies > self.now)
     }
 
-    /// Runs until everybody is free again, and for a while longer says that it is over.
+    /// Runs until all agents are free again, and repeats the end for a while longer.
     fn run(&mut self) {
         let mut over_since = None;
         while self.now < END_OF_TIME {
@@ -382,7 +443,7 @@ impl World {
             let is_free = |machine: usize| {
                 !self.lives(machine)
                     || self.machines[machine].agent.run().is_none()
-                        && self.machines[machine].process.is_none()
+                        && self.machines[machine].processes.is_empty()
             };
             if is_over && (0..self.machines.len()).all(is_free) {
                 return;
@@ -394,40 +455,79 @@ impl World {
     /// Invariants of every fleet, however it ended.
     fn check(&self, what: &str) {
         assert!(self.trouble.is_empty(), "{what}: {:?}", self.trouble);
-        let of = self.machines.len() as u64;
         if !self.coordinator_lives() {
             return;
         }
         let members = self.coordinator.members();
         let start = self.coordinator.start();
-        for (shard, (member, machine)) in (0..).zip(members.iter().zip(&self.machines)) {
-            let (known, made) = (count_of(&member.part), machine.made.unwrap_or(0));
-            let planned = Process::planned(shard, of, LOAD);
+        let began = &members[..self.machines.len()];
+        let of: u64 = began.iter().map(|member| u64::from(member.shards.1)).sum();
+        for (place, member) in members.iter().enumerate() {
+            let who = members.iter().position(|other| other.name == member.name).expect("it began");
+            let machine = &self.machines[who];
+            let run = if place == who { "r1".to_owned() } else { format!("r1-{place}") };
+            let process = machine.ended.get(&run);
+            let (known, made) = (count_of(&member.part), process.map_or(0, Process::counted));
+            let what = format!("{what}: {} ({run})", member.name);
             if !self.has_begun {
-                assert_eq!(made, 0, "{what}: {} made requests, though nobody was to begin", member.name);
+                assert_eq!(made, 0, "{what} made requests although no agent was to begin");
                 continue;
             }
+            // Each interval comes once; all of them where the agent was there until the end.
+            let seen = self.seen.get(place).copied().unwrap_or(0);
+            assert!(seen <= made, "{what}: {seen} of {made}");
+            let was_there = machine.dies.is_none()
+                && machine.starved.is_none_or(|(_, until)| until < Nanos::MAX)
+                && self.partitions.iter().all(|(other, ..)| *other != who);
+            assert!(!was_there || seen == made, "{what}: {seen} of {made}");
+            // It has made requests of its own span only, and not beyond the instant from which another has
+            // its shards: no request is made twice.
+            let (from, until) = member.span;
+            let shards = (member.shards.0.into(), member.shards.1.into());
+            let planned = |at| Process::planned(shards, of, at);
+            let span = planned(until.unwrap_or(LOAD)).saturating_sub(planned(from));
             match &member.end {
-                MemberEnd::Ended(_) => assert_eq!(known, made, "{what}: {}", member.name),
-                MemberEnd::Lost => assert!(known <= made && made <= planned, "{what}: {}", member.name),
-                MemberEnd::None => panic!("{what}: {} goes on", member.name),
+                MemberEnd::Ended(_) => assert_eq!(known, made, "{what}"),
+                MemberEnd::Died(_) | MemberEnd::Lost => assert!(known <= made, "{what}"),
+                MemberEnd::None => assert_eq!((from, made), (Nanos::MAX, 0), "{what} goes on"),
+            }
+            assert!(made <= span, "{what}: {made} of {span} in {:?}", member.span);
+            if let (Some(process), Some(until)) = (process, until) {
+                assert!(
+                    process.reached <= until,
+                    "{what}: sent until {:?}, {:?}",
+                    process.reached,
+                    member.span
+                );
             }
             // The bound of the clock's estimate holds of the start.
-            if let (Some(began), Some(clock), Some(start)) = (machine.started, member.clock, start) {
+            let began = process.and_then(|process| process.start);
+            if let (Some(began), Some(clock), Some(start)) = (began, member.clock, start) {
                 let skew = (EPOCH + began).0.abs_diff(start.0);
-                assert!(skew <= clock.bound_ns, "{what}: {} began {skew} ns beside", member.name);
+                assert!(skew <= clock.bound_ns, "{what} began {skew} ns beside");
             }
+        }
+        // The owners of a shard follow each other without a gap: the accounts balance with the unknown part
+        // of each.
+        for shard in began.iter().map(|member| member.shards) {
+            let mut spans: Vec<(Nanos, Option<Nanos>)> = members
+                .iter()
+                .filter(|member| member.shards == shard && member.span.0 < Nanos::MAX)
+                .map(|member| member.span)
+                .collect();
+            spans.sort_unstable();
+            let ends: Vec<Option<Nanos>> = spans.iter().map(|(_, until)| *until).collect();
+            let next: Vec<Option<Nanos>> = spans.iter().skip(1).map(|(from, _)| Some(*from)).collect();
+            assert_eq!((spans[0].0, ends), (Nanos::ZERO, [next, vec![None]].concat()), "{what}: {spans:?}");
         }
     }
 }
 
 fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let given = std::env::var("PLIMSOLL_SEEDS").ok();
-    let given = given.as_deref().and_then(|text| text.split_once(".."));
-    match given.and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?))) {
-        Some((from, to)) => from..to,
-        None => 0..usual,
-    }
+    let Ok(given) = std::env::var("PLIMSOLL_SEEDS") else { return 0..usual };
+    let (from, to) = given.split_once("..").unwrap_or(("0", &given));
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("PLIMSOLL_SEEDS={given}"));
+    number(from)..number(to)
 }
 
 const FAIR: Weather = Weather { loss: 0.0, twice: 0.0, delay: Nanos::from_millis(2) };
@@ -440,16 +540,20 @@ fn a_fleet_in_fair_weather_makes_the_whole_load() {
     let members = world.coordinator.members();
     let sum: u64 = members.iter().map(|member| count_of(&member.part)).sum();
     assert_eq!(sum, LOAD.0 / 10_000_000);
+    // They have one, two and three of six shards.
+    let [weakest, .., strongest] = &*members else { panic!("there are three") };
+    let [weakest, strongest] = [weakest, strongest].map(|member| count_of(&member.part));
+    assert!(strongest.abs_diff(3 * weakest) <= 3, "{weakest} and {strongest}");
     assert!(members.iter().all(|member| matches!(&member.end, MemberEnd::Ended(end) if end.exit == Some(0))));
     assert!(members.iter().all(|member| member.line.is_some() && member.latest_clock.is_some()));
-    assert!(world.now < Nanos::from_secs(40), "{:?}", world.now);
+    assert!(world.now < Nanos::from_secs(50), "{:?}", world.now);
 }
 
 /// Deaths, partitions, loss, delay and duplicates, at any time: every account balances, every run ends, and
-/// nobody makes requests if not all were ready.
+/// no agent makes requests unless all were ready.
 #[test]
 fn every_fleet_ends_and_its_accounts_balance() {
-    let (mut begun, mut lost, mut refused, mut orphaned) = (0, 0, 0, 0);
+    let (mut begun, mut lost, mut refused, mut orphaned, mut taken) = (0, 0, 0, 0, 0);
     for seed in seeds(300) {
         let mut random = Random::new(seed, 0);
         let weather = Weather {
@@ -459,14 +563,25 @@ fn every_fleet_ends_and_its_accounts_balance() {
                 [random.below(3) as usize],
         };
         let agents = 1 + random.below(5) as usize;
-        let on_loss = [OnLoss::Abort, OnLoss::Continue][random.below(2) as usize];
+        let on_loss = [OnLoss::Abort, OnLoss::Continue, OnLoss::Takeover][random.below(3) as usize];
         let mut world = World::new(seed, agents, weather, on_loss);
         let instant = |random: &mut Random| Nanos(TICK.0 * (1 + random.below(600)));
-        if random.below(3) == 0 {
+        // Mostly one at a time, and now and then several at once.
+        let several = |random: &mut Random| match random.below(9) {
+            0 | 1 => 1,
+            2 => 1 + random.below(3),
+            _ => 0,
+        };
+        for _ in 0..several(&mut random) {
             let who = random.below(agents as u64) as usize;
             world.machines[who].dies = Some(instant(&mut random));
         }
-        if random.below(3) == 0 {
+        if random.below(6) == 0 {
+            let (who, from) = (random.below(agents as u64) as usize, instant(&mut random));
+            let until = [from + Nanos::from_secs(1 + random.below(50)), Nanos::MAX][random.below(2) as usize];
+            world.machines[who].starved = Some((from, until));
+        }
+        for _ in 0..several(&mut random) {
             let who = random.below(agents as u64) as usize;
             let from = instant(&mut random);
             world.partitions.push((who, from, from + Nanos::from_secs(1 + random.below(40))));
@@ -484,11 +599,12 @@ fn every_fleet_ends_and_its_accounts_balance() {
         lost += u64::from(members.iter().any(|member| member.end == MemberEnd::Lost));
         refused += u64::from(!world.coordinator.refusals().is_empty());
         orphaned += u64::from(!world.coordinator_lives());
+        taken += u64::from(members.iter().any(|member| member.span.1.is_some()));
     }
     if std::env::var_os("PLIMSOLL_SEEDS").is_none() {
         assert!(
-            begun > 150 && lost > 20 && refused > 10 && orphaned > 10,
-            "{begun} {lost} {refused} {orphaned}"
+            begun > 150 && lost > 20 && refused > 10 && orphaned > 10 && taken > 10,
+            "{begun} {lost} {refused} {orphaned} {taken}"
         );
     }
 }
@@ -504,9 +620,131 @@ fn a_loss_stops_the_others_or_lets_them_go_on() {
         assert_eq!(members[1].end, MemberEnd::Lost);
         let known = count_of(&members[1].part);
         assert!(known > 0, "parts had come before its death");
-        let whole = Process::planned(0, 3, LOAD);
+        let whole = Process::planned((0, 1), 6, LOAD);
         assert_eq!(count_of(&members[0].part) == whole, on_loss == OnLoss::Continue);
     }
+}
+
+/// Symptom: an agent was said to be lost while others used every processor of its machine, because only
+/// its process gave signs of life.
+#[test]
+fn a_run_without_a_processor_is_not_lost_and_one_that_hangs_is() {
+    let secs = Nanos::from_secs;
+    let mut world = World::new(8, 3, FAIR, OnLoss::Abort);
+    world.machines[1].starved = Some((secs(10), secs(25)));
+    world.run();
+    world.check("starved");
+    let members = world.coordinator.members();
+    assert!(members.iter().all(|member| matches!(&member.end, MemberEnd::Ended(end) if end.exit == Some(0))));
+    assert_eq!(members.iter().map(|member| count_of(&member.part)).sum::<u64>(), LOAD.0 / 10_000_000);
+    let of_it = |notice: &Notice| matches!(notice, Notice::Suspect(name) | Notice::Back(name) | Notice::Lost(name) if name == "agent-2");
+    let told: Vec<&Notice> =
+        world.notices.iter().map(|(_, notice)| notice).filter(|one| of_it(one)).collect();
+    let name = || "agent-2".to_owned();
+    assert_eq!(told, [&Notice::Suspect(name()), &Notice::Back(name())], "its silence is shown");
+
+    let mut world = World::new(8, 3, FAIR, OnLoss::Continue);
+    world.machines[1].starved = Some((secs(12), Nanos::MAX));
+    world.run();
+    world.check("hung");
+    let members = world.coordinator.members();
+    let MemberEnd::Died(end) = &members[1].end else { panic!("{:?}", members[1]) };
+    assert!(end.exit.is_none() && end.messages[0].contains("no sign of its own for 60 s"), "{end:?}");
+    assert!(count_of(&members[1].part) > 0, "what it had saved is known");
+    let died = world.notices.iter().find(|(_, notice)| *notice == Notice::Died(name())).expect("it is told");
+    assert!((secs(71)..secs(75)).contains(&died.0), "{died:?}");
+    assert_eq!(count_of(&members[0].part), Process::planned((0, 1), 6, LOAD), "the others go on");
+
+    let mut world = World::new(8, 3, FAIR, OnLoss::Continue);
+    world.machines[1].dies = Some(secs(12));
+    world.run();
+    let lost = world.notices.iter().find(|(_, notice)| *notice == Notice::Lost(name())).expect("it is told");
+    assert!((secs(21)..secs(24)).contains(&lost.0), "an agent that dies is lost after ten seconds: {lost:?}");
+}
+
+/// Messages that wait while the coordinator gets no processor time do not count as silence of the agents.
+#[test]
+fn a_coordinator_that_was_held_up_takes_nobody_for_lost() {
+    let mut world = World::new(9, 3, FAIR, OnLoss::Abort);
+    while world.now < Nanos::from_secs(12) {
+        world.step();
+    }
+    let before = world.coordinator_dies.replace(world.now);
+    while world.now < Nanos::from_secs(26) {
+        world.step();
+    }
+    world.coordinator_dies = before;
+    let actions = world.coordinator.tick(world.ours());
+    world.coordinate(actions);
+    world.run();
+    world.check("held up");
+    assert!(
+        !world.notices.iter().any(|(_, notice)| matches!(notice, Notice::Lost(_))),
+        "{:?}",
+        world.notices
+    );
+}
+
+/// The shards of an agent that dies are another's from a boundary of five seconds on, and what was due
+/// between its last part and then is unknown.
+#[test]
+fn another_agent_takes_the_shards_of_a_lost_one_over() {
+    let mut world = World::new(10, 3, FAIR, OnLoss::Takeover);
+    // Long before the end of the load, which begins at about six seconds.
+    world.machines[1].dies = Some(Nanos::from_secs(8));
+    world.run();
+    world.check("a takeover");
+    let members = world.coordinator.members();
+    let [lost, taker] = [&members[1], &members[3]];
+    assert_eq!((&lost.end, taker.shards, &*taker.name), (&MemberEnd::Lost, (1, 2), "agent-1"));
+    assert_eq!((taker.span.0, lost.span.1), (Nanos::from_secs(20), Some(Nanos::from_secs(20))));
+    assert!(matches!(&taker.end, MemberEnd::Ended(end) if end.exit == Some(0)), "{:?}", taker.end);
+    let of = |member: &plimsoll_fleet::Member| {
+        let (until, shards) =
+            (member.span.1.unwrap_or(LOAD), (member.shards.0.into(), member.shards.1.into()));
+        let planned = |at| Process::planned(shards, 6, at);
+        (count_of(&member.part), planned(until) - planned(member.span.0))
+    };
+    let (known, planned): (Vec<u64>, Vec<u64>) = members.iter().map(of).unzip();
+    assert_eq!(planned.iter().sum::<u64>(), LOAD.0 / 10_000_000);
+    assert!(known[1] < planned[1], "some of the lost one is unknown");
+    assert_eq!([known[0], known[2], known[3]], [planned[0], planned[2], planned[3]]);
+}
+
+/// An agent that is cut off, and lives, stops by itself before another has its shards. When it is back, all
+/// that it had made is known.
+#[test]
+fn an_agent_that_is_cut_off_does_not_send_what_another_sends() {
+    for seed in 0..20 {
+        let mut world = World::new(20 + seed, 3, FAIR, OnLoss::Takeover);
+        let from = Nanos::from_secs(8) + Nanos(TICK.0 * seed);
+        world.partitions.push((1, from, from + Nanos::from_secs(13)));
+        world.run();
+        world.check("cut off");
+        let members = world.coordinator.members();
+        assert_eq!(members.len(), 4, "{members:?}");
+        let process = &world.machines[1].ended["r1"];
+        let until = members[1].span.1.expect("another had them");
+        // Eight seconds after its last sign of life that was heard, and two before it was lost.
+        assert!(process.reached + Nanos::from_secs(2) <= until, "{:?} {until:?}", process.reached);
+        assert!(matches!(members[1].end, MemberEnd::Died(_)), "{:?}", members[1].end);
+        assert_eq!(count_of(&members[1].part), process.counted(), "unknown became known");
+    }
+}
+
+/// An agent that took over may be lost, too. Without a surviving agent the shards stay unassigned.
+#[test]
+fn shards_are_taken_over_again_and_by_nobody_if_there_is_none() {
+    let mut world = World::new(11, 3, FAIR, OnLoss::Takeover);
+    world.machines[1].starved = Some((Nanos::from_secs(9), Nanos::MAX));
+    world.machines[0].dies = Some(Nanos::from_secs(9));
+    world.run();
+    world.check("two losses");
+    let mut world = World::new(12, 2, FAIR, OnLoss::Takeover);
+    world.machines.iter_mut().for_each(|machine| machine.dies = Some(Nanos::from_secs(9)));
+    world.run();
+    world.check("no agent is left");
+    assert!(world.notices.iter().any(|(_, notice)| matches!(notice, Notice::NotTaken { .. })));
 }
 
 #[test]
@@ -529,8 +767,9 @@ fn agents_without_a_coordinator_stop_and_keep_what_they_have() {
     world.check("no coordinator");
     for machine in &world.machines {
         assert!(machine.agent.run().is_none());
-        assert_eq!(machine.history.get("r1").map(|saved| count_of(saved)), machine.made);
-        assert!(machine.made.is_some_and(|made| made > 0));
+        let made = machine.ended["r1"].counted();
+        assert_eq!(machine.history.get("r1").map(|saved| count_of(saved)), Some(made));
+        assert!(made > 0);
     }
 }
 
@@ -542,11 +781,13 @@ fn a_second_coordinator_is_told_that_the_agent_is_busy() {
     }
     let options = CoordinatorOptions {
         run: "r2".to_owned(),
-        agents: vec!["agent-1".to_owned()],
+        agents: vec![("agent-1".to_owned(), 1)],
+        threads: 1,
         prepare: Prepare::default(),
         files: Vec::new(),
         on_loss: OnLoss::Abort,
         orphan: ORPHAN,
+        hold: None,
     };
     let mut other = Coordinator::new(options, world.ours());
     let mut answers = Vec::new();
@@ -576,10 +817,49 @@ fn an_agent_of_another_version_is_refused() {
     coordinator.hear(&Delivery { subject: "plim.run.r1.a.agent-1.word".to_owned(), payload }, now);
     coordinator.tick(now);
     assert!(coordinator.refusals()[0].error.contains("version 99"), "{:?}", coordinator.refusals());
-    let mut agent = Agent::new(AgentIdentity { name: "a".to_owned(), version: "0.2".to_owned(), cores: 1 });
+    let mut agent = Agent::new(identity("a", "0.2", 1));
     let payload = br#"{"wire":99,"run":"r1","order":{"sing":{}}}"#.to_vec();
     let actions = agent.hear(&Delivery { subject: "plim.to.a".to_owned(), payload }, now);
     let AgentAction::Publish { subject, payload } = &actions[0] else { panic!("{actions:?}") };
     assert_eq!(subject, "plim.run.r1.a.a.word");
     assert!(String::from_utf8_lossy(payload).contains("wrong_wire"));
+}
+
+/// Agents of a search stay claimed between its trials: they refuse other runs and accept its next one.
+#[test]
+fn an_agent_that_is_held_is_free_for_runs_of_its_holder_only() {
+    let mut agent = Agent::new(identity("a", "0", 1));
+    let now = |secs: u64| Now { monotonic: Nanos::from_secs(secs), unix: EPOCH };
+    let mut told = |at: u64, run: &str, order: &str| {
+        let payload = format!(r#"{{"wire":{WIRE_VERSION},"run":"{run}","order":{order}}}"#).into_bytes();
+        let actions = agent.hear(&Delivery { subject: "plim.to.a".to_owned(), payload }, now(at));
+        let said = actions.into_iter().filter_map(|action| match action {
+            AgentAction::Publish { payload, .. } => Some(String::from_utf8(payload).unwrap()),
+            _ => None,
+        });
+        let said = said.collect::<String>();
+        // Its sign of life says whose it is.
+        let here = agent.tick(now(at)).into_iter().find_map(|action| match action {
+            AgentAction::Publish { payload, .. } => Some(String::from_utf8(payload).unwrap()),
+            _ => None,
+        });
+        (said, here.unwrap_or_default())
+    };
+    let claim = |hold: &str| format!(r#"{{"claim":{{"orphan_ns":10000000000,"hold":{hold}}}}}"#);
+    assert!(told(1, "r1", &claim("\"search\"")).0.contains("claimed"));
+    assert!(told(2, "r1", "\"release\"").1.contains("\"run\":\"search\""));
+    assert!(told(3, "other", &claim("null")).0.contains(r#"{"busy":{"run":"search"}}"#));
+    assert!(told(4, "r2", &claim("\"search\"")).0.contains("claimed"));
+    told(5, "r2", "\"release\"");
+    // A run that was never its own frees nothing.
+    told(6, "r1", "\"release\"");
+    assert!(told(7, "other", &claim("null")).0.contains("busy"));
+    assert!(told(8, "search", "\"release\"").1.contains("\"run\":null"));
+    assert!(told(9, "other", &claim("null")).0.contains("claimed"));
+    told(10, "other", "\"release\"");
+    // An agent is free again some time after its holder has died.
+    told(11, "r3", &claim("\"search\""));
+    told(12, "r3", "\"release\"");
+    told(30, "", "\"collect\"");
+    assert!(told(31, "other", &claim("null")).0.contains("claimed"));
 }

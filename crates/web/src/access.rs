@@ -22,7 +22,7 @@ use crate::secret::{SECRET_BYTES, is_same, random_hex};
 pub(crate) const UI_FIELD: &str = "x-plimsoll-ui";
 /// Sessions at most. Of more, the oldest one ends.
 const MOST_SESSIONS: usize = 64;
-/// Where the token is exchanged for a cookie.
+/// The path at which the token is exchanged for a cookie.
 pub(crate) const SESSION_PATH: &str = "/api/session";
 
 /// Access rules: names of the server, its token, and the sessions that were begun with it.
@@ -170,7 +170,7 @@ fn only<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Option<&'r str>
         (None, _) => Ok(None),
         (Some(Ok(value)), None) => Ok(Some(value)),
         _ => {
-            let error = format!("the field `{name}` is there twice, or is no text");
+            let error = format!("the field `{name}` is there twice, or is not a text");
             Err(Refusal::bad_request(error, "send it once"))
         }
     }

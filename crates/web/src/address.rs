@@ -68,7 +68,7 @@ impl Names {
     }
 }
 
-/// The name of a host, and its port: `None` without one, `Some(None)` if it is none.
+/// The name of a host, and its port: `None` without one, `Some(None)` if it is invalid.
 fn split(host: &str) -> (&str, Option<Option<u16>>) {
     let port_of = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()).then(|| port.parse().ok());
     match host.rsplit_once(':') {

@@ -32,7 +32,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
 pub(crate) fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(text) => written(status, text),
-        // Only a map with keys that are no text fails, and there is none.
+        // Only a map with keys that are not text fails, and no answer has one.
         Err(error) => written(StatusCode::INTERNAL_SERVER_ERROR, error.to_string().into_bytes()),
     }
 }
@@ -70,7 +70,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Posted<T> {
         };
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             let hint = "reload the page, which may be of another version of the program";
-            Refusal::bad_request(format!("the request is not what is expected here: {error}"), hint)
+            Refusal::bad_request(format!("unexpected request: {error}"), hint)
         })
     }
 }

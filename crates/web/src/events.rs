@@ -17,7 +17,7 @@ use crate::live::SIGN_OF_LIFE;
 use crate::refusal::Refusal;
 use crate::router::{Ui, blocking};
 
-/// Interval between two looks at the history: other processes do not announce their runs.
+/// Interval between two checks of the history: other processes do not announce their runs.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// State of the lists that the page shows.
@@ -29,7 +29,7 @@ struct News {
     live: Option<Arc<str>>,
 }
 
-/// Where news come from. They are looked for only while somebody listens.
+/// Source of news. It is polled only while there are listeners.
 pub(crate) struct Events {
     news: watch::Sender<News>,
     /// Asks for a look at once.
@@ -48,7 +48,7 @@ impl Events {
     }
 }
 
-/// Looks for news as long as somebody listens.
+/// Looks for news as long as there are listeners.
 async fn look_for_news(ui: Arc<Ui>) {
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -91,7 +91,7 @@ pub(crate) async fn events(State(ui): State<Arc<Ui>>) -> Sse<impl Stream<Item = 
         let news = ui.events.news.subscribe();
         if !*is_looking {
             *is_looking = true;
-            // The last state may be from long ago, when somebody listened last.
+            // The last state may be from long ago, when there was a listener.
             ui.events.news.send_if_modified(|news| {
                 *news = News::default();
                 false

@@ -13,6 +13,7 @@ macro_rules! examples {
 
 /// All plans that are examples, in the order of their names.
 pub(crate) const EXAMPLES: &[Example] = examples![
+    "ab",
     "batches",
     "closed-users",
     "conditions",
@@ -23,6 +24,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "extract-header",
     "extract-json",
     "extract-regex",
+    "grpc",
     "http2",
     "jsonl-data",
     "kept-rows",
@@ -51,6 +53,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "two-targets",
     "user-stages",
     "users-orders-comments",
+    "websocket",
     "weights",
 ];
 

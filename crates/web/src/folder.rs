@@ -15,9 +15,9 @@ use crate::secret::{hex, random_hex};
 
 /// Files that are listed at most.
 const MOST_FILES: usize = 5_000;
-/// Entries of folders that are looked at at most.
+/// Entries of folders that are examined at most.
 const MOST_ENTRIES: usize = 100_000;
-/// Folders within folders that are looked at.
+/// Folders within folders that are examined.
 const DEEPEST: usize = 16;
 /// Largest file that is read, in bytes: an editor of a browser is for smaller ones.
 const LARGEST: u64 = 4 << 20;
@@ -25,6 +25,8 @@ const LARGEST: u64 = 4 << 20;
 const LONGEST_PATH: usize = 1_024;
 /// Ends of the names of files that are shown.
 const ENDS: [&str; 6] = ["yaml", "yml", "json", "lua", "csv", "har"];
+/// Ends of the names of keys and certificates. These are named to commands, and never shown.
+const KEY_ENDS: [&str; 5] = ["key", "pem", "crt", "creds", "nk"];
 /// Folders with files of other programs.
 const LEFT_OUT: [&str; 2] = ["node_modules", "target"];
 
@@ -57,7 +59,7 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// There is none.
+    /// The folder does not exist.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let root = path.canonicalize()?;
         if !root.is_dir() {
@@ -133,7 +135,7 @@ impl Folder {
     /// Reads a file.
     ///
     /// # Errors
-    /// There is none, it is not to be read, or it is no text.
+    /// The file does not exist, may not be read, or is not a text.
     pub(crate) fn read(&self, path: &str) -> Result<Text, Refusal> {
         let real = self.resolve(path)?;
         let content = content(&real, path)?;
@@ -141,13 +143,13 @@ impl Folder {
         match String::from_utf8(content) {
             Ok(text) => Ok(Text { path: path.to_owned(), text, etag }),
             Err(_) => Err(Refusal::unprocessable(
-                format!("{} is no text in UTF-8", path.escape_debug()),
+                format!("{} is not text in UTF-8", path.escape_debug()),
                 "open it with another program",
             )),
         }
     }
 
-    /// Writes a file: a new one if `etag` is `None`, else in the place of the content that has this name. It
+    /// Writes a file: a new one if `etag` is `None`, else in place of the content that has this name. It
     /// is either replaced completely, or stays as it was. Returns the name of the new content.
     ///
     /// # Errors
@@ -225,9 +227,21 @@ impl Folder {
         })
     }
 
+    /// The place of a key or a certificate, for a command that reads it.
+    ///
+    /// # Errors
+    /// There is no file of that name, or the path leads elsewhere.
+    pub(crate) fn key(&self, path: &str) -> Result<PathBuf, Refusal> {
+        self.resolve_kind(path, &KEY_ENDS)
+    }
+
     /// The file that a path leads to, which is in the folder and is there.
     fn resolve(&self, path: &str) -> Result<PathBuf, Refusal> {
-        let named = self.root.join(checked(path)?);
+        self.resolve_kind(path, &ENDS)
+    }
+
+    fn resolve_kind(&self, path: &str, ends: &[&str]) -> Result<PathBuf, Refusal> {
+        let named = self.root.join(checked_kind(path, ends)?);
         let real = named.canonicalize().map_err(|_| {
             Refusal::not_found(
                 format!("there is no file {}", path.escape_debug()),
@@ -237,7 +251,7 @@ impl Folder {
         let inside = real.strip_prefix(&self.root).map_err(|_| elsewhere(path))?;
         // A link may lead to a hidden file, or to one of another kind.
         match inside.to_str() {
-            Some(inside) if checked(inside).is_ok() => Ok(real),
+            Some(inside) if checked_kind(inside, ends).is_ok() => Ok(real),
             _ => Err(elsewhere(path)),
         }
     }
@@ -245,36 +259,44 @@ impl Folder {
 
 /// A path that can only lead down from the folder, to a visible file of a known kind.
 fn checked(path: &str) -> Result<&Path, Refusal> {
+    checked_kind(path, &ENDS)
+}
+
+fn checked_kind<'p>(path: &'p str, ends: &[&str]) -> Result<&'p Path, Refusal> {
     let is_part = |part: &str| !part.is_empty() && !part.starts_with('.');
     let is_sound =
         path.len() <= LONGEST_PATH && !path.contains(char::is_control) && path.split('/').all(is_part);
     if !is_sound {
         let shown: String = path.chars().take(100).collect();
         return Err(Refusal::forbidden(
-            format!("`{}` is no path of a visible file in the folder", shown.escape_debug()),
+            format!("`{}` is not a path of a visible file in the folder", shown.escape_debug()),
             "name a file from the folder on, such as plans/peak.yaml",
         ));
     }
-    if !has_known_end(path) {
-        let error = format!("{} is of no kind that is shown here", path.escape_debug());
-        return Err(Refusal::forbidden(error, format!("names end in .{}", ENDS.join(", ."))));
+    if !has_end(path, ends) {
+        let error = format!("{} has a type that is not shown here", path.escape_debug());
+        return Err(Refusal::forbidden(error, format!("names end in .{}", ends.join(", ."))));
     }
     Ok(Path::new(path))
 }
 
 fn has_known_end(name: &str) -> bool {
+    has_end(name, &ENDS)
+}
+
+fn has_end(name: &str, ends: &[&str]) -> bool {
     let end = name.rsplit_once('.').map(|(_, end)| end);
-    end.is_some_and(|end| ENDS.iter().any(|known| known.eq_ignore_ascii_case(end)))
+    end.is_some_and(|end| ends.iter().any(|known| known.eq_ignore_ascii_case(end)))
 }
 
 /// The content of a file of bounded size.
 fn content(real: &Path, path: &str) -> Result<Vec<u8>, Refusal> {
     let unreadable = |error: io::Error| {
-        Refusal::failed(format!("cannot read {}: {error}", path.escape_debug()), "see who may read it")
+        Refusal::failed(format!("cannot read {}: {error}", path.escape_debug()), "check its permissions")
     };
     // Opening a pipe would wait for its other end.
     if !fs::metadata(real).map_err(unreadable)?.is_file() {
-        let error = format!("{} is no regular file", path.escape_debug());
+        let error = format!("{} is not a regular file", path.escape_debug());
         return Err(Refusal::forbidden(error, "name a file"));
     }
     let mut content = Vec::new();
@@ -304,12 +326,12 @@ fn elsewhere(path: &str) -> Refusal {
 }
 
 fn unwritable(path: &str, error: &io::Error) -> Refusal {
-    let hint = "see if there is room, and who may write there";
+    let hint = "check the free space and the permissions";
     Refusal::failed(format!("cannot write {}: {error}", path.escape_debug()), hint)
 }
 
 fn changed(path: &str, etag: Option<&str>) -> Refusal {
-    let error = format!("{} was changed by somebody else meanwhile", path.escape_debug());
+    let error = format!("{} has changed in the meantime", path.escape_debug());
     Refusal::conflict(error, "read it again, and merge").with("etag", etag)
 }
 

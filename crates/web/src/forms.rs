@@ -1,4 +1,4 @@
-//! Forms: arguments of a command by their names, and the words of a command line that they come to.
+//! Forms: arguments of a command by their names, and the command line made from them.
 
 use serde_json::{Map, Value};
 
@@ -40,7 +40,7 @@ pub(crate) fn words_of(
             (Some(flag), Some(_)) => flags.extend(values.iter().map(|value| format!("{flag}={value}"))),
             (None, _) => {
                 if let Some(flag) = values.iter().find(|value| value.starts_with('-')) {
-                    let error = format!("`{}` is no value of {id}", flag.escape_debug());
+                    let error = format!("`{}` is not a value of {id}", flag.escape_debug());
                     return Err(Refusal::unprocessable(error, "a value does not begin with a hyphen here"));
                 }
                 positional.extend(values);
@@ -54,7 +54,7 @@ pub(crate) fn words_of(
 /// The texts of a value; none of a switch.
 fn values(id: &str, value: &Value) -> Result<Vec<String>, Refusal> {
     let wrong = || {
-        let error = format!("the value of {id} is no text, list of texts or switch");
+        let error = format!("the value of {id} is not a text, list of texts or switch");
         Refusal::unprocessable(error, "reload the page")
     };
     let text = |value: &Value| match value {

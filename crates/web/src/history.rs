@@ -11,7 +11,7 @@ use plimsoll_store::{Glance, Outline, Page, Row, State, Store, StoreError};
 
 use crate::refusal::Refusal;
 
-/// Runs that are looked at for news.
+/// Latest runs that are checked for news.
 const LOOKED_AT: u64 = 200;
 /// Rows of a page at most whose courses are read: each takes a part of a millisecond.
 const MOST_COURSES: usize = 200;
@@ -33,7 +33,7 @@ struct Open {
     file: (u64, u64),
 }
 
-/// Identity of a file; `None` if there is none.
+/// Identity of a file; `None` if it does not exist.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
@@ -101,7 +101,7 @@ impl History {
     /// The run of this id, in outline.
     ///
     /// # Errors
-    /// There is none, or the store cannot be read.
+    /// There is no such run, or the store cannot be read.
     pub(crate) fn outline(&self, id: &str) -> Result<Outline, Refusal> {
         self.with(|store| store.outline(id))?.flatten().ok_or_else(|| missing(id))
     }
@@ -109,20 +109,20 @@ impl History {
     /// Reads a run.
     ///
     /// # Errors
-    /// There is none, it goes on still, or it cannot be read.
+    /// There is no such run, it is still running, or it cannot be read.
     pub(crate) fn read(&self, id: &str) -> Result<SavedRun, Refusal> {
         let outline = self.outline(id)?;
         let read = self.with(|store| store.read(outline.number))?.flatten();
         read.ok_or_else(|| match outline.state {
             State::Running => goes_on(id),
-            _ => Refusal::failed(format!("nothing of run {id} can be read"), "delete it"),
+            _ => Refusal::failed(format!("run {id} cannot be read"), "delete it"),
         })
     }
 
     /// Reads a run that goes on, as far as it has come; `None` if it does not go on any more.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// There is no such run, or it cannot be read.
     pub(crate) fn so_far(&self, id: &str) -> Result<Option<SavedRun>, Refusal> {
         let lives = self.lives;
         let outline = self.outline(id)?;
@@ -137,7 +137,7 @@ impl History {
     /// Removes a run.
     ///
     /// # Errors
-    /// There is none, it goes on still, or the store cannot be written.
+    /// There is no such run, it is still running, or the store cannot be written.
     pub(crate) fn remove(&self, id: &str) -> Result<(), Refusal> {
         let outline = self.outline(id)?;
         if outline.state == State::Running {
@@ -148,7 +148,7 @@ impl History {
 }
 
 fn goes_on(id: &str) -> Refusal {
-    Refusal::conflict(format!("run {id} goes on still"), "wait for its end, or stop it")
+    Refusal::conflict(format!("run {id} is still running"), "wait for its end, or stop it")
 }
 
 fn missing(id: &str) -> Refusal {

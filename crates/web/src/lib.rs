@@ -25,6 +25,7 @@ mod child_starter;
 mod comparison;
 mod events;
 mod examples;
+mod fleet;
 mod folder;
 mod forms;
 mod history;

@@ -4,6 +4,8 @@
 //! in files and not in pipes: if the server ends, the run goes on, and is saved. It is steered by its control
 //! port, whose token is in a file that only its user can read.
 
+mod entries;
+mod figures;
 mod messages;
 mod run;
 mod watched;
@@ -34,8 +36,10 @@ use tokio::time::{interval, timeout};
 use self::run::{Cursor, LiveRun, Stage, Told};
 use crate::answer::{Json, Posted};
 use crate::child_starter::ChildStarter;
+use crate::fleet::FleetChoice;
 use crate::forms::permitted;
 use crate::line_tail::LineTail;
+use crate::plans::DraftKind;
 use crate::program::{USAGE, said};
 use crate::refusal::Refusal;
 use crate::router::{Named, Ui, blocking};
@@ -45,7 +49,7 @@ use crate::secret::{SECRET_BYTES, random_hex};
 const MOST_AT_ONCE: usize = 8;
 /// Runs that are kept in the list, those that have ended included.
 const MOST_KEPT: usize = 20;
-/// Interval between two looks at the messages of a run.
+/// Interval between two checks of the messages of a run.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest time in which a run says that it begins, or why not. Names of targets are resolved before.
 const START: Duration = Duration::from_secs(30);
@@ -144,20 +148,16 @@ impl Live {
     fn find(&self, id: &str) -> Result<Arc<LiveRun>, Refusal> {
         self.lock().iter().find(|run| run.id == id).cloned().ok_or_else(|| {
             let hint = "reload the page; runs of a terminal are steered there";
-            Refusal::not_found("this page has started no such run", hint)
+            Refusal::not_found("this page has not started this run", hint)
         })
     }
 
     /// The runs, with those of the history that go on and were started elsewhere.
     pub(crate) fn summaries(&self, latest: &[Outline]) -> Value {
         let own = self.lock().clone();
-        let known: Vec<String> = own.iter().filter_map(|run| run.saved()).collect();
+        let known: Vec<String> = own.iter().flat_map(|run| run.all_saved()).collect();
         // A new run may be in the history before it is known to be the same.
-        let unknown_since = own
-            .iter()
-            .filter(|run| !run.has_ended() && run.command == "run" && run.saved().is_none())
-            .map(|run| run.started_unix_s)
-            .fold(f64::INFINITY, f64::min);
+        let unknown_since = own.iter().filter_map(|run| run.unknown_since()).fold(f64::INFINITY, f64::min);
         let elsewhere = latest.iter().filter(|outline| outline.state == Progress::Running);
         let elsewhere = elsewhere.filter_map(|outline| {
             let started_unix_s = outline.started_unix_ns as f64 / 1e9;
@@ -189,7 +189,7 @@ impl Live {
             let process = run.process.unwrap_or_default();
             let saved = run.saved().map(|id| format!(", saved as {id}")).unwrap_or_default();
             format!(
-                "{}{name} goes on as process {process}{saved}; `kill -INT {process}` ends it",
+                "{}{name} is still running as process {process}{saved}; `kill -INT {process}` ends it",
                 run.command
             )
         };
@@ -222,13 +222,40 @@ pub(crate) struct Start {
     #[serde(default)]
     flags: Vec<String>,
     name: Option<String>,
+    /// The fleet that carries it out; this machine if it is missing.
+    fleet: Option<FleetChoice>,
 }
 
 #[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-enum Command {
+pub(crate) enum Command {
     Run,
     Find,
+    Cluster,
+}
+
+impl Command {
+    /// The words of the command line; the plan or the spec follows on stdin.
+    const fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Run => &["run", "-"],
+            Self::Find => &["find", "-"],
+            Self::Cluster => &["cluster", "run", "-"],
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Find => "find",
+            Self::Cluster => "cluster",
+        }
+    }
+
+    /// Returns `true` if it makes one run, which is steered and saved; a search makes many.
+    const fn is_run(self) -> bool {
+        matches!(self, Self::Run | Self::Cluster)
+    }
 }
 
 /// `GET /api/live`
@@ -245,7 +272,7 @@ pub(crate) async fn start(
 ) -> Result<Json<Value>, Refusal> {
     let going_on = ui.live.lock().iter().filter(|run| !run.has_ended()).count();
     if going_on >= MOST_AT_ONCE {
-        let error = format!("{going_on} runs go on already");
+        let error = format!("{going_on} runs are already running");
         return Err(Refusal::conflict(error, "stop one, or wait for its end"));
     }
     let folder = ui.folder.folder_of(start.path.as_deref())?;
@@ -259,19 +286,32 @@ pub(crate) async fn start(
             return Err(Refusal::unprocessable("there is no plan", "open one, or make one from an example"));
         }
     };
+    if start.command == Command::Cluster && !ui.options.clusters {
+        let hint = "a spec names programs: start `plimsoll ui` with --clusters, or listen on loopback";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, "clusters cannot be started from here", hint));
+    }
     let known = match start.command {
         Command::Run => &ui.options.run_flags,
         Command::Find => &ui.options.find_flags,
+        Command::Cluster => &ui.options.cluster_flags,
     };
-    let flags = permitted(&start.flags, known)?;
+    let mut flags = permitted(&start.flags, known)?;
+    if let Some(fleet) = start.fleet.clone() {
+        if start.command != Command::Run {
+            let error = format!("`plimsoll {}` is not carried out by a fleet", start.command.name());
+            return Err(Refusal::unprocessable(error, "run a plan on it"));
+        }
+        let folder = ui.folder.clone();
+        flags.extend(blocking(move || fleet.words(&folder)).await?);
+    }
     let run = begin(&ui, &start, &flags, &text, &folder).await.map_err(|error| {
         Refusal::failed(
             format!("the run cannot be started: {error}"),
-            "see if there is room for temporary files",
+            "check the free space for temporary files",
         )
     })?;
     ui.events.look();
-    let patience = if start.command == Command::Run { START } else { SEARCH_START };
+    let patience = if start.command.is_run() { START } else { SEARCH_START };
     let stage = timeout(patience, run.reached()).await.unwrap_or(Stage::Begun);
     let has_failed = matches!(run.exit_code(), Some(USAGE | 1)) && !run.has_result();
     if stage == Stage::Ended && has_failed {
@@ -296,11 +336,11 @@ async fn begin(
         fs::write(&files.input, text)?;
         io::Write::write_all(&mut private(&files.token)?, token.as_bytes())?;
         let (messages, output) = (private(&files.messages)?, private(&files.output)?);
-        let command = if start.command == Command::Run { "run" } else { "find" };
-        let mut args: Vec<OsString> = vec![command.into(), "-".into()];
+        let command = start.command;
+        let mut args: Vec<OsString> = command.words().iter().map(OsString::from).collect();
         args.extend(flags.iter().map(OsString::from));
         args.extend(["-o", "json"].map(OsString::from));
-        if start.command == Command::Run {
+        if command.is_run() {
             args.extend(["--no-tui", "--no-keys", "--control=127.0.0.1:0"].map(OsString::from));
             let mut token = OsString::from("--control-token=@");
             token.push(&files.token);
@@ -318,7 +358,7 @@ async fn begin(
         process.envs(ui.sink.variable());
         let child = ui.live.starter.start(process).await?;
         let started = clock::unix().as_secs_f64();
-        let run = Arc::new(LiveRun::new(id, start.name.clone(), command, started, child.id()));
+        let run = Arc::new(LiveRun::new(id, start.name.clone(), command.name(), started, child.id()));
         Ok((run, child, messages))
     };
     let (run, child, messages) = match made.await {
@@ -365,7 +405,7 @@ async fn listen_to(
     ui.events.look();
 }
 
-/// Says why a run has not begun.
+/// The answer with the reason why a run has not begun.
 async fn refused(
     ui: &Ui,
     run: &LiveRun,
@@ -379,9 +419,10 @@ async fn refused(
         error.unwrap_or_else(|| "the run did not begin".to_owned()),
         hint.unwrap_or_else(|| "try it on the command line".to_owned()),
     );
+    let kind = if command == Command::Cluster { DraftKind::Cluster } else { DraftKind::Plan };
     // `check` does not take the flags of a search.
-    let flags = if command == Command::Run { flags } else { Vec::new() };
-    let problems = ui.problems(folder, text, flags).await.unwrap_or_default();
+    let flags = if command.is_run() { flags } else { Vec::new() };
+    let problems = ui.problems(kind, folder, text, flags).await.unwrap_or_default();
     refusal.with("problems", problems)
 }
 
@@ -412,12 +453,13 @@ fn streamed(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'stat
     Sse::new(events).keep_alive(KeepAlive::new().interval(SIGN_OF_LIFE)).into_response()
 }
 
-/// An event about a run, as the page is told it.
+/// An event about a run, in the form for the page.
 fn event(told: Told) -> Result<Event, Infallible> {
     Ok(match told {
         Told::Message(text) => Event::default().event("message").data(json!({"text": &*text}).to_string()),
         // It is made of text.
         Told::Figures(data) => Event::default().event("result").data(String::from_utf8_lossy(&data)),
+        Told::Entries(entries) => Event::default().event("entries").data(entries.to_string()),
         Told::End(end) => Event::default().event("end").data(end.to_string()),
     })
 }
@@ -466,10 +508,11 @@ pub(crate) async fn stop(
     Posted(Nothing {}): Posted<Nothing>,
 ) -> Result<Json<Value>, Refusal> {
     let run = ui.live.find(&id)?;
-    if run.control().is_some() {
+    // The port of a run of a series stops that run alone.
+    if run.control().is_some() && !run.is_series() {
         return steer(&ui, &id, "/stop", "").await;
     }
-    // A search, or a run whose port does not listen yet, gets a signal, like `^C`.
+    // A search, a series, or a run whose port does not listen yet, gets a signal, like `^C`.
     let process = run.process.and_then(|process| Pid::from_raw(process.cast_signed()));
     match process.filter(|_| !run.has_ended()).map(|process| kill_process(process, Signal::INT)) {
         Some(Ok(())) => Ok(Json(json!({"told": "stopping: waiting for requests in flight"}))),
@@ -494,6 +537,10 @@ async fn steer(ui: &Ui, id: &str, path: &str, body: &str) -> Result<Json<Value>,
     };
     let reply = match control.post(path, body).await {
         Ok(reply) => reply,
+        Err(_) if run.is_series() && !run.has_ended() => {
+            let hint = "try it again when the next run has begun";
+            return Err(Refusal::conflict("this run of the series has ended", hint));
+        }
         Err(error) if run.has_ended() || error.kind() == io::ErrorKind::ConnectionRefused => {
             return Err(over());
         }

@@ -76,6 +76,10 @@ pub struct Options {
     pub run_flags: Vec<PermittedFlag>,
     /// Flags that searches may be started with.
     pub find_flags: Vec<PermittedFlag>,
+    /// Flags that runs of clusters may be started with.
+    pub cluster_flags: Vec<PermittedFlag>,
+    /// `true` if the page may start clusters, whose specs name the programs that are run.
+    pub clusters: bool,
     /// Commands and their arguments, for forms.
     pub forms: Value,
     /// Returns the JSON Schema of this name.

@@ -36,7 +36,7 @@ pub(crate) async fn index() -> Result<Response, Refusal> {
     let nonce = random_hex(NONCE_BYTES).map_err(|error| {
         Refusal::failed(
             format!("the system gives no random numbers: {error}"),
-            "see if /dev/urandom is there",
+            "check that /dev/urandom exists",
         )
     })?;
     let mut response = Response::new(Body::from(with_nonce(INDEX, &nonce)));

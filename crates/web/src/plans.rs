@@ -19,9 +19,31 @@ const URLS: &str = "urls";
 /// Name of a plan whose text is given.
 const OF_STDIN: &str = "<stdin>";
 
-/// A plan as it stands in the editor.
+/// Kind of document that an editor has.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DraftKind {
+    #[default]
+    Plan,
+    /// The spec of a cluster.
+    Cluster,
+}
+
+impl DraftKind {
+    /// The command that says everything that is wrong with it.
+    const fn check(self) -> &'static [&'static str] {
+        match self {
+            Self::Plan => &["check", "-"],
+            Self::Cluster => &["cluster", "check", "-"],
+        }
+    }
+}
+
+/// A plan as it stands in the editor, or the spec of a cluster, which can be checked only.
 #[derive(Deserialize)]
 pub(crate) struct Draft {
+    #[serde(default)]
+    kind: DraftKind,
     path: Option<String>,
     text: String,
     #[serde(default)]
@@ -44,11 +66,12 @@ impl Ui {
     /// The command cannot be carried out.
     pub(crate) async fn problems(
         &self,
+        kind: DraftKind,
         folder: PathBuf,
         text: String,
         flags: Vec<String>,
     ) -> Result<Vec<Value>, Refusal> {
-        let words = ["check", "-"].map(str::to_owned).into_iter().chain(flags).chain(json_output());
+        let words = kind.check().iter().map(|&word| word.to_owned()).chain(flags).chain(json_output());
         let call = Call::new(words, &folder).with_input(text).with_variable(self.sink.variable());
         Ok(problems_of(&object(&self.program.call(call).await?)?))
     }
@@ -93,9 +116,15 @@ pub(crate) async fn check(
     State(ui): State<Arc<Ui>>,
     Posted(draft): Posted<Draft>,
 ) -> Result<Json<Value>, Refusal> {
-    let object = object(&ui.ask_about("check", draft).await?)?;
-    let ok = object.get("ok").and_then(Value::as_bool).unwrap_or(false);
-    Ok(Json(json!({"ok": ok, "problems": problems_of(&object)})))
+    let folder = ui.folder.folder_of(draft.path.as_deref())?;
+    let known = match draft.kind {
+        DraftKind::Plan => &ui.options.run_flags,
+        DraftKind::Cluster => &ui.options.cluster_flags,
+    };
+    let flags = permitted(&draft.flags, known)?;
+    let problems = ui.problems(draft.kind, folder, draft.text, flags).await?;
+    let is_error = |problem: &Value| problem["severity"] != "note";
+    Ok(Json(json!({"ok": !problems.iter().any(is_error), "problems": problems})))
 }
 
 /// `POST /api/explain`
@@ -153,10 +182,11 @@ pub(crate) async fn plan_of(
     if finished.code != Some(0) {
         return Err(finished.refusal());
     }
-    Ok(Json(json!({"text": String::from_utf8_lossy(&finished.output)})))
+    let notes: Vec<&str> = finished.messages.lines().filter_map(|line| line.strip_prefix("note: ")).collect();
+    Ok(Json(json!({"text": String::from_utf8_lossy(&finished.output), "notes": notes})))
 }
 
-/// Makes URLs of what was typed, so that none of it is taken for a file: those of the folder have names of
+/// Makes URLs of typed words, so that none of them is taken for a file: those of the folder have names of
 /// their own.
 fn with_schemes(urls: &mut Value) {
     match urls {
@@ -180,7 +210,7 @@ pub(crate) async fn import(
     Posted(Foreign { name, text, kind }): Posted<Foreign>,
 ) -> Result<Json<Value>, Refusal> {
     let kind = kind.or_else(|| ImportKind::of(&name, &text)).ok_or_else(|| {
-        let error = "it is not plain which tool this is of";
+        let error = "the tool that made this is unknown";
         Refusal::unprocessable(
             error,
             "choose one: curl, HAR, OpenAPI, h2loadrunner, vegeta, Postman, Artillery or JMeter",

@@ -131,7 +131,7 @@ impl Program {
     /// Carries out a command. It is killed if the caller no longer waits.
     ///
     /// # Errors
-    /// It cannot be started, or takes too long or says too much. A failure of its own is none.
+    /// It cannot be started, or takes too long or says too much. A failed command is not an error here.
     pub(crate) async fn call(&self, call: Call) -> Result<Finished, Refusal> {
         let name = call.args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let late = || {
@@ -173,7 +173,7 @@ impl Program {
             tokio::join!(bounded(output, LONGEST_OUTPUT), bounded(messages, LONGEST_MESSAGES), write);
         let (output, messages) = (read.map_err(failed)?, said.map_err(failed)?);
         let (Some(output), Some(messages)) = (output, messages) else {
-            let error = format!("`plimsoll {name}` says more than fits into an answer");
+            let error = format!("`plimsoll {name}` printed more than fits into an answer");
             return Err(Refusal::failed(error, "try it on the command line"));
         };
         let code = child.wait().await.map_err(failed)?.code();
@@ -231,7 +231,7 @@ mod tests {
         assert!(block_on(shell().call(call("a\0b"))).is_err());
     }
 
-    /// A process whose caller has gone would go on beside the next one.
+    /// Without this, a process whose caller has gone would go on beside the next one.
     #[test]
     fn a_process_ends_with_the_request_that_asked_for_it() {
         let folder = std::env::temp_dir().join(format!("plimsoll-web-call-{}", std::process::id()));

@@ -25,7 +25,7 @@ use crate::page::{self, Etags};
 use crate::program::Program;
 use crate::refusal::Refusal;
 use crate::sink::ExampleSink;
-use crate::{comparison, events, examples, live, plans, runs};
+use crate::{comparison, events, examples, fleet, live, plans, runs};
 
 /// Everything that answers are made of.
 pub(crate) struct Ui {
@@ -61,6 +61,7 @@ pub(crate) fn router(ui: Arc<Ui>) -> Router {
         .route("/api/try", post(plans::try_once))
         .route("/api/plan-of", post(plans::plan_of))
         .route("/api/import", post(plans::import))
+        .route("/api/fleet", post(fleet::list))
         .route("/api/live", get(live::list).post(live::start))
         .route("/api/live/{id}/events", get(live::events))
         .route("/api/live/{id}/rate", post(live::rate))
@@ -95,10 +96,7 @@ async fn guard(State(ui): State<Arc<Ui>>, request: Request, next: Next) -> Respo
 }
 
 async fn unknown() -> Refusal {
-    Refusal::not_found(
-        "there is no such address",
-        "reload the page, which may be of another version of the program",
-    )
+    Refusal::not_found("no such address", "reload the page, which may be of another version of the program")
 }
 
 async fn wrong_method(method: Method) -> Refusal {
@@ -145,7 +143,7 @@ async fn session(State(ui): State<Arc<Ui>>, Posted(asked): Posted<Session>) -> R
     let cookie = ui.access.begin(&asked.token).map_err(|error| {
         Refusal::failed(
             format!("the system gives no random numbers: {error}"),
-            "see if /dev/urandom is there",
+            "check that /dev/urandom exists",
         )
     })?;
     let Some(cookie) = cookie else {

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq as _;
 /// Bytes of a token and of a session: 256 bits.
 pub(crate) const SECRET_BYTES: usize = 32;
 
-/// Returns so many random bytes of the system, as hexadecimal digits.
+/// Returns this many random bytes of the system, as hexadecimal digits.
 ///
 /// # Errors
 /// The system gives none.

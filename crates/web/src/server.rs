@@ -84,7 +84,7 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// Serves until a signal comes (`SIGINT`, `SIGTERM`). `say` is told the address, and at the end which runs go
+/// Serves until a signal comes (`SIGINT`, `SIGTERM`). `say` gets the address, and at the end which runs go
 /// on.
 ///
 /// # Errors
@@ -106,7 +106,7 @@ pub fn serve(options: Options, say: impl Fn(&str) + Send + Sync) -> Result<(), S
             served
         });
         let serving = serving.map_err(|error| {
-            ServeError::new(format!("cannot start a thread: {error}"), "see the limits of this process")
+            ServeError::new(format!("cannot start a thread: {error}"), "check the limits of this process")
         })?;
         // This thread has the usual priority, which processes inherit.
         starts.carry_out(&handle);
@@ -117,7 +117,9 @@ pub fn serve(options: Options, say: impl Fn(&str) + Send + Sync) -> Result<(), S
 
 fn runtime() -> Result<Runtime, ServeError> {
     let built = Builder::new_current_thread().enable_all().max_blocking_threads(FILE_THREADS).build();
-    built.map_err(|error| ServeError::new(format!("cannot start: {error}"), "see the limits of this process"))
+    built.map_err(|error| {
+        ServeError::new(format!("cannot start: {error}"), "check the limits of this process")
+    })
 }
 
 /// Refuses unsafe options.
@@ -134,7 +136,7 @@ fn admit(options: &Options) -> Result<(), ServeError> {
         |token: &String| token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte));
     match &options.token {
         Some(token) if token.len() < SHORTEST_TOKEN || !is_word(token) => Err(ServeError::new(
-            format!("the token is no word of {SHORTEST_TOKEN} letters, digits or -_.~ at least"),
+            format!("the token is not a word of {SHORTEST_TOKEN} letters, digits or -_.~ at least"),
             "make one with `openssl rand -hex 32`, or leave --token out",
         )),
         _ => Ok(()),
@@ -203,7 +205,7 @@ async fn carry_out(
     say: &(impl Fn(&str) + Sync),
 ) -> Result<(), ServeError> {
     let random = |error: io::Error| {
-        ServeError::new(format!("no random numbers: {error}"), "see if /dev/urandom is there")
+        ServeError::new(format!("no random numbers: {error}"), "check that /dev/urandom exists")
     };
     let acceptor = options.identity.as_ref().map(tls::acceptor).transpose();
     let acceptor = acceptor.map_err(|error| ServeError::new(error, "name PEM files that belong together"))?;
@@ -295,7 +297,7 @@ fn url(address: SocketAddr, is_tls: bool) -> String {
     format!("{scheme}://{address}")
 }
 
-/// Serves all connections, until it is told to end and all connections have ended.
+/// Serves all connections, until it is asked to end and all connections have ended.
 async fn accept(
     listener: &Listener,
     acceptor: Option<TlsAcceptor>,
@@ -370,6 +372,8 @@ mod tests {
             temporary: std::env::temp_dir(),
             run_flags: Vec::new(),
             find_flags: Vec::new(),
+            cluster_flags: Vec::new(),
+            clusters: true,
             forms: serde_json::Value::Null,
             schema: |_| None,
             lives: |_, _| false,

@@ -70,7 +70,7 @@ impl ExampleSink {
         let mut command = self.program.command(&args, &self.folder);
         command.stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = self.starter.start(command).await.map_err(|error| failed(error.to_string()))?;
-        let Some(messages) = child.stderr.take() else { return Err(failed("it says nothing".to_owned())) };
+        let Some(messages) = child.stderr.take() else { return Err(failed("it printed nothing".to_owned())) };
         let mut lines = BufReader::new(messages).lines();
         let announced = async {
             while let Ok(Some(line)) = lines.next_line().await {
@@ -81,7 +81,7 @@ impl ExampleSink {
             None
         };
         let url = timeout(START, announced).await.ok().flatten();
-        let url = url.ok_or_else(|| failed("it does not say where it listens".to_owned()))?;
+        let url = url.ok_or_else(|| failed("it printed no address".to_owned()))?;
         // The sink would block on a pipe that is not read.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         *self.url.lock().unwrap_or_else(PoisonError::into_inner) = Some(url.clone());
@@ -89,7 +89,6 @@ impl ExampleSink {
         Ok(url)
     }
 
-    /// Ends it.
     pub(crate) async fn stop(&self) {
         let Some(mut child) = self.process.lock().await.take() else { return };
         if let Some(process) = child.id().and_then(|process| Pid::from_raw(process.cast_signed())) {

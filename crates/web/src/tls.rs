@@ -12,15 +12,15 @@ use crate::options::Identity;
 /// Accepts connections by this certificate and its key.
 ///
 /// # Errors
-/// In words: they are none, or do not belong together.
+/// A message: they are invalid, or do not belong together.
 pub(crate) fn acceptor(identity: &Identity) -> Result<TlsAcceptor, String> {
     let chain = CertificateDer::pem_slice_iter(&identity.cert).collect::<Result<Vec<_>, _>>();
-    let chain = chain.map_err(|error| format!("the certificate is no PEM: {error}"))?;
+    let chain = chain.map_err(|error| format!("the certificate is not PEM: {error}"))?;
     if chain.is_empty() {
         return Err("there is no certificate in its file".to_owned());
     }
     let key = PrivateKeyDer::from_pem_slice(&identity.key);
-    let key = key.map_err(|error| format!("the key is no PEM: {error}"))?;
+    let key = key.map_err(|error| format!("the key is not PEM: {error}"))?;
     let builder = rustls::ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;

@@ -4,14 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use plimsoll_driver::clock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::entries::Entries;
+use super::figures::Figures;
 use super::messages::Messages;
 use plimsoll_fleet::ControlPort;
 
-/// Interval between two looks at the figures: a run renews them as often.
+/// Interval between two checks of the figures: a run renews them as often.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 /// The same while it begins.
 const LOOK: Duration = Duration::from_millis(50);
@@ -26,7 +29,7 @@ pub(crate) struct LiveRun {
     /// Its id among those of this server.
     pub(crate) id: String,
     pub(crate) name: Option<String>,
-    /// `run` or `find`.
+    /// `run`, `find` or `cluster`.
     pub(crate) command: &'static str,
     pub(crate) started_unix_s: f64,
     /// The number of its process.
@@ -52,14 +55,19 @@ pub(crate) enum Stage {
 #[derive(Debug, Default)]
 struct State {
     messages: Messages,
-    /// The data of the last event about its figures, and the number of such events.
-    latest: Option<Bytes>,
+    /// Its figures, and how often there were other ones.
+    figures: Figures,
     updates: u64,
+    /// The control port of the run that goes on.
     control: Option<ControlPort>,
-    /// Its id in the history.
+    /// Its id in the history; of a series that of the run that goes on.
     saved: Option<String>,
+    /// The runs of a series.
+    entries: Entries,
+    /// When the latest of them began, in seconds since 1970.
+    entry_since: Option<f64>,
     end: Option<End>,
-    /// `true` as soon as its start is followed.
+    /// `true` while its start is followed.
     is_followed: bool,
     /// `true` while figures are fetched.
     is_polled: bool,
@@ -73,6 +81,8 @@ pub(crate) struct End {
     pub(crate) exit_code: Option<i32>,
     /// Result of a search.
     pub(crate) capacity: Option<Value>,
+    /// Result of a series of runs, without their intervals.
+    pub(crate) suite: Option<Value>,
 }
 
 /// An event for a listener.
@@ -80,6 +90,8 @@ pub(crate) struct End {
 pub(crate) enum Told {
     Message(Arc<str>),
     Figures(Bytes),
+    /// The runs of a series so far.
+    Entries(Value),
     End(Value),
 }
 
@@ -88,6 +100,7 @@ pub(crate) enum Told {
 pub(crate) struct Cursor {
     message: u64,
     update: u64,
+    entries: u64,
     is_over: bool,
 }
 
@@ -122,18 +135,43 @@ impl LiveRun {
         })
     }
 
+    /// Returns `true` if it makes many runs, whose result is a capacity.
+    pub(crate) fn is_search(&self) -> bool {
+        self.command == "find"
+    }
+
     pub(crate) fn saved(&self) -> Option<String> {
         self.lock().saved.clone()
+    }
+
+    /// Returns the ids in the history of its runs.
+    pub(crate) fn all_saved(&self) -> Vec<String> {
+        let state = self.lock();
+        state.entries.saved().chain(state.saved.as_deref()).map(str::to_owned).collect()
+    }
+
+    /// Returns the time from which on a run in the history may be its own, in seconds since 1970, as long as
+    /// its id there is not known.
+    pub(crate) fn unknown_since(&self) -> Option<f64> {
+        let state = self.lock();
+        let is_known = state.saved.is_some() || state.end.is_some() || self.is_search();
+        (!is_known).then(|| state.entry_since.unwrap_or(self.started_unix_s))
+    }
+
+    /// Returns `true` if it makes several runs of which each has a control port of its own.
+    pub(crate) fn is_series(&self) -> bool {
+        !self.lock().entries.is_empty()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
         self.lock().end.is_some()
     }
 
-    /// Returns `true` if it has come to a result.
+    /// Returns `true` if it has a result.
     pub(crate) fn has_result(&self) -> bool {
         let state = self.lock();
-        state.latest.is_some() || state.end.as_ref().is_some_and(|end| end.capacity.is_some())
+        let has_ended_with = |end: &End| end.capacity.is_some() || end.suite.is_some();
+        state.figures.has_result() || state.end.as_ref().is_some_and(has_ended_with)
     }
 
     pub(crate) fn exit_code(&self) -> Option<i32> {
@@ -156,16 +194,27 @@ impl LiveRun {
         stage.wait_for(|stage| *stage != Stage::Starting).await.map_or(Stage::Ended, |stage| *stage)
     }
 
-    /// Takes up messages. `token` is that of its control port, whose address it says.
+    /// Takes up messages. `token` is that of its control port, whose address it says; each run of a series
+    /// has another one.
     pub(crate) fn say(self: &Arc<Self>, lines: &[String], token: &str) {
         let mut state = self.lock();
+        let mut is_announced = false;
         for line in lines {
             state.messages.push(line);
-            if state.control.is_none() {
-                state.control = ControlPort::announced(line, token);
+            if state.entries.note(line) {
+                (state.control, state.saved) = (None, None);
+                state.entry_since = Some(clock::unix().as_secs_f64());
+            }
+            if state.control.is_none()
+                && let Some(control) = ControlPort::announced(line, token)
+            {
+                state.control = Some(control);
+                is_announced = true;
+                // Intervals of this run do not continue those of the run before.
+                state.figures = Figures::default();
             }
         }
-        if state.control.is_some() && !state.is_followed {
+        if is_announced && !state.is_followed {
             state.is_followed = true;
             tokio::spawn(Arc::clone(self).follow_start());
         }
@@ -177,23 +226,44 @@ impl LiveRun {
     /// Asks if it has begun, after its preflight, and for its id in the history, which it knows then.
     async fn follow_start(self: Arc<Self>) {
         let mut tick = interval(LOOK);
-        while !self.has_ended() && (self.saved().is_none() || *self.stage.borrow() == Stage::Starting) {
-            if *self.stage.borrow() != Stage::Starting && tick.period() != EVERY {
+        while let Some(control) = self.to_follow() {
+            if *self.stage.borrow() != Stage::Starting && !self.is_series() && tick.period() != EVERY {
                 tick = interval(EVERY);
             }
             tick.tick().await;
-            let Some(control) = self.control() else { return };
             match control.get("/stat").await {
-                Ok(reply) => self.note_stat(&serde_json::from_str(&reply.body).unwrap_or_default()),
-                Err(_) => return,
+                Ok(reply) => self.note_stat(&serde_json::from_str(&reply.body).unwrap_or_default(), &control),
+                Err(_) => {
+                    let mut state = self.lock();
+                    // If another run of the series has begun meanwhile, that is followed next.
+                    if state.control.as_ref() == Some(&control) {
+                        state.is_followed = false;
+                        return;
+                    }
+                }
             }
         }
     }
 
-    fn note_stat(&self, stat: &Value) {
+    /// Returns the control port as long as something is to be learnt about the start of its run.
+    fn to_follow(&self) -> Option<ControlPort> {
         let mut state = self.lock();
-        if let Some(id) = stat["run"].as_str() {
+        let is_known = state.saved.is_some() && *self.stage.borrow() != Stage::Starting;
+        let control = state.control.clone().filter(|_| state.end.is_none() && !is_known);
+        state.is_followed = control.is_some();
+        control
+    }
+
+    /// Takes up the figures that the run behind a control port has told.
+    fn note_stat(&self, stat: &Value, from: &ControlPort) {
+        let mut state = self.lock();
+        if state.control.as_ref() != Some(from) {
+            return;
+        }
+        if let Some(id) = stat["run"].as_str().filter(|id| state.saved.as_deref() != Some(id)) {
             state.saved = Some(id.to_owned());
+            state.entries.save(id);
+            self.news.send_replace(());
         }
         if stat.is_object() {
             state.last_stat = Some(shown(stat));
@@ -206,18 +276,23 @@ impl LiveRun {
 
     /// Takes up its end: the exit code, and the result that it has written.
     pub(crate) fn end(&self, exit_code: Option<i32>, output: Option<String>) {
-        let result = output.and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        let written = output.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let mut state = self.lock();
-        let (result, capacity) = if self.command == "find" { (None, result) } else { (result, None) };
+        let (mut result, mut capacity, mut suite) = (None, None, None);
+        match written {
+            Some(found) if self.is_search() => capacity = Some(found),
+            Some(found) if found["runs"].is_array() => suite = Some(without_intervals(found)),
+            found => result = found,
+        }
         if let Some(result) = result {
             let id = result["run"]["id"].as_str().map(str::to_owned);
             state.saved = state.saved.take().or(id);
             let mut stat = state.last_stat.take().unwrap_or_else(|| shown(&Value::Null));
             stat["running"] = false.into();
-            state.latest = Some(figures(&stat, &result.to_string()));
+            state.figures = Figures::whole(stat, result);
             state.updates += 1;
         }
-        state.end = Some(End { exit_code, capacity });
+        state.end = Some(End { exit_code, capacity, suite });
         state.control = None;
         drop(state);
         self.stage.send_replace(Stage::Ended);
@@ -231,25 +306,34 @@ impl LiveRun {
         news
     }
 
-    /// Returns everything that a listener has not been told yet.
+    /// Returns everything that a listener has not received yet.
     pub(crate) fn news(&self, cursor: &mut Cursor) -> Vec<Told> {
         let state = self.lock();
         let (messages, next) = state.messages.since(cursor.message);
         cursor.message = next;
         let mut told: Vec<Told> = messages.into_iter().map(Told::Message).collect();
-        if let Some(latest) = state.latest.as_ref().filter(|_| state.updates > cursor.update) {
+        if state.updates > cursor.update {
+            let has_previous = cursor.update > 0 && cursor.update + 1 == state.updates;
             cursor.update = state.updates;
-            told.push(Told::Figures(latest.clone()));
+            told.push(Told::Figures(state.figures.event(has_previous)));
+        }
+        if state.entries.changes() > cursor.entries {
+            cursor.entries = state.entries.changes();
+            told.push(Told::Entries(state.entries.written()));
         }
         if let Some(end) = state.end.as_ref().filter(|_| !cursor.is_over) {
             cursor.is_over = true;
-            let End { exit_code, capacity } = end;
-            told.push(Told::End(json!({"exit_code": exit_code, "run": state.saved, "capacity": capacity})));
+            let End { exit_code, capacity, suite } = end;
+            let mut end = json!({"exit_code": exit_code, "run": state.saved, "capacity": capacity});
+            if let Some(suite) = suite {
+                end["suite"] = suite.clone();
+            }
+            told.push(Told::End(end));
         }
         told
     }
 
-    /// Begins to fetch figures if somebody listens. One task does so, however many listen.
+    /// Begins to fetch figures if there are listeners. One task serves all of them.
     fn poll_if_heard(self: &Arc<Self>) {
         let mut state = self.lock();
         let is_wanted = state.control.is_some() && state.end.is_none() && self.news.receiver_count() > 0;
@@ -262,7 +346,6 @@ impl LiveRun {
     async fn poll(self: Arc<Self>) {
         let mut tick = interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut known = KnownResult::default();
         loop {
             tick.tick().await;
             let control = {
@@ -276,7 +359,7 @@ impl LiveRun {
                     }
                 }
             };
-            self.fetch(&control, &mut known).await;
+            self.fetch(&control).await;
         }
     }
 
@@ -284,122 +367,95 @@ impl LiveRun {
     ///
     /// The result costs the run the most, so it is asked for only when something has changed, and without the
     /// intervals that are known already.
-    async fn fetch(&self, control: &ControlPort, known: &mut KnownResult) {
+    async fn fetch(&self, control: &ControlPort) {
         let stat = control.get("/stat").await.ok();
         let Some(stat) = stat.and_then(|reply| serde_json::from_str::<Value>(&reply.body).ok()) else {
             return;
         };
-        self.note_stat(&stat);
+        self.note_stat(&stat, control);
         let stat = shown(&stat);
-        if known.is_of(&stat) {
+        let (is_known, settled) = {
+            let state = self.lock();
+            (is_of(&state.figures, &stat), state.figures.settled_until())
+        };
+        if is_known
+            || !(self.fetch_later(control, &stat, settled).await || self.fetch_whole(control, &stat).await)
+        {
             return;
         }
-        let result = match known.fetch(control).await {
-            Some(Fetched::Result) => known.result.to_string(),
-            Some(Fetched::NotYet) => "null".to_owned(),
-            None => return,
-        };
-        let data = figures(&stat, &result);
-        known.stat = Some(stat);
+        self.news.send_replace(());
+    }
+
+    /// Fetches the result without the intervals up to `settled`. Returns `false` if that makes no whole one.
+    async fn fetch_later(&self, control: &ControlPort, stat: &Value, settled: Option<f64>) -> bool {
+        let Some(after) = settled else { return false };
+        let Ok(reply) = control.get(&format!("/result?after={after}")).await else { return false };
         let mut state = self.lock();
-        if state.end.is_none() {
-            state.latest = Some(data);
-            state.updates += 1;
-            drop(state);
-            self.news.send_replace(());
-        }
+        let is_joined = state.is_of(control)
+            && reply.status == OK
+            && state.figures.join(stat, &reply.body, reply.intervals);
+        state.updates += u64::from(is_joined);
+        is_joined
     }
-}
 
-/// The result of a run as it was fetched last.
-#[derive(Debug, Default)]
-struct KnownResult {
-    /// With all intervals; null before there was one.
-    result: Value,
-    /// The figures that came with it.
-    stat: Option<Value>,
-}
-
-/// Answer of a run that was asked for its result.
-enum Fetched {
-    Result,
-    /// There is none before a request of the measured part has ended.
-    NotYet,
-}
-
-impl KnownResult {
-    /// Fetches the result anew, without the intervals that cannot have changed. `None` if the run does not
-    /// answer.
-    async fn fetch(&mut self, control: &ControlPort) -> Option<Fetched> {
-        if let Some(after) = self.settled_until() {
-            let reply = control.get(&format!("/result?after={after}")).await.ok()?;
-            if reply.status == OK && self.join(&reply.body, reply.intervals) {
-                return Some(Fetched::Result);
-            }
-        }
-        let reply = control.get("/result").await.ok()?;
-        match reply.status {
-            OK => {
-                self.result = serde_json::from_str(&reply.body).ok()?;
-                Some(Fetched::Result)
-            }
-            NOT_YET => Some(Fetched::NotYet),
+    /// Fetches all of the result. Returns `false` if the run does not answer, or has ended.
+    async fn fetch_whole(&self, control: &ControlPort, stat: &Value) -> bool {
+        let Ok(reply) = control.get("/result").await else { return false };
+        let result = match reply.status {
+            OK => serde_json::from_str(&reply.body).ok(),
+            // It is missing before a request of the measured part has ended.
+            NOT_YET => Some(Value::Null),
             _ => None,
-        }
-    }
-
-    /// Returns `true` if the result has everything that these figures tell of.
-    fn is_of(&self, stat: &Value) -> bool {
-        let last =
-            self.result["intervals"].as_array().and_then(|intervals| intervals.last()?["at_s"].as_f64());
-        let elapsed = stat["elapsed_s"].as_f64();
-        self.stat.as_ref() == Some(stat) && last.zip(elapsed).is_some_and(|(last, elapsed)| last >= elapsed)
-    }
-
-    /// End of the last interval but one, in seconds: the last one may still grow.
-    fn settled_until(&self) -> Option<f64> {
-        let intervals = self.result["intervals"].as_array()?;
-        intervals.get(intervals.len().checked_sub(2)?)?["at_s"].as_f64()
-    }
-
-    /// Takes up a result that lacks the intervals which are known. Returns `false` if they do not make a
-    /// whole one: the run has joined some of them, or judges anew which ones its beginning has.
-    fn join(&mut self, text: &str, intervals: Option<usize>) -> bool {
-        let Ok(mut result) = serde_json::from_str::<Value>(text) else { return false };
-        let Some(Value::Array(mut all)) = self.result.get_mut("intervals").map(Value::take) else {
-            return false;
         };
-        all.pop();
-        let is_same = result["steady"]["from_s"] == self.result["steady"]["from_s"];
-        if let Some(Value::Array(later)) = result.get_mut("intervals") {
-            all.append(later);
-        }
-        if !is_same || intervals != Some(all.len()) {
-            // What is left is asked for as a whole.
+        let (Some(result), mut state) = (result, self.lock()) else { return false };
+        if !state.is_of(control) {
             return false;
         }
-        result["intervals"] = Value::Array(all);
-        self.result = result;
+        state.figures = Figures::whole(stat.clone(), result);
+        state.updates += 1;
         true
     }
 }
 
-/// The members of `/stat` that the page is told.
+impl State {
+    /// Returns `true` if the run behind this control port is the one that goes on.
+    fn is_of(&self, control: &ControlPort) -> bool {
+        self.end.is_none() && self.control.as_ref() == Some(control)
+    }
+}
+
+/// The result of a series without the intervals of its runs, each of which is in the history.
+fn without_intervals(mut suite: Value) -> Value {
+    for run in suite["runs"].as_array_mut().into_iter().flatten() {
+        if let Some(result) = run["result"].as_object_mut() {
+            result.remove("intervals");
+        }
+    }
+    suite
+}
+
+/// Returns `true` if figures have everything that these ones of `/stat` tell of.
+fn is_of(figures: &Figures, stat: &Value) -> bool {
+    let elapsed = stat["elapsed_s"].as_f64();
+    figures.stat == *stat && figures.until().zip(elapsed).is_some_and(|(last, elapsed)| last >= elapsed)
+}
+
+/// The members of `/stat` that the page receives.
 fn shown(stat: &Value) -> Value {
     let flag = |name: &str| stat[name].as_bool().unwrap_or(false);
-    json!({
+    let mut shown = json!({
         "running": flag("running"),
         "stopping": flag("stopping"),
         "paused": flag("paused"),
         "target_per_s": stat["target_per_s"],
         "elapsed_s": stat["elapsed_s"].as_f64().unwrap_or(0.0),
         "end_s": stat["end_s"],
-    })
-}
-
-/// The data of an event, from JSON that was written already.
-pub(super) fn figures(stat: &Value, result: &str) -> Bytes {
-    format!("{{\"stat\":{stat},\"result\":{result}}}").into()
+    });
+    if let Some(agents) = stat["agents"].as_array() {
+        // An agent that falls silent holds up the intervals, and so is news without any.
+        shown["agents"] = agents.iter().map(|agent| agent["state"].clone()).collect();
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -439,30 +495,55 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_joined_to_the_intervals_that_are_known_or_asked_for_as_a_whole() {
-        let result = |from: f64, ends: &[f64]| {
-            let intervals: Vec<Value> = ends.iter().map(|at| json!({"at_s": at})).collect();
-            json!({"steady": {"from_s": from}, "intervals": intervals})
-        };
-        let known = || KnownResult { result: result(0.0, &[1.0, 2.0, 2.5]), stat: None };
-        assert_eq!((known().settled_until(), KnownResult::default().settled_until()), (Some(2.0), None));
-        let mut same = known();
-        // The last interval has grown, and there is one more.
-        assert!(same.join(&result(0.0, &[3.0, 4.0]).to_string(), Some(4)));
-        assert_eq!(same.result, result(0.0, &[1.0, 2.0, 3.0, 4.0]));
-        for (next, intervals) in [
-            // Intervals were joined, are not counted, or are judged in another way.
-            (result(0.0, &[3.0, 4.0]), Some(3)),
-            (result(0.0, &[3.0, 4.0]), None),
-            (result(1.0, &[3.0, 4.0]), Some(4)),
-        ] {
-            assert!(!known().join(&next.to_string(), intervals));
-        }
+    fn figures_are_of_a_stat_if_they_reach_as_far() {
         let stat = |elapsed: f64| json!({"elapsed_s": elapsed, "paused": false});
-        let current = KnownResult { stat: Some(stat(2.5)), ..known() };
-        let late = KnownResult { stat: Some(stat(3.5)), ..known() };
-        assert!(current.is_of(&stat(2.5)) && !current.is_of(&stat(3.5)) && !late.is_of(&stat(3.5)));
-        assert!(!KnownResult::default().join("{}", Some(0)) && !known().join("{", None));
+        let figures = |elapsed| Figures::whole(stat(elapsed), json!({"intervals": [{"at_s": 2.5}]}));
+        assert!(is_of(&figures(2.5), &stat(2.5)) && !is_of(&figures(2.5), &stat(3.5)));
+        assert!(!is_of(&figures(3.5), &stat(3.5)) && !is_of(&Figures::default(), &stat(2.5)));
+    }
+
+    #[test]
+    fn an_agent_that_falls_silent_is_news_without_an_interval() {
+        let stat = |state: &str| {
+            shown(
+                &json!({"elapsed_s": 2.5, "agents": [{"state": "running"}, {"state": state, "started": 5}]}),
+            )
+        };
+        let figures = Figures::whole(stat("running"), json!({"intervals": [{"at_s": 2.5}]}));
+        assert!(is_of(&figures, &stat("running")) && !is_of(&figures, &stat("silent")));
+    }
+
+    #[test]
+    fn a_series_has_a_run_at_a_time_and_ends_with_its_table() {
+        within(|| {
+            let run = run("cluster");
+            let mut cursor = Cursor::default();
+            let say = |lines: &[&str]| {
+                run.say(&lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>(), "t");
+            };
+            say(&["run 1 of 2: size 5", "control: http://127.0.0.1:1/"]);
+            let first = run.control().unwrap();
+            run.note_stat(&json!({"run": "a", "running": true}), &first);
+            say(&["run 1 of 2 ended: PASS", "run 2 of 2: size 6"]);
+            assert!(run.control().is_none() && run.saved().is_none() && run.is_series());
+            say(&["control: http://127.0.0.1:2/"]);
+            // An answer of the run before comes late.
+            run.note_stat(&json!({"run": "a"}), &first);
+            assert_eq!((run.saved(), run.all_saved()), (None, vec!["a".to_owned()]));
+            let told = run.news(&mut cursor);
+            let entries = |told: &[Told]| {
+                told.iter().find_map(|told| match told {
+                    Told::Entries(entries) => Some(entries.clone()),
+                    _ => None,
+                })
+            };
+            assert_eq!(entries(&told).unwrap()["runs"][0]["outcome"], "PASS");
+            run.end(Some(0), Some(json!({"runs": [{"result": {"intervals": [1], "x": 2}}]}).to_string()));
+            let told = run.news(&mut cursor);
+            assert!(entries(&told).is_none() && run.has_result());
+            let Some(Told::End(end)) = told.last() else { panic!("{told:?}") };
+            assert_eq!(end["suite"], json!({"runs": [{"result": {"x": 2}}]}));
+        });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs of a terminal, as the page sees them while they go on: by what they save.
 //!
-//! Such a run is not this server's: nothing is known of its control port, so it can be looked at and not
+//! Such a run is not this server's: nothing is known of its control port, so it can be watched and not
 //! steered.
 
 use std::convert::Infallible;
@@ -14,14 +14,15 @@ use serde_json::{Value, json};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::event;
-use super::run::{EVERY, Told, figures};
+use super::figures::Figures;
+use super::run::{EVERY, Told};
 use crate::refusal::Refusal;
 use crate::router::{Ui, blocking};
 
 /// Returns the events of a run that goes on elsewhere, until it ends.
 ///
 /// # Errors
-/// `unknown` if the history has no such run, or it does not go on.
+/// `unknown` if the history has no such run, or it has ended.
 pub(super) async fn events(
     ui: &Arc<Ui>,
     id: String,
@@ -34,7 +35,7 @@ pub(super) async fn events(
     }
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let watched = Watched { ui: ui.clone(), id, told: None, is_over: false };
+    let watched = Watched { ui: ui.clone(), id, told: Figures::default(), is_over: false };
     let batches = stream::unfold((watched, tick), |(mut watched, mut tick)| async move {
         let mut ends = watched.ui.ends.clone();
         while !watched.is_over {
@@ -55,8 +56,8 @@ pub(super) async fn events(
 struct Watched {
     ui: Arc<Ui>,
     id: String,
-    /// End of the last interval that the page was told of, in seconds.
-    told: Option<f64>,
+    /// The figures that the page has.
+    told: Figures,
     is_over: bool,
 }
 
@@ -70,11 +71,13 @@ impl Watched {
             return Some(Told::End(end));
         };
         let until = run.result.intervals.last().map(|interval| interval.at_s);
-        if until.is_none() || until == self.told {
+        if until.is_none() || until == self.told.until() {
             return None;
         }
-        self.told = until;
-        Some(Told::Figures(figures(&stat(&run), &written(&run)?)))
+        let figures = Figures::whole(stat(&run), written(&run)?).after(&self.told);
+        let event = figures.event(true);
+        self.told = figures;
+        Some(Told::Figures(event))
     }
 }
 
@@ -91,9 +94,9 @@ fn stat(run: &SavedRun) -> Value {
     })
 }
 
-/// Its result on one line, since a line ends the data of an event.
-fn written(run: &SavedRun) -> Option<String> {
+/// Its result.
+fn written(run: &SavedRun) -> Option<Value> {
     let mut text = Vec::new();
     render_saved(run, Format::Json, &Style::PLAIN, &mut text).ok()?;
-    serde_json::from_slice::<Value>(&text).ok().map(|result| result.to_string())
+    serde_json::from_slice(&text).ok()
 }

@@ -162,7 +162,7 @@ fn only_the_token_begins_a_session_and_its_cookie_is_kept_from_scripts() {
     }
     assert!(!cookie.contains(&server.token) && !cookie.contains("Domain"), "{cookie}");
     assert_ne!(server.session(), server.session());
-    // The token is no session, nor does it count in an address.
+    // The token is not a session, nor does it count in an address.
     let port = server.address.rsplit_once(':').unwrap().1;
     server.get(&format!("plimsoll-ui-{port}={}", server.token), "/api/about").assert_refused(401);
     server.get("", &format!("/api/about?token={}", server.token)).assert_refused(401);
@@ -317,4 +317,33 @@ fn with_a_certificate_the_page_is_served_by_tls_only() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+}
+
+/// A spec names programs: where others may reach the page, it starts none unless that was asked for.
+#[test]
+fn clusters_are_started_only_where_that_is_allowed() {
+    let server = Server::start_with(|options| options.clusters = false);
+    let session = server.session();
+    let start = |command: &str, fleet: serde_json::Value| {
+        let run =
+            json!({"path": null, "text": "nodes: {}", "command": command, "name": null, "fleet": fleet});
+        server.post(&session, "/api/live", &run)
+    };
+    start("cluster", json!(null)).assert_refused(403);
+    // Its spec can be checked, which starts nothing; the program of these tests fails.
+    let draft = json!({"path": null, "text": "nodes: {}", "kind": "cluster"});
+    assert_ne!(server.post(&session, "/api/check", &draft).status, 403);
+    let kinds = json!({"path": null, "text": "", "kind": "shell"});
+    server.post(&session, "/api/check", &kinds).assert_refused(400);
+    start("shell", json!(null)).assert_refused(400);
+    // The key of a broker is a file of the folder.
+    for creds in ["/etc/ssl/private.key", "../outside.key", ".hidden.key", "none.key", "a.yaml"] {
+        let broker = json!({"nats": "nats://127.0.0.1:1", "creds": creds, "ca": null});
+        let reply = server.post(&session, "/api/fleet", &broker);
+        assert!(matches!(reply.status, 403 | 404), "{creds}: {reply:?}");
+        let reply = start("run", json!({"broker": broker, "agents": null}));
+        assert!(matches!(reply.status, 403 | 404), "{creds}: {reply:?}");
+    }
+    let broker = json!({"nats": "nats://127.0.0.1:1", "creds": null, "ca": null});
+    start("find", json!({"broker": broker, "agents": null})).assert_refused(422);
 }

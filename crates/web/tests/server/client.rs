@@ -116,6 +116,8 @@ impl Server {
             temporary: folder.path().to_owned(),
             run_flags: Vec::new(),
             find_flags: Vec::new(),
+            cluster_flags: Vec::new(),
+            clusters: true,
             forms: json!({"commands": []}),
             schema: |name| (name == "plan").then(|| json!({"title": "A plan"})),
             lives: |_, _| true,

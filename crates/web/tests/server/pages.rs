@@ -56,7 +56,7 @@ fn what_the_program_knows_of_itself_is_told() {
     server.get(&session, "/api/live/0123/events").assert_refused(404);
 }
 
-/// A program that cannot be carried out, or says nothing, is no reason to say nothing.
+/// A program that cannot be carried out, or says nothing, is not a reason to say nothing.
 #[test]
 fn a_command_that_fails_is_told() {
     let server = Server::start();
