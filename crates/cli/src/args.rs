@@ -1,5 +1,6 @@
 //! The command line as data.
 
+pub(crate) mod ab;
 pub(crate) mod calibrate;
 pub(crate) mod cli;
 pub(crate) mod command_word;
@@ -29,5 +30,6 @@ pub(crate) mod server;
 pub(crate) mod setting;
 pub(crate) mod share;
 pub(crate) mod ui;
+pub(crate) mod verify;
 pub(crate) mod watch;
 pub(crate) mod workload;

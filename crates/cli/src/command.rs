@@ -17,3 +17,4 @@ pub(crate) mod runs;
 pub(crate) mod serve;
 pub(crate) mod try_once;
 pub(crate) mod ui;
+pub(crate) mod verify;

@@ -1,5 +1,6 @@
 //! One run or several, and their results.
 
+pub(crate) mod ab;
 pub(crate) mod calibrate;
 pub(crate) mod campaign;
 pub(crate) mod comparison;
@@ -11,3 +12,4 @@ pub(crate) mod repeat;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod sweep;
+pub(crate) mod trials;

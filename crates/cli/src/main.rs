@@ -32,9 +32,9 @@ use crate::base::failure::Failure;
 use crate::base::{environment, problems, stdout, streams};
 use crate::command::{
     agent, check, cluster, cluster_run, compare, demo, explain, fleet, guard, history, import, reference,
-    report, runs, serve, try_once, ui,
+    report, runs, serve, try_once, ui, verify,
 };
-use crate::experiment::{calibrate, find, run};
+use crate::experiment::{ab, calibrate, find, run};
 use crate::workload::printed_plan;
 
 fn main() -> ExitCode {
@@ -69,7 +69,7 @@ fn parse() -> Result<Option<Cli>, Failure> {
         Err(error) => match problems::from_clap(&error, &args, command_word::makes_run(&args)) {
             Some(problem) => Err(Failure::usage(problem)),
             None => {
-                // A reader that closes the help early is no failure.
+                // A reader that closes the help early is not a failure.
                 let _ = error.print();
                 Ok(None)
             }
@@ -131,11 +131,13 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),
         Command::Compare(args) => compare::command(args, &style),
+        Command::Ab(args) => ab::command(args, &style),
         Command::Report(args) => report::command(args),
         Command::History(args) => history::command(args, &style),
         Command::Runs(args) => runs::list(args),
         Command::Show(args) => runs::show(args, &style),
         Command::Export(args) => runs::export(args, &style),
+        Command::Verify(args) => verify::command(args),
         Command::Merge(args) => runs::merge(args, &style),
         Command::Rm(args) => runs::remove(args),
         Command::Schema(args) => schema(args.of),

@@ -5,6 +5,7 @@ pub(crate) mod auxiliary_request;
 pub(crate) mod cache;
 pub(crate) mod canister;
 pub(crate) mod crud;
+pub(crate) mod grpc;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
 pub(crate) mod llm;
@@ -12,6 +13,7 @@ pub(crate) mod printed_plan;
 pub(crate) mod sql_answer;
 pub(crate) mod store;
 pub(crate) mod verification;
+pub(crate) mod websocket;
 
 use plimsoll_report::Style;
 
@@ -34,13 +36,15 @@ pub(crate) fn command(command: &WorkloadCommand, look: Theme, style: &Style) -> 
         WorkloadCommand::Canister(args) => canister::command(args, look, style),
         WorkloadCommand::Ingest(args) => ingest::command(args, look, style),
         WorkloadCommand::Llm(args) => llm::command(args, look, style),
+        WorkloadCommand::Grpc(args) => grpc::command(args, look, style),
+        WorkloadCommand::Ws(args) => websocket::command(args, look, style),
     }
 }
 
-/// The plan that the flags of a command come to; `None` if it puts no load on anything.
+/// The plan that the flags of a command stand for; `None` if it puts no load on anything.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems of the flags.
 #[cfg(test)]
 pub(crate) fn printed(command: &WorkloadCommand) -> Result<Option<PrintedPlan>, Failure> {
     match command {
@@ -50,10 +54,12 @@ pub(crate) fn printed(command: &WorkloadCommand) -> Result<Option<PrintedPlan>, 
         WorkloadCommand::Ingest(args) if args.instead.is_some() => Ok(None),
         WorkloadCommand::Ingest(args) => ingest::printed(args).map(Some),
         WorkloadCommand::Llm(args) => llm::printed(args).map(Some),
+        WorkloadCommand::Grpc(args) => grpc::printed(args).map(Some),
+        WorkloadCommand::Ws(args) => websocket::printed(args).map(Some),
     }
 }
 
-/// Measurement of `plimsoll calibrate` in the place of plain requests, if one is asked for.
+/// Measurement of `plimsoll calibrate` in place of plain requests, if one is asked for.
 pub(crate) fn comparison(args: &CalibratedArgs) -> Option<Comparison> {
     args.canister.then_some(canister::calibration::report as Comparison)
 }

@@ -101,7 +101,7 @@ fn every_configuration_is_run_by_a_test() {
         .expect("the folder of configurations")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
-        // The certificates have no authority, and the body of an update is no configuration.
+        // The certificates have no authority, and the body of an update is not a configuration.
         .filter(|name| !matches!(name.as_str(), "mtls" | "update"))
         .collect();
     names.sort_unstable();

@@ -144,7 +144,7 @@ fn runs_are_found_by_name_tag_and_id_as_they_were_shown() {
 
     // Away again.
     let unknown = place.refused("rm base nobody", 2);
-    assert!(unknown.contains("`nobody` is no file and no run of the history"), "{unknown}");
+    assert!(unknown.contains("`nobody` is neither a file nor a run of the history"), "{unknown}");
     assert!(place.ok(&format!("rm {id}")).starts_with(&format!("removed run {} (base), ", &id[..8])));
     assert_eq!(place.ok("rm --older-than 30d"), "no run is that old\n");
     assert_eq!(place.runs("name", "").len(), 4);
@@ -244,7 +244,7 @@ fn a_worker_that_never_comes_back_leaves_what_was_told() {
     assert_eq!((&result["verdict"]["valid"], &reason["code"]), (&false.into(), &"unfinished".into()));
     let evidence = reason["evidence"].as_str().unwrap_or_default();
     assert!(
-        evidence.starts_with("no worker came back after the end of the run: what is known ends at "),
+        evidence.starts_with("no worker came back after the end of the run: the figures end at "),
         "{evidence}"
     );
     // Three of its seconds, or two where the machine was busy.
@@ -283,10 +283,10 @@ fn a_damaged_store_is_set_aside_and_other_files_are_left_alone() {
     let file = place.folder.join("notes.txt");
     std::fs::write(&file, "not a database").unwrap();
     let refused = place.refused("run URL -n 100 --save --store notes.txt", 1);
-    assert!(refused.contains("notes.txt is no store of runs"), "{refused}");
+    assert!(refused.contains("notes.txt is not a store of runs"), "{refused}");
     assert_eq!(std::fs::read(&file).unwrap(), b"not a database");
     let refused = place.refused("runs --store notes.txt", 1);
-    assert!(refused.contains("is no store of runs"), "{refused}");
+    assert!(refused.contains("is not a store of runs"), "{refused}");
 }
 
 #[test]
@@ -430,8 +430,8 @@ fn what_makes_no_sense_is_refused_at_once() {
         ("run http://127.0.0.1:1/ --name a,b", "has a comma"),
         ("run http://127.0.0.1:1/ --tag a=1 --tag a=2", "`a` is given twice"),
         ("run http://127.0.0.1:1/ --tag =1", "has no word in front of `=`"),
-        ("show nothing", "`nothing` is no file and no run of the history"),
-        ("show latest", "`latest` is no file and no run of the history"),
+        ("show nothing", "`nothing` is neither a file nor a run of the history"),
+        ("show latest", "`latest` is neither a file nor a run of the history"),
         ("rm", "RUN is missing"),
         ("runs --since yesterday", "`yesterday` is neither an age nor a date"),
         ("export latest", "FORMAT"),

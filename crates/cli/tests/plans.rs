@@ -49,7 +49,7 @@ fn files_without_an_end_are_read_up_to_a_bound() {
     std::fs::remove_file(&path).expect("it was written");
     assert!(plan.contains("error: the plan has more than 16 MiB\nhint: put data into CSV"), "{plan}");
     assert!(import.contains(" has more than 256 MiB\nhint: import a part of it"), "{import}");
-    assert!(run.contains(" has more than 256 MiB: it is no run\nhint: name a file"), "{run}");
+    assert!(run.contains(" has more than 256 MiB: it is not a run\nhint: name a file"), "{run}");
     for said in named {
         assert!(said.contains("it has more than 16 MiB"), "{said}");
     }

@@ -12,7 +12,7 @@ pub(crate) struct CalibrateArgs {
     /// Length of each of the two runs per kind of load [default: 2s]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Where to keep the calibration [default: calibration.json in the user's folder of data]
+    /// File of the calibration [default: calibration.json in the user's data folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
     /// System interface: auto, epoll or uring [default: auto]

@@ -5,6 +5,7 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::args::ab::{AB_HELP, AbArgs};
 use crate::args::calibrate::CalibrateArgs;
 use crate::args::compare::{CompareArgs, HistoryArgs};
 use crate::args::document::DocumentArgs;
@@ -20,6 +21,7 @@ pub(crate) use crate::args::schema::SchemaArgs;
 use crate::args::server::sink::SinkArgs;
 use crate::args::server::target::TargetArgs;
 use crate::args::ui::UiArgs;
+use crate::args::verify::VerifyArgs;
 use crate::args::workload::WorkloadCommand;
 use crate::args::workload::cluster::ClusterArgs;
 use crate::base::color::ColorChoice;
@@ -50,28 +52,28 @@ pub(crate) enum Command {
     /// server does, and their response time counts from there.
     ///
     /// Durations are written 100ms, 30s or 1m30s (a bare number is seconds), counts 10k or 1m, rates 5000,
-    /// 5k/s or 300/m, sizes 64KiB. A rate is always for the whole run, but for --rps.
+    /// 5k/s or 300/m, sizes 64KiB. A rate is always for the whole run, except for --rps.
     ///
-    /// A plan file (YAML or JSON) says all of this and more; `plimsoll schema plan` describes it. Flags
-    /// replace its settings, and so do variables such as PLIMSOLL_RATE=5k: PLIMSOLL_ and the setting's
-    /// name, lists with one value per line. Other variables of that kind are left alone, unless they look
-    /// like a mistake.
+    /// A plan file (YAML or JSON) has all of this and more; `plimsoll schema plan` describes it. Flags
+    /// override its settings, and so do variables such as PLIMSOLL_RATE=5k: PLIMSOLL_ and the setting's name,
+    /// lists with one value per line. Other variables of that kind are ignored, unless they look like a
+    /// mistake.
     #[command(after_long_help = TEMPLATE_HELP)]
     Run(Box<RunCommandArgs>),
-    /// Say everything that is wrong with a plan file, or that it is ok
+    /// Report all problems of a plan file, or that it is ok
     ///
     /// Does what `run` would do before it opens a connection, with the same flags.
     Check(Box<DocumentArgs>),
-    /// Show what a plan file, or a URL and flags, come to: each setting and where it is from, steps, totals
+    /// Show the plan of a file, or of a URL and flags: each setting and its origin, steps, totals
     Explain(Box<DocumentArgs>),
     /// Carry out each scenario of a plan once, and show every request and response in full
     ///
     /// One iteration of each scenario, one after the other, with the values that steps take from responses
-    /// and the check that failed. It is no measurement: there are no figures, and nothing is saved.
+    /// and the check that failed. It is not a measurement: there are no figures, and nothing is saved.
     Try(Box<DocumentArgs>),
     #[command(flatten)]
     Workload(WorkloadCommand),
-    /// Find the highest rate at which a server holds what is asked of it: an interval, not a number
+    /// Find the highest rate at which a server meets its objectives: an interval, not a number
     ///
     /// Trials in the open model, each of the length -d (2s) or a multiple of it: rates grow until one breaks,
     /// and are bisected until the capacity is near; then it is estimated from trials at it and beside it. The
@@ -79,44 +81,44 @@ pub(crate) enum Command {
     /// on the server is not blamed on the server; after three such trials in a row the search ends.
     #[command(after_long_help = FIND_HELP)]
     Find(Box<FindArgs>),
-    /// Measure what this machine can generate at most, against the built-in server, and keep it
+    /// Measure how much load this machine can generate, against the built-in server, and save it
     ///
-    /// Requests per second and thread by protocol, TLS, connections, sizes and scripts, and what this machine
-    /// adds to response times at half of that. Runs state then how much of it they have used, and warn above
-    /// 50 %. `run --calibrate` does the same with the requests of a plan itself.
+    /// Measures requests per second and thread by protocol, TLS, connections, sizes and scripts, and the time
+    /// that this machine adds to response times at half of that rate. Later runs report which share of it
+    /// they used, and warn above 50 %. `run --calibrate` does the same with the requests of a plan.
     Calibrate(CalibrateArgs),
-    /// Open the page in a browser: edit plans, run them, see them run, and compare what came of them
+    /// Serve a page for the browser: edit plans, run them, watch the runs, and compare the results
     ///
-    /// Prints the address to open, which is good for this machine and its user only. Plans are those of the
-    /// folder; runs are processes of their own, which go on when this one ends.
+    /// Prints the address to open, which works on this machine and for its user only. Plans are those of the
+    /// folder; runs are separate processes, which go on when this one ends.
     Ui(UiArgs),
     /// Run the built-in server: it absorbs load, and can be slow, limited or faulty on purpose
     ///
-    /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes tell
-    /// (HTTP/2 with prior knowledge). Laws of time and faults are those of single requests, so of single
-    /// streams on HTTP/2.
+    /// It speaks HTTP/1.1 and HTTP/2 on the same port: with TLS, ALPN chooses; without, the first bytes do
+    /// (HTTP/2 with prior knowledge). Delays and faults apply to single requests, and so to single streams on
+    /// HTTP/2.
     Sink(Box<SinkArgs>),
-    /// Run a built-in server that answers what it is asked for, to test scenarios against
+    /// Run a built-in server to test scenarios against
     Target(TargetArgs),
-    /// Start the servers under test, break them while load is on them, and check what they have
+    /// Start the servers under test, break them under load, and check their contents
     ///
-    /// A spec says what nodes there are, how they are started, what breaks and what has to hold. See
+    /// A spec describes the nodes and how they start, the faults and the checks. See
     /// docs/clusters.md.
     Cluster(ClusterArgs),
     /// Wait for runs of a fleet, and carry out a shard of each
     ///
-    /// Connects to the NATS broker of the fleet and listens on no port. It takes one run at a time, each as a
-    /// process of its own, and keeps what it has made of it.
+    /// Connects to the NATS broker of the fleet and listens on no port. Takes one run at a time, each in a
+    /// separate process, and keeps its result.
     Agent(AgentArgs),
-    /// Put load from several machines at once: their broker, their agents, and what they have saved
+    /// Make load from several machines: manage their broker, agents and saved results
     ///
-    /// `run --fleet URL` carries a run out on them. See docs/guides/several-machines.md.
+    /// `run --fleet URL` makes a run on them. See docs/guides/several-machines.md.
     Fleet(FleetArgs),
     /// Show a closed and an open run against the built-in server, 5 s each
     Demo(crate::args::demo::DemoArgs),
     /// Print a description of another tool as a plan file
     ///
-    /// What cannot be imported as it is, is noted on stderr.
+    /// Notes on stderr name the parts that cannot be imported as they are.
     Import(ImportArgs),
     /// Say whether one group of runs is better or worse than another, the same, or undecided
     ///
@@ -129,6 +131,17 @@ pub(crate) enum Command {
     /// it does not hold zero. Undecided: it holds zero and changes that matter.
     #[command(after_long_help = COMPARE_HELP)]
     Compare(CompareArgs),
+    /// Say whether target B is slower or faster than A, by one run in which both have the same load
+    ///
+    /// A and B are two URLs, two plan files, or the two scenarios of one plan. Each iteration goes to A or B
+    /// at random, so both have the same load at the same time, and what changes on the machine or in the
+    /// network changes for both. The run ends as soon as every figure has an answer, or at -d (2m).
+    ///
+    /// The intervals of the changes may be looked at at any time: with a probability of 95 %, they hold the
+    /// truth at all times of a run. The same: the interval lies within what does not matter (--effect).
+    /// Slower or faster: it does not hold zero. Undecided: it holds zero and changes that matter.
+    #[command(after_long_help = AB_HELP)]
+    Ab(Box<AbArgs>),
     /// Show a figure over many runs, and when it changed
     ///
     /// Changes are found by the energy distance of both sides (E-divisive) and tested by a t-test at 0.001,
@@ -147,6 +160,11 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Write a saved run in another format
     Export(ExportArgs),
+    /// Make results again from their evidence (`run --evidence`), and name every figure that does not follow
+    ///
+    /// It needs no network. The signature shows that no byte was changed; then counts, percentiles,
+    /// intervals, thresholds, the limit and the verdict are made again from the raw record, and compared.
+    Verify(VerifyArgs),
     /// Make one result of the shards of a load (`run --shard`)
     ///
     /// Counts and histograms are added up exactly, and thresholds over the whole run are judged by the merged

@@ -38,15 +38,15 @@ pub(crate) struct CompareArgs {
     /// Exit with 5 if it is undecided
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Judge runs whose figures cannot be believed, too
+    /// Judge invalid runs, too
     #[arg(long)]
     allow_invalid: bool,
     /// Compare runs of different models, arrivals or protocols, too
     #[arg(long)]
     force: bool,
-    /// Judge one run a side by its --slices, although how runs differ is unknown
+    /// Judge one run a side by its --slices, although the variation between runs is unknown
     ///
-    /// Without it such figures are undecided, with the interval of what the two runs tell.
+    /// Without it such figures are undecided, with the interval of the two runs.
     #[arg(long)]
     single_runs: bool,
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub(crate) struct HistoryArgs {
     /// The smallest change that counts
     #[arg(long, value_name = "PERCENT", default_value = "5%", allow_negative_numbers = true)]
     effect: String,
-    /// Use runs whose figures cannot be believed, too
+    /// Use invalid runs, too
     #[arg(long)]
     pub(crate) allow_invalid: bool,
     #[command(flatten)]
@@ -109,30 +109,10 @@ impl CompareArgs {
     /// # Errors
     /// Every problem with the flags.
     pub(crate) fn to_question(&self) -> Result<Question, Problems> {
-        let mut problems = Problems::default();
-        let mut percent = |flag: &str, text: &str, limit: f64| match percent(flag, text, limit) {
-            Ok(share) => share,
-            Err(problem) => {
-                problems.push(problem);
-                0.0
-            }
-        };
-        let effect = percent("--effect", &self.effect, f64::INFINITY);
-        let error_effect = percent("--error-effect", &self.error_effect, 1.0);
-        let confidence = percent("--confidence", &self.confidence, 1.0);
-        let mut measures: Vec<Measure> = Vec::new();
-        for name in &self.metric {
-            match measure(name) {
-                Ok(measure) if !measures.contains(&measure) => measures.push(measure),
-                Ok(_) => problems.push(Problem::new(format!("--metric: `{name}` is given twice"))),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let limits = [self.effect.as_str(), &self.error_effect, &self.confidence];
+        let question = question(&self.metric, limits)?;
         let (allow_invalid, force, single_runs) = (self.allow_invalid, self.force, self.single_runs);
-        Ok(Question { measures, effect, error_effect, confidence, allow_invalid, force, single_runs })
+        Ok(Question { allow_invalid, force, single_runs, ..question })
     }
 }
 
@@ -140,7 +120,7 @@ impl HistoryArgs {
     /// The figure, and the smallest change that counts.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All problems with them.
     pub(crate) fn to_question(&self) -> Result<(Measure, f64), Problems> {
         let mut problems = Problems::default();
         match (measure(&self.metric), percent("--effect", &self.effect, f64::INFINITY)) {
@@ -152,6 +132,40 @@ impl HistoryArgs {
                     .for_each(|problem| problems.push(problem));
             }
         }
+        Err(problems)
+    }
+}
+
+/// The question about these figures, with the values of --effect, --error-effect and --confidence.
+///
+/// # Errors
+/// Every problem with them.
+pub(crate) fn question(
+    metric: &[String],
+    [effect, error_effect, confidence]: [&str; 3],
+) -> Result<Question, Problems> {
+    let mut problems = Problems::default();
+    let mut percent = |flag: &str, text: &str, limit: f64| match percent(flag, text, limit) {
+        Ok(share) => share,
+        Err(problem) => {
+            problems.push(problem);
+            0.0
+        }
+    };
+    let effect = percent("--effect", effect, f64::INFINITY);
+    let error_effect = percent("--error-effect", error_effect, 1.0);
+    let confidence = percent("--confidence", confidence, 1.0);
+    let mut measures: Vec<Measure> = Vec::new();
+    for name in metric {
+        match measure(name) {
+            Ok(measure) if !measures.contains(&measure) => measures.push(measure),
+            Ok(_) => problems.push(Problem::new(format!("--metric: `{name}` is given twice"))),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() {
+        Ok(Question { measures, effect, error_effect, confidence, ..Question::default() })
+    } else {
         Err(problems)
     }
 }
@@ -169,7 +183,7 @@ fn percent(flag: &str, text: &str, limit: f64) -> Result<f64, Problem> {
         Some(_) if limit <= 1.0 => Err(Problem::new(format!("{flag}: `{text}` is not between 0% and 100%"))),
         Some(_) => Err(Problem::new(format!("{flag}: `{text}` is not above 0%"))),
         None => {
-            Err(Problem::new(format!("{flag}: `{text}` is no percentage")).with_hint("write it as in 5%"))
+            Err(Problem::new(format!("{flag}: `{text}` is not a percentage")).with_hint("write it as in 5%"))
         }
     }
 }

@@ -33,6 +33,9 @@ pub(crate) struct ControlArgs {
     /// End with stdin, as if by SIGTERM: for runs that are started by another process
     #[arg(long, hide = true)]
     end_with_stdin: bool,
+    /// Write each interval to stdout, and leave the judging of thresholds during the run to the reader
+    #[arg(long, hide = true)]
+    tell_intervals: bool,
 }
 
 /// Ways to steer a run.
@@ -42,7 +45,7 @@ pub(crate) struct ControlSpec {
     pub(crate) rate_file: Option<PathBuf>,
     /// `true` if the rate in the file is that of every connection, in requests.
     pub(crate) per_connection: bool,
-    /// Where to listen.
+    /// The address to listen on.
     pub(crate) listen: Option<SocketAddr>,
     /// Token that requests have to bear.
     pub(crate) token: Option<String>,
@@ -56,6 +59,8 @@ pub(crate) struct ControlSpec {
     pub(crate) screen: bool,
     /// `true` if the run ends with stdin.
     pub(crate) ends_with_stdin: bool,
+    /// `true` if each interval is written to stdout, for a process that judges the sum of several runs.
+    pub(crate) tells_intervals: bool,
 }
 
 impl ControlArgs {
@@ -72,7 +77,7 @@ impl ControlArgs {
     /// Reads the flags, and what a plan asks for where nothing was typed.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All problems with them.
     pub(crate) fn to_spec(&self, plan: Option<&PlanPatch>) -> Result<ControlSpec, Problems> {
         let mut problems = Problems::default();
         let mut note = |problem| problems.push(problem);
@@ -116,7 +121,7 @@ impl ControlArgs {
         if let Some(address) = listen.filter(|address| !address.ip().is_loopback())
             && self.control_token.is_none()
         {
-            let message = format!("--control: at {address} anybody in the network could steer this run");
+            let message = format!("--control: at {address} anyone on the network could steer this run");
             note(Problem::new(message).with_hint("add --control-token TOKEN, or listen on 127.0.0.1"));
         }
         if !problems.is_empty() {
@@ -132,6 +137,7 @@ impl ControlArgs {
             keys: !self.no_keys,
             screen: !self.no_tui,
             ends_with_stdin: self.end_with_stdin,
+            tells_intervals: self.tell_intervals,
         })
     }
 }
@@ -194,7 +200,7 @@ mod tests {
         }
         for text in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"] {
             let problems = spec(Some(text), None).unwrap_err();
-            assert!(problems[0].contains("anybody"), "{problems:?}");
+            assert!(problems[0].contains("anyone"), "{problems:?}");
             assert_eq!(spec(Some(text), Some("x")).unwrap().token.as_deref(), Some("x"));
         }
         for text in ["", "80", ":80", "127.0.0.1", "example.test:80", "127.0.0.1:99999"] {

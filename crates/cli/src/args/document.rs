@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use crate::args::plan::PlanArgs;
 
-/// A plan, and the format of what is said about it.
+/// A plan, and the format of the report on it.
 #[derive(Debug, Args)]
 pub(crate) struct DocumentArgs {
     #[command(flatten)]
@@ -15,7 +15,7 @@ pub(crate) struct DocumentArgs {
     pub(crate) output: DocumentFormat,
 }
 
-/// Format of what is said about a plan.
+/// Format of the report on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DocumentFormat {
     /// For people

@@ -1,4 +1,4 @@
-//! The flags of what a run tells monitoring systems while it goes on.
+//! Flags of exports to monitoring systems while a run goes on.
 
 use core::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::base::environment::OtlpEnvironment;
 const EVERY: Nanos = Nanos::from_secs(5);
 /// Shortest time between two pushes. Intervals are a second long: more often there is nothing new.
 const SHORTEST: Nanos = Nanos::from_secs(1);
-/// Where receivers of OTLP over HTTP listen (OpenTelemetry's default).
+/// Default address of OTLP receivers over HTTP (OpenTelemetry's default).
 const DEFAULT_RECEIVER: &str = "http://localhost:4318";
 
 /// The flags, as they were given.
@@ -30,9 +30,9 @@ pub(crate) struct MonitoringArgs {
     prometheus: Option<String>,
     /// Send the figures so far to a receiver of OTLP (HTTP, protobuf): --otlp=http://localhost:4318
     ///
-    /// Without a URL OTEL_EXPORTER_OTLP_ENDPOINT says where, OTEL_EXPORTER_OTLP_HEADERS with what headers.
+    /// Without a URL, OTEL_EXPORTER_OTLP_ENDPOINT names the receiver, OTEL_EXPORTER_OTLP_HEADERS the headers.
     /// They are sent every 5 s and once more at the end. A receiver that is slow or dead changes no figure;
-    /// what was not taken is said at the end.
+    /// figures that it did not take are counted at the end.
     #[arg(
         long,
         value_name = "URL",
@@ -56,13 +56,13 @@ pub(crate) struct MonitoringArgs {
 /// Exports of figures while a run goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExportSpec {
-    /// Where a server of Prometheus may ask.
+    /// The address that a Prometheus server scrapes.
     pub(crate) prometheus: Option<SocketAddr>,
-    /// Where figures are sent.
+    /// The receiver of figures.
     pub(crate) otlp: Option<OtlpSpec>,
 }
 
-/// Where figures are sent, how often, and who sends them.
+/// The receiver of figures, the interval, and the name of their sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OtlpSpec {
     pub(crate) receiver: Receiver,

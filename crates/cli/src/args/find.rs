@@ -1,10 +1,13 @@
 //! The flags of `plimsoll find`.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use plimsoll_core::Nanos;
 use plimsoll_plan::{PlanPatch, Problem, Problems, RawValue};
 use plimsoll_schedule::{parse_duration, parse_rate};
 
+use crate::args::fleet::FleetRunArgs;
 use crate::args::output::TableOutputArgs;
 use crate::args::plan::PlanArgs;
 use crate::args::share::parse_percent;
@@ -27,7 +30,9 @@ pub(crate) struct FindArgs {
     search: SearchArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
-    /// Print the plan that the flags come to, and do nothing
+    #[command(flatten)]
+    pub(crate) fleet: FleetRunArgs,
+    /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) print_plan: bool,
     #[command(flatten)]
@@ -43,12 +48,15 @@ struct SearchArgs {
     /// one about errors, 'error_rate<1%' is added.
     #[arg(long, value_name = "THRESHOLD")]
     slo: Vec<String>,
-    /// No search, but a run at each level of a setting: connections, streams, threads or rate
+    /// Instead of a search, make a run at each level of a setting: connections, streams, threads or rate
     ///
     /// Such as connections=1,2,4,8,16,32: then the report has the curve, and from six levels on the Universal
     /// Scalability Law that fits it. Levels of a rate are open runs, the others closed ones.
     #[arg(long, value_name = "SETTING=N,N,…", conflicts_with_all = ["from", "to", "precision", "max_time"])]
     sweep: Option<String>,
+    /// Write a page with charts of the sweep: of streams of tokens, throughput against the speed of one user
+    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = "Output")]
+    html: Option<PathBuf>,
     /// First rate to try, in iterations per second [default: 100]
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     from: Option<String>,
@@ -58,9 +66,9 @@ struct SearchArgs {
     /// Width of the answer to aim at [default: 5%]
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     precision: Option<String>,
-    /// End the search after this time, with what is known then [default: 2m]
+    /// End the search after this time, with its result so far [default: 2m]
     ///
-    /// Two minutes tell the capacity of a server of some 1,000/s to about 10 %, six to 5 %; one of 100/s
+    /// Two minutes find the capacity of a server of some 1,000/s to about 10 %, six to 5 %; one of 100/s
     /// takes ten times as long.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     max_time: Option<String>,
@@ -172,6 +180,11 @@ impl FindArgs {
         ]
     }
 
+    /// The file of the page with charts of a sweep.
+    pub(crate) fn html(&self) -> Option<&Path> {
+        self.search.html.as_deref()
+    }
+
     /// The sweep that was asked for instead of a search.
     pub(crate) fn sweep(&self) -> Option<Result<SweepSpec, Problem>> {
         self.search.sweep.as_deref().map(SweepSpec::parse)
@@ -180,7 +193,7 @@ impl FindArgs {
     /// Makes the flags of a plan those of its first trial.
     ///
     /// # Errors
-    /// What has no place in a search.
+    /// Refuses flags that have no place in a search.
     pub(crate) fn amend(&self, flags: &mut PlanPatch) -> Result<(), Problem> {
         if self.search.sweep.is_some() {
             flags.duration.get_or_insert_with(|| RawValue::new("--duration", TRIAL));
@@ -218,7 +231,7 @@ fn share(text: &str, problems: &mut Problems) -> f64 {
     match parse_percent(text) {
         Some(share) if (0.005..=0.5).contains(&share) => share,
         _ => {
-            let problem = Problem::new(format!("--precision: `{text}` is no share from 0.5% to 50%"));
+            let problem = Problem::new(format!("--precision: `{text}` is not a share from 0.5% to 50%"));
             problems.push(problem.with_hint("write it as in --precision 5%"));
             PRECISION
         }

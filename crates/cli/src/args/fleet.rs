@@ -4,33 +4,33 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_core::Nanos;
-use plimsoll_fleet::{Credentials, NatsAddress, OnLoss, check_name};
-use plimsoll_plan::{Problem, Problems, named_text};
+use plimsoll_fleet::{AgentLimits, Credentials, NatsAddress, OnLoss, check_name};
+use plimsoll_plan::{Plan, Problem, Problems, TrialLoad, named_text};
 use plimsoll_schedule::parse_duration;
 
-/// Address of a broker where none is given: that of `plimsoll fleet up`.
+/// Default address of a broker: that of `plimsoll fleet up`.
 const USUAL_BROKER: &str = "nats://127.0.0.1:4222";
-/// Shortest silence of a coordinator after which agents stop: a busy machine may be silent for some seconds.
+/// Shortest allowed value of `--orphan`: a busy machine may be silent for some seconds.
 const SHORTEST_ORPHAN: Nanos = Nanos::from_secs(5);
-/// The same, if nothing else is asked for.
+/// Default value of `--orphan`.
 const USUAL_ORPHAN: Nanos = Nanos::from_secs(30);
 
-/// The broker of a fleet, and what it knows us by.
+/// The broker of a fleet, and the credentials for it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BrokerArgs {
     /// Address of the NATS broker: nats://HOST:4222, or tls://HOST:4222
     #[arg(long, value_name = "URL", default_value = USUAL_BROKER)]
     nats: String,
-    /// File with the key that the broker knows us by, as `fleet up` writes it
+    /// File with the key for the broker, as written by `fleet up`
     #[arg(long, value_name = "FILE")]
     creds: Option<PathBuf>,
-    /// Certificates of the authorities that vouch for the broker (PEM), in place of the system's
+    /// Certificates of the authorities to trust for the broker (PEM), in place of the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 }
 
 impl BrokerArgs {
-    /// The address; `name` is that of the connection.
+    /// The address; `name` is the name of the connection.
     ///
     /// # Errors
     /// The credentials cannot be read.
@@ -64,28 +64,66 @@ fn address(
 pub(crate) struct FleetRunArgs {
     /// Carry the run out on the agents of this NATS broker: nats://HOST:4222, or tls://HOST:4222
     ///
-    /// Each agent (`plimsoll agent`) takes an equal shard of the load, all begin at one instant, and their
-    /// results are merged exactly. Rates, users and connections are those of the whole load.
+    /// Each agent (`plimsoll agent`) takes a share of the load by its processors, or an equal one with -t.
+    /// All begin at one instant, and their results are merged exactly. Rates, users and connections are
+    /// those of the whole load.
     #[arg(long, value_name = "URL", hide_short_help = true)]
     pub(crate) fleet: Option<String>,
     /// Number or names of the agents [default: all free agents]
     #[arg(long, value_name = "N|NAMES", hide_short_help = true)]
     agents: Option<String>,
-    /// After the loss of an agent: abort (the others stop) or continue [default: abort]
+    /// After the loss of an agent: abort (the others stop), continue, or takeover [default: abort]
+    ///
+    /// With continue the others go on with their own shards. With takeover one of them takes the lost shards
+    /// over, from a multiple of five seconds on; a lost agent that is only cut off stops by itself before.
     #[arg(long, value_name = "WHAT", hide_short_help = true)]
     on_loss: Option<String>,
     /// Silence of this command after which agents stop by themselves [default: 30s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     orphan: Option<String>,
-    /// File with the key that the broker knows this command by, as `fleet up` writes it
+    /// File with the key for the broker, as written by `fleet up`
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     fleet_creds: Option<PathBuf>,
-    /// Certificates of the authorities that vouch for the broker (PEM), in place of the system's
+    /// Certificates of the authorities to trust for the broker (PEM), in place of the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     fleet_ca: Option<PathBuf>,
 }
 
-/// The agents that a run is to have.
+/// Arguments that agents and coordinators give to the process of a run.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct AgentRunArgs {
+    /// Limits of the agent that has started this run, as JSON
+    #[arg(long, value_name = "JSON", hide = true)]
+    agent_limits: Option<String>,
+    /// Load of one of several runs of the plan, as JSON
+    #[arg(long, value_name = "JSON", hide = true)]
+    trial: Option<String>,
+}
+
+impl AgentRunArgs {
+    /// Limits of the agent that has started this run; none otherwise.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn to_limits(&self) -> Result<AgentLimits, Problem> {
+        let limits = self.agent_limits.as_deref().map(serde_json::from_str).transpose();
+        let limits = limits.map_err(|error| Problem::new(format!("--agent-limits: {error}")))?;
+        Ok(limits.unwrap_or_default())
+    }
+
+    /// The plan under the load of a trial, if the run is one of several.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no load.
+    pub(crate) fn amend(&self, plan: Plan) -> Result<Plan, Problem> {
+        let Some(text) = &self.trial else { return Ok(plan) };
+        let problem = |error: String| Problem::new(format!("--trial: {error}"));
+        let trial: TrialLoad = serde_json::from_str(text).map_err(|error| problem(error.to_string()))?;
+        plan.as_trial(&trial).map_err(|error| problem(error.to_string()))
+    }
+}
+
+/// The choice of agents for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AgentChoice {
     /// All that are free.
@@ -106,7 +144,7 @@ pub(crate) struct FleetSpec {
 }
 
 impl FleetRunArgs {
-    /// The same on the usual broker, where none is named.
+    /// These flags with the default broker, if they name none.
     pub(crate) fn or_usual(&self) -> Self {
         Self { fleet: self.fleet.clone().or_else(|| Some(USUAL_BROKER.to_owned())), ..self.clone() }
     }
@@ -114,7 +152,7 @@ impl FleetRunArgs {
     /// Reads the flags; `None` if the run is this machine's alone.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All problems of the flags.
     pub(crate) fn to_spec(&self) -> Result<Option<FleetSpec>, Problems> {
         let mut problems = Problems::default();
         let Some(url) = &self.fleet else {
@@ -138,9 +176,10 @@ impl FleetRunArgs {
         let on_loss = match self.on_loss.as_deref() {
             None | Some("abort") => OnLoss::Abort,
             Some("continue") => OnLoss::Continue,
+            Some("takeover") => OnLoss::Takeover,
             Some(other) => {
-                let problem = Problem::new(format!("--on-loss: `{}` is neither", other.escape_debug()));
-                note(problem.with_hint("write abort or continue"));
+                let problem = Problem::new(format!("--on-loss: unknown value `{}`", other.escape_debug()));
+                note(problem.with_hint("write abort, continue or takeover"));
                 OnLoss::Abort
             }
         };
@@ -148,8 +187,8 @@ impl FleetRunArgs {
             None => USUAL_ORPHAN,
             Some(Ok(orphan)) if orphan >= SHORTEST_ORPHAN => orphan,
             Some(Ok(_)) => {
-                let problem = Problem::new("--orphan: agents would stop while this machine is busy");
-                note(problem.with_hint("5s or more"));
+                let problem = Problem::new("--orphan: agents would stop whenever this machine is busy");
+                note(problem.with_hint("write 5s or more"));
                 USUAL_ORPHAN
             }
             Some(Err(error)) => {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use plimsoll_fleet::AllowedTarget;
 
 use crate::args::fleet::BrokerArgs;
 use crate::args::output::{OutputFormat, TableOutputFormat};
@@ -14,12 +15,23 @@ use crate::args::runs::ExportFormat;
 pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) broker: BrokerArgs,
-    /// Name of this agent: letters, digits, `-` and `_` [default: that of --creds, or the machine's]
+    /// Name of this agent: letters, digits, `-` and `_` [default: the name in --creds, or the machine's]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Folder of its runs and their history [default: agents/NAME in the user's folder of data]
+    /// Folder of its runs and their history [default: agents/NAME in the user's data folder]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) folder: Option<PathBuf>,
+    /// Allow load on this host only: HOST, HOST:PORT, or *.DOMAIN; repeatable [default: all]
+    ///
+    /// Holds for every coordinator: a run with another target, or with servers that its plan does not name,
+    /// is refused.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow: Vec<AllowedTarget>,
+    /// Refuse runs whose shard here exceeds this rate, such as 500/s
+    ///
+    /// Holds for every coordinator. Runs without a rate are refused, too.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_rate: Option<String>,
 }
 
 /// Flags of `plimsoll fleet`.
@@ -32,17 +44,17 @@ pub(crate) struct FleetArgs {
 /// The subcommands of `fleet`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
-    /// Start a NATS broker with keys for agents and coordinators, and say how to use it
+    /// Start a NATS broker with keys for agents and coordinators, and print the commands that use it
     ///
     /// Needs `nats-server`, on the path or named by PLIMSOLL_NATS_SERVER. An agent may publish below its own
-    /// name only, and hear its own orders; a coordinator may give orders. Keys and configuration are in the
-    /// folder, and stay there for the next `up`.
+    /// name only, and receive its own orders; a coordinator may give orders. Keys and configuration are in
+    /// the folder, and stay there for the next `up`.
     Up(FleetUpArgs),
-    /// List the agents that are there
+    /// List the agents that can be reached
     List(FleetListArgs),
     /// Carry out a plan on a fleet: the same as `run --fleet URL`
     Run(Box<RunArgs>),
-    /// Make the result of a run from what its agents have saved, after its coordinator has gone
+    /// Merge the saved results of agents into the result of a run whose coordinator has gone
     Collect(FleetCollectArgs),
     /// Stop the broker that `up` has started
     Down(FleetDownArgs),
@@ -59,7 +71,7 @@ pub(crate) struct FleetUpArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_values = ["agent-1", "agent-2", "agent-3"])]
     pub(crate) agents: Vec<String>,
-    /// Encrypt with a certificate that is made for this name or address of the broker; repeatable
+    /// Encrypt with a new certificate for this name or address of the broker; repeatable
     #[arg(long, value_name = "HOST")]
     pub(crate) tls: Vec<String>,
     #[command(flatten)]
@@ -91,7 +103,7 @@ pub(crate) struct FleetListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetCollectArgs {
-    /// The run, as its command and `fleet list` named it
+    /// The run, by the id that its command and `fleet list` print
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
     #[command(flatten)]

@@ -24,4 +24,4 @@ pub(crate) const FIND_HELP: &str = "\
 Exit codes:
   0 found, or nothing breaks up to --to    1 unreachable target or unexpected error    2 bad usage
   3 the generator was the limit, or the search was ended by --max-time before there was an upper end
-  99 no rate that was tried holds          130/143 interrupted, what was known was written";
+  99 no rate that was tried holds          130/143 interrupted, the partial result was written";

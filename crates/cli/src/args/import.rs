@@ -10,7 +10,7 @@ use crate::args::document::DocumentFormat;
 pub(crate) struct ImportArgs {
     #[command(subcommand)]
     pub(crate) format: ImportFormat,
-    /// Format on stdout; in JSON, what could not be taken over is beside the plan
+    /// Format on stdout; in JSON, the parts that could not be converted are beside the plan
     #[arg(short, long, global = true, value_enum, default_value_t = DocumentFormat::Text)]
     #[arg(value_name = "FORMAT", help_heading = "Output")]
     pub(crate) output: DocumentFormat,
@@ -54,12 +54,20 @@ pub(crate) enum ImportFormat {
     /// Thread groups become scenarios, and their threads users.
     #[command(name = "jmeter")]
     Jmeter(FileArgs),
+    /// A service of gRPC as protobuf writes it
+    ///
+    /// Every method becomes a step, with a message that is made up from its type.
+    Proto(ProtoArgs),
+    /// A configuration of ghz, in JSON
+    ///
+    /// Its call becomes a step, its load that of the plan.
+    Ghz(FileArgs),
 }
 
 /// Flags that all formats have in common.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Strictness {
-    /// Refuse what cannot be imported as it is, instead of noting it
+    /// Refuse parts that cannot be imported exactly, instead of noting them
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -104,6 +112,15 @@ pub(crate) struct OpenapiArgs {
     /// The server to ask, instead of the first one of the description
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProtoArgs {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// The server that is called
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:50051")]
+    pub(crate) server: String,
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ pub(crate) struct LiveArgs {
     /// Log only this share of the requests, chosen at random: 1% or 1/100
     #[arg(long, value_name = "SHARE", hide_short_help = true, requires = "log")]
     pub(crate) log_sample: Option<String>,
-    /// Write so many failed requests at most [default: 1000]
+    /// Write at most this many failed requests [default: 1000]
     #[arg(
         long,
         value_name = "N",
@@ -42,8 +42,7 @@ impl LiveArgs {
     /// # Errors
     /// Every problem with the flags.
     pub(crate) fn rotation(&self) -> Result<Rotation, Problems> {
-        let files = [self.stats(), self.log(), self.failed()];
-        self.rotate.rotation(files.iter().any(Option::is_some))
+        self.rotate.rotation(self.files_of_records().iter().any(|(_, file)| file.is_some()))
     }
 
     /// The same, with the files that a plan names where no flag does.
@@ -59,6 +58,21 @@ impl LiveArgs {
     /// The file that gets a line for every request.
     pub(crate) fn log(&self) -> Option<&Path> {
         path(&self.files.patch.log)
+    }
+
+    /// The file that gets a line for every stream of events.
+    pub(crate) fn stream_log(&self) -> Option<&Path> {
+        path(&self.files.patch.stream_log)
+    }
+
+    /// The files that grow with the run, each with its flag.
+    pub(crate) fn files_of_records(&self) -> [(&'static str, Option<&Path>); 4] {
+        [
+            ("--stats", self.stats()),
+            ("--log", self.log()),
+            ("--stream-log", self.stream_log()),
+            ("--failed", self.failed()),
+        ]
     }
 
     /// The file for failed requests.

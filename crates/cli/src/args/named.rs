@@ -7,7 +7,6 @@ pub(crate) fn named<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(all.iter().map(move |value| name(*value))).try_map(move |text| {
-        all.iter().copied().find(|value| name(*value) == text).ok_or("it is none of them")
-    })
+    PossibleValuesParser::new(all.iter().map(move |value| name(*value)))
+        .try_map(move |text| all.iter().copied().find(|value| name(*value) == text).ok_or("unknown value"))
 }

@@ -99,7 +99,7 @@ impl OutputFormat {
     }
 }
 
-/// Flags for the output of a command that is no single run.
+/// Flags for the output of a command that is not a single run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct TableOutputArgs {

@@ -48,8 +48,8 @@ impl PlanArgs {
         self.settings.patch.iterations.as_ref().and_then(|given| parse_count(&given.text).ok())
     }
 
-    /// Iterations that may be under way at the same time, with so many connections where nothing else is
-    /// said: no limit, if it is said in a way that only a plan understands.
+    /// Iterations that may be under way at the same time, with this many connections unless the flags give
+    /// a number: no limit, if they do so in a way that only a plan understands.
     pub(crate) fn at_once(&self, connections: u32) -> u64 {
         let number = |given: &Option<RawValue>, default: u64| match given {
             None => default,
@@ -93,6 +93,13 @@ impl PlanArgs {
         let plan = flags.urls.iter().position(|given| is_plan_name(&given.text));
         let plan = plan.map(|index| PlanSource::File(flags.urls.remove(index).text));
         Command { plan, environment, flags }
+    }
+
+    /// One of several plan files that are named, the environment and the flags.
+    pub(crate) fn to_command_of_file(&self, name: &str, mut surroundings: RunEnvironment) -> Command {
+        let environment = std::mem::take(&mut surroundings.settings);
+        let plan = Some(PlanSource::File(name.to_owned()));
+        Command { plan, environment, flags: self.to_patch(surroundings) }
     }
 
     /// The text of a plan, which has the URLs, the environment and the flags.

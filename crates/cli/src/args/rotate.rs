@@ -12,18 +12,18 @@ const SHORTEST: Nanos = Nanos::from_secs(1);
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RotateArgs {
-    /// Begin a new file for --stats, --log and --failed before one is larger than this: 100MiB
+    /// Begin a new file for --stats, --log, --stream-log and --failed before one is larger than this: 100MiB
     ///
     /// What was written is renamed: stats.csv becomes stats.1.csv, the next one stats.2.csv. Each has whole
     /// records, and a header line of its own where it is CSV; a single record may be larger.
     #[arg(long, value_name = "SIZE", hide_short_help = true)]
     pub(crate) rotate_size: Option<String>,
-    /// Begin a new file for --stats, --log and --failed as often as this: 1h
+    /// Begin a new file for --stats, --log, --stream-log and --failed as often as this: 1h
     ///
     /// It is begun with the first record that comes after that time.
     #[arg(long, value_name = "TIME", hide_short_help = true, allow_negative_numbers = true)]
     pub(crate) rotate_every: Option<String>,
-    /// Keep so many of the files that were renamed, and delete older ones of this run [default: all]
+    /// Keep this many of the renamed files, and delete older ones of this run [default: all]
     #[arg(long, value_name = "N", hide_short_help = true, allow_negative_numbers = true)]
     pub(crate) rotate_keep: Option<String>,
 }
@@ -51,8 +51,8 @@ impl RotateArgs {
         ];
         let first = given.iter().find(|(_, text)| text.is_some());
         if let Some((flag, _)) = first.filter(|_| !writes_files) {
-            let hint = "add --stats FILE, --log FILE or --failed FILE, or leave it out";
-            refuse(format!("{flag} is about files that are written during the run, and there is none"), hint);
+            let hint = "add --stats FILE, --log FILE, --stream-log FILE or --failed FILE, or leave it out";
+            refuse(format!("{flag} is for files that are written during the run, and there is none"), hint);
         }
         if self.rotate_keep.is_some() && self.rotate_size.is_none() && self.rotate_every.is_none() {
             let hint = "add --rotate-size 100MiB or --rotate-every 1h";

@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::args::control::ControlArgs;
-use crate::args::fleet::FleetRunArgs;
+use crate::args::fleet::{AgentRunArgs, FleetRunArgs};
 use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
 use crate::args::plan::PlanArgs;
 use crate::args::save::SaveArgs;
+use crate::args::verify::EvidenceArgs;
 
 /// The flags of the command itself: those of every run, and one that makes none.
 #[derive(Debug, Args)]
 pub(crate) struct RunCommandArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,
-    /// Print the plan that the flags come to, and do nothing
+    /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) print_plan: bool,
 }
@@ -30,9 +31,9 @@ pub(crate) struct RunArgs {
     /// Put the requests of the plan on the built-in server first, and state how much of that speed was used
     #[arg(long, help_heading = "Instrument", hide_short_help = true)]
     pub(crate) calibrate: bool,
-    /// Make so many runs, each with new connections and the next seed, and tell how they differ
+    /// Make this many runs, each with new connections and the next seed, and report how they differ
     ///
-    /// What differs between runs is not seen within one, however long it is. From 5 runs on their mean has an
+    /// One run does not show how runs differ, however long it is. From 5 runs on their mean has an
     /// interval. `compare` takes the result as a group of runs. It ends as the worst of them.
     #[arg(long, value_name = "N", help_heading = "Instrument", hide_short_help = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -49,7 +50,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "RATE", num_args = 0..=1, require_equals = true, default_missing_value = "100")]
     #[arg(help_heading = "Instrument", hide_short_help = true)]
     pub(crate) probe: Option<String>,
-    /// Let so many clients beside the load send and read slowly, as over a bad link, and see who suffers
+    /// Add this many clients beside the load that send and read slowly, as over a bad link
     ///
     /// Each has a connection of its own and makes the requests of the plan one after the other. Their
     /// requests are in no figure of the load. A server that has a thread or a process for each connection can
@@ -70,7 +71,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) evidence: EvidenceArgs,
+    #[command(flatten)]
     pub(crate) fleet: FleetRunArgs,
+    #[command(flatten)]
+    pub(crate) agent: AgentRunArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
     #[command(flatten)]

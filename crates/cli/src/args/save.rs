@@ -26,15 +26,15 @@ pub(crate) struct SaveArgs {
     place: PlaceArgs,
 }
 
-/// Where the history is.
+/// The place of the history.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlaceArgs {
-    /// File of the history [default: PLIMSOLL_STORE, or history.db in the user's folder of data]
+    /// File of the history [default: PLIMSOLL_STORE, or history.db in the user's data folder]
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     store: Option<PathBuf>,
 }
 
-/// Where runs are saved, and what they are called.
+/// The place and the names of saved runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Saving {
     pub(crate) path: PathBuf,
@@ -101,14 +101,14 @@ impl PlaceArgs {
     /// The file of the history, and who named it.
     ///
     /// # Errors
-    /// Nobody did, and there is no folder for it.
+    /// No setting names one, and there is no folder for it.
     pub(crate) fn file(&self) -> Result<(PathBuf, Origin), Problem> {
         if let Some(path) = self.store.clone().or_else(environment::store) {
             return Ok((path, Origin::Named));
         }
         let usual = environment::data_folder().map(|folder| (folder.join(FILE), Origin::Usual));
         usual.ok_or_else(|| {
-            Problem::new("there is no folder for the history: neither XDG_DATA_HOME nor HOME names one")
+            Problem::new("no folder for the history: neither XDG_DATA_HOME nor HOME names one")
                 .with_hint("name a file: --store FILE")
         })
     }

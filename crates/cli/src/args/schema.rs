@@ -6,7 +6,7 @@ use plimsoll_plan::document::Document;
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Which format
+    /// The format
     #[arg(value_enum, value_name = "FORMAT")]
     pub(crate) of: SchemaOf,
 }

@@ -25,7 +25,7 @@ pub(crate) struct UiArgs {
     /// Key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Token of the address to open, or @file, in the place of one that is drawn
+    /// Token of the address to open, or @file, instead of a random one
     ///
     /// 32 letters and digits at least. With it the address is the same after the next start.
     #[arg(long, value_name = "TOKEN")]
@@ -33,24 +33,31 @@ pub(crate) struct UiArgs {
     /// Another name by which browsers may ask for the page; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
+    /// Let the page start clusters even if it listens on an address other than loopback
+    ///
+    /// The spec of a cluster names the programs that are run.
+    #[arg(long)]
+    clusters: bool,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
 }
 
-/// Where the page is served, and to whom.
+/// The address of the page, and the clients that it admits.
 #[derive(Debug)]
 pub(crate) struct UiSpec {
     pub(crate) listen: Endpoint,
     /// Certificate and key, as PEM.
     pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
     pub(crate) token: Option<String>,
+    /// `true` if the page may start clusters.
+    pub(crate) clusters: bool,
 }
 
 impl UiArgs {
     /// Reads the flags and the files that they name.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All problems with them.
     pub(crate) fn to_spec(&self) -> Result<UiSpec, Problems> {
         let mut problems = Problems::default();
         let listen = parse_endpoint(&self.listen).map_err(|error| Problem::new(format!("--listen: {error}")));
@@ -65,7 +72,12 @@ impl UiArgs {
         let (Ok(listen), Ok(token), Ok(cert), Ok(key)) = (listen, token, cert, key) else {
             return Err(problems);
         };
-        Ok(UiSpec { listen, identity: cert.zip(key), token })
+        let is_local = match &listen {
+            Endpoint::Tcp(address) => address.ip().is_loopback(),
+            Endpoint::Unix(_) => true,
+        };
+        let clusters = self.clusters || is_local;
+        Ok(UiSpec { listen, identity: cert.zip(key), token, clusters })
     }
 }
 

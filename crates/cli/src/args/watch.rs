@@ -21,7 +21,7 @@ pub(crate) struct WatchArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     watch_pid: Vec<u32>,
-    /// Watch all processes with this name as one server, those too that begin during the run; repeatable
+    /// Watch all processes with this name as one server, also those started later; repeatable
     ///
     /// The name is that in /proc/PID/comm or the file name of the program. See --watch-pid.
     #[arg(

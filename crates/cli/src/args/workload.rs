@@ -4,9 +4,11 @@ pub(crate) mod cache;
 pub(crate) mod canister;
 pub(crate) mod cluster;
 pub(crate) mod crud;
+pub(crate) mod grpc;
 pub(crate) mod ingest;
 pub(crate) mod ingest_demo;
 pub(crate) mod llm;
+pub(crate) mod websocket;
 
 use clap::{Args, Subcommand};
 use plimsoll_targets::{Faults, Service};
@@ -16,57 +18,78 @@ use crate::args::workload::cache::CacheArgs;
 use crate::args::workload::canister::CanisterArgs;
 use crate::args::workload::canister::service::CanisterServiceArgs;
 use crate::args::workload::crud::CrudLoadArgs;
+use crate::args::workload::grpc::GrpcArgs;
+use crate::args::workload::grpc::service::GrpcServiceArgs;
 use crate::args::workload::ingest::IngestArgs;
 use crate::args::workload::llm::LlmArgs;
+use crate::args::workload::websocket::{WebSocketArgs, WebSocketServiceArgs};
 
 /// Commands that put a ready-made load on a server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
     /// Put load on a cache that speaks Carbon's binary protocol: PUT, GET and DELETE over TCP
     ///
-    /// By default 10,000 times a PUT and then a GET of a key of its own, on 100 connections, and each GET is
-    /// compared with what was put. The flags come to a plan, which --print-plan shows; all flags of `run`
-    /// hold.
+    /// By default 10,000 iterations, each a PUT and a GET of a key of its own, on 100 connections; each GET
+    /// is compared with its PUT. The flags make a plan, which --print-plan shows; all flags of `run` apply.
     Cache(Box<CacheArgs>),
     /// Create, read, update and delete the items of a REST resource, at one server or at a cluster
     ///
     /// By default 10,000 items are created, on 64 connections. Ids for reads, updates and deletes are those
-    /// of the items that were created in the run; before there are any, the server is asked for one (GET
-    /// /api/NAME/random-id), which is counted apart. The flags come to a plan, which --print-plan shows; all
-    /// flags of `run` hold. Without a server at hand, `plimsoll target crud-cluster` is one.
+    /// of items that were created in the run; before the first, the server is asked for one (GET
+    /// /api/NAME/random-id), which is counted separately. The flags make a plan, which --print-plan shows;
+    /// all flags of `run` apply. `plimsoll target crud-cluster` is a server to try it on.
     Crud(Box<CrudLoadArgs>),
     /// Call a canister of the Internet Computer: queries, or updates whose outcome is waited for
     ///
-    /// Messages are signed ahead of need, and never sent when they have expired; if too few are ready the run
-    /// says that signing was the limit. By default queries of `read` for 10 seconds, as fast as they are
-    /// answered, on 64 connections. The flags come to a plan, which --print-plan shows; all flags of `run`
-    /// hold. Without a replica at hand, `plimsoll sink --canister` is one.
+    /// Messages are signed ahead of time, and not sent once they have expired; if too few are ready, the run
+    /// reports that signing was the limit. By default queries of `read` for 10 seconds, as fast as they are
+    /// answered, on 64 connections. The flags make a plan, which --print-plan shows; all flags of `run`
+    /// apply. `plimsoll sink --canister` is a replica to try it on.
     Canister(Box<CanisterArgs>),
-    /// Send metrics, logs, traces or events to a store, in batches, at so many records a second
+    /// Send metrics, logs, traces or events to a store, in batches, at a rate of records per second
     ///
-    /// Every batch has new times and values and is made before it is due. The flags come to a plan, which
-    /// --print-plan shows; all flags of `run` hold. Without a store at hand, `plimsoll target ingest` is one.
+    /// Every batch has new times and values and is made before it is due. The flags make a plan, which
+    /// --print-plan shows; all flags of `run` apply. `plimsoll target ingest` is a store to try it on.
     Ingest(Box<IngestArgs>),
-    /// Ask a language model over OpenAI's API: time to first token, time per token, goodput
+    /// Load a language model over OpenAI's API: time to first token, time per token, goodput
     ///
     /// By default one request at a time for 10 seconds, with prompts of 128 tokens and answers of at most 64,
     /// as a stream. Times are those of the kernel's receive stamps; with --rate, time to first token counts
-    /// from when a request was due. The flags come to a plan, which --print-plan shows; all flags of `run`
-    /// hold. Without a server at hand, `plimsoll target llm` is one.
+    /// from when a request was due. The flags make a plan, which --print-plan shows; all flags of `run`
+    /// apply. `plimsoll target llm` is a server to try it on.
     Llm(Box<LlmArgs>),
+    /// Call a method of a gRPC service: messages from JSON, statuses as classes of errors
+    ///
+    /// By default for 10 seconds, as fast as calls are answered, on 64 connections; --streams has several
+    /// calls share a connection. The service is described by a .proto file, without protoc, by a descriptor
+    /// set, or by the server itself (reflection). The flags make a plan, which --print-plan shows; all flags
+    /// of `run` hold. Without a service at hand, `plimsoll sink --grpc` is one.
+    Grpc(Box<GrpcArgs>),
+    /// Open WebSockets, send messages on them, and await the answers
+    ///
+    /// By default for 10 seconds, as fast as messages are answered, on 64 connections of 100 messages each. A
+    /// message takes until the next one comes, or the next with the text of --expect. With --rate, arrivals
+    /// are connections, or messages with --rate-of requests. The flags make a plan, which --print-plan shows;
+    /// all flags of `run` apply. `plimsoll sink --websocket` is a server to try it on.
+    Ws(Box<WebSocketArgs>),
 }
 
 /// Names of the commands, in the order of help.
-pub(crate) const NAMES: [&str; 5] = ["cache", "crud", "canister", "ingest", "llm"];
+pub(crate) const NAMES: [&str; 7] = ["cache", "crud", "canister", "ingest", "llm", "grpc", "ws"];
 
 /// Names of the plans that the commands make, each with its settings and the flags that these come from.
-pub(crate) const PLANS: [(&str, &[(&str, &str)]); 3] =
-    [("canister", &canister::SETTINGS), ("ingest", &ingest::SETTINGS), ("llm", &llm::SETTINGS)];
+pub(crate) const PLANS: [(&str, &[(&str, &str)]); 5] = [
+    ("canister", &canister::SETTINGS),
+    ("ingest", &ingest::SETTINGS),
+    ("llm", &llm::SETTINGS),
+    ("grpc", &grpc::SETTINGS),
+    ("ws", &websocket::SETTINGS),
+];
 
-/// Flags of `plimsoll calibrate` that measure a workload in the place of plain requests.
+/// Flags of `plimsoll calibrate` that measure a workload in place of plain requests.
 #[derive(Debug, Args)]
 pub(crate) struct CalibratedArgs {
-    /// Compare plain requests with calls of a canister against the same sink, and keep nothing
+    /// Compare plain requests with calls of a canister against the same sink, and save nothing
     ///
     /// The cost of a call is split into encoding and hashing, signature, and HTTP.
     #[arg(long, conflicts_with = "store")]
@@ -78,11 +101,17 @@ pub(crate) struct CalibratedArgs {
 pub(crate) struct ServiceArgs {
     #[command(flatten)]
     canister: CanisterServiceArgs,
+    #[command(flatten)]
+    grpc: GrpcServiceArgs,
+    #[command(flatten)]
+    websocket: WebSocketServiceArgs,
 }
 
 impl ServiceArgs {
     /// The service that is asked for, if one is, and what is to go wrong with it.
     pub(crate) fn read(&self, reader: &mut Reader, faults: &mut Faults) -> Option<Service> {
-        self.canister.read(reader, faults).map(Service::Canister)
+        let canister = self.canister.read(reader, faults).map(Service::Canister);
+        let websocket = || self.websocket.read().map(Service::WebSocket);
+        canister.or_else(|| self.grpc.read(reader).map(Service::Grpc)).or_else(websocket)
     }
 }

@@ -13,7 +13,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// Appearance of the screen. Nothing is told by colour alone.
+/// Appearance of the screen. Colour alone conveys nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Theme {
     /// Emphasis by ANSI colours.

@@ -119,7 +119,7 @@ impl<'s> Position<'s> {
         let start = before.rfind('\n').map_or(0, |at| at + 1);
         let text = all[start..].split('\n').next().unwrap_or_default();
         let text = text.strip_suffix('\r').unwrap_or(text);
-        // A byte order mark is no character of the plan.
+        // A byte order mark is not part of the plan.
         let mark = if start == 0 && text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Self {
             line: before.matches('\n').count() + 1,

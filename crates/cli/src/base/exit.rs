@@ -19,7 +19,7 @@ pub(crate) enum Exit {
     Regression,
     /// A comparison decided nothing, and was asked to.
     Undecided,
-    /// The system under test does not have what it should have.
+    /// The contents of the system under test differ from what it acknowledged.
     Inconsistent,
     /// A fleet has lost an agent.
     AgentLost,
@@ -71,16 +71,16 @@ impl Exit {
             }
             Self::Usage => "bad usage, a plan with errors, or an error in a script",
             Self::Invalid => {
-                "no verdict: the measurement is invalid, not by the target's doing; `find`: the generator, or the time, was the limit"
+                "no verdict: the measurement is invalid, and not because of the target; `find`: the \
+                 generator or the time was the limit"
             }
-            Self::Regression => "`compare`: worse",
-            Self::Undecided => "`compare --strict`: undecided",
+            Self::Regression => "`compare`, `ab`: worse",
+            Self::Undecided => "`compare --strict`, `ab --strict`: undecided",
             Self::Inconsistent => {
-                "a check failed: the server does not have what it acknowledged, or takes no writes any more"
+                "a check failed: the server's contents differ from what it acknowledged, it no longer takes \
+                 writes, or evidence does not verify"
             }
-            Self::AgentLost => {
-                "`--fleet`: an agent was lost, so that nobody knows what became of a part of the load"
-            }
+            Self::AgentLost => "`--fleet`: an agent was lost, so a part of the load is unaccounted for",
             Self::Thresholds => {
                 "a threshold does not hold, and that is proven; `find`: no rate that was tried holds"
             }

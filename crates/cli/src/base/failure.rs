@@ -19,7 +19,7 @@ impl Failure {
         Self { problems: problems.into(), source: None, exit: Exit::Usage }
     }
 
-    /// The system under test does not have what it should have.
+    /// The contents of the system under test differ from what it acknowledged.
     pub(crate) fn inconsistent(problem: Problem) -> Self {
         Self { problems: problem.into(), source: None, exit: Exit::Inconsistent }
     }

@@ -4,7 +4,7 @@
 //! a folder that does not exist. Later errors are reported after the result was written to stdout.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl EndFile {
     /// A file that a flag names, tried.
     ///
     /// # Errors
-    /// It cannot be written, or is none.
+    /// It cannot be written, or is not a file.
     pub(crate) fn new(flag: &str, path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             let problem = Problem::new(format!("{flag}: stdout has the report, and nothing else"));
@@ -50,7 +50,7 @@ impl EndFile {
             .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_data_if_regular()))
             .map_err(|error| {
                 let problem = Problem::new(format!("cannot write {}: {error}", self.path.display()));
-                problem.with_hint("the result is on stdout all the same")
+                problem.with_hint("the result is on stdout anyway")
             })
     }
 }
@@ -83,7 +83,7 @@ fn open(path: &Path, append: bool) -> io::Result<File> {
             Ok(pipe)
         }
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
-            Err(io::Error::other("nobody reads the pipe"))
+            Err(io::Error::other("no process reads the pipe"))
         }
         Err(error) => Err(error),
     }
@@ -122,6 +122,17 @@ pub(crate) fn write_table(
         file.write(&content)
     });
     together(stdout, written.into_iter())
+}
+
+/// Reads a file of at most `most` bytes; `None` if it has more.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn read_within(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut content = Vec::new();
+    // One byte more reveals a file that is too large.
+    File::open(path)?.take(most + 1).read_to_end(&mut content)?;
+    Ok((content.len() as u64 <= most).then_some(content))
 }
 
 /// Writes a file in one go.

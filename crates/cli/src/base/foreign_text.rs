@@ -1,4 +1,4 @@
-//! Text that may be somebody else's: a server's, that of a file or of a URL.
+//! Text that may come from elsewhere: from a server, a file or a URL.
 
 use std::borrow::Cow;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::base::foreign_text::visible;
 use crate::base::streams;
 
-/// A live screen, which shows messages in the place of stderr.
+/// A live screen, which shows messages in place of stderr.
 pub(crate) trait MessageScreen: Send + Sync {
     /// Takes a message; `false` if the screen is not shown.
     fn take(&self, text: &str) -> bool;
@@ -15,7 +15,7 @@ pub(crate) trait MessageScreen: Send + Sync {
 /// The screen that is shown.
 static SHOWN: Mutex<Option<Arc<dyn MessageScreen>>> = Mutex::new(None);
 
-/// Says something on stderr.
+/// Writes a message to stderr.
 pub(crate) type Notify = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Lets a screen take messages from now on.
@@ -23,8 +23,8 @@ pub(crate) fn show_on(screen: Arc<dyn MessageScreen>) {
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(screen);
 }
 
-/// Says something on stderr. On a terminal the live line makes room; a live screen shows it, and keeps it for
-/// stderr until it closes.
+/// Writes a message to stderr. On a terminal the live line makes room; a live screen shows it, and keeps it
+/// for stderr until it closes.
 pub(crate) fn tell(text: &str) {
     let text = &*visible(text);
     if keep(text) {
@@ -43,7 +43,7 @@ pub(crate) fn keep(text: &str) -> bool {
     screen.is_some_and(|screen| screen.take(text.trim_end()))
 }
 
-/// Says something on stderr, unless it should be quiet: see [`tell`].
+/// Returns a function that writes messages to stderr, or drops them if `quiet`: see [`tell`].
 pub(crate) fn say(quiet: bool) -> Notify {
     Arc::new(move |text| {
         if !quiet {

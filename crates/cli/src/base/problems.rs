@@ -69,7 +69,7 @@ fn located(problem: &Problem, failure: &Failure) -> Value {
     })
 }
 
-/// A mistake that the command line's parser found, in our words; `None` if it is no mistake but a page of
+/// A mistake that the command line's parser found, in our words; `None` if it is not a mistake but a page of
 /// help or the version. `args` is that command line, the name of the command second; `makes_run` says that
 /// the result of the command is that of a run, which has many formats.
 pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool) -> Option<Problem> {
@@ -85,7 +85,7 @@ pub(crate) fn from_clap(error: &clap::Error, args: &[OsString], makes_run: bool)
     let problem = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return None,
         ErrorKind::UnknownArgument if !flag().starts_with('-') => {
-            Problem::new(format!("`{}` is too much", flag()))
+            Problem::new(format!("unexpected argument `{}`", flag()))
         }
         ErrorKind::UnknownArgument if is_number(&flag()) => below_zero(&flag(), args),
         ErrorKind::UnknownArgument => unknown_flag(&flag(), text(ContextKind::SuggestedArg).as_deref()),
@@ -205,7 +205,8 @@ fn output_hint(value: &str, known: &str, makes_run: bool) -> String {
     }
 }
 
-const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter";
+const FORMATS: &str =
+    "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, proto, ghz";
 
 /// Returns `true` if a mistake was made below `plimsoll import`.
 fn is_import(error: &clap::Error) -> bool {
@@ -244,7 +245,7 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "-m" => "`-m` is the number of streams of `run`; the figure of `compare` and `history` is --metric",
         "--host" => "Locust's `--host` is the URL, without a flag",
         "--headless" | "--no-web" | "--only-summary" => {
-            "nothing is to be clicked: it runs at once (--no-tui leaves the live screen out)"
+            "it runs at once, without a click (--no-tui leaves the live screen out)"
         }
         "--run-time" => "the length of the run is -d",
         "--spawn-rate" | "--hatch-rate" | "--ramp-up" | "--rampup" | "--ramp" => {
@@ -304,7 +305,7 @@ fn foreign(flag: &str) -> Option<&'static str> {
         "--location" => "redirects are followed with --follow-redirects",
         "--max-redirs" => "write --follow-redirects=N",
         "--evaluate-max-rps" => {
-            "the highest rate that holds is what `plimsoll find` looks for: it takes a plan, which \
+            "`plimsoll find` looks for the highest rate that holds: it takes a plan, which \
              --print-plan writes"
         }
         "--columnar" => "batches are columnar unless --format says something else",

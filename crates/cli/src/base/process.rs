@@ -3,7 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 
-/// After so long without a word a process that cannot be looked at (on another machine, in another container)
+/// After this silence a process that cannot be inspected (on another machine, in another container)
 /// is taken for gone. It writes once per interval, and an interval is mostly a second.
 const SILENCE: Nanos = Nanos::from_secs(120);
 

@@ -29,7 +29,7 @@ impl Host for Terminal {
 
     fn print(&self, _worker: Option<u32>, text: &[u8]) {
         if !self.quiet && !messages::keep(&String::from_utf8_lossy(text)) {
-            // Nobody is left to be told if stderr is closed.
+            // If stderr is closed, there is nobody to report to.
             let _ = streams::try_stderr(text);
         }
     }

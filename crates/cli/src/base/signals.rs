@@ -1,5 +1,5 @@
 //! `^C` once stops and drains, twice reports at once, and ends the process in any case. A terminal that goes
-//! away stops and drains, too, but for a process that was started not to mind (`nohup`). It counts as one
+//! away stops and drains, too, except for a process that was started not to mind (`nohup`). It counts as one
 //! signal, whichever sender comes first; a `SIGHUP` that comes later counts as any other.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -16,11 +16,11 @@ use signal_hook::low_level;
 
 use crate::base::terminal;
 
-/// From the second signal to the end of the process, whatever it is doing: the run control gives its workers
+/// Time from the second signal to the end of the process at any cost: the run control gives its workers
 /// 5 s, and then there is a report to be written.
 const GRACE: Nanos = Nanos::from_secs(15);
 
-/// The kernel and the shell both tell of one terminal that has gone, the one right after the other: a
+/// The kernel and the shell both signal the loss of a terminal, one right after the other: a
 /// `SIGHUP` within this time after another signal is not a second one.
 const SAME_HANGUP: Nanos = Nanos::from_secs(1);
 
@@ -62,7 +62,7 @@ impl SignalWatch {
                     // reading would block it, and the next signal must still be handled.
                     let say = say.clone();
                     thread::spawn(move || {
-                        say("stopping: waiting for what is in flight; once more to report at once");
+                        say("stopping: waiting for requests in flight; once more to report at once");
                     });
                 } else if signal == SIGHUP && now.since(before) < SAME_HANGUP {
                     // The next hangup is compared with the first one of this burst.

@@ -7,7 +7,7 @@ use plimsoll_plan::Problem;
 use crate::base::failure::Failure;
 use crate::base::streams::{self, Content};
 
-/// Writes text to stdout. A reader that has seen enough (`| head`) is no failure.
+/// Writes text to stdout. A reader that has seen enough (`| head`) is not a failure.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
     content_to_stdout(Content::Text, write)
 }

@@ -23,7 +23,7 @@ pub(crate) enum Content {
     /// Text: characters that act on a terminal become U+FFFD. In text that begins like JSON they become
     /// escapes, which mean the same.
     Text,
-    /// Bytes that are no text, or no terminal's.
+    /// Bytes that are not text, or not for a terminal.
     Bytes,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn to_stdout(
     stdout.flush()
 }
 
-/// Writes text to stderr in one go. Where there is no stderr there is no one to tell.
+/// Writes text to stderr in one go. Does nothing if stderr is closed.
 pub(crate) fn to_stderr(text: &str) {
     let _ = try_stderr(text.as_bytes());
 }
@@ -77,7 +77,7 @@ fn filtered_for_stderr(text: &[u8]) -> io::Result<Vec<u8>> {
     filtered(text, STDERR_HAS_COLOR.load(Ordering::Relaxed))
 }
 
-/// Filters a text for a file, because somebody will look at it on a terminal.
+/// Filters a text for a file, because it may be shown on a terminal.
 pub(crate) fn for_file(text: &[u8]) -> Vec<u8> {
     // A write to memory cannot fail.
     filtered(text, false).unwrap_or_default()
@@ -184,7 +184,7 @@ enum Color {
     No,
     /// It may go on as a colour.
     Begun,
-    /// With the escape sequence of a colour (SGR of ECMA-48) of so many bytes.
+    /// With the escape sequence of a colour (SGR of ECMA-48) of this many bytes.
     Whole(usize),
 }
 

@@ -29,7 +29,7 @@ struct State {
     /// The modes that it had; `None` while it has them.
     before: Option<Termios>,
     screen: Screen,
-    /// Number of times that the screen was entered. After each of them everything has to be drawn anew.
+    /// Number of times that the screen was entered. After each of them everything has to be drawn again.
     turns: u64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn is_ours() -> bool {
 }
 
 /// Lets the terminal give keys one by one, and shows the screen again if it was left. False if it is not
-/// ours, or not to be had.
+/// ours, or not available.
 pub(crate) fn take() -> bool {
     restore_in_a_panic();
     let mut state = state();
@@ -77,7 +77,7 @@ pub(crate) fn take() -> bool {
     true
 }
 
-/// Gives the terminal back what it had, and leaves the screen. A process in the background has no right to
+/// Restores the modes of the terminal, and leaves the screen. A process in the background has no right to
 /// change modes, and no need: the shell did.
 pub(crate) fn give_back() {
     // A drawing thread holds the lock for a moment. In a panic this very thread may hold it for ever.
@@ -164,7 +164,7 @@ impl State {
 /// A way to the terminal of stderr that never makes its user wait.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Opened anew, so that its non-blocking mode does not affect other processes that share stderr.
+    /// Opened again, so that its non-blocking mode does not affect other processes that share stderr.
     own: Option<File>,
 }
 

@@ -6,42 +6,59 @@ use std::thread;
 
 use plimsoll_driver::usage;
 use plimsoll_engine::{Control, Stop};
-use plimsoll_fleet::{AgentIdentity, HostOptions, check_name, serve_agent};
+use plimsoll_fleet::{AgentIdentity, AgentLimits, HostOptions, check_name, serve_agent};
 use plimsoll_plan::Problem;
+use plimsoll_schedule::parse_rate;
 
 use crate::args::fleet_command::AgentArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::signals::SignalWatch;
 use crate::base::{environment, streams};
+use crate::session::calibration::thread_capacity;
 use crate::session::fleet::broker::connect;
 
-/// Name of the file in the folder of an agent that is locked as long as it lives.
+/// Name of the lock file in the folder of an agent.
 const LOCK: &str = "lock";
 
-/// The command. It serves until it is told to end by a signal.
+/// The command. It serves until a signal ends it.
 pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
+    let rate = args.max_rate.as_deref().map(parse_rate).transpose();
+    let rate = rate.map_err(|error| Failure::usage(Problem::new(format!("--max-rate: {error}"))))?;
+    let limits = AgentLimits {
+        targets: args.allow.clone(),
+        requests_per_s: rate.map(plimsoll_core::Rate::per_second_f64),
+    };
     let address = args.broker.address("agent").map_err(Failure::usage)?;
     let of_key = address.credentials.as_ref().and_then(|credentials| credentials.agent.clone());
     if let (Some(name), Some(of_key)) = (&args.name, &of_key)
         && name != of_key
     {
-        let message = format!("--name: the key is that of agent {of_key}, and the broker knows it as such");
-        return Err(Failure::usage(Problem::new(message).with_hint("leave out --name, or take its own key")));
+        let message = format!("--name: the key is that of agent {of_key}, not of {name}");
+        return Err(Failure::usage(Problem::new(message).with_hint("leave out --name, or name its own key")));
     }
     let name = args.name.clone().or(of_key).unwrap_or_else(of_machine);
     check_name(&name).map_err(|error| Failure::usage(Problem::new(error.to_string())))?;
     let usual = || environment::data_folder().map(|folder| folder.join("agents").join(&name));
     let Some(folder) = args.folder.clone().or_else(usual) else {
-        let problem = Problem::new("there is no folder for the runs of this agent: HOME names none");
+        let problem = Problem::new("no folder for the runs of this agent: HOME is not set");
         return Err(Failure::usage(problem.with_hint("name one: --folder FOLDER")));
     };
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     let _lock = lock(&folder)?;
-    let options =
-        HostOptions { program: environment::program(), environment: environment::without_settings(), folder };
+    let options = HostOptions {
+        program: environment::program(),
+        environment: environment::without_settings(),
+        folder,
+        limits,
+    };
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let identity = AgentIdentity { name: name.clone(), version: env!("CARGO_PKG_VERSION").to_owned(), cores };
+    let identity = AgentIdentity {
+        name: name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cores,
+        thread_per_s: thread_capacity(),
+    };
     let say = |text: &str| streams::to_stderr(&format!("agent {name}: {text}\n"));
     let control = Control::default();
     let of_signals = control.clone();
@@ -55,7 +72,7 @@ pub(crate) fn command(args: &AgentArgs) -> Result<Exit, Failure> {
     Ok(signals.received().map_or(Exit::Success, Exit::Interrupted))
 }
 
-/// The machine's name as one that an agent can have.
+/// A valid name of an agent from the name of the machine.
 fn of_machine() -> String {
     let name = usage::host().hostname;
     let name = name.split('.').next().unwrap_or_default();
@@ -63,7 +80,7 @@ fn of_machine() -> String {
     if word.is_empty() { "agent".to_owned() } else { word }
 }
 
-/// Two agents in one folder would take each other's runs for their own.
+/// Locks the folder of the agent: two agents in one folder would mix up their runs.
 fn lock(folder: &Path) -> Result<File, Failure> {
     let failure = |what: String| Failure::environment(Problem::new(what));
     let opened = fs::create_dir_all(folder)

@@ -59,7 +59,6 @@ impl OwnedCluster {
         Ok(Self { cluster: Arc::new(cluster), guard })
     }
 
-    /// Ends it.
     pub(crate) fn end(self) -> Result<(), Failure> {
         Ok(self.cluster.end()?)
     }

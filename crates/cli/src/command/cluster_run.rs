@@ -24,15 +24,18 @@ use plimsoll_report::{
     RunResult, SUITE_SCHEMA_VERSION, SavedRun, Style, SuiteResult, SuiteRun, TableFormat, render_suite,
 };
 use plimsoll_scenario::Context;
+use serde_json::json;
 
+use crate::args::output::OutputFormat;
 use crate::args::workload::cluster::ClusterRunArgs;
 use crate::base::color::Theme;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
-use crate::base::{files, messages, stdout};
+use crate::base::{files, messages, problems, stdout};
 use crate::command::cluster::{OwnedCluster, single_values, surroundings};
 use crate::experiment::repeat;
 use crate::experiment::run::{self, Ready, RunRequest, Workload};
+use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
 use crate::session::request::PlanRequest;
 use crate::session::run::execute;
@@ -74,6 +77,27 @@ pub(crate) fn command(args: &ClusterRunArgs, look: Theme, style: &Style) -> Resu
 
 /// The command that starts nothing, and says whether `run` could.
 pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
+    let is_json = args.run.output.format() == OutputFormat::Json;
+    match checked(args) {
+        Err(failure) if is_json => {
+            problems::to_stdout_as_json(&failure)?;
+            Ok(failure.exit)
+        }
+        Err(failure) => Err(failure),
+        Ok(name) if is_json => {
+            let report = json!({ "ok": true, "name": name, "problems": [] });
+            stdout::to_stdout(|out| writeln!(out, "{report:#}"))?;
+            Ok(Exit::Success)
+        }
+        Ok(name) => {
+            stdout::to_stdout(|out| writeln!(out, "{name}: ok"))?;
+            Ok(Exit::Success)
+        }
+    }
+}
+
+/// Checks a spec with its plans, and returns its name.
+fn checked(args: &ClusterRunArgs) -> Result<String, Failure> {
     let spec = args.start.spec()?;
     admit(args, &spec)?;
     let chosen = args.suite(&spec)?;
@@ -91,8 +115,7 @@ pub(crate) fn check(args: &ClusterRunArgs) -> Result<Exit, Failure> {
     }
     let say = messages::say(args.run.output.quiet);
     spec.unchecked_note().iter().for_each(|note| say(&format!("note: {note}")));
-    stdout::to_stdout(|out| writeln!(out, "{}: ok", spec.source.name))?;
-    Ok(Exit::Success)
+    Ok(spec.source.name)
 }
 
 /// Reports settings that cannot be combined with a cluster.
@@ -106,17 +129,17 @@ fn admit(args: &ClusterRunArgs, spec: &Spec) -> Result<(), Failure> {
         );
     }
     if args.run.repeat.is_some() {
-        return refuse("--repeat means nothing to a cluster", "use a suite: --set run=1,2,3");
+        return refuse("--repeat does not apply to a cluster", "use a suite: --set run=1,2,3");
     }
     let company = args.run.probe.is_some() || args.run.slow_clients.is_some();
     if company && spec.checks.iter().any(|check| check.kind == CheckKind::Acknowledged) {
         return refuse(
             "--probe and --slow-clients and the check `acknowledged` exclude each other",
-            "requests beside the load are noted by nobody: leave one of them out",
+            "requests beside the load are not recorded: leave one of them out",
         );
     }
     if args.run.calibrate {
-        return refuse("--calibrate means nothing to a cluster", "`plimsoll calibrate` is for all runs");
+        return refuse("--calibrate does not apply to a cluster", "`plimsoll calibrate` covers all runs");
     }
     Ok(())
 }
@@ -366,6 +389,8 @@ impl Workload for UnderTest {
             return SideRuns { watched, listener, ..SideRuns::default() };
         }
         let (cluster, cancel, say) = (self.cluster.clone(), self.cancel.clone(), messages::say(self.quiet));
+        let faults = FaultLog::default();
+        let log = faults.clone();
         let (send, begun) = channel();
         self.faults = Some(begun);
         let accompany = move |control: &Control| {
@@ -377,14 +402,22 @@ impl Workload for UnderTest {
                     }
                 }
                 let start = control.started().unwrap_or_default();
-                timeline::carry_out(&cluster, start, &cancel, &|at| control.mark(at), &|text| say(text))
+                let told = |events: &[Event]| log.set(events.iter().cloned().map(mark).collect());
+                timeline::carry_out(
+                    &cluster,
+                    start,
+                    &cancel,
+                    &|at| control.mark(at),
+                    &|text| say(text),
+                    &told,
+                )
             });
             if let Ok(thread) = thread {
                 // The thread that began the run waits for this message.
                 let _ = send.send(thread);
             }
         };
-        SideRuns { watched, listener, accompany: Some(Box::new(accompany)), ..SideRuns::default() }
+        SideRuns { watched, listener, accompany: Some(Box::new(accompany)), faults, ..SideRuns::default() }
     }
 
     fn conclude(&mut self, run: &mut SavedRun) -> Result<Exit, Failure> {
@@ -488,7 +521,9 @@ fn run_suite(
     let mut kept: Option<OwnedCluster> = None;
     for (number, values) in cells.iter().enumerate() {
         let name = cell_name(values);
-        say(&format!("run {} of {}: {name}", number + 1, cells.len()));
+        // The web UI takes the entries of its page from these two messages.
+        let place = format!("run {} of {}", number + 1, cells.len());
+        say(&format!("{place}: {name}"));
         // Named folders are removed once: later ones are ours.
         let clean: &[PathBuf] = if number == 0 { &args.start.clean } else { &[] };
         match kept.take().map_or_else(|| course.up(values, clean), Ok) {
@@ -503,6 +538,7 @@ fn run_suite(
                 }
             },
         }
+        made.runs.last().into_iter().for_each(|run| say(&format!("{place} ended: {}", run.headline())));
         if matches!(made.exit, Exit::Interrupted(_)) {
             break;
         }
@@ -556,7 +592,7 @@ impl SuiteTotals {
         let request = RunRequest::made(args, &name_of_plan, text);
         let mut under_test = UnderTest::new(guarded.cluster.clone(), course.quiet());
         let Ready { plan, live, control, before, .. } = run::ready(&request, &mut under_test, look)?;
-        repeat::admit("--suite", &plan, &live, &control).map_err(Failure::usage)?;
+        repeat::admit("--suite", &plan, &live, None).map_err(Failure::usage)?;
         let mut outcome = execute(plan, &args.output, (&live, &control), before)?;
         let more = under_test.conclude(&mut outcome.run)?;
         let exit = exit::worse(outcome.exit, more);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_plan::{Command, Disk, PlanPatch, PlanSource, Problem, Problems};
 use plimsoll_report::Style;
-use plimsoll_report::comparison::{Comparison, Group, Word};
+use plimsoll_report::comparison::{Comparison, Group};
 use plimsoll_workloads::BODIES;
 
 use crate::args::compare::CompareArgs;
@@ -18,7 +18,6 @@ use crate::experiment::paired::{self, Pairing};
 use crate::session::saved_runs::History;
 use crate::session::{describe, result_files};
 
-/// The command.
 pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure> {
     if let [a, b] = args.groups.as_slice()
         && (is_plan(a) || is_plan(b))
@@ -26,7 +25,7 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
         return match is_plan(a) && is_plan(b) {
             true => in_turn([a, b], args, style),
             false => Err(Failure::usage(
-                Problem::new("a plan and results of runs are not compared with each other")
+                Problem::new("a plan and results of runs cannot be compared")
                     .with_hint("name two plans, which are run in turn, or two groups of results"),
             )),
         };
@@ -47,17 +46,8 @@ pub(crate) fn command(args: &CompareArgs, style: &Style) -> Result<Exit, Failure
     stdout::to_stdout(|out| comparison::write(&comparison, args.output, style, out))?;
     Ok(match comparison.refused {
         Some(_) => Exit::Invalid,
-        None => exit_of(comparison.verdict, args.strict),
+        None => comparison::exit_of(comparison.verdict, args.strict),
     })
-}
-
-/// Returns how the process ends for a verdict.
-fn exit_of(verdict: Word, strict: bool) -> Exit {
-    match verdict {
-        Word::Worse => Exit::Regression,
-        Word::Undecided if strict => Exit::Undecided,
-        Word::Better | Word::Same | Word::Undecided => Exit::Success,
-    }
 }
 
 /// Carries out two plan files in turn, and compares them.
@@ -85,7 +75,7 @@ fn in_turn(files: [&str; 2], args: &CompareArgs, style: &Style) -> Result<Exit, 
     let (exit, verdict) = paired::command(pairing, &question, style)?;
     // With --allow-invalid, the judgement decides the exit code, even for invalid runs.
     let exit = if exit == Exit::Invalid && question.allow_invalid { Exit::Success } else { exit };
-    let of_verdict = verdict.map_or(Exit::Success, |verdict| exit_of(verdict, args.strict));
+    let of_verdict = verdict.map_or(Exit::Success, |verdict| comparison::exit_of(verdict, args.strict));
     Ok(exit::worse(of_verdict, exit))
 }
 

@@ -31,7 +31,7 @@ const SIGMA: f64 = 0.4;
 
 const EXPLANATION: &str = "\
 What to look at:
-  1. The first line is what came of the run, the second whether the measurement is valid: if this machine was
+  1. The first line is the outcome of the run, the second the validity of the measurement: if this machine was
      the bottleneck, it says so.
   2. Response time counts from when a request should have started, service time from when it was sent; the
      start lag between them is this program's own. A server that stalls shows in the response time.
@@ -39,7 +39,6 @@ What to look at:
      was started is ok, failed, timed out or in flight. Next: plimsoll run http://your.server/ --rate 1000
 ";
 
-/// The command.
 pub(crate) fn command(args: &DemoArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     let mut options = SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()));
     options.delay = Delay::Lognormal { median: MEDIAN, sigma: SIGMA };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
-    Connections, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
+    Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
 };
 use plimsoll_report::Style;
 use plimsoll_scenario::redaction::HIDDEN;
@@ -39,7 +39,6 @@ const STREAM_BYTES: u64 = 229;
 const STEP_BYTES: u64 = 7 * 37_900 * 8;
 const MIB: u64 = 1024 * 1024;
 
-/// The command.
 pub(crate) fn command(args: &DocumentArgs, style: &Style) -> Result<Exit, Failure> {
     let resolved = PlanRequest::named(&args.plan, false).resolve();
     let text = match (resolved, args.output) {
@@ -283,7 +282,7 @@ fn escaped(text: &str) -> String {
     text.escape_debug().to_string().replace("\\\"", "\"").replace("\\'", "'")
 }
 
-/// Where a value is from: `plan.yaml:12`, `PLIMSOLL_RATE`, `--rate`.
+/// The origin of a value: `plan.yaml:12`, `PLIMSOLL_RATE`, `--rate`.
 fn origin(given: &RawValue, document: Option<&LoadedDocument>) -> String {
     match (given.place, document) {
         (Some(place), Some(document)) => {
@@ -316,11 +315,15 @@ fn default_of(name: &str, plan: &Plan) -> Option<String> {
         },
         "rate_of" if plan.paces_requests() => "requests".to_owned(),
         "rate_of" if matches!(plan.load, Load::Open { .. }) => "iterations".to_owned(),
+        "deal" if plan.scenarios.len() > 1 => match plan.dealing {
+            Dealing::Even => "even".to_owned(),
+            Dealing::Shuffled => "shuffled".to_owned(),
+        },
         "warmup" => describe::span(plan.warmup),
         "drain" => describe::span(plan.drain),
         "timeout" => describe::span(plan.timeout),
         "connect_timeout" => describe::span(plan.connect_timeout),
-        // Drawn anew for each run.
+        // Drawn again for each run.
         "seed" => "random".to_owned(),
         "follow_redirects" => plan.redirects.to_string(),
         "pipeline" if !http2 => plan.connections.depth.to_string(),

@@ -1,6 +1,6 @@
-//! `plimsoll fleet`: the broker, the agents that are there, and what they have saved.
+//! `plimsoll fleet`: the broker, the agents, and their saved runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -14,9 +14,10 @@ use plimsoll_fleet::{
     BrokerOptions, BrokerTls, Collector, Delivery, Fabric as _, LOG_FILE, NatsEvent, PID_FILE, now,
     write_broker_files,
 };
+use plimsoll_metrics::figure;
 use plimsoll_plan::Problem;
 use plimsoll_report::agent::{AgentResult, AgentState};
-use plimsoll_report::saved::FleetShare;
+use plimsoll_report::saved::{FleetShare, shards_of};
 use plimsoll_report::{SavedRun, Style};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -40,9 +41,9 @@ use crate::session::run::exit_of;
 
 /// Longest wait for a broker that was started.
 const START: Nanos = Nanos::from_secs(10);
-/// Longest wait for one that was told to end.
+/// Longest wait for the end of a broker that was signalled.
 const END: Nanos = Nanos::from_secs(5);
-/// Interval between two looks at it.
+/// Interval between two checks of it.
 const LOOK: Nanos = Nanos::from_millis(20);
 /// Silence of all agents after which nothing more is collected.
 const COLLECT: Nanos = Nanos::from_secs(5);
@@ -50,7 +51,7 @@ const COLLECT: Nanos = Nanos::from_secs(5);
 const CONFIGURATION: &str = "broker.conf";
 /// Name of the file of the coordinators' key.
 const COORDINATOR: &str = "coordinator.key";
-/// Names of the files of the broker's certificate, which vouches for itself, and of its key.
+/// Names of the files of the broker's self-signed certificate and its key.
 const CERTIFICATE: [&str; 2] = ["ca.pem", "broker.pem.key"];
 
 /// `plimsoll fleet run`: `plimsoll run --fleet`.
@@ -66,7 +67,7 @@ pub(crate) fn up(args: &FleetUpArgs) -> Result<Exit, Failure> {
     let listen = address(&args.listen)
         .ok_or_else(|| Failure::usage(wrong().with_hint("write 127.0.0.1:4222, or 0.0.0.0:4222")))?;
     if !listen.ip().is_loopback() && args.tls.is_empty() {
-        let problem = Problem::new(format!("--listen: at {listen} anybody in the network could read plans"));
+        let problem = Problem::new(format!("--listen: at {listen} anyone on the network could read plans"));
         let hint = "add --tls HOST, the name or address by which machines reach this one";
         return Err(Failure::usage(problem.with_hint(hint)));
     }
@@ -80,8 +81,11 @@ pub(crate) fn up(args: &FleetUpArgs) -> Result<Exit, Failure> {
         |error: std::io::Error| Failure::environment(Problem::new(format!("{}: {error}", folder.display())));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(unusable)?;
     if let Some(running) = running(&folder) {
-        let problem = Problem::new(format!("a broker of this folder goes on as process {running}"));
-        return Err(Failure::usage(problem.with_hint("`plimsoll fleet down` ends it; --folder has another")));
+        let problem =
+            Problem::new(format!("the broker of this folder is still running as process {running}"));
+        return Err(Failure::usage(
+            problem.with_hint("end it: `plimsoll fleet down`; or name another --folder"),
+        ));
     }
     let is_new = !folder.join(CONFIGURATION).exists();
     if is_new {
@@ -200,7 +204,7 @@ fn start(program: &Path, folder: &Path) -> std::io::Result<Result<String, Failur
     }
 }
 
-/// The process of the broker of this folder, if it goes on.
+/// The process of the broker of this folder, if it is running.
 fn running(folder: &Path) -> Option<i32> {
     let process: i32 = fs::read_to_string(folder.join(PID_FILE)).ok()?.trim().parse().ok()?;
     let line = fs::read(format!("/proc/{process}/cmdline")).ok()?;
@@ -213,7 +217,7 @@ fn running(folder: &Path) -> Option<i32> {
 pub(crate) fn down(args: &FleetDownArgs) -> Result<Exit, Failure> {
     let folder = std::path::absolute(&args.place.folder).unwrap_or_else(|_| args.place.folder.clone());
     let Some(process) = running(&folder) else {
-        let problem = Problem::new(format!("no broker of {} goes on", folder.display()));
+        let problem = Problem::new(format!("no broker of {} is running", folder.display()));
         return Err(Failure::usage(problem.with_hint("name the folder of `fleet up`: --folder FOLDER")));
     };
     let failed = |error: rustix::io::Errno| {
@@ -253,7 +257,12 @@ pub(crate) fn list(args: &FleetListArgs) -> Result<Exit, Failure> {
         TableOutputFormat::Text => {
             let lines = found.values().map(|here| {
                 let state = here.run.as_ref().map_or("free".to_owned(), |run| format!("run {run}"));
-                format!("{:<24} {:>3} cores  {:<10} {state}\n", here.agent, here.cores, here.version)
+                let thread = here.thread_per_s.map(|limit| figure::per_second(limit as f64));
+                let thread = thread.map_or_else(String::new, |limit| format!("{limit} each"));
+                format!(
+                    "{:<24} {:>3} cores {thread:>12}  {:<10} {state}\n",
+                    here.agent, here.cores, here.version
+                )
             });
             lines.collect()
         }
@@ -289,36 +298,37 @@ pub(crate) fn collect(args: &FleetCollectArgs, style: &Style) -> Result<Exit, Fa
     Ok(if is_whole { exit } else { crate::base::exit::worse(exit, Exit::AgentLost) })
 }
 
-/// The shares of all agents of a run. A shard that nobody has is that of a lost agent.
+/// The shares of all agents of a run. A shard without an agent counts as lost.
 fn shares(parts: &BTreeMap<String, Vec<u8>>, run: &str) -> Result<Vec<FleetShare>, Failure> {
     let mut found: BTreeMap<u32, FleetShare> = BTreeMap::new();
-    let mut all = 0;
+    let (mut all, mut held) = (0, BTreeSet::new());
     for (name, bytes) in parts {
         let unreadable = |error| {
-            Failure::environment(Problem::new(format!("what agent {name} has saved cannot be read: {error}")))
+            Failure::environment(Problem::new(format!(
+                "the saved run of agent {name} cannot be read: {error}"
+            )))
         };
         let saved = SavedRun::from_bytes(bytes).map_err(unreadable)?;
-        let Some((number, of)) = saved.result.run.shard.as_deref().and_then(|shard| shard.split_once('/'))
-        else {
-            continue;
-        };
-        let (Ok(number), Ok(of)) = (number.parse::<u32>(), of.parse::<u32>()) else { continue };
+        // The only agent of a run has the whole load, and its result names no shard.
+        let shard = saved.result.run.shard.as_deref().unwrap_or("1/1");
+        let Some((numbers, of)) = shards_of(shard) else { continue };
         all = all.max(of);
         let agent = AgentResult {
             name: name.clone(),
-            shard: format!("{number}/{of}"),
+            shard: shard.to_owned(),
             version: saved.result.tool.version.clone(),
             cores: saved.result.run.host.cpus as u32,
             ..AgentResult::default()
         };
-        found.insert(number, FleetShare { agent, run: Some(saved) });
+        held.extend(numbers.clone());
+        found.insert(*numbers.start(), FleetShare { agent, run: Some(saved) });
     }
     if found.is_empty() {
-        let problem = Problem::new(format!("no agent has anything of run {}", run.escape_debug()));
-        let hint = "`plimsoll fleet list` shows the agents; those that were restarted have to be there again";
+        let problem = Problem::new(format!("no agent has data of run {}", run.escape_debug()));
+        let hint = "`plimsoll fleet list` shows the agents; start missing ones again on the same folders";
         return Err(Failure::usage(problem.with_hint(hint)));
     }
-    for number in 1..=all {
+    for number in (1..=all).filter(|number| !held.contains(number)) {
         found.entry(number).or_insert_with(|| FleetShare {
             agent: AgentResult {
                 name: "-".to_owned(),
@@ -337,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_agents_are_told_from_others() {
+    fn keys_of_agents_are_found() {
         let folder = std::env::temp_dir().join(format!("plimsoll-fleet-keys-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         for name in ["a.key", "load-2.key", COORDINATOR, CERTIFICATE[1], CERTIFICATE[0], CONFIGURATION] {
@@ -346,7 +356,7 @@ mod tests {
         let mut names = keys(&folder);
         names.sort_unstable();
         assert_eq!(names, ["a", "load-2"]);
-        // Nothing of this folder goes on, and this very process is none of it.
+        // No broker of this folder is running; the process of this test is not one.
         fs::write(folder.join(PID_FILE), std::process::id().to_string()).unwrap();
         assert_eq!(running(&folder), None);
         fs::remove_dir_all(&folder).unwrap();

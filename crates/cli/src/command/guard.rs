@@ -13,7 +13,7 @@ use crate::base::environment;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 
-/// Message that tells the guard to let the cluster go on without us.
+/// Message to the guard: the cluster outlives this process.
 const KEEP: &str = "keep\n";
 
 /// A guard that watches over a cluster. When this is dropped, everything of the cluster is ended.

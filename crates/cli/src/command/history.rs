@@ -9,7 +9,6 @@ use crate::base::stdout;
 use crate::session::saved_runs::History as SavedRuns;
 use crate::session::{describe, result_files};
 
-/// The command.
 pub(crate) fn command(args: &HistoryArgs, style: &Style) -> Result<Exit, Failure> {
     let names: Vec<&str> = args.files.iter().map(String::as_str).collect();
     let mut saved = SavedRuns::at(&args.place)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_import::grpc::{ghz, proto};
 use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, openapi, postman, vegeta};
 use plimsoll_plan::{Disk, PlanPatch, ScriptHost};
 use serde_json::json;
@@ -57,6 +58,15 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         }
         ImportFormat::Artillery(from) => {
             (artillery::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        }
+        ImportFormat::Proto(args) => {
+            let (from, options) = (&args.from, proto::Options { server: args.server.clone() });
+            let name = from.file.file_name().map(|name| name.to_string_lossy().into_owned());
+            let imported = proto::import(&name.unwrap_or_default(), &options, folder(&from.file), &Disk);
+            (imported, from.strictness.strict)
+        }
+        ImportFormat::Ghz(from) => {
+            (ghz::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
         }
         ImportFormat::Jmeter(from) => {
             (jmeter::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)

@@ -85,11 +85,11 @@ fn exit_codes() -> String {
     for exit in Exit::KINDS {
         page.push_str(&format!("| {} | {} |\n", exit.code(), cell(exit.meaning())));
     }
-    page.push_str("\nAn interrupted run writes what it has before it ends.\n");
+    page.push_str("\nAn interrupted run writes its partial result before it ends.\n");
     page
 }
 
-/// Variables that are no settings.
+/// Environment variables that are not settings.
 const VARIABLES: &[(&str, &str)] = &[
     ("CI", "if it is set: no live screen"),
     ("COLUMNS", "width of reports that do not go to a terminal"),
@@ -105,8 +105,8 @@ const VARIABLES: &[(&str, &str)] = &[
         "OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
         "where `--otlp` without a URL sends to",
     ),
-    ("OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_METRICS_HEADERS", "headers of what `--otlp` sends"),
-    ("OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME", "attributes of what `--otlp` sends"),
+    ("OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_METRICS_HEADERS", "headers of the requests of `--otlp`"),
+    ("OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME", "attributes of the figures of `--otlp`"),
     ("PLIMSOLL_NO_TUI", "if it is set: no live screen"),
     ("PLIMSOLL_SAVE", "`true`: every run is saved in the history"),
     ("PLIMSOLL_STORE", "the file of the history"),
@@ -116,7 +116,7 @@ const VARIABLES: &[(&str, &str)] = &[
 ];
 
 fn environment() -> String {
-    let mut page = format!("{MADE}# Environment\n\n| variable | what it does |\n|---|---|\n");
+    let mut page = format!("{MADE}# Environment\n\n| variable | meaning |\n|---|---|\n");
     for (name, what) in VARIABLES {
         page.push_str(&format!("| `{}` | {} |\n", name.replace(", ", "`, `"), cell(what)));
     }

@@ -11,7 +11,6 @@ use crate::session::page::{self, Runs, admit};
 use crate::session::result_files;
 use crate::session::saved_runs::{History, NamedRun};
 
-/// The command.
 pub(crate) fn command(args: &ReportArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.output {
         let problem = Problem::new("-o is the format on stdout in all commands, and a report has only one");

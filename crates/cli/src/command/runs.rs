@@ -81,7 +81,7 @@ pub(crate) fn merge(args: &MergeArgs, style: &Style) -> Result<Exit, Failure> {
         let hint = match &error {
             MergeError::NoHistograms { .. } => "shards are merged as they were saved: `plimsoll run --save`",
             MergeError::NoShard { .. } => "`plimsoll run --shard 1/3` carries out a shard",
-            MergeError::Missing { .. } => "name all of them: without one the load was another",
+            MergeError::Missing { .. } => "name all of them: the result is of the whole load",
             MergeError::Twice { .. } => "leave one of them out",
             MergeError::Nothing | MergeError::OtherPlan { .. } | MergeError::OtherLoad { .. } => {
                 "the shards of a load have one plan, one --seed and one -t"
@@ -96,7 +96,7 @@ pub(crate) fn merge(args: &MergeArgs, style: &Style) -> Result<Exit, Failure> {
 /// Refuses to write a saved run to a terminal.
 pub(crate) fn admit_stdout(format: ExportFormat, file: Option<&Path>) -> Result<(), Failure> {
     if format == ExportFormat::Saved && file.is_none() && std::io::stdout().is_terminal() {
-        let problem = Problem::new("a saved run is no text, and stdout is a terminal");
+        let problem = Problem::new("a saved run is binary, and stdout is a terminal");
         return Err(Failure::usage(problem.with_hint("name a file: --file run.plimsoll")));
     }
     Ok(())
@@ -163,7 +163,8 @@ pub(crate) fn remove(args: &RmArgs) -> Result<Exit, Failure> {
             for word in &args.runs {
                 match history.row(word) {
                     Ok(row) if row.state == State::Running => problems.push(
-                        Problem::new(format!("{} goes on still", label(&row))).with_hint("wait for its end"),
+                        Problem::new(format!("{} is still running", label(&row)))
+                            .with_hint("wait for its end"),
                     ),
                     Ok(row) if rows.iter().any(|other| other.number == row.number) => {}
                     Ok(row) => rows.push(row),

@@ -33,7 +33,7 @@ pub(crate) fn command(spec: SinkSpec) -> Result<Exit, Failure> {
     let voice = ServerMessages { name, quiet };
     let watch = Watch::new(stop(sink.stopper()))?;
     voice.say(format!("listening on {}", sink.endpoint()));
-    // Faults are announced at the start, so that nobody is surprised by the errors they cause.
+    // Faults are announced at the start, so that their errors surprise no one.
     if of_resources || !faults.is_empty() {
         voice.say(format!("faults: {}", if faults.is_empty() { "none" } else { &faults }));
     }
@@ -106,7 +106,7 @@ fn stop(stopper: Stopper) -> impl FnOnce() + Send {
     move || stopper.stop()
 }
 
-/// Where an API is.
+/// The URL of an API.
 fn url(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Tcp(address) => format!("http://{address}"),

@@ -25,7 +25,6 @@ const MOST: u64 = 1_000;
 /// Bytes of a head, and of a body, that are shown at most.
 const LONGEST: usize = 1 << 20;
 
-/// The command.
 pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
     let tried = PlanRequest::named(&args.plan, false).resolve().and_then(|resolved| tried(resolved.plan));
     match (tried, args.output) {
@@ -51,7 +50,7 @@ struct Tried {
     scenarios: usize,
     /// Iterations that ended before all of their steps were carried out, or that never began.
     unfinished: u64,
-    /// Why an iteration failed without an exchange that shows it.
+    /// Reason why an iteration failed without an exchange that shows it.
     message: Option<String>,
     /// Exchanges beyond those that are shown.
     more: u64,
@@ -105,6 +104,7 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
         failed: MOST,
         good_too: true,
         writes: false,
+        streams: false,
         longest: LONGEST,
         seed: plan.seed,
     };
@@ -115,7 +115,7 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
             for batch in receive {
                 match batch {
                     LogBatch::Failed(exchange) => all.push(*exchange),
-                    LogBatch::Entries(_) | LogBatch::Writes(_) => {}
+                    LogBatch::Entries(_) | LogBatch::Streams(_) | LogBatch::Writes(_) => {}
                     LogBatch::End => break,
                 }
             }
@@ -242,7 +242,7 @@ fn sent(message: &Message, authority: &str) -> SentRequest {
     }
 }
 
-/// The first line of a head, if it is no field, and its fields.
+/// The first line of a head, if it is not a field, and its fields.
 fn fields(head: &[u8]) -> (String, FieldList) {
     let (mut first, mut fields) = (String::new(), FieldList::default());
     for (number, line) in head.split(|byte| *byte == b'\n').enumerate() {
@@ -300,7 +300,7 @@ impl Tried {
             false => writeln!(text, "{} exchanges, all of them good", self.exchanges.len()),
             true => writeln!(
                 text,
-                "{failed} of {} exchanges failed; {} of {} iterations did not come to their end",
+                "{failed} of {} exchanges failed; {} of {} iterations did not finish",
                 self.exchanges.len(),
                 self.unfinished,
                 self.scenarios

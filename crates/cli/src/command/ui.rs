@@ -20,6 +20,8 @@ use crate::base::{environment, process, streams};
 const OF_THE_COMMAND_LINE: [&str; 1] = ["script"];
 /// Arguments of `run` beside the settings of a plan that a page can give: they write, open and start nothing.
 const OF_RUN: [&str; 5] = ["slices", "probe", "slow_clients", "slow_client_rate", "tags"];
+/// The same of `cluster run`, beside those.
+const OF_CLUSTER: [&str; 3] = ["profile", "set", "suite"];
 /// The same of `find`.
 const OF_FIND: [&str; 6] = ["slo", "sweep", "from", "to", "precision", "max_time"];
 /// Headings of arguments that say where something goes or by whom, and not what is sent.
@@ -43,7 +45,7 @@ const NOT_IN_FORMS: [&str; 15] = [
     "script",
 ];
 
-/// The command. It serves until it is told to end by a signal.
+/// Serves until a signal ends it.
 pub(crate) fn command(args: &UiArgs) -> Result<Exit, Failure> {
     let spec = args.to_spec().map_err(Failure::usage)?;
     // The page works without a history, too.
@@ -62,8 +64,10 @@ pub(crate) fn command(args: &UiArgs) -> Result<Exit, Failure> {
         store: store.map(|path| std::path::absolute(&path).unwrap_or(path)),
         program: environment::program(),
         temporary: environment::temporary_folder(),
-        run_flags: permitted(&program, "run", &OF_RUN),
-        find_flags: permitted(&program, "find", &OF_FIND),
+        run_flags: permitted(subcommand(&program, &["run"]), &OF_RUN),
+        find_flags: permitted(subcommand(&program, &["find"]), &OF_FIND),
+        cluster_flags: permitted(subcommand(&program, &["cluster", "run"]), &of_cluster()),
+        clusters: spec.clusters,
         forms: forms(&program),
         schema,
         lives: process::lives,
@@ -79,13 +83,22 @@ fn schema(name: &str) -> Option<Value> {
     known.into_iter().find(|known| known.name() == name).map(SchemaOf::schema)
 }
 
+/// The command that these words name.
+fn subcommand<'c>(program: &'c clap::Command, words: &[&str]) -> Option<&'c clap::Command> {
+    words.iter().try_fold(program, |command, word| command.find_subcommand(word))
+}
+
+fn of_cluster() -> Vec<&'static str> {
+    OF_RUN.into_iter().chain(OF_CLUSTER).collect()
+}
+
 /// The flags of a command that a page may give: settings of a plan, and some others.
-fn permitted(program: &clap::Command, command: &str, others: &[&str]) -> Vec<PermittedFlag> {
+fn permitted(command: Option<&clap::Command>, others: &[&str]) -> Vec<PermittedFlag> {
     let is_setting = |id: &str| {
         let setting = Setting::by_name(id).filter(|setting| PlanSection::has(setting.heading));
         setting.is_some() && !OF_THE_COMMAND_LINE.contains(&id)
     };
-    let arguments = program.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
+    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
     let arguments =
         arguments.filter(|arg| is_setting(arg.get_id().as_str()) || others.contains(&arg.get_id().as_str()));
     arguments.filter_map(flag).collect()
@@ -168,11 +181,15 @@ mod tests {
         program
     }
 
-    /// Whoever can open the page can make the program do what these flags say.
+    /// Every user of the page can make the program do what these flags say.
     #[test]
     fn no_flag_of_a_page_writes_a_file_opens_a_port_or_starts_a_program() {
-        for (command, others) in [("run", &OF_RUN[..]), ("find", &OF_FIND)] {
-            let flags = permitted(&program(), command, others);
+        for (words, others) in
+            [(&["run"][..], &OF_RUN[..]), (&["find"], &OF_FIND), (&["cluster", "run"], &of_cluster())]
+        {
+            let (shown, command) = (program(), words.join(" "));
+            let shown = subcommand(&shown, words).expect("it is a command");
+            let flags = permitted(Some(shown), others);
             assert!(flags.len() > 60, "{}", flags.len());
             for name in others {
                 let long = if *name == "tags" {
@@ -182,8 +199,6 @@ mod tests {
                 };
                 assert!(flags.iter().any(|flag| flag.name == long), "{command} has no {long}");
             }
-            let shown = program();
-            let shown = shown.find_subcommand(command).expect("it is a command");
             for arg in shown.get_arguments().filter(|arg| {
                 arg.get_help_heading().is_some_and(|heading| OUTPUT_HEADINGS.contains(&heading))
                     && arg.get_id().as_str() != "tags"
@@ -191,8 +206,11 @@ mod tests {
                 let long = format!("--{}", arg.get_long().unwrap_or_default());
                 assert!(!flags.iter().any(|flag| flag.name == long), "{command} {long}");
             }
+            // Of clusters: folders that are named are removed.
+            assert!(!flags.iter().any(|flag| flag.name == "--clean" || flag.name == "--dir"), "{command}");
         }
-        let flags = permitted(&program(), "run", &OF_RUN);
+        let shown = program();
+        let flags = permitted(subcommand(&shown, &["run"]), &OF_RUN);
         let rate = flags.iter().find(|flag| flag.name == "--rate").expect("a rate");
         assert!(rate.others.contains(&"-R".to_owned()) && rate.value == FlagValue::Always, "{rate:?}");
         let value = |name: &str| flags.iter().find(|flag| flag.name == name).map(|flag| flag.value);

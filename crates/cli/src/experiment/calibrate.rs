@@ -1,5 +1,6 @@
 //! `plimsoll calibrate`: the highest load of this machine, against a server that answers at once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Rate};
@@ -88,7 +89,7 @@ const KINDS: [Kind; 11] = {
     ]
 };
 
-/// Measurement of a workload in the place of plain requests, by runs of this length: a text and a document.
+/// Measurement of a workload in place of plain requests, by runs of this length: a text and a document.
 pub(crate) type Comparison = fn(BackendChoice, Nanos, bool) -> Result<(String, Value), Failure>;
 
 /// The command, or a comparison in its place.
@@ -121,11 +122,11 @@ pub(crate) fn command(
     let store = match args.store.clone().or_else(default_store) {
         Some(store) => store,
         None => {
-            return Err(usage("there is no folder for data: HOME is not set; give --store FILE".to_owned()));
+            return Err(usage("no folder for data: HOME is not set; give --store FILE".to_owned()));
         }
     };
     let mut cells = Vec::new();
-    let mut used = "epoll";
+    let mut used = Cow::Borrowed("epoll");
     for kind in KINDS {
         let (cell, backend) = calibrate(kind, backend, length, args.output.quiet)?;
         let line = format!("{:>12}  {}", cell.limit_text(), cell.load.describe());
@@ -138,7 +139,7 @@ pub(crate) fn command(
         tool: describe::tool(),
         made_at: rfc3339(clock::unix()),
         host: describe::host(),
-        backend: used.to_owned(),
+        backend: used.into_owned(),
         cells,
     };
     keep(&calibration, &store)?;
@@ -162,7 +163,7 @@ fn calibrate(
     backend: BackendChoice,
     length: Nanos,
     quiet: bool,
-) -> Result<(CalibrationCell, &'static str), Failure> {
+) -> Result<(CalibrationCell, Cow<'static, str>), Failure> {
     let uring = backend::uses_uring(backend)?;
     let sink = built_in_sink::start(kind.sink()?, uring)?;
     let scheme = if kind.tls { "https" } else { "http" };
@@ -205,8 +206,8 @@ fn measure_on<O: Open + Clone + 'static>(
         full.workers.iter().map(|worker| (worker.cpu_user + worker.cpu_system).as_secs_f64()).sum::<f64>();
     let (completed, share) = (full.completed_in_window as f64, busy / seconds.max(1e-9) / threads);
     if full.completed_in_window == 0 || share <= 0.0 {
-        let problem = Problem::new("the built-in server answered nothing: there is nothing to calibrate by");
-        return Err(Failure::environment(problem.with_hint("see `plimsoll demo` for what goes wrong")));
+        let problem = Problem::new("the built-in server answered nothing: calibration needs its answers");
+        return Err(Failure::environment(problem.with_hint("`plimsoll demo` may show the cause")));
     }
     let saturated = share >= SATURATED;
     // A thread that is not busy all the time could do more in the same proportion.
@@ -226,7 +227,7 @@ fn measure_on<O: Open + Clone + 'static>(
             [added.p50, added.p99]
         }
         Some(why) => {
-            messages::say(quiet)(&format!("note: what is added to {} is not known: {why}", load.describe()));
+            messages::say(quiet)(&format!("note: the time added to {} is unknown: {why}", load.describe()));
             [None; 2]
         }
     };
@@ -304,7 +305,7 @@ pub(crate) fn of_plan(
     if let Some(row) = plan.targets.iter().find_map(|target| target.protocol.row()) {
         let asked = format!("--calibrate: the built-in server speaks HTTP, and the plan asks {}", row.noun);
         let server = row.server_command;
-        let hint = format!("put the same load on `{server}` to see what this machine generates at most");
+        let hint = format!("put the same load on `{server}` to see the most that this machine generates");
         return Err(Failure::usage(Problem::new(asked).with_hint(hint)));
     }
     let tls = plan.targets.iter().any(|target| target.tls.is_some());
@@ -333,7 +334,7 @@ pub(crate) fn of_plan(
     Ok(measured?.0)
 }
 
-/// Writes a calibration, in the place of an older one.
+/// Writes a calibration, in place of an older one.
 fn keep(calibration: &Calibration, path: &std::path::Path) -> Result<(), Failure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|error| {

@@ -1,10 +1,11 @@
 //! Several runs of one plan under different loads, against the same addresses.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::Open;
 use plimsoll_engine::{
-    Control, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
+    Control, Crew, FirstContact, Progress, Resolved, Stop, Watched, preflight, resolve, run_logged,
 };
 use plimsoll_metrics::{Log, RunRecord};
 use plimsoll_plan::{Plan, Problem, StartTime};
@@ -19,22 +20,32 @@ use crate::session::{backend, run, wrk};
 
 /// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and
 /// tried once, and a signal ends the run that is under way.
-pub(crate) struct Campaign<'a, O> {
+pub(crate) struct Campaign<'a, O: Open> {
     open: &'a O,
     /// The addresses of each plan.
     addresses: Vec<Resolved>,
-    /// That of the run under way.
+    /// The control of the run under way.
     control: Arc<Mutex<Control>>,
     signals: SignalWatch,
     /// Results of the first contacts before the runs of each plan.
     first: Vec<Vec<FirstContact>>,
     watched: Watched,
+    /// The threads of all runs of the first plan, if its connections are kept from run to run.
+    crew: Option<RefCell<Crew<O>>>,
     quiet: bool,
+}
+
+/// Decision of a run's caller after an interval.
+pub(crate) struct Seen {
+    /// `false` ends the run before its time.
+    pub(crate) go_on: bool,
+    /// Text for the line of progress; `None` shows the percentiles of the interval.
+    pub(crate) known: Option<String>,
 }
 
 impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// Resolves the targets of `plan`, and tries them unless it says not to.
-    /// Watching takes so many descriptors `beside` the plan's.
+    /// `beside` is the number of descriptors for watching, in addition to those of the plan.
     pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool, beside: u32) -> Result<Self, Failure> {
         let control = Arc::new(Mutex::new(Control::default()));
         let (current, speak) = (control.clone(), messages::say(quiet));
@@ -44,7 +55,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         })?;
         let watched = Watched::Nothing;
         let (addresses, first) = (Vec::new(), Vec::new());
-        let mut campaign = Self { open, addresses, control, signals, first, watched, quiet };
+        let mut campaign = Self { open, addresses, control, signals, first, watched, crew: None, quiet };
         campaign.add(plan, beside)?;
         Ok(campaign)
     }
@@ -75,6 +86,13 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         Self { watched, ..self }
     }
 
+    /// Keeps connections that are idle at the end of a run of the first plan for the next run. Without this,
+    /// each run opens its own.
+    #[must_use]
+    pub(crate) fn keeping_connections(self) -> Self {
+        Self { crew: Some(RefCell::new(Crew::new(self.open.clone()))), ..self }
+    }
+
     /// Takes the records of the first contacts before the runs of a plan. Later calls return none: the
     /// contacts were made once.
     pub(crate) fn take_first(&mut self, number: usize) -> Vec<FirstContact> {
@@ -98,6 +116,16 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         plan: &Plan,
         go_on: &mut dyn FnMut(&Progress<'_>) -> bool,
     ) -> Result<RunRecord, Failure> {
+        self.run_shown(number, plan, &mut |progress| Seen { go_on: go_on(progress), known: None })
+    }
+
+    /// The same for a caller that has something to show in the line of progress.
+    pub(crate) fn run_shown(
+        &self,
+        number: usize,
+        plan: &Plan,
+        look: &mut dyn FnMut(&Progress<'_>) -> Seen,
+    ) -> Result<RunRecord, Failure> {
         let control = self.next_control();
         if self.interrupted().is_some() {
             control.stop(Stop::Drain);
@@ -109,12 +137,17 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
         let mut ends = Ends::new(&say);
         let mut observe = |progress: Progress<'_>| {
             ends.note(&progress);
-            line.show(&progress);
-            if !go_on(&progress) {
+            let Seen { go_on, known } = look(&progress);
+            line.show_with(&progress, known.as_deref());
+            if !go_on {
                 control.stop(Stop::Drain);
             }
         };
-        let record = run_logged(plan, self.open, addresses, &control, &Log::default(), &mut observe);
+        let log = Log::default();
+        let record = match &self.crew {
+            Some(crew) if number == 0 => crew.borrow_mut().run(plan, addresses, &control, &log, &mut observe),
+            _ => run_logged(plan, self.open, addresses, &control, &log, &mut observe),
+        };
         record.map_err(run::failure)
     }
 

@@ -1,28 +1,30 @@
 //! `plimsoll find`: the search for a server's capacity.
 
-use plimsoll_core::{Nanos, Rate};
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, OpenEpoll, OpenUring, clock};
 use plimsoll_engine::Progress;
-use plimsoll_metrics::{Objective, RunRecord, figure};
-use plimsoll_plan::{Load, Overload, Plan, Problem};
+use plimsoll_metrics::{Objective, figure};
+use plimsoll_plan::{Disk, Files, Plan, Problem, TrialLoad};
 use plimsoll_report::capacity::{Capacity, CapacityResult, LevelResult, ShareResult, TrialResult};
-use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_capacity};
+use plimsoll_report::{CAPACITY_SCHEMA_VERSION, Style, TableFormat, render_capacity};
 use plimsoll_statistics::{
     Answer, End, Finding, Outcome, Purpose, Search, Settings, SliceCount, Trial, share_interval,
 };
 
+use crate::args::control::ControlSpec;
 use crate::args::find::{FindArgs, SearchSpec};
-use crate::args::watch::WatchArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{files, messages};
-use crate::experiment::campaign::{self, Campaign};
-use crate::experiment::search::{Begun, finding_name, is_served, objectives, was_applied};
-use crate::experiment::sweep;
+use crate::experiment::campaign;
+use crate::experiment::search::{Begun, finding_name, objectives};
+use crate::experiment::trials::{FleetTrials, TrialRun, Trials};
+use crate::experiment::{fleet_run, sweep};
+use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::request::PlanRequest;
 use crate::session::{backend, describe};
 
-/// Shortest lead-in of a trial: time to open connections and to fill caches.
+/// Shortest lead-in of a trial: time to open further connections and to fill caches.
 const SHORTEST_LEAD: Nanos = Nanos::from_secs(1);
 /// Longest wait for owed responses after a trial: the rest of an overload is not worth more.
 const LONGEST_DRAIN: Nanos = Nanos::from_secs(2);
@@ -34,16 +36,21 @@ const EARLY_CONFIDENCE: f64 = 0.999;
 const SPARE_CONNECTIONS: f64 = 4.0;
 /// Connections that are always allowed.
 const FEWEST_CONNECTIONS: u32 = 64;
+
 /// The command.
 pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
+    let fleet = args.fleet.to_spec().map_err(Failure::usage)?;
     if let Some(sweep) = args.sweep() {
+        fleet_run::admit_search(args, fleet.as_ref(), None).map_err(Failure::usage)?;
         return sweep::command(args, &sweep.map_err(Failure::usage)?, style);
     }
     let spec = args.to_spec();
+    let recorded = RecordedFiles::default();
+    let files: &dyn Files = if fleet.is_some() { &recorded } else { &Disk };
     let resolved =
-        PlanRequest::named(&args.plan, args.output.quiet).resolve_amended(|flags| args.amend(flags));
-    let (spec, plan) = match (spec, resolved) {
-        (Ok(spec), Ok(resolved)) => (spec, resolved.plan),
+        PlanRequest::named(&args.plan, args.output.quiet).resolve_from(files, |flags| args.amend(flags));
+    let (spec, mut plan, patch) = match (spec, resolved) {
+        (Ok(spec), Ok(resolved)) => (spec, resolved.plan, resolved.layered.patch),
         (Err(problems), Ok(_)) => return Err(Failure::usage(problems)),
         (spec, Err(mut failure)) => {
             spec.err().unwrap_or_default().iter().for_each(|problem| failure.problems.push(problem.clone()));
@@ -52,11 +59,23 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     };
     let objectives = objectives(&plan).map_err(Failure::usage)?;
     let json = files::json_file(args.output.json.as_ref())?;
-    let options = BackendOptions::default();
-    let (result, exit) = if backend::uses_uring(plan.backend)? {
-        Finder::begin(plan, &OpenUring(options), objectives, &spec, &args.watch, args.output.quiet)?.find()?
+    let (options, quiet) = (BackendOptions::default(), args.output.quiet);
+    let (result, exit) = if let Some(fleet) = fleet {
+        fleet_run::admit_search(args, Some(&fleet), Some(&plan)).map_err(Failure::usage)?;
+        let parcel = Parcel::new(&patch, &recorded, &ControlSpec::default()).map_err(Failure::usage)?;
+        let threads = patch.threads.is_some().then_some(plan.threads);
+        let mut trials = FleetTrials::begin(fleet, parcel, threads, quiet)?;
+        let found = Finder::new(plan, &mut trials, objectives, &spec, quiet).find();
+        trials.end();
+        found?
+    } else if backend::uses_uring(plan.backend)? {
+        let open = OpenUring(options);
+        let mut trials = campaign::watching(&args.watch, &mut plan, &open, quiet)?.keeping_connections();
+        Finder::new(plan, &mut trials, objectives, &spec, quiet).find()?
     } else {
-        Finder::begin(plan, &OpenEpoll(options), objectives, &spec, &args.watch, args.output.quiet)?.find()?
+        let open = OpenEpoll(options);
+        let mut trials = campaign::watching(&args.watch, &mut plan, &open, quiet)?.keeping_connections();
+        Finder::new(plan, &mut trials, objectives, &spec, quiet).find()?
     };
     files::write_table(
         json.as_ref(),
@@ -67,9 +86,9 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
 }
 
 /// A search under way.
-struct Finder<'a, O> {
+struct Finder<'a, T: Trials> {
     plan: Plan,
-    campaign: Campaign<'a, O>,
+    carrier: &'a mut T,
     objectives: Vec<Objective>,
     search: Search,
     spec: &'a SearchSpec,
@@ -83,24 +102,21 @@ struct Finder<'a, O> {
 
 /// Measurements of one trial.
 struct Measured {
-    record: RunRecord,
+    run: TrialRun,
     /// Slices of each objective.
     portions: Vec<Vec<SliceCount>>,
 }
 
-impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
-    fn begin(
-        mut plan: Plan,
-        open: &'a O,
+impl<'a, T: Trials> Finder<'a, T> {
+    fn new(
+        plan: Plan,
+        carrier: &'a mut T,
         objectives: Vec<Objective>,
         spec: &'a SearchSpec,
-        watch: &WatchArgs,
         quiet: bool,
-    ) -> Result<Self, Failure> {
-        let campaign = campaign::watching(watch, &mut plan, open, quiet)?;
+    ) -> Self {
         let unit = plan.end.duration.unwrap_or(SHORTEST_LEAD);
         let lead = if plan.warmup > Nanos::ZERO { plan.warmup } else { Nanos(unit.0 / 5).max(SHORTEST_LEAD) };
-        plan.drain = plan.drain.min(LONGEST_DRAIN);
         let limits = objectives.iter().map(|objective| objective.limit).collect();
         let settings = Settings {
             to: spec.to,
@@ -108,9 +124,9 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             unit: unit.as_secs_f64(),
             ..Settings::new(spec.from, limits)
         };
-        Ok(Self {
+        Self {
             plan,
-            campaign,
+            carrier,
             objectives,
             search: Search::new(settings),
             spec,
@@ -119,7 +135,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             trials: Vec::new(),
             begun: Begun::now(),
             quiet,
-        })
+        }
     }
 
     /// Carries the search out, to its end or as far as it may go.
@@ -136,18 +152,19 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                 self.search.end();
                 break;
             }
-            let measured = self.carry_out(&trial)?;
-            if self.campaign.interrupted().is_some() {
+            let measured = self.carry_out(&trial);
+            if self.carrier.interrupted().is_some() {
                 break;
             }
+            let measured = measured?;
             let outcome = self.outcome(&measured);
             // A trial whose outcome was clear ends early.
-            let carried_out = measured.record.duration.as_secs_f64() / length.as_secs_f64();
+            let carried_out = measured.run.duration.as_secs_f64() / length.as_secs_f64();
             let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
         }
-        let result = self.result(self.campaign.interrupted().is_some());
-        let exit = match self.campaign.interrupted() {
+        let result = self.result(self.carrier.interrupted().is_some());
+        let exit = match self.carrier.interrupted() {
             Some(signal) => Exit::Interrupted(signal),
             None => exit_of(&self.search.answer(false)),
         };
@@ -160,16 +177,20 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         (trials + self.lead * 3).min(Nanos(self.spec.max_time.0 / 3))
     }
 
-    fn carry_out(&self, trial: &Trial) -> Result<Measured, Failure> {
-        let mut plan = self.plan_of(trial)?;
+    fn carry_out(&mut self, trial: &Trial) -> Result<Measured, Failure> {
+        let load = self.load_of(trial);
+        let plan = self.plan.as_trial(&load);
+        let mut plan =
+            plan.map_err(|error| Failure::usage(Problem::new(format!("at {}/s: {error}", trial.rate))))?;
         plan.seed = plan.seed.wrapping_add(self.trials.len() as u64);
         let mut portions: Vec<Vec<SliceCount>> = vec![Vec::new(); self.objectives.len()];
+        let (search, objectives) = (&self.search, &self.objectives);
         let mut go_on = |progress: &Progress<'_>| {
             let interval = progress.interval;
             if interval.warmup {
                 return true;
             }
-            for (portions, objective) in portions.iter_mut().zip(&self.objectives) {
+            for (portions, objective) in portions.iter_mut().zip(objectives) {
                 let portion = objective.portion(&interval.steps);
                 match portions.last_mut() {
                     // Requests that end after the load belong to its last arrivals.
@@ -177,46 +198,43 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                     _ => portions.push(portion),
                 }
             }
-            !self.search.is_clear(trial, &portions, EARLY_CONFIDENCE)
+            !search.is_clear(trial, &portions, EARLY_CONFIDENCE)
         };
-        let record = self.campaign.run(&plan, &mut go_on)?;
+        let run = self.carrier.carry_out(&plan, &load, &mut go_on)?;
         // Requests that did not end in time violate every objective.
-        let lost = record.accounting.in_flight_at_stop + record.accounting.never_started;
         for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
-            last.merge(SliceCount { count: lost, marked: lost });
+            last.merge(SliceCount { count: run.unended, marked: run.unended });
         }
-        Ok(Measured { record, portions })
+        Ok(Measured { run, portions })
     }
 
-    fn plan_of(&self, trial: &Trial) -> Result<Plan, Failure> {
-        let rate = exact(trial.rate);
+    fn load_of(&self, trial: &Trial) -> TrialLoad {
         let scaled = |length: Nanos| Nanos(length.0.saturating_mul(u64::from(trial.scale)));
-        let before = trial.after.map(|before| (exact(before), scaled(self.unit)));
-        let lead: Vec<_> = before.into_iter().chain([(rate, scaled(self.lead))]).collect();
-        let duration = Nanos(self.unit.0.saturating_mul(u64::from(trial.length)));
-        let mut plan = self
-            .plan
-            .at_rate(&lead, rate, duration, self.unit)
-            .map_err(|error| Failure::usage(Problem::new(format!("at {}/s: {error}", trial.rate))))?;
+        let before = trial.after.map(|before| (before, scaled(self.unit)));
         let longest = self.objectives.iter().filter_map(Objective::time_limit).max();
-        if let (Load::Open { overload: Overload::Grow, .. }, Some(longest)) = (&plan.load, longest) {
-            let needed =
-                trial.rate.max(trial.after.unwrap_or(0.0)) * longest as f64 / 1e9 * SPARE_CONNECTIONS;
-            let connections = &mut plan.connections;
-            connections.max = connections.max.min((needed.ceil() as u32).max(FEWEST_CONNECTIONS));
-            connections.initial = connections.initial.min(connections.max);
+        let connections = longest.map(|longest| {
+            let most = trial.rate.max(trial.after.unwrap_or(0.0));
+            let needed = most * longest as f64 / 1e9 * SPARE_CONNECTIONS;
+            (needed.ceil() as u32).max(FEWEST_CONNECTIONS)
+        });
+        TrialLoad {
+            lead: before.into_iter().chain([(trial.rate, scaled(self.lead))]).collect(),
+            rate: trial.rate,
+            duration: Nanos(self.unit.0.saturating_mul(u64::from(trial.length))),
+            unit: self.unit,
+            connections,
+            drain: LONGEST_DRAIN,
         }
-        Ok(plan)
     }
 
     /// Returns the outcome of a trial for the server.
     fn outcome(&self, measured: &Measured) -> Outcome {
-        if !was_applied(&measured.record, &self.objectives) {
+        if !measured.run.applied.is_whole(&self.objectives) {
             return Outcome::NotApplied;
         }
         // The limit of connections was reached although the generator had time: responses come too slowly for
         // this rate.
-        if measured.record.verdict.reasons.iter().any(|reason| is_served(reason.code)) {
+        if measured.run.applied.is_overload() {
             return Outcome::Overloaded;
         }
         Outcome::Measured(measured.portions.clone())
@@ -235,7 +253,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             rate_per_s: trial.rate,
             after_per_s: trial.after,
             at_s: (begun - self.begun.at).as_secs_f64(),
-            figures: TrialFigures::new(&measured.record),
+            figures: measured.run.figures.clone(),
             finding: finding_name(finding).to_owned(),
         });
         self.tell();
@@ -350,11 +368,11 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
         }
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
         let statement = match answer.end {
-            End::Narrow => "the lower rate holds what was asked for, the upper one does not".to_owned(),
+            End::Narrow => "the lower rate meets the objectives, the upper one does not".to_owned(),
             End::Unclear => match width {
                 Some(width) => format!(
-                    "the capacity lies between them, {} wide: so much can be told in {}, and more with a longer \
-                     --max-time",
+                    "the capacity lies between them, {} wide: that is the precision of {}; a longer \
+                     --max-time narrows it",
                     figure::share(width),
                     figure::nanos(self.spec.max_time),
                 ),
@@ -379,7 +397,7 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
                 ),
                 (_, None) => "this generator ended the search before the server's limit was found".to_owned(),
             },
-            End::Lowest => "no rate that was tried holds what was asked for".to_owned(),
+            End::Lowest => "no rate that was tried meets the objectives".to_owned(),
             End::Stopped => "the search was ended before it was done".to_owned(),
         };
         Capacity {
@@ -393,12 +411,6 @@ impl<'a, O: Open + Clone + 'static> Finder<'a, O> {
             notes,
         }
     }
-}
-
-/// A rate to the thousandth of an iteration per second.
-fn exact(rate: f64) -> Rate {
-    let count = (rate * 1_000.0).round().max(1.0) as u64;
-    Rate::new(count, Nanos::from_secs(1_000)).unwrap_or_else(|| Rate::per_second(rate.ceil() as u64))
 }
 
 const fn name_of(end: End) -> &'static str {

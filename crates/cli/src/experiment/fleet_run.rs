@@ -1,20 +1,25 @@
-//! Flags that a run on a fleet does not support, and their refusal.
+//! Runs that a fleet does not carry out, and their refusal: by the coordinator, and by an agent.
 
-use plimsoll_core::Shard;
-use plimsoll_plan::{Plan, Problem, Problems, StartTime};
+use plimsoll_core::{Nanos, Rate};
+use plimsoll_fleet::{AgentLimits, OnLoss};
+use plimsoll_metrics::figure;
+use plimsoll_plan::{Address, Load, Plan, Problem, Problems, StartTime};
 
+use crate::args::find::FindArgs;
+use crate::args::fleet::FleetSpec;
 use crate::args::live::LiveArgs;
 use crate::args::run::RunArgs;
 
-/// Says what cannot go together with `--fleet`.
+/// Refuses flags and plans that do not go together with `--fleet`.
 ///
 /// # Errors
-/// All of it.
+/// All conflicts.
 pub(crate) fn admit(
     args: &RunArgs,
     plan: &Plan,
     live: &LiveArgs,
     obstacle: Option<&'static str>,
+    spec: &FleetSpec,
 ) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut refuse = |given: bool, other: &str, why: &str| {
@@ -25,26 +30,176 @@ pub(crate) fn admit(
     };
     let single = "it is of a run in this process";
     refuse(args.repeat.is_some(), "--repeat", single);
-    refuse(args.calibrate, "--calibrate", "what this machine can generate says nothing of the agents");
+    refuse(args.calibrate, "--calibrate", "the capacity of this machine says nothing about the agents");
     refuse(args.probe.is_some(), "--probe", single);
     refuse(args.slow_clients.is_some(), "--slow-clients", single);
+    refuse(args.evidence.evidence.is_some(), "--evidence", "each agent has the record of its own share");
     refuse(args.slices, "--slices", "parts of several runs are not kept apart");
     refuse(args.plan.h2loadrunner.is_some(), "--h2loadrunner", "import it to a plan first");
-    let files = [("--stats", live.stats()), ("--log", live.log()), ("--failed", live.failed())];
+    let files = live.files_of_records().into_iter().filter(|(flag, _)| *flag != "--stats");
     for (flag, file) in files {
         refuse(file.is_some(), flag, "the agents would write it");
-    }
-    for flag in live.exports.given() {
-        refuse(true, flag, "live figures are those of each agent");
     }
     refuse(
         live.watch.descriptors() > 0,
         "--watch-pid",
         "the processes of this machine are not those of the agents",
     );
-    refuse(plan.shard != Shard::WHOLE, "--shard", "each agent has its own");
+    refuse(plan.shard_name().is_some(), "--shard", "each agent has its own");
     refuse(plan.start != StartTime::WhenReady, "--start-at", "all begin when they are ready");
     refuse(plan.wrk.is_some(), "a script of wrk", "it has one beginning and one end");
     refuse(obstacle.is_some(), obstacle.unwrap_or_default(), single);
+    if spec.on_loss == OnLoss::Takeover {
+        let mut refuse = |given: bool, what: &str| {
+            if given {
+                let message = format!("--on-loss takeover: {what}");
+                problems.push(Problem::new(message).with_hint("use --on-loss continue, or abort"));
+            }
+        };
+        refuse(
+            matches!(plan.load, Load::Closed),
+            "users of a closed load have a state that is lost with their agent; it is for loads with a rate",
+        );
+        refuse(!plan.feeds.is_empty(), "rows of data that a lost agent has used would be used again");
+        refuse(plan.scripts.is_some(), "the state of scripts is lost with their agent");
+    }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Refuses flags and plans that do not go together with `find --fleet`. `plan` is `None` for a sweep.
+///
+/// # Errors
+/// All conflicts.
+pub(crate) fn admit_search(
+    args: &FindArgs,
+    fleet: Option<&FleetSpec>,
+    plan: Option<&Plan>,
+) -> Result<(), Problems> {
+    let Some(fleet) = fleet else { return Ok(()) };
+    let mut problems = Problems::default();
+    let mut refuse = |given: bool, other: &str, why: &str| {
+        if given {
+            let message = format!("--fleet and {other} exclude each other: {why}");
+            problems.push(Problem::new(message).with_hint("leave out one of them"));
+        }
+    };
+    let of_others = "the processes of this machine are not those of the agents";
+    refuse(plan.is_none(), "--sweep", "levels of connections and threads are those of one machine");
+    refuse(args.watch.descriptors() > 0, "--watch-pid", of_others);
+    refuse(args.plan.h2loadrunner.is_some(), "--h2loadrunner", "import it to a plan first");
+    let needs_all = "a trial without one of its agents says nothing about the rate";
+    refuse(fleet.on_loss == OnLoss::Continue, "--on-loss continue", needs_all);
+    refuse(fleet.on_loss == OnLoss::Takeover, "--on-loss takeover", needs_all);
+    if let Some(plan) = plan {
+        refuse(plan.shard_name().is_some(), "--shard", "each agent has its own");
+        refuse(plan.start != StartTime::WhenReady, "--start-at", "all begin when they are ready");
+        refuse(plan.wrk.is_some(), "a script of wrk", "it has one beginning and one end");
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Checks that an agent may carry out its shard of a plan. Returns the highest rate of the whole load, in
+/// arrivals per second, up to which its shard stays within its limits.
+///
+/// # Errors
+/// Everything that is beyond them.
+pub(crate) fn within_limits(limits: &AgentLimits, plan: &Plan) -> Result<Option<Rate>, Problems> {
+    let mut problems = Problems::default();
+    if !limits.targets.is_empty() {
+        let allowed: Vec<String> = limits.targets.iter().map(ToString::to_string).collect();
+        let only = format!("it makes load on {} only", allowed.join(", "));
+        let hint = "its --allow decides where it makes load: choose other agents, or ask its operator";
+        for target in &plan.targets {
+            let members = target.pool.iter().map(|member| (&member.authority, &member.address));
+            for (authority, address) in [(&target.authority, &target.address)].into_iter().chain(members) {
+                let permitted = match address {
+                    Address::Host { host, port } => limits.permit(host, *port),
+                    Address::Fixed(all) => {
+                        all.iter().all(|one| limits.permit(&one.ip().to_string(), one.port()))
+                    }
+                    Address::Unix(_) => false,
+                };
+                if !permitted {
+                    problems.push(Problem::new(format!("{only}, and not on {authority}")).with_hint(hint));
+                }
+            }
+        }
+        if plan.dynamic_origins.is_some() {
+            let message = format!("{only}, and the plan may lead to servers that it does not name");
+            problems.push(
+                Problem::new(message).with_hint("do not follow redirects, and write hosts into the plan"),
+            );
+        }
+    }
+    let Some(most) = limits.requests_per_s else { return finish(problems, None) };
+    let hint = "its --max-rate decides how much it makes: take more agents, or a lower rate";
+    let requests = plan.requests_per_arrival();
+    let (Load::Open { profile, .. }, Some(requests)) = (&plan.load, requests) else {
+        let message = format!(
+            "it makes {} at most, and the plan does not say how many it would make",
+            figure::per_second_of("requests", most)
+        );
+        problems.push(
+            Problem::new(message).with_hint("give the load a rate, and as many requests in each iteration"),
+        );
+        return finish(problems, None);
+    };
+    let share = plan.share();
+    let asked = profile.peak() * requests * share;
+    if asked > most {
+        let message = format!(
+            "it makes {} at most, and its shard has up to {}",
+            figure::per_second_of("requests", most),
+            figure::per_second(asked)
+        );
+        problems.push(Problem::new(message).with_hint(hint));
+    }
+    let whole = most / share / requests;
+    finish(problems, Rate::new((whole * 1_000.0).floor().max(1.0) as u64, Nanos::from_secs(1_000)))
+}
+
+fn finish(problems: Problems, rate: Option<Rate>) -> Result<Option<Rate>, Problems> {
+    if problems.is_empty() { Ok(rate) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_plan::{Disk, PlanPatch, RawValue};
+
+    use super::*;
+
+    fn problems(limits: &AgentLimits, url: &str, rate: Option<&str>) -> Vec<String> {
+        let given = |flag: &str, text: &str| Some(RawValue::new(flag.to_owned(), text));
+        let patch = PlanPatch {
+            urls: vec![RawValue::new("URL", url)],
+            rate: rate.and_then(|rate| given("--rate", rate)),
+            seed: given("--seed", "1"),
+            shard: given("--shard", "1/2"),
+            ..PlanPatch::default()
+        };
+        let plan = Plan::resolve(patch, &Disk).unwrap();
+        match within_limits(limits, &plan) {
+            Ok(most) => {
+                assert_eq!(most.map(Rate::per_second_f64), limits.requests_per_s.map(|most| most * 2.0));
+                Vec::new()
+            }
+            Err(problems) => problems.iter().map(|problem| problem.message.clone()).collect(),
+        }
+    }
+
+    #[test]
+    fn an_agent_keeps_to_its_targets_and_its_rate() {
+        let limits = AgentLimits { targets: vec!["a.test:80".parse().unwrap()], requests_per_s: Some(100.0) };
+        assert!(problems(&limits, "http://a.test/", Some("200")).is_empty());
+        assert_eq!(
+            problems(&limits, "http://b.test/", Some("300")),
+            [
+                "it makes load on a.test:80 only, and not on b.test",
+                "it makes 100 requests/s at most, and its shard has up to 150/s"
+            ]
+        );
+        assert_eq!(problems(&limits, "https://a.test/", Some("1")).len(), 1);
+        assert!(problems(&limits, "http://a.test/", None)[0].contains("does not say how many"));
+        assert!(problems(&AgentLimits::default(), "http://b.test/", None).is_empty());
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Pairing<'a> {
     pub(crate) live: LiveArgs,
     /// Flags that steer a run, of which none is allowed here.
     pub(crate) control: ControlSpec,
-    /// Where the runs are saved, if they are.
+    /// The place to save the runs in, if they are saved.
     pub(crate) saving: Option<Saving>,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
@@ -78,7 +78,7 @@ impl Outputs {
     }
 }
 
-/// Carries out two plans in turn and writes how they compare. Tells how the runs ended, and the verdict;
+/// Carries out two plans in turn and writes how they compare. Returns the exit code and the verdict;
 /// `None` if a signal came before there was a run of each.
 pub(crate) fn command(
     pairing: Pairing<'_>,
@@ -88,7 +88,7 @@ pub(crate) fn command(
     let Pairing { sides, flag, rounds, live, control, saving, report: page, outputs, quiet } = pairing;
     let mut problems = Problems::default();
     for (_, resolved) in &sides {
-        problems.extend(repeat::admit(flag, &resolved.plan, &live, &control).err().unwrap_or_default());
+        problems.extend(repeat::admit(flag, &resolved.plan, &live, Some(&control)).err().unwrap_or_default());
     }
     if page.is_some() {
         problems.extend(page::admit(2 * rounds as usize).err().unwrap_or_default());

@@ -20,23 +20,29 @@ use crate::session::run::{self, RunPreparation};
 use crate::session::saving::RunSaver;
 use crate::session::{backend, describe, page};
 
-/// Refuses settings that cannot be combined with several runs, which `flag` asks for.
+/// Refuses settings that cannot be combined with several runs, which `flag` asks for. `alike` has the ways to
+/// steer runs of which each has to be like the others; `None`: they differ by design.
 ///
 /// # Errors
 /// All of it.
-pub(crate) fn admit(flag: &str, plan: &Plan, live: &LiveArgs, control: &ControlSpec) -> Result<(), Problems> {
+pub(crate) fn admit(
+    flag: &str,
+    plan: &Plan,
+    live: &LiveArgs,
+    alike: Option<&ControlSpec>,
+) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut refuse = |other: &str, why: &str, hint: &str| {
         let message = format!("{flag} and {other} exclude each other: {why}");
         problems.push(Problem::new(message).with_hint(hint));
     };
     let singly = "make the runs one by one, or leave out one of them";
-    let files = [("--stats", live.stats()), ("--log", live.log()), ("--failed", live.failed())];
-    for (other, _) in files.iter().filter(|(_, file)| file.is_some()) {
+    for (other, _) in live.files_of_records().iter().filter(|(_, file)| file.is_some()) {
         refuse(other, "each run would overwrite the file", singly);
     }
-    let steering = [("--rate-file", control.rate_file.is_some()), ("--control", control.listen.is_some())];
-    for (other, _) in steering.iter().filter(|(_, given)| *given) {
+    let steering = alike.map_or([false; 2], |spec| [spec.rate_file.is_some(), spec.listen.is_some()]);
+    let steering = ["--rate-file", "--control"].into_iter().zip(steering);
+    for (other, _) in steering.filter(|(_, given)| *given) {
         let hint = "steer a single run, or repeat one that is not steered";
         refuse(other, "runs that are steered are not alike", hint);
     }
@@ -73,7 +79,7 @@ pub(crate) fn command(
     conclude(vec![(String::new(), shown)], unsaved, exit, before.report.as_deref(), output.quiet)
 }
 
-/// Writes the page of all runs, in groups with names, if one is wanted, and tells how to end.
+/// Writes the page of all runs, in named groups, if one is wanted, and returns the exit code.
 pub(crate) fn conclude(
     shown: Vec<(String, Vec<SavedRun>)>,
     unsaved: Option<Failure>,

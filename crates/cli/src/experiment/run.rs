@@ -10,9 +10,11 @@ use crate::args::run::RunArgs;
 use crate::base::color::Theme;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
+use crate::base::messages;
 use crate::base::stdout::to_stdout;
 use crate::base::streams;
 use crate::experiment::{calibrate, fleet_run, repeat};
+use crate::session::evidence::EvidenceFile;
 use crate::session::fleet::conduct;
 use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::outputs::Outputs;
@@ -57,7 +59,7 @@ impl Workload for () {}
 #[derive(Clone, Debug)]
 pub(crate) struct RunRequest<'a> {
     pub(crate) args: &'a RunArgs,
-    /// The text of a plan that the flags of a workload come to; without one, the flags name the plan.
+    /// The text of a plan made from the flags of a workload; without one, the flags name the plan.
     pub(crate) text: Option<Source>,
     /// `true` if a fleet carries it out, though no flag names its broker.
     on_fleet: bool,
@@ -111,7 +113,7 @@ pub(crate) struct FleetRun {
 /// Reads everything that a run needs.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub(crate) fn ready(
     request: &RunRequest<'_>,
     workload: &mut impl Workload,
@@ -128,7 +130,7 @@ pub(crate) fn ready(
     let plan_file = patch.and_then(|patch| patch.document.clone());
     let sent = patch.cloned().unwrap_or_default();
     let saving = args.save.to_saving(args.output.quiet);
-    let (mut plan, control, saving) = match (resolved, control, saving) {
+    let (mut plan, mut control, saving) = match (resolved, control, saving) {
         (Ok(resolved), Ok(control), Ok(saving)) => (resolved.plan, control, saving),
         (Err(mut failure), control, saving) => {
             // All problems at once.
@@ -142,9 +144,16 @@ pub(crate) fn ready(
             return Err(Failure::usage(problems));
         }
     };
+    plan = args.agent.amend(plan).map_err(Failure::usage)?;
+    let limits = args.agent.to_limits().map_err(Failure::usage)?;
+    let most = fleet_run::within_limits(&limits, &plan).map_err(Failure::usage)?;
+    if let Some(most) = most {
+        let told = control.max_rate.filter(|told| told.per_second_f64() < most.per_second_f64());
+        control.max_rate = Some(told.unwrap_or(most));
+    }
     let command_line = describe::redacted(std::env::args(), &plan.redaction);
-    if fleet.is_some() {
-        fleet_run::admit(args, &plan, &live, workload.obstacle()).map_err(Failure::usage)?;
+    if let Some(spec) = &fleet {
+        fleet_run::admit(args, &plan, &live, workload.obstacle(), spec).map_err(Failure::usage)?;
     }
     workload.prepare(&mut plan)?;
     let own = match args.calibrate {
@@ -167,6 +176,7 @@ pub(crate) fn ready(
         probe,
         slow,
         look: Some(look),
+        evidence: args.evidence.evidence.is_some(),
         report: args.report.clone(),
         beside: workload.beside(),
     };
@@ -193,9 +203,16 @@ pub(crate) fn carry_out(
     style: &Style,
 ) -> Result<Exit, Failure> {
     let args = request.args;
+    let evidence_file = (args.evidence.evidence.as_deref())
+        .map(|file| EvidenceFile::new(file, args.evidence.evidence_key.as_deref()))
+        .transpose()?;
     let Ready { plan, live, control, before, fleet } = ready(request, workload, look)?;
     if let Some(runs) = args.repeat {
-        repeat::admit("--repeat", &plan, &live, &control).map_err(Failure::usage)?;
+        if evidence_file.is_some() {
+            let problem = Problem::new("--repeat and --evidence exclude each other: evidence is of one run");
+            return Err(Failure::usage(problem.with_hint("leave out one of them")));
+        }
+        repeat::admit("--repeat", &plan, &live, Some(&control)).map_err(Failure::usage)?;
         if before.report.is_some() {
             page::admit(runs as usize).map_err(Failure::usage)?;
         }
@@ -204,7 +221,7 @@ pub(crate) fn carry_out(
     let outputs = Outputs::of(&args.output)?;
     let mut outcome = match fleet {
         Some(FleetRun { spec, parcel, threads }) => {
-            conduct::execute(&plan, parcel, spec, (&args.output, &control), threads, &before)?
+            conduct::execute(&plan, parcel, spec, &args.output, (&live, &control), threads, &before)?
         }
         None => execute(plan, &args.output, (&live, &control), before)?,
     };
@@ -214,6 +231,19 @@ pub(crate) fn carry_out(
     let page = args.report.as_deref().map_or(Ok(()), |file| {
         page::write_runs(vec![(String::new(), vec![(*outcome.run).clone()])], file, args.output.quiet)
     });
+    let proven = match (&evidence_file, outcome.evidence.take()) {
+        (Some(file), Some(evidence)) => evidence
+            .of_result(&outcome.run.result)
+            .map_err(|error| Problem::new(format!("cannot write evidence: {error}")))
+            .and_then(|evidence| file.write(&evidence))
+            .map(|said| messages::say(args.output.quiet)(&said))
+            .map_err(Failure::environment),
+        (Some(_), None) => {
+            let message = "no evidence was written: the run did not come to its end";
+            Err(Failure::environment(Problem::new(message)))
+        }
+        (None, _) => Ok(()),
+    };
     let kept = outcome.kept.take();
     let saved = kept.map_or(Ok(()), |saver| saver.finish(outcome.run.clone()));
     write(&outcome, &outputs, style)?;
@@ -230,7 +260,7 @@ pub(crate) fn carry_out(
         Some(said) => to_stdout(|out| out.write_all(said.as_bytes()))?,
         None => {}
     }
-    match saved.and(page).and(undone).and(concluded) {
+    match saved.and(page).and(proven).and(undone).and(concluded) {
         Ok(more) => Ok(exit::worse(exit, more)),
         Err(failure) => Err(Failure { exit: exit::worse(exit, failure.exit), ..failure }),
     }

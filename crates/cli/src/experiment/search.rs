@@ -3,10 +3,10 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
 use plimsoll_metrics::threshold::Metric;
-use plimsoll_metrics::{Objective, ReasonCode, RunRecord, Threshold, ThresholdSpec};
+use plimsoll_metrics::{Histogram, Objective, ReasonCode, RunRecord, Threshold, ThresholdSpec};
 use plimsoll_plan::{Plan, Problem, Problems};
 use plimsoll_report::capacity::SearchResult;
-use plimsoll_report::rfc3339;
+use plimsoll_report::{SavedRun, rfc3339};
 use plimsoll_statistics::Finding;
 
 use crate::session::describe;
@@ -58,7 +58,7 @@ impl Begun {
 pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
     let mut problems = Problems::default();
     if plan.thresholds.is_empty() {
-        let hint = "say what has to hold, such as --slo 'p99<10ms'";
+        let hint = "give one, such as --slo 'p99<10ms'";
         problems.push(Problem::new("there is nothing to search for: no --slo is given").with_hint(hint));
         return Err(problems);
     }
@@ -88,23 +88,62 @@ pub(crate) fn objectives(plan: &Plan) -> Result<Vec<Objective>, Problems> {
 /// A server that keeps all connections of the warm-up lets nothing start.
 const NOTHING_STARTED: ReasonCode = ReasonCode::TooFewSamples;
 
+/// The findings of a trial about the generator.
+pub(crate) struct Applied {
+    /// Reasons why its measurement is not valid.
+    codes: Vec<ReasonCode>,
+    /// `true` if it had a rate.
+    is_open: bool,
+    start_lag: Histogram,
+}
+
+impl Applied {
+    /// Takes the findings from the record of a run on this machine.
+    pub(crate) fn of_record(record: &RunRecord) -> Self {
+        Self {
+            codes: record.verdict.reasons.iter().map(|reason| reason.code).collect(),
+            is_open: record.target_per_second.is_some(),
+            start_lag: record.total.start_lag.clone(),
+        }
+    }
+
+    /// Takes the findings from the merged result of a fleet.
+    pub(crate) fn of_saved(run: &SavedRun) -> Self {
+        let named = |name: &String| ReasonCode::ALL.iter().find(|code| code.name() == name).copied();
+        Self {
+            codes: run.result.verdict.invalid_reasons.iter().filter_map(named).collect(),
+            is_open: run.result.rate.target_per_s.is_some(),
+            start_lag: run.total().start_lag,
+        }
+    }
+
+    /// Returns `true` if the generator put the requested load on the server, as far as the server let it.
+    pub(crate) fn is_whole(&self, objectives: &[Objective]) -> bool {
+        let timed = || objectives.iter().filter(|objective| objective.time_limit().is_some());
+        let bears_lag = timed().count() > 0 && timed().all(|objective| objective.bears(&self.start_lag));
+        self.codes.iter().all(|code| match *code {
+            // Our own lag makes a response longer, but cannot lift one over a limit that is far away.
+            ReasonCode::StartLag if bears_lag => true,
+            NOTHING_STARTED => true,
+            // In the open model response times begin with the schedule, whenever the request was sent.
+            ReasonCode::SendTimeUncertain => self.is_open,
+            code => is_served(code),
+        })
+    }
+
+    /// Returns `true` if the server was too slow for the rate and the connections.
+    pub(crate) fn is_overload(&self) -> bool {
+        self.codes.iter().any(|code| is_served(*code))
+    }
+}
+
 /// Returns `true` if the generator put the requested load on the server, as far as the server let it.
 pub(crate) fn was_applied(record: &RunRecord, objectives: &[Objective]) -> bool {
-    // In the open model response times begin with the schedule, whenever the request was sent.
-    let is_open = record.target_per_second.is_some();
-    let timed = || objectives.iter().filter(|objective| objective.time_limit().is_some());
-    let bears_lag = timed().count() > 0 && timed().all(|objective| objective.bears(&record.total.start_lag));
-    record.verdict.reasons.iter().all(|reason| match reason.code {
-        // Our own lag makes a response longer, but cannot lift one over a limit that is far away.
-        ReasonCode::StartLag if bears_lag => true,
-        NOTHING_STARTED => true,
-        ReasonCode::SendTimeUncertain => is_open,
-        code => is_served(code),
-    })
+    Applied::of_record(record).is_whole(objectives)
 }
 
 /// Returns `true` if a reason only says that the server was too slow for the rate and the connections.
-pub(crate) const fn is_served(code: ReasonCode) -> bool {
+const fn is_served(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
 }
 

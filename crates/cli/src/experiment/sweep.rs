@@ -1,13 +1,14 @@
 //! `plimsoll find --sweep`: a run at each level of a setting, and the law of scalability that fits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
 use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_report::html::render_sweep_page;
 use plimsoll_report::records::RecordsResult;
-use plimsoll_report::sweep::{SweepLevel, SweepResult, UslResult};
+use plimsoll_report::sweep::{StreamLevel, SweepLevel, SweepResult, UslResult};
 use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
@@ -15,7 +16,8 @@ use crate::args::find::{FindArgs, SweepSpec, SweptSetting};
 use crate::args::watch::WatchArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::{files, messages};
+use crate::base::files::{self, EndFile};
+use crate::base::messages;
 use crate::experiment::campaign::{self, Campaign};
 use crate::experiment::search::{Begun, finding_name, objectives, was_applied};
 use crate::session::request::PlanRequest;
@@ -32,7 +34,6 @@ const ACCIDENTS: u32 = 3;
 /// Confidence of decisions and intervals.
 const CONFIDENCE: f64 = 0.95;
 
-/// The command.
 pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Result<Exit, Failure> {
     let mut plans = Vec::new();
     for level in &spec.levels {
@@ -55,6 +56,7 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
         is_scaling: true,
         watch: &args.watch,
         quiet: args.output.quiet,
+        html: args.html(),
     };
     sweep.write(plans, args.output.output.into(), args.output.json.as_ref(), style)
 }
@@ -69,6 +71,8 @@ pub(crate) struct Sweep<'a> {
     pub(crate) watch: &'a WatchArgs,
     /// Nothing but results and errors is written.
     pub(crate) quiet: bool,
+    /// File of a page with charts.
+    pub(crate) html: Option<&'a Path>,
 }
 
 impl Sweep<'_> {
@@ -88,12 +92,20 @@ impl Sweep<'_> {
             false => objectives(&first).map_err(Failure::usage)?,
         };
         let json = files::json_file(json)?;
+        let html = self.html.map(|path| EndFile::new("--html", path)).transpose()?;
         let options = BackendOptions::default();
         let (result, interrupted) = if backend::uses_uring(first.backend)? {
             sweep(&first, plans, &OpenUring(options), &objectives, self)?
         } else {
             sweep(&first, plans, &OpenEpoll(options), &objectives, self)?
         };
+        if let Some(file) = &html {
+            let mut page = Vec::new();
+            render_sweep_page(&result, &mut page).map_err(|error| {
+                Failure::environment(Problem::new(format!("cannot make the page: {error}")))
+            })?;
+            file.write(&page).map_err(Failure::environment)?;
+        }
         files::write_table(
             json.as_ref(),
             |out| render_sweep(&result, format, style, out),
@@ -155,8 +167,8 @@ fn sweep<O: Open + Clone + 'static>(
     Ok((result, campaign.interrupted()))
 }
 
-/// One run of the closed model may not tell whether more users would get more. Next to one with fewer users
-/// it does: where the rate no longer rises with them, it is the target's.
+/// Attributes the limit to the target where a single run of the closed model cannot: compared with a level
+/// of fewer users, a rate that no longer rises is limited by the target.
 fn name_the_target(levels: &mut [SweepLevel]) {
     let undecided = |level: &SweepLevel| {
         let of_users = [LimitedBy::ConnectionLimit.name(), LimitedBy::Unknown.name()];
@@ -214,7 +226,7 @@ fn carry_out<O: Open + Clone + 'static>(
         }
         true
     });
-    // A level that a signal cut short is no evidence, whether it has a record or an error. The signal may
+    // A level that a signal cut short is not evidence, whether it has a record or an error. The signal may
     // also have come after the level was over.
     if campaign.interrupted().is_some() && !record.as_ref().is_ok_and(|record| is_whole(plan, record)) {
         return Ok(None);
@@ -231,6 +243,7 @@ fn carry_out<O: Open + Clone + 'static>(
         figures: TrialFigures::new(&record),
         records_per_s: RecordsResult::new(&record, &plan.records())
             .and_then(|records| records.acknowledged_per_s),
+        event_streams: StreamLevel::new(&record),
         finding: finding.map(|finding| finding_name(finding).to_owned()),
     }))
 }

@@ -40,7 +40,7 @@ pub(crate) fn fit_descriptors(plan: &mut Plan, beside: u32) -> Result<Option<Str
     let possible = [SPARE_DESCRIPTORS, FEWEST_SPARE_DESCRIPTORS].map(left);
     let grows = matches!(plan.load, Load::Open { overload: Overload::Grow, .. });
     if grows && let Some(possible) = possible.into_iter().find(|possible| *possible >= fewest.max(1)) {
-        // Bounded by `possible`, so this cannot fail for want of a higher limit.
+        // Bounded by `possible`, so this cannot fail for lack of a higher limit.
         let _ = limits::raise_descriptors(limit.hard);
         let asked = plan.connections.max;
         plan.connections.max = u32::try_from(possible).unwrap_or(u32::MAX).min(asked);

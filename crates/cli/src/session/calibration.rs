@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use plimsoll_metrics::{Reason, ReasonCode, RunRecord, figure};
+use plimsoll_metrics::RunRecord;
 use plimsoll_plan::Plan;
-use plimsoll_report::calibration::WARNING_SHARE;
 use plimsoll_report::{Calibration, CalibrationCell, CalibrationUse, Host, LoadKind, rfc3339};
 
 use crate::base::environment;
@@ -34,25 +33,21 @@ pub(crate) fn used(
     // Users who have never calibrated are not reminded at every run.
     let text = default_store().and_then(|path| std::fs::read_to_string(path).ok()).ok_or(None)?;
     let calibration = Calibration::read(&text)?;
-    calibration.check(&describe::tool(), host, record.backend)?;
+    calibration.check(&describe::tool(), host, &record.backend)?;
     // If `calibrate` does not know the kind of load, doing it again would not help.
     calibration.used(&load_kind(record, plan), threads, achieved).ok_or(None)
 }
 
-/// The warning that a run came too close to the limit of the machine to be unaffected.
-pub(crate) fn warning(used: &CalibrationUse) -> Option<Reason> {
-    (used.used_share > WARNING_SHARE).then(|| Reason {
-        code: ReasonCode::CalibratedLimit,
-        evidence: format!(
-            "the generator used {} of what this machine was calibrated for ({} for {})",
-            figure::share(used.used_share),
-            figure::per_second(used.limit_per_s),
-            if used.of_this_plan { "this plan's requests".to_owned() } else { used.load.describe() },
-        ),
-        hint: "use a lower rate, or more threads (-t) where there are CPUs for them: beyond half of it, response times hold \
-               queueing of its own"
-            .to_owned(),
-    })
+/// Requests per second that one thread of this machine can make over HTTP/1.1, of the smallest kind of load
+/// that was calibrated; `None` if there is no calibration, or none that still applies.
+pub(crate) fn thread_capacity() -> Option<u64> {
+    let text = default_store().and_then(|path| std::fs::read_to_string(path).ok())?;
+    let calibration = Calibration::read(&text).ok()?;
+    calibration.check(&describe::tool(), &describe::host(), &calibration.backend).ok()?;
+    let is_plain = |load: &LoadKind| load.protocol == "http/1.1" && !load.tls && !load.script;
+    let plain = calibration.cells.iter().filter(|cell| is_plain(&cell.load));
+    let smallest = plain.min_by_key(|cell| cell.load.request_bytes + cell.load.response_bytes)?;
+    Some(smallest.limit_per_s.round() as u64).filter(|limit| *limit > 0)
 }
 
 /// The file that the calibration of this machine is kept in.

@@ -236,7 +236,7 @@ pub(crate) fn preflight(contact: &FirstContact, plan: &Plan) -> Option<Preflight
     })
 }
 
-/// Flags whose values are not shown. A key's file is none, but somebody may write the key in its place.
+/// Flags whose values are not shown. A path is not a secret, but somebody may write the key in its place.
 const CREDENTIALS: [&str; 7] =
     ["--api-key", "--basic", "--bearer", "--control-token", "--jwt-key", "--token", "--user"];
 

@@ -2,5 +2,6 @@
 
 pub(crate) mod broker;
 pub(crate) mod conduct;
+pub(crate) mod course;
 pub(crate) mod merging;
 pub(crate) mod parcel;

@@ -7,7 +7,7 @@ use plimsoll_plan::{Disk, Files as _, Problem};
 
 use crate::base::failure::Failure;
 
-/// A file larger than this is no description that people wrote, but for recordings, which begin alike.
+/// Bytes of a file that are examined. A longer file is a recording, which is recognised by its beginning.
 const LOOKED_AT: usize = 1 << 20;
 
 /// A kind of file: its name in messages, and the right command for it.
@@ -61,7 +61,7 @@ const CLUSTER: Kind = Kind {
 
 /// Replaces the failure to read a plan by the kind of the file, if it belongs to another tool.
 ///
-/// `names` are the arguments in the place of plans and URLs.
+/// `names` are the arguments in place of plans and URLs.
 pub(crate) fn explained<'a>(names: impl IntoIterator<Item = &'a str>, failure: Failure) -> Failure {
     let known = names.into_iter().find_map(|name| Some((name, recognized(name)?)));
     let Some((name, kind)) = known else { return failure };
@@ -95,7 +95,7 @@ fn recognized(name: &str) -> Option<Kind> {
 fn keys(text: &str) -> Option<Vec<String>> {
     match serde_json::from_str(text) {
         Ok(serde_json::Value::Object(members)) => Some(members.keys().cloned().collect()),
-        // A recording may be longer than what is looked at, and flow style is YAML.
+        // A recording may be longer than the examined part, and flow style is YAML.
         _ => Some(begun(text)),
     }
 }
@@ -123,7 +123,7 @@ fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
         () if has("log") && text.contains("\"entries\"") => Some(HAR),
         () if has("info") && has("item") || text.contains("schema.getpostman.com") => Some(POSTMAN),
         () if has("values") && has("_postman_variable_scope") => Some(POSTMAN_ENVIRONMENT),
-        // With `run`, the file is a plan that somebody is about to convert.
+        // With `run`, the file is a plan that is about to be converted.
         () if has("config") && has("scenarios") && !has("run") => Some(ARTILLERY),
         () if has("nodes") => Some(CLUSTER),
         () if has("schema") && has("host") || has("max-concurrent-streams") => Some(H2LOADRUNNER),

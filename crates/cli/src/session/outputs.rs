@@ -70,7 +70,7 @@ impl Outputs {
     /// Everything that could not be written.
     pub(crate) fn write(&self, style: &Style, render: Render<'_>) -> Result<(), Failure> {
         let stdout = to_stdout(|out| render(self.stdout, style, out));
-        // A file is no terminal, whatever stdout is.
+        // A file is not a terminal, whatever stdout is.
         let style = &Style { unicode: true, ..Style::PLAIN };
         let written = self.files.iter().map(|(format, file)| {
             let mut content = Vec::new();
@@ -82,7 +82,7 @@ impl Outputs {
     }
 }
 
-/// Two failures as one: bad usage is told as that, whatever else there is.
+/// Joins two failures: if one is bad usage, so are both.
 fn both(mut one: Failure, other: Failure) -> Failure {
     one.problems.extend(other.problems);
     let usage = one.exit == Exit::Usage || other.exit == Exit::Usage;
@@ -103,7 +103,7 @@ fn parse(text: &str) -> Result<(OutputFormat, &Path), Problem> {
         return Err(problem.with_hint(format!("write markdown=report.md; formats are {}", names())));
     };
     let format = OutputFormat::from_str(name, false).map_err(|_| {
-        Problem::new(format!("--out: `{name}` is no format")).with_hint(format!("formats are {}", names()))
+        Problem::new(format!("--out: `{name}` is not a format")).with_hint(format!("formats are {}", names()))
     })?;
     Ok((format, Path::new(path)))
 }
@@ -137,7 +137,7 @@ mod tests {
         let problems = failure.problems;
         let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
         let expected = [
-            "--out: `xml` is no format",
+            "--out: `xml` is not a format",
             "--out: `junit` is not FORMAT=FILE",
             "--out: `csv=` is not FORMAT=FILE",
             "--out: stdout has the report, and nothing else",

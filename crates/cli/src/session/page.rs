@@ -14,7 +14,7 @@ use crate::base::streams::Content;
 use crate::session::describe::tool;
 use crate::session::saved_runs::NamedRun;
 
-/// Runs that can be told apart in one chart.
+/// Runs that can be distinguished in one chart.
 const MOST_RUNS: usize = 12;
 
 /// Runs of which each has the same right to be compared.
@@ -23,7 +23,7 @@ pub(crate) struct Runs {
     pub(crate) runs: Vec<NamedRun>,
 }
 
-/// Checks that so many runs have room on a page.
+/// Checks that this many runs fit on a page.
 ///
 /// # Errors
 /// There are too many.
@@ -31,7 +31,7 @@ pub(crate) fn admit(runs: usize) -> Result<(), Problems> {
     if runs <= MOST_RUNS {
         return Ok(());
     }
-    let message = format!("{runs} runs on one page, of which at most {MOST_RUNS} can be told apart");
+    let message = format!("{runs} runs on one page, of which at most {MOST_RUNS} can be distinguished");
     let hint = "name fewer; `plimsoll compare` takes groups of any size";
     Err(Problem::new(message).with_hint(hint).into())
 }
@@ -89,7 +89,7 @@ fn comparisons(groups: &[Runs]) -> Vec<Result<Comparison, Incomparable>> {
 }
 
 /// Returns the names of the runs on the page. A run that is alone in its argument is named after it, others
-/// after their files, with as much of the file's name as tells the runs apart.
+/// after their files, with as much of the file's name as distinguishes the runs.
 fn names(groups: &[Runs]) -> Vec<String> {
     let of_group = |group: &Runs| -> Vec<String> {
         match &group.runs[..] {

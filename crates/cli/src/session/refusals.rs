@@ -17,7 +17,7 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
-    /// Takes up the latest figures, and ends a load of which everything is refused.
+    /// Takes the latest figures, and ends a load whose requests are all refused.
     pub(crate) fn note(&mut self, progress: &Progress<'_>, control: &Control, say: &Notify) {
         if let Some(refused) = self.decide(progress.interval) {
             let refused = figure::count(refused);

@@ -16,7 +16,7 @@ use crate::session::{foreign_file, made_plan};
 pub(crate) struct PlanRequest<'a> {
     /// The flags. Without a text, they name a plan file or URLs.
     pub(crate) args: &'a PlanArgs,
-    /// The text of a plan that the flags of a workload come to, with its name in messages.
+    /// The text of a plan made from the flags of a workload, with its name in messages.
     pub(crate) text: Option<Source>,
     /// `true` if notes and the output of scripts are not shown.
     pub(crate) quiet: bool,
@@ -36,7 +36,7 @@ impl<'a> PlanRequest<'a> {
     /// Resolves it.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems with it.
     pub(crate) fn resolve(&self) -> Result<Resolved, Failure> {
         self.resolve_amended(|_| Ok(()))
     }
@@ -44,7 +44,7 @@ impl<'a> PlanRequest<'a> {
     /// Resolves it with flags that the command itself adds.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems with it.
     pub(crate) fn resolve_amended(
         &self,
         amend: impl FnOnce(&mut PlanPatch) -> Result<(), Problem>,
@@ -55,7 +55,7 @@ impl<'a> PlanRequest<'a> {
     /// The same, with the files that it names read by `files`.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems with it.
     pub(crate) fn resolve_from(
         &self,
         files: &dyn Files,
@@ -91,7 +91,7 @@ impl<'a> PlanRequest<'a> {
 /// Resolves a text that is called `name` in messages, with these flags and without an environment.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All problems with it.
 pub(crate) fn resolve_text(name: &str, text: String, flags: PlanPatch) -> Result<Resolved, Failure> {
     let plan = PlanSource::Text(Source { name: name.to_owned(), text });
     let flags = PlanPatch { bodies: BODIES, ..flags };

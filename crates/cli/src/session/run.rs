@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plimsoll_core::{Rate, Shard};
+use plimsoll_core::Rate;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring, clock};
 use plimsoll_engine::{
     BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
@@ -11,6 +11,7 @@ use plimsoll_engine::{
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::DESCRIPTORS_PER_SERVER;
 use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_report::evidence::Evidence;
 use plimsoll_report::result::{CauseResult, ModelKind};
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
 use plimsoll_report::slow::SlowRecord;
@@ -21,19 +22,15 @@ use crate::args::live::LiveArgs;
 use crate::args::output::OutputArgs;
 use crate::args::save::Saving;
 use crate::base::color::Theme;
-use crate::base::environment;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify, say};
 use crate::base::signals::SignalWatch;
 use crate::session::backend::{fit_descriptors, uses_uring};
-use crate::session::control::steering::Steerers;
-use crate::session::live::exports::Exporters;
-use crate::session::live::growing_result::GrowingResult;
-use crate::session::live::progress::ProgressLine;
+use crate::session::live::interval_teller::IntervalTeller;
 use crate::session::live::request_log::RequestLog;
-use crate::session::live::screen::{self, Screen, ScreenHandle};
 use crate::session::live::stats::Statistics;
+use crate::session::live::view::{Stage, View};
 use crate::session::live::watched_ends::Ends;
 use crate::session::outputs::Outputs;
 use crate::session::refusals::Refusals;
@@ -50,6 +47,8 @@ pub(crate) struct Outcome {
     pub(crate) said: Option<Result<String, Failure>>,
     /// The run in the history, if it is to be saved there.
     pub(crate) kept: Option<RunSaver>,
+    /// Everything that the result was made of, if it is to be written.
+    pub(crate) evidence: Option<Box<Evidence>>,
 }
 
 /// Settings and facts that are known before a run begins.
@@ -63,7 +62,7 @@ pub(crate) struct RunPreparation {
     pub(crate) calibration: Option<CalibrationCell>,
     /// `true` if the result keeps the values of each part of the run.
     pub(crate) slices: bool,
-    /// Where the run is saved, if it is.
+    /// The place to save the run in, if it is saved.
     pub(crate) saving: Option<Saving>,
     /// The text of the plan file, credentials aside.
     pub(crate) plan: Option<String>,
@@ -73,6 +72,8 @@ pub(crate) struct RunPreparation {
     pub(crate) slow: Option<SlowClients>,
     /// Theme of the live screen; `None` if there is none.
     pub(crate) look: Option<Theme>,
+    /// `true` if evidence of the run is wanted.
+    pub(crate) evidence: bool,
     /// The file of the page of HTML, if one is wanted.
     pub(crate) report: Option<PathBuf>,
     /// Everything that goes on beside the load.
@@ -117,15 +118,16 @@ fn execute_on<O: Open + Clone + 'static>(
         Statistics::open(&plan, live, output.quiet),
         RequestLog::open(&plan, live, before.beside.listener.take()),
     );
-    let (mut statistics, log) = (statistics?, log?);
+    let (statistics, log) = (statistics?, log?);
     let addresses = resolve(&plan).map_err(failure)?;
-    let shows = control.keys && control.screen && !output.quiet && !statistics.is_on_stderr();
-    let look = before.look.filter(|_| shows && screen::is_possible());
-    let stage = look.map(|_| ScreenHandle::default());
+    let stage = Stage::of(before.look, control, output.quiet, &statistics);
     let (spec, control) = (control, Control::default().watching(Watched::Machine(watched)));
-    let is_watched = look.is_some() || spec.listen.is_some();
+    let is_watched = stage.is_there() || spec.listen.is_some() || spec.tells_intervals;
     let control = if is_watched { control.in_detail() } else { control };
-    let growing = GrowingResult::default();
+    if spec.tells_intervals {
+        // The thresholds are those of the whole load: the reader of the intervals judges them.
+        plan.thresholds.iter_mut().for_each(|threshold| threshold.abort_on_fail = false);
+    }
     let say = say(output.quiet);
     fewer.iter().for_each(|note| say(&format!("note: {note}")));
     let notice = say.clone();
@@ -133,11 +135,15 @@ fn execute_on<O: Open + Clone + 'static>(
     let of_run = control.clone();
     let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
-    let shown = (stage.as_ref(), &growing);
-    let steerers =
-        Steerers::start(spec, output.quiet, &plan, &control, &say, shown).map_err(Failure::environment)?;
-    let exports = live.exports.to_spec(&environment::otlp()).map_err(Failure::usage)?;
-    let exporters = Exporters::start(&exports, &plan, &say).map_err(Failure::environment)?;
+    let mut view = View::start(
+        &plan,
+        &control,
+        (live, spec),
+        (stage, statistics),
+        before.beside.faults.clone(),
+        output.quiet,
+        &say,
+    )?;
     let mut first = Vec::new();
     if plan.preflight {
         first =
@@ -149,16 +155,9 @@ fn execute_on<O: Open + Clone + 'static>(
     let mut saver = before.keep(&plan, &context)?;
     let (beginning, mut told) = (before.beginning(&plan, &context), LiveRecord::new(plan.downsampler()));
     let periodic = before.beside.periodic;
-    let screen = match look.filter(|_| !periodic).zip(stage.as_ref()) {
-        Some((look, stage)) => {
-            Some(Screen::open(stage, &plan, &control, look).map_err(|error| no_thread(&error))?)
-        }
-        None => None,
-    };
-    let feed = spec.listen.map(|_| growing.begin(&plan, &context)).transpose();
-    let feed = feed.map_err(|error| no_thread(&error))?;
-    let silent = output.quiet || statistics.is_on_stderr() || screen.is_some();
-    let mut line = if periodic { ProgressLine::lines() } else { ProgressLine::new(silent) };
+    view.begin(&plan, &context, &control, periodic).map_err(|error| no_thread(&error))?;
+    let teller = spec.tells_intervals.then(IntervalTeller::start).transpose();
+    let teller = teller.map_err(|error| no_thread(&error))?;
     let mut ends = Ends::new(&say);
     if let Some(accompany) = before.beside.accompany.take() {
         accompany(&control);
@@ -171,12 +170,8 @@ fn execute_on<O: Open + Clone + 'static>(
         if let Some(refusals) = &mut refusals {
             refusals.note(&progress, &control, &notice);
         }
-        statistics.add(&progress);
-        line.show(&progress);
-        screen.iter().for_each(|screen| screen.show(&progress));
-        feed.iter().for_each(|feed| feed.note(&progress));
-        steerers.note(&progress);
-        exporters.note(&progress);
+        view.show(&progress);
+        teller.iter().for_each(|teller| teller.note(&progress));
         told.note(progress.interval);
         if let Some(saver) = &mut saver {
             saver.note(&progress);
@@ -191,8 +186,8 @@ fn execute_on<O: Open + Clone + 'static>(
     let company = company.chain(slow.iter().map(|plan| BackgroundRun::new(plan, &slowly, &addresses)));
     let record =
         run_accompanied(&plan, company.collect(), open, &addresses, &control, log.handle(), &mut observe);
-    drop((line, screen, feed, steerers));
-    statistics.finish();
+    let exporters = view.close();
+    drop(teller);
     let lost = log.finish();
     let (mut record, mut company) = match record {
         Ok(records) => records,
@@ -205,7 +200,7 @@ fn execute_on<O: Open + Clone + 'static>(
                 .problems
                 .iter()
                 .for_each(|problem| messages::tell(&format!("error: {}", problem.message)));
-            return Ok(Outcome { run, exit: failure.exit, said: None, kept: None });
+            return Ok(Outcome { run, exit: failure.exit, said: None, kept: None, evidence: None });
         }
         Err(error) => {
             saver.into_iter().for_each(RunSaver::abandon);
@@ -231,10 +226,15 @@ fn execute_on<O: Open + Clone + 'static>(
         }),
         ..context
     };
+    let wanted = before.evidence.then(|| context.clone());
     let (mut result, exit) = conclude(&mut record, &plan, &unmeasured, context, &before, &notice);
     result.exports = exports;
     let run = Box::new(SavedRun::new(&record, result, before.plan.clone()));
-    Ok(Outcome { run, exit, said, kept: saver })
+    let evidence = wanted.map(|context| {
+        let context = RunContext { calibration: run.result.generator.calibration.clone(), ..context };
+        Box::new(Evidence::new(record, context, plan.outline(), before.plan))
+    });
+    Ok(Outcome { run, exit, said, kept: saver, evidence })
 }
 
 impl RunPreparation {
@@ -260,7 +260,7 @@ impl RunPreparation {
     }
 }
 
-/// Tells of the first error of a script as soon as there is one, and not again.
+/// Reports the first error of a script as soon as it occurs, and only once.
 struct ScriptErrorNotice {
     say: Notify,
     is_told: bool,
@@ -298,7 +298,7 @@ pub(crate) fn context(
         name: before.name.clone(),
         run_id: describe::run_id(clock::unix()),
         seed: plan.seed,
-        shard: (plan.shard != Shard::WHOLE).then(|| format!("{}/{}", plan.shard.index + 1, plan.shard.of)),
+        shard: plan.shard_name(),
         args: before.command_line.clone(),
         plan_hash: plan.fingerprint().to_string(),
         load_checksum: load_checksum(plan).to_string(),
@@ -312,7 +312,18 @@ pub(crate) fn context(
         records: plan.records(),
         probe: None,
         slow: None,
+        unmeasured: first
+            .iter()
+            .flat_map(|contact| &contact.records)
+            .map(|one| sent_beside(&one.accounting))
+            .sum(),
     }
+}
+
+/// Requests that reached a server before or beside the load: the unmeasured ones of its account.
+const fn sent_beside(accounting: &Accounting) -> u64 {
+    let Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } = *accounting;
+    started - undelivered + redirects_followed + polls + unmeasured
 }
 
 /// The result of a run that is over, and how to end for it. `unmeasured` counts the requests before and
@@ -325,12 +336,10 @@ pub(crate) fn conclude(
     before: &RunPreparation,
     notice: &Notify,
 ) -> (RunResult, Exit) {
-    for Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } in unmeasured {
-        record.accounting.unmeasured += started - undelivered + redirects_followed + polls + unmeasured;
-    }
+    record.accounting.unmeasured += unmeasured.iter().map(sent_beside).sum::<u64>();
     match calibration::used(record, plan, before.calibration.as_ref(), &context.host) {
         Ok(used) => {
-            record.verdict.warnings.extend(calibration::warning(&used));
+            record.verdict.warnings.extend(used.warning());
             context.calibration = Some(used);
         }
         Err(why) => {
@@ -342,7 +351,7 @@ pub(crate) fn conclude(
     (result, exit)
 }
 
-fn no_thread(error: &std::io::Error) -> Failure {
+pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
     Failure::environment(Problem::new(format!("cannot start a thread: {error}")))
 }
 

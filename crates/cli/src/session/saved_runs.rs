@@ -1,7 +1,5 @@
 //! Runs by the words that name them: files, and runs of the history.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_plan::Problem;
@@ -10,7 +8,8 @@ use plimsoll_store::{Filter, Row, State, Store, Tag};
 
 use crate::args::save::PlaceArgs;
 use crate::base::failure::Failure;
-use crate::base::process;
+use crate::base::{files, process};
+use crate::session::evidence;
 use crate::session::saving::{failure, short};
 
 /// Digits of an id that can name a run: with fewer, nearly any word would.
@@ -95,7 +94,7 @@ impl History {
             many => {
                 let ids: Vec<&str> = of_id.iter().take(5).map(|row| &*row.id).collect();
                 let problem =
-                    Problem::new(format!("`{word}` is the begin of {many} ids: {}", ids.join(", ")));
+                    Problem::new(format!("`{word}` is the beginning of {many} ids: {}", ids.join(", ")));
                 Err(Failure::usage(problem.with_hint("write more digits")))
             }
         }
@@ -115,7 +114,7 @@ impl History {
     /// Reads a run.
     ///
     /// # Errors
-    /// It goes on still, or cannot be read.
+    /// It is still running, or cannot be read.
     pub(crate) fn read(&mut self, row: &Row) -> Result<NamedRun, Failure> {
         let saved = match self.store()? {
             Some(store) => store.read(row.number).map_err(|error| failure(&error))?,
@@ -125,18 +124,18 @@ impl History {
         match saved {
             Some(run) => Ok(NamedRun { name, run }),
             None if row.state == State::Running => Err(Failure::usage(
-                Problem::new(format!("{name} goes on still")).with_hint("wait for its end"),
+                Problem::new(format!("{name} is still running")).with_hint("wait for its end"),
             )),
             None => Err(Failure::usage(
-                Problem::new(format!("nothing of {name} can be read")).with_hint("remove it: `plimsoll rm`"),
+                Problem::new(format!("{name} cannot be read")).with_hint("remove it: `plimsoll rm`"),
             )),
         }
     }
 
-    /// That a word means no run.
+    /// The problem that a word matches no run.
     fn missing(&self, word: &str) -> Problem {
         let path = self.path.display();
-        let message = format!("`{}` is no file and no run of the history {path}", word.escape_debug());
+        let message = format!("`{}` is neither a file nor a run of the history {path}", word.escape_debug());
         Problem::new(message)
             .with_hint("`plimsoll runs` lists the runs; their ids, their names and `latest` name them")
     }
@@ -176,25 +175,22 @@ pub(crate) fn label(row: &Row) -> String {
 /// The file cannot be read, or has no run.
 pub(crate) fn of_file(file: &Path) -> Result<Vec<NamedRun>, Problem> {
     let name = file.display();
-    // One byte more reveals a file that is too large.
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(file)?.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(|error| {
+    let bytes = files::read_within(file, LARGEST_FILE).map_err(|error| {
         Problem::new(format!("cannot read {name}: {error}")).with_hint(
             "name a file that `plimsoll run --json FILE` wrote, a folder of these, a pattern, or a run of the history",
         )
     })?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        let problem = Problem::new(format!("{name} has more than {} MiB: it is no run", LARGEST_FILE >> 20));
-        return Err(
-            problem.with_hint("name a file that `plimsoll run --json FILE` or `plimsoll export` wrote")
-        );
-    }
+    let bytes = bytes.ok_or_else(|| {
+        Problem::new(format!("{name} has more than {} MiB: it is not a run", LARGEST_FILE >> 20))
+            .with_hint("name a file that `plimsoll run --json FILE` or `plimsoll export` wrote")
+    })?;
     let bad =
         |error: plimsoll_report::ReadError| Problem::new(format!("{name}: {error}")).with_hint(error.hint());
+    if evidence::is_evidence(&bytes) {
+        let named = |problem: Problem| Problem { message: format!("{name}: {}", problem.message), ..problem };
+        let run = evidence::of_bytes(&bytes).map_err(named)?.evidence.to_saved().map_err(bad)?;
+        return Ok(vec![NamedRun { name: name.to_string(), run }]);
+    }
     if SavedRun::is_saved(&bytes) {
         let run = SavedRun::from_bytes(&bytes).map_err(bad)?;
         return Ok(vec![NamedRun { name: name.to_string(), run }]);

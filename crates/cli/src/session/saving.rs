@@ -25,8 +25,8 @@ const WAITING: usize = 16;
 pub(crate) const DIGITS: usize = 8;
 
 impl Saving {
-    /// Begins to save a run. Where the place does not permit it, that is said at once, and the run can go on
-    /// all the same: [`RunSaver::finish`] will fail.
+    /// Begins to save a run. If the place does not permit it, the user is warned at once, and the run can go
+    /// on all the same: [`RunSaver::finish`] will fail.
     ///
     /// # Errors
     /// The file is something else, or of a later version.
@@ -85,7 +85,7 @@ enum Message {
     /// An interval, and the time of its end.
     Interval(Box<Interval>, Nanos),
     Finish(Box<SavedRun>),
-    /// A run that did not come to its end.
+    /// A run that was cut short.
     Cut(Box<SavedRun>),
     Abandon,
 }
@@ -98,7 +98,7 @@ pub(crate) struct RunSaver {
     thread: JoinHandle<Result<(), StoreError>>,
     /// Message to show once the run is saved.
     shown: String,
-    /// `true` if people were told why it cannot be saved before it began.
+    /// `true` if the user was warned before the run that it cannot be saved.
     is_told: bool,
     quiet: bool,
 }
@@ -125,7 +125,7 @@ impl RunSaver {
         }
     }
 
-    /// Saves the run that this has come to, and waits until it is written.
+    /// Saves the finished run, and waits until it is written.
     ///
     /// # Errors
     /// It could not be written.
@@ -141,11 +141,11 @@ impl RunSaver {
         Ok(())
     }
 
-    /// Saves a run that did not come to its end, as a killed one.
+    /// Saves a run that was cut short, as a killed one.
     pub(crate) fn cut(self, run: Box<SavedRun>) {
         let (say, shown) = (messages::say(self.quiet), self.shown.clone());
         match self.end(Message::Cut(run)) {
-            Ok(()) => say(&format!("{shown}, as far as it was told")),
+            Ok(()) => say(&format!("{shown}, up to its last known interval")),
             Err(error) => say(&format!("warning: the run is not saved: {error}")),
         }
     }
@@ -168,7 +168,7 @@ impl RunSaver {
     }
 }
 
-/// The body of the thread. An interval that cannot be written is no harm if the end can be.
+/// The body of the thread. A failed write of an interval does no harm if the end can be written.
 fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> Result<(), StoreError> {
     let mut ongoing = ongoing?;
     let mut warned = false;
@@ -189,7 +189,7 @@ fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> 
     Ok(())
 }
 
-/// Two intervals that follow each other as one. Scenarios are not told apart any more: their percentiles
+/// Two intervals that follow each other as one. Scenarios are merged: their percentiles
 /// cannot be put together.
 fn joined(mut earlier: Interval, later: Interval) -> Interval {
     for (mine, theirs) in earlier.steps.iter_mut().zip(&later.steps) {

@@ -7,6 +7,7 @@ use plimsoll_plan::{Plan, Problem, parse_size};
 use plimsoll_schedule::parse_rate;
 
 use crate::args::run::RunArgs;
+use crate::session::live::fault_log::FaultLog;
 use crate::session::live::request_log::WriteListener;
 
 /// Callback that receives the handle of a run before that run begins.
@@ -19,6 +20,8 @@ pub(crate) struct SideRuns {
     pub(crate) watched: Vec<Named>,
     /// Called with the handle of the run, to begin something beside it.
     pub(crate) accompany: Option<OnStart>,
+    /// Faults that `accompany` makes.
+    pub(crate) faults: FaultLog,
     /// Receiver of all requests that may have changed something.
     pub(crate) listener: Option<WriteListener>,
     /// `true` if the figures so far are printed every second, one line below the other.
@@ -64,7 +67,7 @@ impl SlowClients {
 /// The rate of a probe.
 ///
 /// # Errors
-/// If it is none, or if the plan cannot have a probe.
+/// If the text is not a rate, or the plan cannot have a probe.
 pub(crate) fn probe_rate(rate: &str, plan: &Plan, repeat: Option<u32>) -> Result<Rate, Problem> {
     admit_company("--probe", plan, repeat)?;
     parse_rate(rate).map_err(|error| Problem::new(format!("--probe: {error}")))

@@ -38,7 +38,7 @@ pub(crate) struct WriteTracker {
 pub(crate) struct Listing {
     /// Path of the collection, behind that of the server's URL.
     pub(crate) path: String,
-    /// Where the items are in a page that is no array itself: a JSON Pointer.
+    /// The place of the items in a page that is not an array itself: a JSON Pointer.
     pub(crate) items: String,
     /// The parameter with the number of items of a page, and the one with those before it.
     pub(crate) parameters: [String; 2],
@@ -47,7 +47,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// That of the collection at a path, as Lithair has it.
+    /// The audit of the collection at a path, as Lithair has it.
     pub(crate) fn new(path: &str) -> Self {
         let parameters = ["take".to_owned(), "skip".to_owned()];
         Self { path: path.to_owned(), items: "/data".to_owned(), parameters, page: pages::LARGEST }
@@ -112,7 +112,7 @@ impl WriteTracker {
 
     /// Compares the items of a server with the acknowledged writes.
     fn audit(&self, origin: &str) -> Result<Findings, Failure> {
-        // The load is over, so nobody else needs the lock.
+        // The load is over, so the lock is free.
         let ledger = self.ledger();
         let mut audit = ledger.audit();
         self.each_item(origin, |item| audit.item(item))?;
@@ -120,7 +120,7 @@ impl WriteTracker {
     }
 
     /// Compares the items of servers with the acknowledged writes, and returns the findings. Followers lag,
-    /// and all of them have so long to come to it.
+    /// and all of them together have this time to catch up.
     pub(crate) fn audit_all(
         &self,
         servers: &[String],
@@ -130,7 +130,7 @@ impl WriteTracker {
         let mut all = vec![self.of_writes()];
         let start = clock::monotonic();
         for server in servers {
-            say(&format!("holding what {server} has against what was acknowledged"));
+            say(&format!("comparing {server} with the acknowledged writes"));
             let begun = clock::monotonic();
             let findings = loop {
                 let findings = self.audit(server)?;
@@ -225,10 +225,11 @@ impl WriteTracker {
                 let count = if is_whole { items_of(&answer.body, &items, &mut each) } else { None };
                 let Some(count) = count else {
                     let problem = Problem::new(format!(
-                        "what {origin}{} answers is no list of items: status {}",
+                        "the answer of {origin}{} is not a list of items: status {}",
                         self.listing.path, answer.status
                     ));
-                    let hint = "it has to be an array, or an object with one (`data`), and to heed `take` and `skip`";
+                    let hint =
+                        "it must be an array, or an object with one (`data`), and support `take` and `skip`";
                     return Err(Failure::environment(problem.with_hint(hint)));
                 };
                 pages.came(count);
@@ -242,8 +243,8 @@ impl WriteTracker {
     }
 }
 
-/// Gives the items of a page in turn: of an array, or of the one that an object has there. Returns their
-/// number.
+/// Passes the items of a page to `each` in turn: of an array, or of the one that an object has there. Returns
+/// their number.
 fn items_of(page: &[u8], place: &JsonPointer, each: &mut impl FnMut(&[u8])) -> Option<u64> {
     let whole = JsonPointer::default().find(page)?;
     let list = if whole.raw().first() == Some(&b'[') { whole } else { place.find(page)? };
@@ -298,7 +299,7 @@ fn finding(server: &str, findings: &Findings, begun: Nanos) -> ConsistencyFindin
         (&findings.gone, "gone", "there before, and not any more"),
         (&findings.wrong, "different", "not as it was acknowledged"),
         (&findings.resurrected, "undeleted", "its deletion was acknowledged"),
-        (&findings.surplus, "surplus", "nobody sent it"),
+        (&findings.surplus, "surplus", "never sent"),
         (&findings.twice, "listed twice", "listed twice"),
     ];
     let mut said = format!("{server} has {stored} items");

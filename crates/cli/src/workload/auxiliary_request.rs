@@ -39,7 +39,7 @@ fn carry_out(
     run_beside(&plan, log)
 }
 
-/// Carries a plan out without anything that is told of it.
+/// Carries a plan out without any output.
 fn run_beside(plan: &Plan, log: &Log) -> Result<RunRecord, Failure> {
     let addresses = resolve(plan).map_err(run::failure)?;
     let open = OpenEpoll(BackendOptions::default());
@@ -65,6 +65,7 @@ pub(crate) fn writes_of(
         failed: 0,
         good_too: false,
         writes: true,
+        streams: false,
         longest: usize::MAX,
         seed: plan.seed,
     };
@@ -76,7 +77,7 @@ pub(crate) fn writes_of(
             for batch in receive {
                 match batch {
                     LogBatch::Writes(writes) => all.extend(writes),
-                    LogBatch::Entries(_) | LogBatch::Failed(_) => {}
+                    LogBatch::Entries(_) | LogBatch::Streams(_) | LogBatch::Failed(_) => {}
                     LogBatch::End => break,
                 }
             }
@@ -89,10 +90,10 @@ pub(crate) fn writes_of(
     Ok((record?, writes))
 }
 
-/// Why a request failed, in words.
+/// The reason why a request failed.
 pub(crate) fn reason(record: &RunRecord) -> String {
     let example = record.error_examples.values().next().cloned();
-    example.unwrap_or_else(|| "nothing came in time".to_owned())
+    example.unwrap_or_else(|| "no response in time".to_owned())
 }
 
 /// A server's answer to a request.
@@ -132,14 +133,21 @@ pub(crate) fn answers_with(
         .collect();
     let most = steps.iter().filter(|step| !is_pause(step)).count() as u64;
     let document = json!({ "targets": { "server": origin }, "scenarios": [{ "steps": steps }] });
-    let (log, receive) =
-        Log::new(LogOptions { share: 0.0, failed: most, good_too: true, writes: false, longest, seed: 0 });
+    let (log, receive) = Log::new(LogOptions {
+        share: 0.0,
+        failed: most,
+        good_too: true,
+        writes: false,
+        streams: false,
+        longest,
+        seed: 0,
+    });
     let record = carry_out(document, flags, prepare, LONG_PATIENCE, &log)?;
     // The workers have ended; this handle was the last one that keeps the channel open.
     drop(log);
     let exchanges = receive.into_iter().filter_map(|batch| match batch {
         LogBatch::Failed(exchange) => Some(*exchange),
-        LogBatch::Entries(_) | LogBatch::Writes(_) | LogBatch::End => None,
+        LogBatch::Entries(_) | LogBatch::Streams(_) | LogBatch::Writes(_) | LogBatch::End => None,
     });
     let answers: Vec<Answer> = exchanges
         .filter(|exchange| exchange.entry.status > 0)
@@ -153,9 +161,7 @@ pub(crate) fn answers_with(
         return Ok(answers);
     }
     let problem = Problem::new(format!("no answer from {origin}: {}", reason(&record)));
-    Err(Failure::environment(
-        problem.with_hint("is it still running? its log may say what became of the request"),
-    ))
+    Err(Failure::environment(problem.with_hint("is it still running? its log may say more")))
 }
 
 /// Returns the flags that say how connections are made, and no others.

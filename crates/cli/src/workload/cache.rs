@@ -1,4 +1,4 @@
-//! `plimsoll cache`: load on a cache, as a plan that a few flags come to.
+//! `plimsoll cache`: load on a cache, as a plan made from a few flags.
 
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::comparison::Question;
@@ -21,7 +21,7 @@ use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll cache`";
-/// Runs of each side of a comparison if nothing else is said: the fewest whose mean has an interval.
+/// Default number of runs of each side of a comparison: the fewest whose mean has an interval.
 const ROUNDS: u32 = 5;
 
 /// The load that the flags describe, and the plan that it comes to.
@@ -37,16 +37,15 @@ fn made(args: &CacheArgs) -> Result<(CacheLoad, String), Failure> {
     Ok((load, document.to_string()))
 }
 
-/// The plan that the flags come to.
+/// The plan made from the flags.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn printed(args: &CacheArgs) -> Result<PrintedPlan, Failure> {
     let (_, text) = made(args)?;
     PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &args.beside_plans())
 }
 
-/// The command.
 pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.setup.print_plan {
         return printed(args)?.show(args.run.output.quiet);
@@ -85,7 +84,7 @@ pub(crate) fn command(args: &CacheArgs, look: Theme, style: &Style) -> Result<Ex
     paired::command(pairing, &question, style).map(|(exit, _)| exit)
 }
 
-/// Tells the average as Carbon computes it, beside ours: as a note of the result, and on stderr unless that
+/// Reports the average as Carbon computes it, beside ours: as a note of the result, and on stderr unless that
 /// is the whole report, which shows it.
 struct Average<'a> {
     load: &'a CacheLoad,
@@ -128,7 +127,7 @@ fn pair(
 ) -> Result<Pairing<'static>, Failure> {
     const FLAG: &str = "--compare-http";
     if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
-        let problem = Problem::new(format!("{FLAG}: `{url}` is no URL of an HTTP API"));
+        let problem = Problem::new(format!("{FLAG}: `{url}` is not a URL of an HTTP API"));
         return Err(Failure::usage(problem.with_hint("write it as in http://127.0.0.1:8080")));
     }
     let over_http = CacheLoad { api: Api::Http(url.trim_end_matches('/').to_owned()), ..load.clone() };

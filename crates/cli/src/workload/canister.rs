@@ -1,4 +1,4 @@
-//! `plimsoll canister`: calls of a canister, as a plan that a few flags come to.
+//! `plimsoll canister`: calls of a canister, as a plan made from a few flags.
 
 pub(crate) mod calibration;
 mod charts;
@@ -39,7 +39,7 @@ use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll canister`";
-/// Pause between two looks at a replica that is not healthy yet.
+/// Pause between two checks of a replica that is not healthy yet.
 const LOOK: Nanos = Nanos::from_millis(500);
 /// Bytes of the answer to a question for the status, at most.
 const LONGEST_STATUS: usize = 1 << 20;
@@ -50,10 +50,10 @@ const STOCK: u64 = 1 << 63;
 /// Certificates that are shown of those that prove nothing.
 const EXAMPLES: usize = 5;
 
-/// The plan that the flags come to.
+/// The plan made from the flags.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn printed(args: &CanisterArgs) -> Result<PrintedPlan, Failure> {
     let load = args.to_load().map_err(Failure::usage)?;
     let document = load.document().map_err(|error| Failure::usage(problem("URL", &error)))?;
@@ -119,7 +119,8 @@ impl Workload for Calls<'_> {
     }
 
     fn obstacle(&self) -> Option<&'static str> {
-        Some("calls of a canister")
+        let verifies = self.verifier.is_some().then_some("--verify");
+        verifies.or_else(|| (self.args.presign() > 0).then_some("--presign"))
     }
 
     fn beside(&mut self) -> SideRuns {
@@ -206,15 +207,15 @@ fn until_healthy(url: &str, flags: &PlanPatch, patience: Nanos, say: &dyn Fn(&st
             Ok((200, body)) => match ReplicaStatus::read(body) {
                 Ok(status) if status.is_healthy() => return Ok(()),
                 Ok(status) => Problem::new(format!(
-                    "{url} says of its health: {}",
+                    "{url} reports its health as {}",
                     status.health.unwrap_or("nothing").escape_debug()
                 )),
                 Err(error) => {
                     // Waiting will not turn the server into a replica.
                     let problem =
-                        Problem::new(format!("what {url}/api/v2/status answers is no status: {error}"));
+                        Problem::new(format!("the answer of {url}/api/v2/status is not a status: {error}"));
                     let hint =
-                        "is it a replica? `plimsoll sink --canister` is one; --no-status-check asks nobody";
+                        "is it a replica? `plimsoll sink --canister` is one; --no-status-check skips this";
                     return Err(Failure::environment(problem.with_hint(hint)));
                 }
             },
@@ -238,7 +239,7 @@ fn until_healthy(url: &str, flags: &PlanPatch, patience: Nanos, say: &dyn Fn(&st
 }
 
 /// Creates the verifier of certificates, with the given root key or else the one that the first replica
-/// tells.
+/// reports.
 fn verifier(
     spec: &VerifySpec,
     load: &CanisterLoad,
@@ -251,14 +252,14 @@ fn verifier(
             let (_, body) = status(url, flags)?;
             let status = ReplicaStatus::read(&body).ok();
             status.and_then(|status| status.root_key).map(<[u8]>::to_vec).ok_or_else(|| {
-                let problem = Problem::new(format!("{url} tells no root key to verify certificates with"));
+                let problem = Problem::new(format!("{url} reports no root key to verify certificates with"));
                 Failure::environment(problem.with_hint("name it with --root-key"))
             })?
         }
     };
     let root = RootKey::from_der(&der).ok_or_else(|| {
-        let problem = Problem::new("the root key is no BLS12-381 key in DER");
-        Failure::usage(problem.with_hint("--root-key is what /api/v2/status has as root_key, 133 bytes"))
+        let problem = Problem::new("the root key is not a BLS12-381 key in DER");
+        Failure::usage(problem.with_hint("--root-key is the root_key of /api/v2/status, 133 bytes"))
     })?;
     Ok((Verifier::new(root), spec.clone()))
 }
@@ -310,7 +311,7 @@ impl Checks {
         }
         if skipped > 0 {
             let _ =
-                write!(said, "; {} more of the sample were not, for want of time", figure::count(skipped));
+                write!(said, "; {} more of the sample were not: the time ran out", figure::count(skipped));
         }
         let took = clock::monotonic().since(self.begun);
         // Without a verified reply nothing was shown.
@@ -358,7 +359,7 @@ impl Checked {
 const CODES: [(u16, &str); 6] = [
     (0, "not submitted: it was due, and never sent"),
     (11, "sending failed: no connection, or it was lost"),
-    (22, "an answer that is none: it cannot be read, or is to something else"),
+    (22, "an invalid answer: it cannot be read, or belongs to another request"),
     (33, "rejected by the replica or the canister"),
     (44, "timed out before an answer"),
     (202, "taken in, and its outcome was not known at the end"),
@@ -499,11 +500,15 @@ fn summary(load: &CanisterLoad, result: &RunResult, notes: &CanisterNotes) -> St
             ms(times.min),
         );
     }
+    // The content of replies is recorded where they are read: for a fleet, on the agents.
+    let replies = match result.agents.is_empty() {
+        true => format!("{} of replies, ", figure::bytes(notes.payload())),
+        false => String::new(),
+    };
     let _ = write!(
         text,
-        "  Requests:  {}\n  Data:      {} of replies, {} on the wire\n\nStatus codes:\n",
+        "  Requests:  {}\n  Data:      {replies}{} on the wire\n\nStatus codes:\n",
         tally.calls,
-        figure::bytes(notes.payload()),
         figure::bytes(result.bytes.received),
     );
     for (code, count) in &tally.outcomes.0 {

@@ -1,4 +1,4 @@
-//! `plimsoll crud`: load on a REST resource, as a plan that a few flags come to.
+//! `plimsoll crud`: load on a REST resource, as a plan made from a few flags.
 
 use std::fmt::Write as _;
 
@@ -39,10 +39,10 @@ fn made(args: &CrudLoadArgs) -> Result<(CrudLoad, String), Failure> {
     Ok((load, document.to_string()))
 }
 
-/// The plan that the flags come to.
+/// The plan made from the flags.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
     let (load, text) = made(args)?;
     args.notes().iter().for_each(|note| messages::say(args.run.output.quiet)(&format!("note: {note}")));
@@ -51,7 +51,6 @@ pub(crate) fn printed(args: &CrudLoadArgs) -> Result<PrintedPlan, Failure> {
     PrintedPlan::new(&args.run, (NAME, text), |_| Ok(()), &beside)
 }
 
-/// The command.
 pub(crate) fn command(args: &CrudLoadArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
@@ -119,7 +118,7 @@ impl Workload for Crud<'_> {
         if ok < all {
             let why = reason(&record);
             let problem = Problem::new(format!("--preseed: {} of {all} requests failed: {why}", all - ok));
-            let hint = "the load would not find what it needs: try `plimsoll crud` with creates alone";
+            let hint = "the load would lack its items: try `plimsoll crud` with creates alone";
             return Err(Failure::environment(problem.with_hint(hint)));
         }
         if let Some((books, _)) = &self.books {
@@ -199,7 +198,7 @@ fn beside(flags: &PlanPatch) -> PlanPatch {
     }
 }
 
-/// The rows that the answers to creates come to.
+/// The rows of the answers to creates.
 fn rows(writes: &[FailedExchange], pointers: &[&str]) -> Vec<Row> {
     let pointers: Vec<JsonPointer> =
         pointers.iter().filter_map(|text| JsonPointer::parse(text).ok()).collect();
@@ -247,8 +246,8 @@ fn ask(server: &str, path: &str, flags: &PlanPatch) -> Result<u16, Failure> {
     record.total.statuses.keys().next().copied().ok_or_else(|| {
         let problem = Problem::new(format!("no answer from {server}: {}", reason(&record)));
         Failure::environment(problem.with_hint(
-            "name the servers with --leader and --read-targets; without any at hand, \
-             `plimsoll target crud-cluster` is one",
+            "name the servers with --leader and --read-targets; \
+             `plimsoll target crud-cluster` is one to try it on",
         ))
     })
 }
@@ -326,7 +325,7 @@ fn aborted(step: &StepResult) -> u64 {
 }
 
 /// The lines that the generator of the Lithair project prints, with figures that match their names:
-/// acknowledged writes are told from attempts, and items from requests.
+/// acknowledged writes are separate from attempts, and items from requests.
 fn summary(load: &CrudLoad, concurrency: &str, result: &RunResult) -> String {
     let of = |wanted: Operation| steps_of(result, wanted);
     let all = Tally::of_main(load, result);

@@ -1,4 +1,4 @@
-//! `plimsoll ingest`: observability data for a store, as a plan that a few flags come to.
+//! `plimsoll ingest`: observability data for a store, as a plan made from a few flags.
 
 use plimsoll_core::{SequenceAllocator, Shard};
 use plimsoll_driver::clock;
@@ -39,10 +39,10 @@ fn load_of(args: &IngestArgs) -> Result<IngestLoad, Failure> {
     Ok(load)
 }
 
-/// The plan that the flags come to.
+/// The plan made from the flags.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn printed(args: &IngestArgs) -> Result<PrintedPlan, Failure> {
     let document = load_of(args)?.document().map_err(|error| Failure::usage(problem(&error)))?;
     let amend = |flags: &mut PlanPatch| {
@@ -68,7 +68,7 @@ pub(crate) fn command(args: &IngestArgs, look: Theme, style: &Style) -> Result<E
     let company = args.run.probe.is_some() || args.run.slow_clients.is_some();
     for (given, flag, why) in [
         (args.run.repeat.is_some(), "--repeat", "runs are verified one by one"),
-        (company, "--probe or --slow-clients", "nobody notes what is sent beside the load"),
+        (company, "--probe or --slow-clients", "requests beside the load are not recorded"),
     ] {
         if args.store.verify && given {
             let problem = Problem::new(format!("--verify and {flag} exclude each other: {why}"));
@@ -152,12 +152,13 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
             let patch = &resolved.layered.patch;
             let control = args.run.control.to_spec(Some(patch)).map_err(Failure::usage)?;
             let live = args.run.live.or(Some(patch));
-            repeat::admit("--sweep", &resolved.plan, &live, &control).map_err(Failure::usage)?;
+            repeat::admit("--sweep", &resolved.plan, &live, Some(&control)).map_err(Failure::usage)?;
             reach(load.origin(), transport(patch))?;
         }
         plans.push((size.to_string(), resolved.plan));
     }
-    let levels = Sweep { setting: "batch-size", is_scaling: false, watch: &args.run.live.watch, quiet };
+    let levels =
+        Sweep { setting: "batch-size", is_scaling: false, watch: &args.run.live.watch, quiet, html: None };
     levels.write(plans, format, args.run.output.json.as_ref(), style)
 }
 

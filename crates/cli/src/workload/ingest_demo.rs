@@ -24,14 +24,13 @@ use crate::workload::auxiliary_request::{Answer, answers, answers_with};
 use crate::workload::sql_answer::{SqlAnswer, instant, lay_out, words};
 use crate::workload::store::reach;
 
-/// From the start of a campaign to now if nothing else is said: then the whole story is of the past.
+/// Default time from the start of a campaign to now: the whole story is then in the past.
 const AGE_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
 /// Number of times that a store is asked again while it does not show everything, a second apart: after it
-/// was told to flush, and if it flushes on its own schedule.
+/// a flush was requested, and if it flushes on its own schedule.
 const LOOKS: (u32, u32) = (2, 15);
 
-/// The command.
 pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Failure> {
     let Scenario::MarketingCampaign = args.story.scenario;
     let mut problems = Problems::default();
@@ -57,7 +56,7 @@ pub(crate) fn command(args: &IngestDemoArgs, style: &Style) -> Result<Exit, Fail
         true => None,
         false => {
             if span(campaign_ms).end > now_ms() {
-                say("note: the story goes on until an hour after the campaign began, which is yet to come");
+                say("note: the story ends an hour after the campaign began, which is in the future");
             }
             Some(tell(&store, &demo, args.story.seed, &*say)?)
         }
@@ -91,7 +90,7 @@ fn print_queries(demo: &Demo) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Where the story goes.
+/// The store that receives the story.
 struct Store<'a> {
     origin: &'a str,
     /// Flags for reaching the store.
@@ -133,8 +132,7 @@ impl Store<'_> {
             let database = prefix.database(Kind::Events);
             let problem = Problem::new(format!("the store {} has no campaign in {database}", self.origin));
             Failure::environment(
-                problem
-                    .with_hint("leave out --queries-only to tell it the story first, or name its --database"),
+                problem.with_hint("leave out --queries-only to send the story first, or name its --database"),
             )
         })
     }
@@ -176,7 +174,7 @@ struct Sent {
 
 /// Writes the story, and counts its records in the store.
 fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result<Vec<Sent>, Failure> {
-    let flush = || Dialect::Arc.flush().expect("Arc shows what it has when it is told to");
+    let flush = || Dialect::Arc.flush().expect("Arc has a flush");
     reach(store.origin, store.flags.clone())?;
     let (before, _) = store.counts(demo, flush())?;
     if before != [0; 4] {
@@ -203,7 +201,9 @@ fn tell(store: &Store<'_>, demo: &Demo, seed: u64, say: &dyn Fn(&str)) -> Result
     let (mut found, flush_refused) = store.counts(demo, flush())?;
     let (mut looks, patient) = LOOKS;
     if let Some(said) = flush_refused {
-        say(&format!("the store does not flush for this token ({said}): waiting until it shows what it has"));
+        say(&format!(
+            "the store does not flush for this token ({said}): waiting until its records are visible"
+        ));
         looks = patient;
     }
     while looks > 0 && found.iter().zip(&expected).any(|(found, expected)| found < expected) {
@@ -250,7 +250,7 @@ fn every_record_is_there(store: &Store<'_>, sent: &[Sent]) -> Result<(), Failure
     let message = format!("the store {} acknowledged every record, and has {wrong}", store.origin);
     Err(Failure::inconsistent(Problem::new(message).with_hint(match are_missing {
         true => "it has lost some, or does not show them yet: its log may say more",
-        false => "somebody else writes to these databases (--database names others), or it has some twice",
+        false => "another client writes to these databases (--database names others), or it has some twice",
     })))
 }
 
@@ -271,7 +271,7 @@ fn inquire(store: &Store<'_>, demo: &Demo) -> Result<Vec<AnsweredQuestion>, Fail
         .collect())
 }
 
-/// Everything that is told at the end.
+/// The report at the end.
 struct DemoReport<'a> {
     args: &'a IngestDemoArgs,
     store: &'a Store<'a>,

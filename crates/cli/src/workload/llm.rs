@@ -1,4 +1,4 @@
-//! `plimsoll llm`: completions of a language model, as a plan that a few flags come to.
+//! `plimsoll llm`: completions of a language model, as a plan made from a few flags.
 
 use plimsoll_plan::{PlanPatch, Problem, RawValue};
 use plimsoll_report::Style;
@@ -7,38 +7,83 @@ use crate::args::workload::llm::{LlmArgs, problem};
 use crate::base::color::Theme;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
+use crate::base::messages;
 use crate::experiment::run::{self, RunRequest, Workload};
+use crate::workload::auxiliary_request::{Answer, answers, transport};
 use crate::workload::printed_plan::PrintedPlan;
 
 /// Name of the plan in messages.
 const NAME: &str = "the plan of `plimsoll llm`";
 
-/// The text of the plan that the flags come to.
-fn text(args: &LlmArgs) -> Result<String, Failure> {
-    let load = args.to_load().map_err(Failure::usage)?;
+/// Bytes of the two prompts that show how long tokens are: by their difference, as templates of chats add
+/// tokens of their own to every prompt.
+const MEASURED: [usize; 2] = [1_024, 5_120];
+
+/// The text of the plan made from the flags; `measured` is the length of a token in bytes, if the server
+/// was asked for it.
+fn text(args: &LlmArgs, measured: Option<f64>) -> Result<String, Failure> {
+    let mut load = args.to_load().map_err(Failure::usage)?;
+    load.bytes_per_token = measured.or(load.bytes_per_token);
     let document = load.document().map_err(|error| Failure::usage(problem(&error)))?;
     Ok(document.to_string())
 }
 
-/// The plan that the flags come to.
+/// The plan made from the flags.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn printed(args: &LlmArgs) -> Result<PrintedPlan, Failure> {
     let amend = |flags: &mut PlanPatch| {
         authorize(args, flags);
         Ok(())
     };
-    PrintedPlan::new(&args.run, (NAME, text(args)?), amend, &[])
+    if args.measures_tokens() {
+        let problem = Problem::new("--bytes-per-token auto asks the server, and --print-plan does nothing");
+        return Err(Failure::usage(problem.with_hint("write the number of bytes, such as 4.2")));
+    }
+    PrintedPlan::new(&args.run, (NAME, text(args, None)?), amend, &[])
 }
 
-/// The command.
 pub(crate) fn command(args: &LlmArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
     if args.print_plan {
         return printed(args)?.show(args.run.output.quiet);
     }
-    let request = RunRequest::made(&args.run, NAME, text(args)?);
+    let measured = args.measures_tokens().then(|| measure(args)).transpose()?;
+    let request = RunRequest::made(&args.run, NAME, text(args, measured)?);
     run::carry_out(&request, &mut Completions { args }, look, style)
+}
+
+/// Asks the server how many tokens it counts in two prompts; returns the bytes of a token.
+fn measure(args: &LlmArgs) -> Result<f64, Failure> {
+    let load = args.to_load().map_err(Failure::usage)?;
+    // Problems of the plan are reported before the first request to the server.
+    let request = RunRequest::made(&args.run, NAME, text(args, None)?);
+    let resolved = request.plan(true).resolve_amended(|flags| {
+        authorize(args, flags);
+        Ok(())
+    })?;
+    let patch = &resolved.layered.patch;
+    let flags =
+        PlanPatch { bearer: patch.bearer.clone(), headers: patch.headers.clone(), ..transport(patch) };
+    let steps = MEASURED.map(|bytes| load.measuring_step(bytes));
+    let tokens: Vec<u64> = answers(load.origin(), &steps, flags)?.iter().filter_map(prompt_tokens).collect();
+    let bytes = match tokens[..] {
+        [few, many] if many > few => (MEASURED[1] - MEASURED[0]) as f64 / (many - few) as f64,
+        _ => {
+            let problem =
+                Problem::new("the server does not say how many tokens a prompt has (`usage.prompt_tokens`)");
+            let hint = "write the number of bytes of a token: --bytes-per-token 4";
+            return Err(Failure::environment(problem.with_hint(hint)));
+        }
+    };
+    messages::say(args.run.output.quiet)(&format!("a token of a prompt has {bytes:.2} bytes"));
+    Ok(bytes)
+}
+
+/// The server's count of the tokens of a prompt.
+fn prompt_tokens(answer: &Answer) -> Option<u64> {
+    let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
+    body.pointer("/usage/prompt_tokens")?.as_u64()
 }
 
 /// The API key, among the flags of a run.

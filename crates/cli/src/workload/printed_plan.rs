@@ -1,4 +1,4 @@
-//! `--print-plan`: the plan that the flags of a workload come to, whole.
+//! `--print-plan`: the complete plan made from the flags of a workload.
 //!
 //! A workload makes a plan of its own flags, and the flags of `run` stand above it. The printed plan has
 //! both, so that `plimsoll run` with it puts the same load on the same servers: its `load_checksum` is the
@@ -76,8 +76,10 @@ impl PrintedPlan {
         let left_out = left_out.into_iter().chain(of_flags_only(&resolved.layered.patch));
         let left_out: Vec<&str> = left_out.filter(|(_, given)| *given).map(|(flag, _)| flag).collect();
         if !left_out.is_empty() {
-            notes
-                .push(format!("no plan can say {}: give it again when the plan is run", left_out.join(", ")));
+            notes.push(format!(
+                "{} cannot be written to a plan: give it again when the plan is run",
+                left_out.join(", ")
+            ));
         }
         let mut problems = Problems::default();
         let source = Source { name: name.to_owned(), text: plan.to_string() };
@@ -104,7 +106,7 @@ impl PrintedPlan {
 /// The plan that `plimsoll run` carries out for these flags.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
     let resolved = RunRequest::named(args).plan(args.output.quiet).resolve()?;
     let plan = as_value(&resolved)?;
@@ -115,7 +117,7 @@ pub(crate) fn of_run(args: &RunArgs) -> Result<PrintedPlan, Failure> {
 /// which the search chooses.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// All problems with them.
 pub(crate) fn of_find(args: &FindArgs) -> Result<PrintedPlan, Failure> {
     let request = PlanRequest::named(&args.plan, args.output.quiet);
     let mut resolved = request.resolve_amended(|flags| args.amend(flags))?;
@@ -137,7 +139,7 @@ fn as_value(resolved: &Resolved) -> Result<Value, Failure> {
         let is_of_flags = setting.name.starts_with("script") || setting.name.starts_with("crud_");
         (is_of_flags && !values.is_empty()).then_some(setting)
     }) {
-        let problem = Problem::new(format!("--{} has no place in a plan", setting.long()));
+        let problem = Problem::new(format!("--{} cannot be written to a plan", setting.long()));
         let hint =
             "write its steps into a plan: `plimsoll import` does so for configurations of h2loadrunner";
         return Err(Failure::usage(problem.with_hint(hint)));
@@ -186,7 +188,7 @@ fn of_urls(resolved: &Resolved) -> Value {
     json!({"targets": targets, "scenarios": scenarios})
 }
 
-/// The server of a URL, and its path with what follows, but for a fragment.
+/// The server of a URL, and its path with what follows, except for a fragment.
 fn parts_of(url: &str) -> (String, String) {
     let url = url.trim();
     let begin = url.find("://").map_or(0, |scheme| scheme + 3);
@@ -198,8 +200,8 @@ fn parts_of(url: &str) -> (String, String) {
     (origin, path)
 }
 
-/// Settings that only flags have, and whether each is given: but for those of a request, which its step has,
-/// and those that stand for another one.
+/// Settings that only flags have, and whether each is given: except for those of a request, which its step
+/// has, and those that stand for another one.
 fn of_flags_only(patch: &PlanPatch) -> Vec<(&'static str, bool)> {
     vec![("--shard", patch.shard.is_some()), ("--start-at", patch.start_at.is_some())]
 }
@@ -221,6 +223,7 @@ impl RunArgs {
             ("--slow-clients", self.slow_clients.is_some()),
             ("--slow-client-rate", self.slow_client_rate.is_some()),
             ("--report", self.report.is_some()),
+            ("--evidence", self.evidence.evidence.is_some()),
             ("--out", !output.out.is_empty()),
             ("--json", output.json.is_some()),
             ("--step-summary", output.step_summary),
@@ -246,7 +249,7 @@ fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> 
         for given in values {
             let header = given.text.split(':').next().unwrap_or_default().trim();
             match name {
-                // The name of a file is no secret.
+                // The name of a file is not secret.
                 "basic" | "bearer" if !given.text.starts_with('@') => notes.push(format!(
                     "{} is not printed: set {} when the plan is run, or give --{name}",
                     given.by,

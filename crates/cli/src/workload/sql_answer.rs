@@ -19,10 +19,10 @@ pub(crate) struct SqlAnswer {
 }
 
 impl SqlAnswer {
-    /// Reads an answer. An unknown table is no error to the store, but has no columns and no rows.
+    /// Reads an answer. An unknown table is not an error here: it has no columns and no rows.
     ///
     /// # Errors
-    /// The store's reason why there is none.
+    /// The reason that the store gives for its failure.
     pub(crate) fn of(answer: &Answer) -> Result<Self, String> {
         if !(200..300).contains(&answer.status) {
             return Err(words(answer));

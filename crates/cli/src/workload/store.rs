@@ -21,6 +21,6 @@ pub(crate) fn reach(origin: &str, flags: PlanPatch) -> Result<(), Failure> {
     }
     let problem = Problem::new(format!("no answer from the store {origin}: {}", reason(&record)));
     Err(Failure::environment(
-        problem.with_hint("name it with --url; without a store at hand, `plimsoll target ingest` is one"),
+        problem.with_hint("name it with --url; `plimsoll target ingest` is a store to try it on"),
     ))
 }

@@ -57,7 +57,7 @@ impl<'a> Verification<'a> {
     /// Asks again, and adds the outcome to the result.
     pub(crate) fn end(self, result: &mut RunResult) -> Result<Exit, Failure> {
         let sent: Vec<(u64, u64)> = self.checks.iter().map(|check| self.sent(check, result)).collect();
-        messages::say(self.quiet)("asking the store what it has");
+        messages::say(self.quiet)("counting the records of the store");
         let mut first = self.store.flush();
         let mut looks = 0;
         let mut flushed = first.is_none();
@@ -79,7 +79,7 @@ impl<'a> Verification<'a> {
         Ok(exit)
     }
 
-    /// The times that records may have if so many batches were sent until now.
+    /// The times that records may have if this many batches were sent until now.
     fn window(&self, batches: u64) -> Window {
         self.load.window(self.since_s, seconds(), batches)
     }

@@ -128,6 +128,11 @@ fn a_history_shows_when_a_figure_changed() {
     assert_eq!(history["changes"][0]["verdict"], "worse");
     let text = folder.shown("history runs --metric service_time.p90");
     assert!(text.contains("WORSE by +30.") && text.contains("worse; runs/4.json"), "{text}");
+    assert!(text.contains("a judgement takes 5 runs since the last change, there are 3"), "{text}");
+    // A single run is no change yet, but may lie outside the interval that the others predict.
+    folder.results("newest", &real_result(&folder), &[1.0, 1.002, 0.998, 1.004, 1.001, 1.003, 1.3]);
+    let text = folder.shown("history newest --metric service_time.p90");
+    assert!(text.contains("newest      WORSE by +29.") && text.contains("by the 6 runs before it"), "{text}");
 }
 
 #[test]
@@ -240,5 +245,5 @@ fn two_plans_are_run_in_turn_and_compared() {
     let mixed = folder.plimsoll("compare a.yaml c.json");
     assert_eq!(mixed.status.code(), Some(2));
     let message = String::from_utf8_lossy(&mixed.stderr).into_owned();
-    assert!(message.contains("a plan and results of runs are not compared"), "{message}");
+    assert!(message.contains("a plan and results of runs cannot be compared"), "{message}");
 }

@@ -50,6 +50,9 @@ fn the_capacity_of_a_sink_is_bracketed() {
         assert!(result["levels"].as_array().unwrap().len() >= 3);
     }
     let trials = result["trials"].as_array().unwrap();
+    // The first trial leaves its connections to the second.
+    let kept = |number: usize| trials[number]["connections_kept"].as_u64();
+    assert_eq!((kept(0), kept(1) > Some(0)), (Some(0), true), "{trials:#?}");
     assert!(trials.iter().all(|trial| trial["rate_per_s"].as_f64().unwrap() >= 125.0 / 2.0), "{trials:#?}");
 }
 
@@ -114,7 +117,7 @@ fn what_makes_no_sense_is_refused() {
         (vec![url, "--slo", "p99<10ms", "-R", "5"], "--rate has no place here"),
         (vec![url, "--slo", "p99<10ms", "-n", "5"], "--iterations has no place here"),
         (vec![url, "--slo", "p99<10ms", "--from", "5", "--to", "4"], "--to is below --from"),
-        (vec![url, "--slo", "p99<10ms", "--precision", "99"], "no share from 0.5% to 50%"),
+        (vec![url, "--slo", "p99<10ms", "--precision", "99"], "not a share from 0.5% to 50%"),
         (vec![url, "--slo", "p99<60s"], "times out before"),
         (vec![url, "--slo", "error_rate<0%"], "cannot be searched for"),
         (vec![url, "--sweep", "connections"], "has no levels"),

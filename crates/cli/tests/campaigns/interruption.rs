@@ -27,17 +27,17 @@ struct Gate {
 
 impl Gate {
     fn shut(&self, shut: bool) {
-        *self.is_shut.lock().expect("nobody panics with it") = shut;
+        *self.is_shut.lock().expect("no panic while it is locked") = shut;
         self.changed.notify_all();
     }
 
     fn pass(&self) {
-        let is_shut = self.is_shut.lock().expect("nobody panics with it");
-        drop(self.changed.wait_while(is_shut, |is_shut| *is_shut).expect("nobody panics with it"));
+        let is_shut = self.is_shut.lock().expect("no panic while it is locked");
+        drop(self.changed.wait_while(is_shut, |is_shut| *is_shut).expect("no panic while it is locked"));
     }
 }
 
-/// A server that tells of its connections. When the first of them is closed, its gate shuts: requests have to
+/// A server that reports its connections. When the first of them is closed, its gate shuts: requests have to
 /// wait for their answers.
 fn server() -> (String, Receiver<Met>, Arc<Gate>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
@@ -75,7 +75,7 @@ fn interrupt(child: &Child) {
     assert!(sent.success(), "{sent}");
 }
 
-/// A sweep over 1, 2 and 3 connections, interrupted when its server has met this so many times: its exit
+/// A sweep over 1, 2 and 3 connections, interrupted when its server has met this many of them: its exit
 /// code, and the levels of its result.
 fn interrupted_sweep(when: Met, times: usize) -> (Option<i32>, Vec<f64>) {
     let _turn = turn();

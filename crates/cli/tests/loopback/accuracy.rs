@@ -95,7 +95,7 @@ const HELD_UP_MS: f64 = 1.0;
 /// load of 0.8: P(|Z| < 1.96 / √VIF) = 0.18 gives 74. (At p50, with 30 %, it is 26; 74 is taken for both.)
 const VIF: f64 = 74.0;
 /// Half width of the interval in standard deviations: 99.7 %. With fixed seeds the draws are the same in
-/// every run, so this is no chance of a false alarm, but how far these draws may be from the mean.
+/// every run, so this is not the chance of a false alarm, but how far these draws may be from the mean.
 const SIGMAS: f64 = 3.0;
 
 /// The interval of percentile `p` in milliseconds. The time in an M/M/1 system is exponential with mean 1 /
@@ -114,7 +114,7 @@ fn poisson(seed: u64) -> Vec<u64> {
     std::iter::from_fn(|| arrivals.next()).map(|arrival| arrival.at.0).collect()
 }
 
-/// A run against the single queue. Whatever happens on the machine, the result tells the truth about it.
+/// A run against the single queue. The result is right about it, whatever happens on the machine.
 fn queued_run(backend: &str) -> Value {
     let sink = Sink::start(&format!("--delay exponential:1ms --queue --seed 1 --backend {backend}"));
     let load = format!("--rate {ARRIVING} --arrival poisson --seed 1 -d {QUEUE_RUN_S}s {ID}");

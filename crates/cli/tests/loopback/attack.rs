@@ -40,7 +40,7 @@ fn attack(suites: &[Suite]) {
                     let made = attempt(run, suite, case).expect("server and program start");
                     let bad = made.breaches.iter().chain(&made.unexpected);
                     let bad = bad.map(|text| format!("{}, {}, {backend}: {text}", suite.name, case.name));
-                    complaints.lock().expect("nobody panics with it").extend(bad);
+                    complaints.lock().expect("no panic while it is locked").extend(bad);
                 }
             });
         }
@@ -73,6 +73,11 @@ fn hostile_servers_of_tls() {
 #[test]
 fn hostile_caches() {
     attack(&suites_of("cache"));
+}
+
+#[test]
+fn hostile_websockets() {
+    attack(&suites_of("WebSocket"));
 }
 
 #[test]

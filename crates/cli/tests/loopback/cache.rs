@@ -109,7 +109,7 @@ fn lies_are_announced_and_counted() {
     assert_eq!(CacheTarget::told(&target.frames, &asked, expected.len()), expected);
     let said = target.stop().stderr;
     let announced =
-        "target cache: faults: 100% of the GETs answered with what was there before the last PUT, seed 3\n";
+        "target cache: faults: 100% of the GETs answered with the value before the last PUT, seed 3\n";
     assert!(said.contains(announced), "{said}");
     assert!(said.contains("target cache: 1 answered wrongly on purpose\n"), "{said}");
 }

@@ -104,7 +104,7 @@ fn a_cache_that_is_not_there_has_no_throughput() {
         "{}",
         calibrated.stderr
     );
-    // The HTTP API is no cache.
+    // The HTTP API is not a cache.
     let http = load(&target.http, "--requests 10");
     assert_eq!((http.code, &http.stdout[..]), (Some(1), ""));
     let nobody = load("127.0.0.1:1", "--requests 10");
@@ -116,14 +116,14 @@ fn a_cache_that_is_not_there_has_no_throughput() {
 fn mistakes_are_explained() {
     for (args, message) in [
         ("http://127.0.0.1:1/", "takes no URL"),
-        ("--mix put+delete", "no mix of operations"),
-        ("--key some", "no pattern of keys"),
+        ("--mix put+delete", "not a mix of operations"),
+        ("--key some", "not a pattern of keys"),
         ("--key fixed --keys 5", "--keys has no effect"),
         ("--mix get --verify", "only put+get knows"),
-        ("--key-size 8", "would not be told apart"),
+        ("--key-size 8", "would not be distinct"),
         ("--key random --value-size 10", "too short"),
-        ("--value-size huge", "is no length"),
-        ("--cache a/b", "no name of a cache"),
+        ("--value-size huge", "is not a length"),
+        ("--cache a/b", "not a name of a cache"),
         ("--compare-http ftp://127.0.0.1:1", "--compare-http"),
     ] {
         let finished = run(&format!("cache {args}"));
@@ -295,7 +295,7 @@ fn carbons_average_is_told_beside_the_mean_and_its_targets_can_be_met() {
             [&shown.stdout, &shown.stderr].map(|text| text.matches("by Carbon's formula").count());
         assert_eq!((out, err), (usize::from(on_stdout), usize::from(!on_stdout)), "{shown:?}");
     }
-    // Without a rate the mean is what the connections make it: it is no threshold.
+    // Without a rate the mean is what the connections make it: it is not a threshold.
     let thresholds = result["thresholds"].to_string();
     assert!(thresholds.contains("p99<10ms") && !thresholds.contains("mean<1ms"), "{thresholds}");
 }

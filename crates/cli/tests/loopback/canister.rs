@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::process::{Finished, Folder, Process, run};
 
-/// A key that belongs to nobody.
+/// A key without an owner.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
     -----END PRIVATE KEY-----\n";
 
@@ -126,9 +126,9 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         folder.write("certificate.pem", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
     let key = folder.write("key.pem", ED25519);
     for (args, expected) in [
-        ("canister", "it is not said which replica is asked"),
-        ("canister 127.0.0.1:1", "`127.0.0.1:1` is no URL of a replica"),
-        ("canister http://127.0.0.1:1 --canister-id zzz", "--canister-id: `zzz` is no principal"),
+        ("canister", "no replica is named"),
+        ("canister 127.0.0.1:1", "`127.0.0.1:1` is not a URL of a replica"),
+        ("canister http://127.0.0.1:1 --canister-id zzz", "--canister-id: `zzz` is not a principal"),
         ("canister http://127.0.0.1:1 -m Counter", "`Counter` is not one of Query"),
         ("canister http://127.0.0.1:1 -m QueryCounter --call-method read", "--call-method has no effect"),
         ("canister http://127.0.0.1:1 --payload 12x", "`12x` is not hexadecimal"),
@@ -307,7 +307,7 @@ fn a_replica_that_is_not_healthy_yet_is_waited_for_and_one_that_never_is_is_told
     let sink = Sink::start("--canister --unhealthy-for 1s");
     let finished = run(&format!("canister {} --iterations 5 -c 1 --status-timeout 100ms", sink.url));
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    assert!(finished.stderr.contains("says of its health"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("reports its health"), "{}", finished.stderr);
     let finished = sink.load("--iterations 5 -c 1");
     assert!(verdict::ran(finished.code), "{}", finished.stderr);
     assert!(finished.stderr.contains("waiting up to 60 s until"), "{}", finished.stderr);

@@ -215,12 +215,12 @@ fn what_is_wrong_with_a_spec_or_its_plan_is_told_before_anything_is_started() {
     // With its place in the spec.
     assert!(finished.stderr.contains("spec.yaml:14:20"), "{}", finished.stderr);
     let got = Stage::new(&SINKS.replace("{get: /}", "{got: /}")).run("");
-    got.assert_refused(2, "`got` is not known here");
+    got.assert_refused(2, "unknown key `got`");
     assert!(got.stderr.contains("spec.yaml:16:16"), "{}", got.stderr);
     assert!(!stage.folder.path().join("cluster").exists());
     let stage = Stage::new(SINKS);
     stage.run("http://127.0.0.1:1/").assert_refused(2, "takes no URL");
-    stage.run("--repeat 2").assert_refused(2, "--repeat means nothing");
+    stage.run("--repeat 2").assert_refused(2, "--repeat does not apply");
     stage.run("--set iteration=3").assert_refused(2, "the spec has no parameter `iteration`");
     stage.run("--suite x").assert_refused(2, "the spec has no suite `x`");
     stage.run("--profile x").assert_refused(2, "there is no profile `x`");
@@ -234,7 +234,7 @@ fn data_that_were_there_before_are_not_removed_unless_they_are_named() {
     let data = stage.folder.path().join("cluster/0/data");
     std::fs::create_dir_all(&data).expect("the folder can be written");
     std::fs::write(data.join("precious"), "x").expect("the folder can be written");
-    stage.run("").assert_refused(1, "has data in it that Plimsoll has not made");
+    stage.run("").assert_refused(1, "has data that Plimsoll did not make");
     assert!(data.join("precious").exists());
     let finished = stage.run(&format!("--clean {} -o json", data.display()));
     assert_eq!(finished.result()["accounting"]["ok"], 200);
@@ -387,8 +387,17 @@ fn a_suite_is_a_run_for_each_value_and_one_table() {
     let stage = Stage::new(&format!(
         "{SINKS}suites: {{one: {{restart: false, matrix: {{iterations: [10, 20, 30]}}}}}}\n"
     ));
-    let finished = stage.run("--suite one -o json");
+    let finished = stage.run("--suite one --control 127.0.0.1:0 -o json");
     assert!(verdict::ran(finished.code), "{finished:?}");
+    // Each run says that it begins, has a control port, and says how it ended.
+    let said = |begin: &str| finished.stderr.lines().filter(|line| line.starts_with(begin)).count();
+    assert_eq!(said("control: http://127.0.0.1:"), 3, "{}", finished.stderr);
+    assert_eq!(
+        (said("run 2 of 3: iterations 20"), said("run 2 of 3 ended: ")),
+        (1, 1),
+        "{}",
+        finished.stderr
+    );
     let suite: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
     let ok = |run: &Value| run["result"]["accounting"]["ok"].as_u64();
     let runs = suite["runs"].as_array().expect("there are some");

@@ -196,7 +196,7 @@ workload:
 checks: [{check: convergence, list: /api/things, count: /api/things/count}]
 "#;
     let Some(stage) = nodes(1, "list=/api/things", rest) else { return };
-    let note = "it is not checked whether /api/things takes writes, since nothing says what an item of it is";
+    let note = "writes to /api/things are not checked, because an item of it is not described";
     let finished = stage.run("-o json");
     assert!(matches!(finished.code, Some(0 | 3)), "{}", finished.stderr);
     let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");

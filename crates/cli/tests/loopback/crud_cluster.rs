@@ -264,7 +264,7 @@ fn a_leader_that_is_killed_takes_no_acknowledged_write_with_it() {
         while !stop.load(Ordering::Relaxed) {
             match ask(&addresses[at % 3], "POST /api/products", &product("a")) {
                 Some(answer) if answer.status == 201 => {
-                    acknowledged.lock().expect("nobody panics with it").push(id(&answer.body));
+                    acknowledged.lock().expect("no panic while it is locked").push(id(&answer.body));
                     count.fetch_add(1, Ordering::Relaxed);
                 }
                 _ => at += 1,
@@ -286,7 +286,7 @@ fn a_leader_that_is_killed_takes_no_acknowledged_write_with_it() {
         stop.store(true, Ordering::Relaxed);
     });
     assert_ne!(cluster.leader, old);
-    let acknowledged = acknowledged.into_inner().expect("nobody panics with it");
+    let acknowledged = acknowledged.into_inner().expect("no panic while it is locked");
     let others = (0..3).filter(|node| *node != old);
     let stored = cluster.count(cluster.leader);
     for node in others {

@@ -173,7 +173,7 @@ fn lies_are_found_with_the_ids_that_they_were_told_of() {
     for (lie, kinds) in [
         ("lose", &["acknowledged, and not there", "not as it was acknowledged", "its deletion was"][..]),
         ("diverge", &["not as it was acknowledged"]),
-        ("duplicate", &["nobody sent it"]),
+        ("duplicate", &["never sent"]),
         ("resurrect", &["its deletion was acknowledged"]),
     ] {
         let share = if lie == "resurrect" { "10%" } else { "1.5%" };
@@ -220,10 +220,10 @@ fn what_makes_no_sense_is_refused() {
             "error: --read-targets: `http://a` is there twice",
         ),
         ("--mode random --create-pct 0", 2, "all shares of the mix are 0"),
-        ("--bulk-size 0", 2, "0 items are none"),
-        ("--model orders", 2, "it is not said what one of `orders` is"),
-        ("--leader 127.0.0.1:1", 2, "is no URL of a server"),
-        ("--path products", 2, "is no path of a collection"),
+        ("--bulk-size 0", 2, "0 items do not fit"),
+        ("--model orders", 2, "an item of `orders` is not described"),
+        ("--leader 127.0.0.1:1", 2, "is not a URL of a server"),
+        ("--path products", 2, "is not a path of a collection"),
         ("--payload @/no/such/file", 2, "cannot read `/no/such/file`"),
         ("--mode random --read-pct 1 --read-targets http://a,https://b", 2, "another scheme"),
         ("http://127.0.0.1:1/", 2, "takes no URL"),
@@ -265,7 +265,7 @@ fn the_command_line_of_a_bench_script_works_and_followers_are_verified_in_every_
         for note in notes {
             assert!(finished.stderr.contains(&format!("note: {note}")), "{args}: {}", finished.stderr);
         }
-        // The server has `/status`, and `status` is no path.
+        // The server has `/status`, and `status` is not a path.
         assert!(finished.stdout.contains(" failed=0 "), "{args}: {}", finished.stdout);
         assert!(finished.stdout.contains(line), "{args}: {}", finished.stdout);
         let verified = finished.stdout.matches("acknowledged writes: http://").count();

@@ -1,7 +1,8 @@
 //! `agent`, `fleet` and `run --fleet` with a real broker: agents that are killed, a broker that is killed, a
-//! coordinator that is killed, and those that may not do what they try.
+//! coordinator that is killed, and operations without permission.
 
 use std::path::Path;
+use std::process::Command;
 
 use plimsoll_testkit::skip;
 use serde_json::Value;
@@ -56,9 +57,18 @@ impl Broker {
     }
 
     fn agent(&self, name: &str) -> Process {
+        self.agent_with(name, "")
+    }
+
+    fn agent_with(&self, name: &str, limits: &str) -> Process {
+        self.agent_by(name, limits, Process::plimsoll)
+    }
+
+    /// An agent that `start` starts of its arguments.
+    fn agent_by(&self, name: &str, limits: &str, start: impl FnOnce(&str) -> Process) -> Process {
         let flags = self.own_flags(&format!("{name}.key"));
         let runs = self.folder.file(&format!("runs-{name}"));
-        let mut agent = Process::plimsoll(&format!("agent {flags} --folder {runs}"));
+        let mut agent = start(&format!("agent {flags} --folder {runs} {limits}"));
         agent.stderr.wait_for(&format!("agent {name}: ready"));
         agent
     }
@@ -97,7 +107,7 @@ fn unknown(result: &Value) -> u64 {
     result["accounting"]["unknown"].as_u64().unwrap_or(0)
 }
 
-/// Every arrival has its account: of some nobody knows what became of them.
+/// Every arrival is accounted for; the outcome of some is unknown.
 fn assert_fleet_balances(result: &Value) {
     let placed =
         ["started", "dropped", "never_started"].map(|kind| account(result, kind)).iter().sum::<u64>();
@@ -111,7 +121,12 @@ fn state(result: &Value, agent: usize) -> &str {
 #[test]
 fn three_agents_make_one_load_and_one_result() {
     let Some(broker) = Broker::start("127.0.0.1:0", "--tls localhost --tls 127.0.0.1") else { return };
-    let agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
+    // The second one may use one processor only, and so has less of the load.
+    let weak = |args: &str| {
+        let words = ["-c", "0", env!("CARGO_BIN_EXE_plimsoll")].into_iter().chain(args.split_whitespace());
+        Process::try_start(Command::new("taskset").args(words)).expect("util-linux has it")
+    };
+    let agents = [broker.agent("a"), broker.agent_by("b", "", weak), broker.agent("c")];
     let list = run(&format!("fleet list {} -o json", broker.own_flags("coordinator.key")));
     let list: Value = serde_json::from_str(&list.stdout).unwrap_or_else(|error| panic!("{error}: {list:?}"));
     let names: Vec<&str> = list["agents"]
@@ -124,6 +139,9 @@ fn three_agents_make_one_load_and_one_result() {
         })
         .collect();
     assert_eq!(names, AGENTS);
+    let cores: Vec<u64> =
+        (0..3).map(|place| list["agents"][place]["cores"].as_u64().expect("cores")).collect();
+    let all: u64 = cores.iter().sum();
     let sink = Sink::start("");
     let plan = broker.folder.write(
         "plan.yaml",
@@ -148,8 +166,19 @@ fn three_agents_make_one_load_and_one_result() {
     for (place, name) in AGENTS.iter().enumerate() {
         let agent = &result["agents"][place];
         assert_eq!((&agent["name"], state(&result, place)), (&Value::from(*name), "finished"));
-        assert_eq!(agent["shard"], format!("{}/3", place + 1));
-        assert_eq!(agent["started"], 400, "{agent:#}");
+        let before: u64 = cores[..place].iter().sum();
+        let shards = match cores[place] {
+            1 => format!("{}/{all}", before + 1),
+            held => format!("{}-{}/{all}", before + 1, before + held),
+        };
+        assert_eq!(agent["shard"], shards);
+        // On a busy machine some may never start.
+        let started = agent["started"].as_u64().expect("a number");
+        let share = 1_200 * cores[place] / all;
+        assert!(
+            started.abs_diff(share) <= cores[place] || started < share && ran.code == Some(3),
+            "{agent:#}"
+        );
         // One machine, and so one clock.
         let (ahead, bound) = (agent["clock_ahead_ns"].as_i64(), agent["clock_bound_ns"].as_u64());
         assert!(
@@ -163,6 +192,122 @@ fn three_agents_make_one_load_and_one_result() {
     let shown = run(&format!("show peak -o text --store {store}"));
     assert!(shown.stdout.contains("3 agents") && shown.stdout.contains("limited by"), "{}", shown.stdout);
     drop(agents);
+}
+
+/// Asks a control port until the answer is as wanted. The end of the run ends the waiting.
+fn ask_until(control: &str, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let answer = request(control, &format!("GET {path}"), "", "").json();
+        if is_wanted(&answer) {
+            return answer;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// The sum of both agents, second by second, while it goes on: at the control port, for monitoring, in the
+/// statistics and in the history; and thresholds are judged by it, those of windows and of a phase, too.
+#[test]
+fn a_fleet_shows_and_judges_the_sum_while_it_goes_on() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let text = "run: {connections: 6, seed: 5}\n\
+                phases: [{name: calm, duration: 4s, rate: 200}, {name: busy, duration: 5s, rate: 400}]\n\
+                thresholds:\n  - {that: rate>150/s, window: 2s}\n  - {that: ok>600, phase: calm}\n  \
+                - {that: rate<390/s, window: 2s}\n";
+    let plan = broker
+        .folder
+        .write("plan.yaml", format!("{text}scenarios: [{{steps: [{{get: '{}'}}]}}]\n", sink.url()));
+    let (stats, store) = (broker.folder.file("stats.csv"), broker.folder.file("runs.db"));
+    let outputs = format!("--stats {stats} --store {store} --name sum --prometheus 127.0.0.1:0");
+    let flags = broker.flags();
+    let args = format!("run {plan} {flags} {outputs} --control 127.0.0.1:0 -o json");
+    let mut coordinator = Process::plimsoll(&args);
+    let line = coordinator.stderr.wait_for("control: http://");
+    let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
+    let line = coordinator.stderr.wait_for("metrics: http://");
+    let metrics = line.trim_start_matches("metrics: http://").trim_end_matches("/metrics").to_owned();
+    sink.wait_for_load();
+    let stat =
+        ask_until(&control, "/stat", |stat| stat["intervals"].as_array().is_some_and(|all| all.len() > 1));
+    // An arrival at the very end of a second is in one or the other.
+    let second = stat["intervals"][1]["scheduled"].as_u64().expect("a number");
+    assert!((150..=250).contains(&second), "{stat:#}");
+    let states = ["name", "state"].map(|field| stat["agents"][1][field].clone());
+    assert_eq!(states, ["b", "running"], "{stat:#}");
+    let so_far = request(&control, "GET /result", "", "").json();
+    assert_eq!(so_far["agents"].as_array().map(Vec::len), Some(2), "{so_far:#}");
+    assert!(account(&so_far, "started") >= 200, "{so_far:#}");
+    let exported = request(&metrics, "GET /metrics", "", "").body().to_owned();
+    assert!(exported.contains("plimsoll_requests_total"), "{exported}");
+    let ran = coordinator.finish();
+    let result = parsed(&ran);
+    // A busy machine proves nothing about thresholds.
+    assert!(matches!(ran.code, Some(99 | 3)), "{ran:?}");
+    assert_balance(&result);
+    assert_eq!(account(&result, "scheduled"), 2_800);
+    let held: Vec<bool> = result["thresholds"]
+        .as_array()
+        .expect("thresholds")
+        .iter()
+        .map(|one| one["passed"] == true)
+        .collect();
+    // By the shards alone, the first would have failed and the last held.
+    assert!(held == [true, true, false] || ran.code == Some(3), "{:#}", result["thresholds"]);
+    let calm = result["phases"][0]["started"].as_u64().expect("a number");
+    assert!((700..=900).contains(&calm), "{:#}", result["phases"]);
+    let rows = std::fs::read_to_string(&stats).expect("it was written");
+    let started = |row: &str| row.split(',').nth(5).and_then(|cell| cell.parse::<u64>().ok());
+    let sum: u64 = rows.lines().filter(|row| row.contains(",total,")).filter_map(started).sum();
+    assert_eq!(sum, account(&result, "started"), "{rows}");
+    assert!(run(&format!("show sum -o text --store {store}")).stdout.contains("2 agents"));
+    drop(agents);
+}
+
+/// Symptom: each shard ended by itself as soon as its own figures broke a threshold of the whole load.
+#[test]
+fn a_threshold_of_the_sum_ends_the_load_of_all_agents() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let sink = Sink::start("");
+    let text = "run: {duration: 5m, connections: 6, rate: 200, seed: 5}\n\
+                thresholds:\n  - {that: rate>150/s, window: 1s, abort_on_fail: true}\n  \
+                - {that: ok<700, abort_on_fail: true}\n";
+    let plan = broker
+        .folder
+        .write("plan.yaml", format!("{text}scenarios: [{{steps: [{{get: '{}'}}]}}]\n", sink.url()));
+    let ran = run(&format!("run {plan} {} -o json", broker.flags()));
+    assert!(matches!(ran.code, Some(99 | 3)), "{ran:?}");
+    let result = parsed(&ran);
+    assert_balance(&result);
+    let thresholds = &result["thresholds"];
+    assert_eq!(
+        (&thresholds[0]["passed"], &thresholds[1]["ended_run"]),
+        (&Value::from(true), &Value::from(true))
+    );
+    let scheduled = account(&result, "scheduled");
+    assert!((700..20_000).contains(&scheduled), "{scheduled}");
+    assert_eq!(delivered(&result), sink.stop().requests);
+    drop(agents);
+}
+
+#[test]
+fn an_agent_keeps_to_its_own_limits() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let sink = Sink::start("");
+    let port = sink.endpoint.rsplit(':').next().expect("it has a port");
+    let _agent = broker.agent_with("a", &format!("--allow 127.0.0.1:{port} --max-rate 100"));
+    let flags = broker.flags();
+    let other = run(&format!("run http://127.0.0.1:1/ --rate 10 -d 1s --quiet {flags}"));
+    other.assert_refused(2, "agent a: it makes load on 127.0.0.1:");
+    let fast = run(&format!("run {} --rate 101 -d 1s --quiet {flags}", sink.url()));
+    fast.assert_refused(2, "agent a: it makes 100 requests/s at most, and its shard has up to 101/s");
+    assert_eq!(
+        delivered(&run(&format!("run {} --rate 100 -d 1s -c 2 -o json {flags}", sink.url())).result()),
+        { sink.stop().requests }
+    );
+    run("agent --allow http://x").assert_refused(2, "is not a host");
 }
 
 #[test]
@@ -202,6 +347,47 @@ fn the_loss_of_an_agent_is_told_and_accounts_balance() {
         assert!(sink.stop().requests >= delivered(&result));
         drop(agents);
     }
+}
+
+/// The shard of an agent that is killed is another's from a multiple of five seconds on: the whole load is
+/// scheduled, and only what was due in between is unknown.
+#[test]
+fn another_agent_takes_over_the_shard_of_one_that_was_killed() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let load = "--rate 300 -d 32s -c 6 -t 1 --seed 5 --on-loss takeover";
+    let args = format!("run {} {load} {} -o json", sink.url(), broker.flags());
+    let coordinator = Process::plimsoll(&args);
+    sink.wait_for_load();
+    agents[1].signal("KILL");
+    let ran = coordinator.finish();
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(ran.stderr.contains("takes lost shards over from"), "{}", ran.stderr);
+    let result = parsed(&ran);
+    assert_fleet_balances(&result);
+    assert_eq!(account(&result, "scheduled"), 9_600, "{:#}", result["accounting"]);
+    let states = [0, 1, 2, 3].map(|agent| state(&result, agent));
+    assert_eq!(states, ["finished", "lost", "finished", "finished"], "{}", ran.stderr);
+    let (lost, taker) = (&result["agents"][1], &result["agents"][3]);
+    let from = taker["from_s"].as_f64().expect("it was taken over");
+    assert!(from % 5.0 == 0.0 && (10.0..32.0).contains(&from), "{taker:#}");
+    assert_eq!((&taker["shard"], &lost["from_s"]), (&lost["shard"], &Value::Null));
+    assert!(unknown(&result) > 0 && unknown(&result) as f64 <= from * 100.0 + 1.0, "{result:#}");
+    // A third of the rest; on a busy machine some may never start.
+    let rest = (32.0 - from) * 100.0;
+    let started = taker["started"].as_f64().expect("a number");
+    assert!(started > 0.0 && started <= rest + 1.0, "{started} of {rest}");
+    assert!(sink.stop().requests >= delivered(&result));
+    for (flags, message) in [
+        ("--users 3 -d 1s", "users of a closed load"),
+        ("--rate 10 -d 1s --orphan 1s", "agents would stop whenever"),
+    ] {
+        let refused =
+            run(&format!("run {} {flags} --on-loss takeover {}", "http://127.0.0.1:1/", broker.flags()));
+        refused.assert_refused(2, message);
+    }
+    drop(agents);
 }
 
 #[test]
@@ -256,7 +442,7 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     );
     assert_eq!(result["agents"].as_array().map(Vec::len), Some(3));
     let other = run(&format!("fleet collect nothing {}", broker.own_flags("coordinator.key")));
-    other.assert_refused(2, "no agent has anything of run nothing");
+    other.assert_refused(2, "no agent has data of run nothing");
 }
 
 #[test]
@@ -265,12 +451,12 @@ fn a_fleet_is_steered_as_one_load() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let flags = broker.flags();
-    let load = "--rate 200 -d 14s -c 6 --seed 5 --control 127.0.0.1:0 -o json";
+    let load = "--rate 200 -d 30s -c 6 --seed 5 --control 127.0.0.1:0 -o json";
     let mut coordinator = Process::plimsoll(&format!("run {} {load} {flags}", sink.url()));
     let line = coordinator.stderr.wait_for("control: http://");
     let control = line.trim_start_matches("control: http://").trim_end_matches('/').to_owned();
     sink.wait_for_load();
-    // Who is busy says so, to whoever names it.
+    // A busy agent refuses the run of another coordinator.
     let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
     other.assert_refused(1, "agent a: it is busy with run");
     let told = request(&control, "POST /rate", "x-plimsoll-control: 1\r\n", "500").json();
@@ -279,7 +465,7 @@ fn a_fleet_is_steered_as_one_load() {
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     let result = parsed(&ran);
     assert_balance(&result);
-    let expected = 200.0 * at + 500.0 * (14.0 - at);
+    let expected = 200.0 * at + 500.0 * (30.0 - at);
     let scheduled = account(&result, "scheduled") as f64;
     assert!((scheduled - expected).abs() <= 2.0, "{scheduled} beside {expected}: {}", ran.stderr);
     assert_eq!(delivered(&result), sink.stop().requests);
@@ -322,25 +508,145 @@ fn what_cannot_be_is_refused_before_anything_is_sent() {
     }
     run(&format!("find {url} --slo p99<1s --start-at 2030-01-01T00:00:00Z"))
         .assert_refused(2, "--start-at is of a single run");
-    run("fleet up --listen 0.0.0.0:0").assert_refused(2, "anybody in the network could read plans");
+    run("fleet up --listen 0.0.0.0:0").assert_refused(2, "anyone on the network could read plans");
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
     let flags = broker.flags();
     let none = run(&format!("run {url} --rate 10 -d 1s {flags}"));
     none.assert_refused(1, "there is no free agent");
     let none = run(&format!("run {url} --rate 10 -d 1s {flags} --agents a"));
     none.assert_refused(1, "there is no agent a");
-    // The key of an agent gives no orders.
+    // The key of an agent does not allow orders.
     let _agent = broker.agent("b");
     let spoofed = format!("run {url} --rate 10 -d 1s {flags} --agents b").replace("coordinator.key", "a.key");
     let spoofed = run(&spoofed);
     assert_eq!(spoofed.code, Some(1), "{spoofed:?}");
-    assert!(spoofed.stderr.contains("the broker has refused something"), "{}", spoofed.stderr);
+    assert!(spoofed.stderr.contains("the broker refused an operation"), "{}", spoofed.stderr);
     let own = format!("agent {} --name a", broker.own_flags("b.key"));
     run(&own).assert_refused(2, "the key is that of agent b");
     let stranger = run(&format!("run {url} --rate 10 -d 1s --fleet {}", broker.url));
-    stranger.assert_refused(1, "does not take these credentials");
+    stranger.assert_refused(1, "does not accept these credentials");
     // A plan that is wrong for agents is refused by them, once.
     let wrong = run(&format!("run {url} --rate 10 -d 1s -c 1 -t 8 {flags}"));
     assert!(matches!(wrong.code, Some(1 | 2)), "{wrong:?}");
     assert_eq!(sink.stop().requests, 0, "nobody has begun");
+}
+
+/// The coordinator searches; each of its trials is a run of the same agents, which refuse other runs in
+/// between.
+#[test]
+fn a_search_drives_trials_on_agents_that_stay_claimed() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let flags = broker.flags();
+    let search = "--slo p90<20s --from 500 --to 1000 -d 1s --max-time 5m -o json";
+    let searching = Process::plimsoll(&format!("find {} {search} {flags}", sink.url()));
+    sink.wait_for_load();
+    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
+    other.assert_refused(1, "agent a: it is busy with run");
+    let found = searching.finish();
+    let result = parsed(&found);
+    // A busy machine may not apply a rate; the search says so.
+    let end = result["capacity"]["end"].as_str().expect("an end").to_owned();
+    assert!(
+        found.code == Some(0) && end == "highest" || found.code == Some(3) && end == "generator",
+        "{found:?}"
+    );
+    let trials = result["trials"].as_array().expect("trials");
+    assert!(end == "generator" || trials.len() > 1, "{result:#}");
+    for trial in trials.iter().filter(|trial| trial["finding"] == "holds") {
+        let (rate, answered) = (trial["rate_per_s"].as_f64(), trial["achieved_per_s"].as_f64());
+        let (rate, answered) = (rate.expect("a rate"), answered.expect("a rate"));
+        assert!((answered - rate).abs() < rate / 2.0, "the load is that of both: {trial:#}");
+    }
+    if end == "highest" {
+        assert_eq!(result["capacity"]["low_per_s"], 1000.0, "{result:#}");
+    }
+    // They are free again.
+    let ran = run(&format!("run {} --rate 20 -d 1s -c 4 {flags} -o json", sink.url()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    for (args, message) in [
+        ("--on-loss continue", "a trial without one of its agents"),
+        ("--on-loss takeover", "a trial without one of its agents"),
+        ("--sweep connections=1,2", "--fleet and --sweep exclude each other"),
+    ] {
+        let refused = run(&format!("find {} --slo p90<1s {args} {flags}", sink.url()));
+        refused.assert_refused(2, message);
+    }
+    drop(agents);
+}
+
+#[test]
+fn calls_of_a_canister_are_made_by_agents() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let sink = Sink::start("");
+    let (url, flags) = (sink.url(), broker.flags());
+    let ran = run(&format!("canister {url} -n 1 -r 200 --seed 5 -o json {flags}"));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let result = parsed(&ran);
+    assert_balance(&result);
+    assert_eq!(account(&result, "scheduled"), 200);
+    assert_eq!(result["agents"].as_array().map(Vec::len), Some(2));
+    let answered = account(&result, "ok");
+    assert!(ran.stderr.contains(&format!("  200: {answered}")), "{}", ran.stderr);
+    // The content of replies is recorded on the agents only.
+    assert!(!ran.stderr.contains("of replies"), "{}", ran.stderr);
+    let refused = run(&format!("canister {url} -n 1 -r 10 --presign 10 {flags}"));
+    refused.assert_refused(2, "--fleet and --presign exclude each other");
+    drop(agents);
+}
+
+/// A command in a time namespace of its own, whose monotonic clock is `ahead` seconds ahead.
+fn unshared(ahead: u32, words: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--time", "--monotonic", &ahead.to_string(), "--"]).args(words);
+    command
+}
+
+/// The clock that deadlines go by is another one on each machine, and runs from its boot. No instant of one
+/// may be taken for that of another.
+#[test]
+fn agents_with_monotonic_clocks_of_their_own_begin_within_the_stated_bound() {
+    if !unshared(1, &["true"]).status().is_ok_and(|status| status.success()) {
+        return skip::on_this_machine("time namespaces cannot be made here (not root, or no unshare)");
+    }
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let ahead = [0, 5_000, 900_000];
+    let agent = |(name, ahead): (&&str, u32)| {
+        broker.agent_by(name, "", |args| {
+            let words: Vec<&str> =
+                [env!("CARGO_BIN_EXE_plimsoll")].into_iter().chain(args.split_whitespace()).collect();
+            Process::try_start(&mut unshared(ahead, &words)).expect("it was there just now")
+        })
+    };
+    let agents: Vec<Process> = AGENTS.iter().zip(ahead).map(agent).collect();
+    let sink = Sink::start("");
+    let load = "--rate 300 -d 2s -c 6 --seed 5 -o json";
+    let ran = run(&format!("run {} {load} {}", sink.url(), broker.flags()));
+    assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+    let result = parsed(&ran);
+    assert_balance(&result);
+    assert_eq!((account(&result, "scheduled"), unknown(&result)), (600, 0), "{:#}", result["accounting"]);
+    assert_eq!(delivered(&result), sink.stop().requests);
+    // Of the time of day there is one clock for all of them.
+    let starts: Vec<(u64, u64)> = AGENTS
+        .iter()
+        .enumerate()
+        .map(|(place, name)| {
+            let agent = &result["agents"][place];
+            let bound = agent["clock_bound_ns"].as_u64().expect("a bound");
+            let off = agent["clock_ahead_ns"].as_i64().expect("an estimate").unsigned_abs();
+            assert!(off <= bound, "{agent:#}");
+            let store = broker.folder.file(&format!("runs-{name}/history.db"));
+            let own = parsed(&run(&format!("show latest -o json --store {store}")));
+            (own["run"]["started_at_unix_ns"].as_u64().expect("an instant"), bound)
+        })
+        .collect();
+    for (start, bound) in &starts {
+        for (other, beside) in &starts {
+            assert!(start.abs_diff(*other) <= bound + beside, "{starts:?}");
+        }
+    }
+    drop(agents);
 }

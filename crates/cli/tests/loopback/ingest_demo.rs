@@ -26,7 +26,7 @@ fn rows<'a>(told: &'a Value, question: &str) -> &'a Vec<Value> {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// Kind, sent and found.
@@ -122,7 +122,7 @@ fn a_story_that_is_there_is_not_told_again_but_can_be_asked_about() {
     assert_eq!(told(&demo(&target, "--queries-only -o json"), 0)["questions"], first["questions"]);
     let later = demo(&target, "--campaign-time 2100-01-01 --database later");
     assert_eq!(later.code, Some(0), "{later:?}");
-    assert!(later.stderr.contains("which is yet to come"), "{later:?}");
+    assert!(later.stderr.contains("which is in the future"), "{later:?}");
 }
 
 #[test]
@@ -186,11 +186,11 @@ fn questions_are_printed_and_mistakes_explained() {
     for (args, message) in [
         ("demo --database my-demo", "`my-demo` cannot begin the names of databases"),
         ("demo --campaign-time soon", "`soon` is neither an age nor a date"),
-        ("demo --campaign-time 1730282400", "is no time of a campaign"),
+        ("demo --campaign-time 1730282400", "is not a time of a campaign"),
         ("demo --url http://127.0.0.1:1/api", "has a path"),
         ("demo --queries-only --seed 3", "exclude each other"),
         ("demo --rate 5k", "unknown flag `--rate`"),
-        ("demo metrics", "`metrics` is too much"),
+        ("demo metrics", "unexpected argument `metrics`"),
         ("--url http://127.0.0.1:1 demo", "behind `demo`"),
     ] {
         let refused = run(&format!("ingest {args}"));

@@ -135,8 +135,8 @@ fn plans_are_printed_and_mistakes_explained() {
         ("logs --format remote-write", "remote-write has no logs"),
         ("metrics --batch-size 0", "0 records"),
         ("metrics --compression gzip --compression-level 12", "no level 12"),
-        ("metrics --churn 200%", "is no share"),
-        ("metrics --measurement 1a", "is no measurement"),
+        ("metrics --churn 200%", "is not a share"),
+        ("metrics --measurement 1a", "is not a measurement"),
     ] {
         let refused = run(&format!("ingest {args}"));
         assert_eq!(refused.code, Some(2), "{args}: {}", refused.stderr);
@@ -224,7 +224,7 @@ fn what_cannot_be_verified_is_said() {
     let repeated = ingest(&target, "logs -n 2 -c 1 --token secret --verify --repeat 2");
     assert_eq!(repeated.code, Some(2), "{}", repeated.stderr);
     assert!(repeated.stderr.contains("--verify and --repeat exclude each other"), "{}", repeated.stderr);
-    // A server that is no store at all.
+    // A server that is not a store at all.
     let sink = crate::sink::Sink::start("");
     let foreign = run(&format!("ingest logs -n 2 -c 1 --format loki-push --verify --url {}", sink.url()));
     assert_eq!(foreign.code, Some(1), "{}", foreign.stderr);
@@ -247,7 +247,7 @@ fn sizes_of_batches_are_tried_in_one_run() {
         assert!((batches / figure("achieved_per_s") - 1.0).abs() < 0.05, "{level:#}");
         records += (figure("records_per_s") * figure("measured_s")).round() as u64;
     }
-    // The second in front of each level is no part of its figures.
+    // The second in front of each level is not part of its figures.
     assert!(rows(&target) > records && records > 0, "{} of {records}", rows(&target));
     for (args, message) in [
         ("--sweep batch-size=", "names no sizes of batches"),

@@ -64,7 +64,7 @@ pub(crate) fn exchange(address: &str, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.write_all(request).expect("it reads");
     let mut told = Vec::new();
-    // A reset is no reply.
+    // A reset is not a reply.
     let _ = stream.read_to_end(&mut told);
     let text = String::from_utf8(told).expect("it is text");
     match text.split_once("\r\n\r\n") {
@@ -90,10 +90,10 @@ fn what_is_written_can_be_asked_for_and_is_told_at_the_end() {
     assert_eq!(
         said,
         [
-            "target ingest: everybody may read and write: no --token",
+            "target ingest: every client may read and write: no --token",
             "target ingest: default.cpu: 3 rows acknowledged, 3 visible",
             "target ingest: other.cpu: 2 rows acknowledged, 2 visible",
-            "target ingest: 1 writes refused for what they were",
+            "target ingest: 1 writes refused as invalid",
             "target ingest: 5 rows acknowledged, in 3 writes of 110 bytes",
             "target ingest: 6 requests, 2 of them queries, on 6 connections",
         ]

@@ -66,7 +66,10 @@ fn records_at_times_that_nobody_sent_are_found_out() {
     let told = run(&format!("ingest {load} -c 1 --url http://{}{misread}", target.address));
     // Lines of a report end where the page does.
     let page = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(page.contains("200 at times that nobody sent, all that is there from 1970-01-01T00:"), "{page}");
+    assert!(
+        page.contains("200 at times that were never sent, all stored records from 1970-01-01T00:"),
+        "{page}"
+    );
     // Wrong times from earlier runs are not attributed to this one.
     let good = ingest(&target, "", load);
     assert!(verdict::ran(good.code), "{}", good.stderr);

@@ -87,7 +87,7 @@ fn a_second_interrupt_reports_at_once() {
         let load = "--rate 500 --no-preflight --timeout 60s --drain 60s";
         let (sink, mut run) = under_way(backend, "--drop 100%", load);
         run.signal("INT");
-        run.stderr.wait_for("stopping: waiting for what is in flight");
+        run.stderr.wait_for("stopping: waiting for requests in flight");
         run.signal("INT");
         let finished = run.finish();
         assert_eq!(finished.code, Some(130), "{finished:?}");
@@ -109,7 +109,7 @@ fn a_second_hangup_reports_at_once_and_an_echo_of_the_first_does_not() {
     let (_sink, mut run) = under_way("auto", "--drop 100%", load);
     let began = clock::monotonic();
     run.signal("HUP");
-    run.stderr.wait_for("stopping: waiting for what is in flight; once more to report at once");
+    run.stderr.wait_for("stopping: waiting for requests in flight; once more to report at once");
     run.signal("HUP");
     while !run.has_ended() {
         let waited = clock::monotonic().since(began);
@@ -213,7 +213,7 @@ fn a_second_interrupt_ends_a_run_whose_workers_do_not_come_back() {
         waiting = if empty && run.threads_in_read("worker-") == 2 { waiting + 1 } else { 0 };
     }
     run.signal("TERM");
-    run.stderr.wait_for("stopping: waiting for what is in flight");
+    run.stderr.wait_for("stopping: waiting for requests in flight");
     run.signal("INT");
     let finished = run.finish();
     assert_eq!(finished.code, Some(143), "{finished:?}");

@@ -21,7 +21,7 @@ fn rows(text: &str) -> Vec<BTreeMap<&str, &str>> {
         .collect()
 }
 
-/// The sum of a column over the rows of a scenario that are no warm-up.
+/// The sum of a column over the rows of a scenario outside of the warm-up.
 fn sum(rows: &[BTreeMap<&str, &str>], scenario: &str, column: &str) -> u64 {
     rows.iter()
         .filter(|row| row["phase"] != "warmup" && row["scenario"] == scenario)
@@ -54,7 +54,7 @@ fn rotated_files_are_whole_and_add_up() {
     let lines: usize = texts("log").iter().map(|text| rows(text).len()).sum();
     assert_eq!(lines as u64, account(&result, "ok") + account(&result, "failed"));
     // Outputs that cannot be rotated are refused before any load.
-    for (file, why) in [("-", "stderr"), ("/dev/null", "no regular file")] {
+    for (file, why) in [("-", "stderr"), ("/dev/null", "not a regular file")] {
         let refused = run(&format!("run {} -d 1s --stats {file} --rotate-every 1h", sink.url()));
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::process::{Folder, Process};
 
-/// A key that belongs to nobody.
+/// A key without an owner.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6\n\
     -----END PRIVATE KEY-----\n";
 /// The smallest part of the CPU time of the process that has to be in the report. The rest does not belong to
 /// the load: the start, the record, the tail after the measured part.
 const LEAST: f64 = 0.7;
 
-/// Runs a load, and gives its result and the CPU time of its whole process in seconds, as the shell tells it.
+/// Runs a load; returns its result and the CPU time of its whole process in seconds, as the shell reports it.
 fn measured(folder: &Folder, args: &str) -> (Value, f64) {
     let json = folder.file("result.json");
     let line = format!("{} {args} --json {json} >/dev/null; times", env!("CARGO_BIN_EXE_plimsoll"));

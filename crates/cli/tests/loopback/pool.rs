@@ -6,7 +6,7 @@ use crate::process::{Folder, Process};
 use crate::sink::Sink;
 use crate::truth::{account, assert_balance, delivered};
 
-/// Connections of the run: so many requests are in flight at a time, at most.
+/// Connections of the run, and so the largest number of requests in flight.
 const CONNECTIONS: u64 = 6;
 
 #[test]

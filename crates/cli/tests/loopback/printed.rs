@@ -10,7 +10,7 @@ use crate::sink::Sink;
 use plimsoll_testkit::verdict;
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
-const NOT_RUN: [(&str, &str); 14] = [
+const NOT_RUN: [(&str, &str); 16] = [
     ("ShareGPT.json", "the reader's prompts and key"),
     ("https://", "the reader's certificate"),
     ("--http2", "the reader's server"),
@@ -23,19 +23,26 @@ const NOT_RUN: [(&str, &str); 14] = [
     ("URL", "a word for the reader's"),
     ("--start-at", "it waits for that instant, with other machines"),
     ("peak", "a run of such machines"),
+    ("shop.proto", "the reader's service"),
     ("fleet", "tests of fleets do this"),
     ("lab-", "the reader's machines"),
+    ("--evidence-key", "the reader's key"),
 ];
 
 /// The stage on which commands are run: plans, results, runs in the history, and a sink.
 struct Stage {
     folder: Folder,
     sink: Sink,
+    /// A sink that speaks gRPC.
+    grpc: Sink,
+    /// A sink that speaks WebSocket.
+    websocket: Sink,
 }
 
 impl Stage {
     fn new() -> Self {
-        let (folder, sink) = (Folder::new(), Sink::start(""));
+        let (folder, sink, grpc) = (Folder::new(), Sink::start(""), Sink::start("--grpc"));
+        let websocket = Sink::start("--websocket");
         let plan = format!(
             "run: {{rate: 200, duration: 300ms}}\ntargets: {{api: 'http://{}'}}\n\
              scenarios: [{{steps: [{{get: /}}]}}]\n",
@@ -46,7 +53,8 @@ impl Stage {
             std::fs::create_dir(folder.path().join(part)).expect("a new folder");
         }
         folder.write("load/plan.yaml", &plan);
-        let stage = Self { folder, sink };
+        folder.write("sink.proto", include_str!("../../../targets/src/sink/service/grpc/sink.proto"));
+        let stage = Self { folder, sink, grpc, websocket };
         for line in [
             "run plan.yaml --json result.json --name checkout --tag branch=main",
             "run plan.yaml --json base.json --name checkout --tag branch=fix",
@@ -83,10 +91,14 @@ impl Stage {
         let mut before = "";
         for word in words {
             short.push(match before {
-                "-d" => "700ms".to_owned(),
+                "-d" if words[0] == "grpc" => word.clone(),
+                "-d" | "--duration" => "700ms".to_owned(),
                 "--stages" => "100ms@100,100ms@200,100ms@200".to_owned(),
                 "--threshold" => "p50<60s".to_owned(),
-                _ => word.replace("127.0.0.1:8080", &self.sink.endpoint),
+                _ => word
+                    .replace("127.0.0.1:8080", &self.sink.endpoint)
+                    .replace("127.0.0.1:50051", &self.grpc.endpoint)
+                    .replace("127.0.0.1:9001", &self.websocket.endpoint),
             });
             before = word;
         }
@@ -96,8 +108,9 @@ impl Stage {
 
 #[test]
 fn the_commands_of_the_documents_do_what_they_say() {
-    const RUN: [&str; 11] = [
-        "run", "check", "explain", "try", "runs", "show", "export", "report", "history", "compare", "http://",
+    const RUN: [&str; 14] = [
+        "grpc", "ws", "run", "check", "explain", "try", "runs", "show", "export", "report", "history",
+        "compare", "verify", "http://",
     ];
     let stage = Stage::new();
     let mut ran = 0;

@@ -56,7 +56,7 @@ fn loads_that_make_no_sense() {
     run("gopher://127.0.0.1/").assert_refused(2, "gopher");
 }
 
-/// Runs this program where it may have at most so many descriptors.
+/// Runs this program where it may have at most this many descriptors.
 fn limited(descriptors: u32, args: &str) -> Finished {
     let script = format!("ulimit -n {descriptors}; exec \"$0\" {args}");
     let mut command = Command::new("bash");

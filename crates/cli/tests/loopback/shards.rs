@@ -6,7 +6,7 @@ use crate::process::{Finished, Folder, Process, run};
 use crate::sink::Sink;
 use crate::truth::{account, assert_balance, delivered};
 
-/// The instant in so many seconds, as `--start-at` takes it.
+/// The instant in this many seconds, as `--start-at` takes it.
 fn in_seconds(seconds: u64) -> String {
     let now = plimsoll_driver::clock::unix();
     plimsoll_core::calendar::rfc3339(now + plimsoll_core::Nanos::from_secs(seconds), 0)
@@ -85,8 +85,8 @@ fn a_start_that_is_over_is_refused_and_a_wait_for_one_ends_with_a_signal() {
     for (flags, message) in [
         ("--shard 2/3", "the shards of a load need the same seed"),
         ("--shard 4/3 --seed 1", "there is no shard 4 of 3"),
-        ("--shard x --seed 1", "`x` is no shard"),
-        ("--start-at soon", "`soon` is no instant"),
+        ("--shard x --seed 1", "`x` is not a shard"),
+        ("--start-at soon", "`soon` is not an instant"),
         ("--shard 1/9 --seed 1 -c 4", "cannot share the 4 connections"),
     ] {
         run(&format!("run http://127.0.0.1:1/ {flags}")).assert_refused(2, message);

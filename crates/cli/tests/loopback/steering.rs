@@ -31,6 +31,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    pub(crate) fn body(&self) -> &str {
+        assert_eq!(self.status, 200, "{self:?}");
+        &self.body
+    }
+
     pub(crate) fn json(&self) -> Value {
         assert_eq!(self.status, 200, "{self:?}");
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -69,7 +74,7 @@ impl Steered {
     }
 
     /// Asks for the statistics until they are as wanted; the end of the run ends the waiting. All on one
-    /// connection, for there are only so many ports.
+    /// connection, because ports are limited.
     fn wait_for(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let mut stream = BufReader::new(TcpStream::connect(&self.control).expect("it listens"));
         loop {
@@ -94,7 +99,7 @@ impl Steered {
         }
     }
 
-    /// Waits until an interval has ended since the run was at `elapsed` in which so many arrivals were due.
+    /// Waits until an interval with this many due arrivals has ended since the run was at `elapsed`.
     fn wait_for_due(&self, elapsed: f64, due: std::ops::RangeInclusive<u64>) {
         self.wait_for(|stat| {
             let intervals = stat["intervals"].as_array().expect("a list");
@@ -275,7 +280,7 @@ fn requests_that_make_no_sense_are_refused_and_the_run_goes_on() {
         let text = String::from_utf8_lossy(&text).into_owned();
         assert!(text.is_empty() || text.starts_with(&format!("HTTP/1.1 {status} ")), "{status}: {text}");
     }
-    // Silent connections take the places; the next one is told so, and one that goes makes room.
+    // Silent connections take the places; the next one is refused, and one that closes makes room.
     let mut silent: Vec<TcpStream> =
         (0..8).map(|_| TcpStream::connect(control).expect("it listens")).collect();
     assert_eq!(steered.ask("GET /stat", "").status, 503);
@@ -332,7 +337,7 @@ fn a_token_is_not_in_the_result() {
 #[test]
 fn ports_that_others_could_reach_need_a_token() {
     let url = "http://127.0.0.1:1/";
-    run(&format!("{url} --control 0.0.0.0:0")).assert_refused(2, "anybody");
+    run(&format!("{url} --control 0.0.0.0:0")).assert_refused(2, "anyone");
     run(&format!("{url} --control-token x")).assert_refused(2, "--control");
     let both = run(&format!("{url} --control nowhere --rate fast"));
     both.assert_refused(2, "fast");

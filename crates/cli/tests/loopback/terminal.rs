@@ -6,7 +6,7 @@ use crate::foreign::python;
 use crate::process::Folder;
 use crate::sink::Sink;
 
-/// Runs the program in a terminal of 80 columns and 24 rows, carries out the steps, and tells how it ended
+/// Runs the program in a terminal of 80 columns and 24 rows, carries out the steps, and returns how it ended
 /// and how the terminal was left. A step is a letter and a word: `k` types keys, `w` waits until the word is
 /// on a screen that is drawn anew in another size, `s` sends a signal, `x` closes the terminal.
 const TERMINAL: &str = r#"
@@ -144,7 +144,7 @@ fn control_c_has_the_effects_of_the_signal() {
     let Some(ended) = on_a_terminal(once, "", &OPEN) else { return };
     assert_eq!(ended.line, "restored True left True code 130", "{}", ended.after);
     assert_eq!(ended.result["run"]["interrupted_by_signal"], 2);
-    assert!(ended.after.contains("stopping: waiting for what is in flight"), "{}", ended.after);
+    assert!(ended.after.contains("stopping: waiting for requests in flight"), "{}", ended.after);
 }
 
 #[test]

@@ -370,7 +370,7 @@ fn the_end_says_which_runs_go_on() {
     let first = events.wait_for(|name, data| name == "result" && data["result"].is_object());
     let run_id = first["result"]["run"]["id"].as_str().expect("an id");
     ui.process.signal("INT");
-    let said = ui.process.stderr.wait_for("goes on as process");
+    let said = ui.process.stderr.wait_for("is still running as process");
     assert!(said.contains(run_id) && said.contains("`of the page`"), "{said}");
     ui.process.wait();
     assert!(TcpStream::connect(url.trim_start_matches("http://")).is_err(), "the sink has ended");

@@ -42,8 +42,8 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("store", &[WORDS, &["metrics", "statistics", "report"]]),
     ("targets", &[WORDS, &["wire", "driver", "metrics", "ic"]]),
     ("export", &[WORDS, &["wire", "driver", "metrics"]]),
-    ("import", &[WORDS, &["plan"]]),
-    ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic"]]),
+    ("import", &[WORDS, &["plan", "workloads"]]),
+    ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
     ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
     ("replica", &[WORDS, &["driver"]]),
     ("fleet", &[WORDS, &["driver", "report", "store"]]),
@@ -80,8 +80,12 @@ const DEVELOPMENT: &[&str] = &["testkit"];
 
 /// Additional crates that one crate may import for its tests: a server gets the requests of its users,
 /// scripts that are imported have a host, and plans that are run have bodies.
-const FOR_TESTS: &[(&str, &[&str])] =
-    &[("targets", &["synth", "workloads"]), ("import", &["script"]), ("engine", &["workloads"])];
+const FOR_TESTS: &[(&str, &[&str])] = &[
+    ("targets", &["synth", "workloads"]),
+    ("import", &["script"]),
+    ("engine", &["workloads"]),
+    ("fleet", &["metrics"]),
+];
 
 /// One crate of the workspace and its imports from it.
 #[derive(Debug)]

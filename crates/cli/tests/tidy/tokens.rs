@@ -83,7 +83,7 @@ fn raw_string(rest: &str) -> Option<usize> {
     Some(text.find(&end).map_or(rest.len(), |found| before + found + end.len()))
 }
 
-/// `"…"` and `'c'`, with `b` or `c` before; a lifetime is no literal.
+/// `"…"` and `'c'`, with `b` or `c` before; a lifetime is not a literal.
 fn quoted(rest: &str) -> Option<usize> {
     let body = rest.strip_prefix(['b', 'c']).filter(|body| body.starts_with(['"', '\''])).unwrap_or(rest);
     let mut chars = body.char_indices();

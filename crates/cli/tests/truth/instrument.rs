@@ -128,7 +128,7 @@ fn resolved<'a>(schema: &'a Value, at: &'a Value) -> &'a Value {
     }
 }
 
-/// R22: a result has all of its grounds, and one without them is no result by the schema.
+/// R22: a result has all of its grounds, and one without them is not a result by the schema.
 #[test]
 fn r22_the_grounds_of_a_result_are_in_it() {
     let schema = schema_result();

@@ -4,6 +4,7 @@
 
 mod attribution;
 mod counting;
+mod evidence;
 mod instrument;
 mod load;
 mod rules;

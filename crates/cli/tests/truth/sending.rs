@@ -62,6 +62,21 @@ fn r01_a_freeze_is_in_the_response_times_as_if_there_were_no_limit() {
     }
 }
 
+/// R1: one at a time, 10/s, 506 ms each, as with a language model behind a limit of concurrency
+/// (vllm#54101): the schedule's times, where a tool that begins when a place is free sees 506 ms.
+#[test]
+fn r01_waiting_for_the_only_place_is_in_the_times() {
+    let plan = plan("rate: 10, iterations: 100, connections: 1, overload: queue, timeout: 10m, drain: 10m");
+    let (record, truth) = simulate(&plan, near(one_queue(Law::Constant(MS * 506))));
+    assert_eq!((record.accounting.ok, truth.len()), (100, 100));
+    // Request n is due at n · 100 ms and done at (n + 1) · 506 ms.
+    for (p, n) in [(50.0, 49), (90.0, 89), (99.0, 98), (100.0, 99)] {
+        let due = f64::from(506 + n * 406);
+        assert_close(&format!("p{p}"), ms(&record.total.response_time, p), due, 0.01);
+        assert_close(&format!("p{p} from sent"), ms(&record.total.service_time, p), 506.0, 0.01);
+    }
+}
+
 /// R2, T2: an open load has the response times of M/M/1.
 #[test]
 fn r02_the_open_model_has_the_response_times_of_theory() {
@@ -81,7 +96,7 @@ fn r02_the_open_model_has_the_response_times_of_theory() {
 fn r02_the_closed_model_of_the_same_throughput_differs() {
     // Mean thinking time such that 800 requests are served per second, and the p99, both by the machine
     // repair model and the arrival theorem (Lavenberg and Reiser 1980): a user finds what one user fewer
-    // would leave, and waits for so many exponential services.
+    // would leave, and waits for this many exponential services.
     for (users, think_us, p99) in [(2, 1_000, 5.99), (10, 9_685, 10.32), (50, 58_508, 15.77)] {
         let steps = format!("[{{get: /, think: {{exponential: {think_us}us}}}}]");
         let plan = plan_of_steps(&format!("connections: {users}, duration: 500s"), &steps);
@@ -143,8 +158,8 @@ fn r03_evenly_spaced_arrivals_have_the_queue_of_theory() {
     assert_close("p99", ms(&record.total.response_time, 99.0), 12.40, 0.05);
 }
 
-/// R4: half a second in which the generator was stopped is listed, makes the run invalid, and is no fault of
-/// the target; its requests are set apart.
+/// R4: half a second in which the generator was stopped is listed, makes the run invalid, and is not the
+/// fault of the target; its requests are set apart.
 #[test]
 fn r04_a_stall_of_the_generator_is_its_own() {
     let stall = Pause { at: Nanos::from_millis(1_001_300), length: MS * 500 };

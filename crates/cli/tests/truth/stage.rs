@@ -175,7 +175,7 @@ fn possible(needs: Needs) -> Result<(), String> {
     }
 }
 
-/// `group QUOTA`: makes a control group, in the version that is there, that may use so many microseconds of
+/// `group QUOTA`: makes a control group, in the version that is there, that may use this many microseconds of
 /// CPU time in 100 ms; `$GROUP` is its folder. It is empty again before it goes.
 pub(crate) const GROUP: &str = r#"
 group() {

@@ -36,8 +36,13 @@ pub(crate) fn plan(settings: &str) -> Plan {
 
 /// A plan with these settings of `run` and these steps.
 pub(crate) fn plan_of_steps(settings: &str, steps: &str) -> Plan {
-    let text =
-        format!("run: {{{settings}}}\ntargets: {{api: http://sim.test}}\nscenarios: [{{steps: {steps}}}]");
+    plan_of_text(format!(
+        "run: {{{settings}}}\ntargets: {{api: http://sim.test}}\nscenarios: [{{steps: {steps}}}]"
+    ))
+}
+
+/// The plan of a file.
+pub(crate) fn plan_of_text(text: String) -> Plan {
     let no_preflight = Switch::on("--no-preflight");
     let flags = PlanPatch { default_seed: 7, no_preflight, ..PlanPatch::default() };
     let command =

@@ -35,7 +35,7 @@ fn a_result_without_a_stdout_is_no_success() {
     assert_eq!(full.status.code(), Some(1));
     assert!(text(&full.stderr).contains("error: cannot write to stdout: "), "{}", text(&full.stderr));
     assert!(!place.read("kept.json").is_empty(), "what can be written is");
-    // A reader such as `head` that closes the pipe early is no error.
+    // A reader such as `head` that closes the pipe early is not an error.
     let head = place.shell(&format!("{{ {run} -o text; echo \"ended by $?\" >&2; }} | head -n 1"));
     assert!(text(&head.stderr).contains("ended by 0\n") || text(&head.stderr).contains("ended by 3\n"));
     assert_eq!(text(&head.stdout).lines().count(), 1);
@@ -85,7 +85,7 @@ fn what_is_no_file_is_not_waited_for() {
         (&["rm", "latest"], &["--store", "pipe"], "pipe is a pipe"),
         (&["compare", "a1b2", "c3d4"], &["--store", "pipe"], "pipe is a pipe"),
         (&["export", "latest", "-o", "json"], &["--store", "folder"], "folder is a folder"),
-        (&run, &["--json", "pipe"], "nobody reads the pipe"),
+        (&run, &["--json", "pipe"], "no process reads the pipe"),
         (&["run", "data.yaml", "-n", "4"], &[], "it is a pipe, a socket or a device"),
     ];
     for (command, flags, message) in cases {

@@ -1,5 +1,6 @@
 //! Secrets are sent, and stand in nothing that is written.
 
+use plimsoll_report::evidence::Evidence;
 use serde_json::Value;
 
 use crate::server::Server;
@@ -70,6 +71,7 @@ fn a_run_of_flags_shows_none() {
     args.extend(["-H", "X-Custom-Secret: zebra-7", "-H", "X-Mine:zebra-8", "-HAuthorization: zebra-9"]);
     args.extend(["--redact", "pin", "--redact", "x-mine", &*otlp, "--seed", "7"]);
     args.extend(["--log", "l.csv", "--failed", "f.txt", "--stats", "s.csv", "--report", "r.html"]);
+    args.extend(["--evidence", "run.evidence"]);
     let files: Vec<String> =
         FORMATS[1..].iter().map(|format| format!("--out={format}=out.{format}")).collect();
     args.extend(files.iter().map(String::as_str));
@@ -90,6 +92,13 @@ fn a_run_of_flags_shows_none() {
     for expected in [&*shown, body_shown, "X-Custom-Secret: ***", "X-Mine: ***", "-HAuthorization: ***"] {
         assert!(args_shown.contains(&expected), "{expected}: {args_shown:?}");
     }
+    // Behind the line of the signature it is compressed.
+    let evidence = place.read("run.evidence");
+    let line = evidence.iter().position(|byte| *byte == b'\n').expect("a first line");
+    let evidence = Evidence::from_bytes(&evidence[line + 1..]).expect("it is evidence");
+    let evidence = serde_json::to_vec(&evidence).expect("it is JSON");
+    assert!(text(&evidence).contains(body_shown.replace('"', "\\\"").as_str()), "it has the command line");
+    assert_free("evidence", &evidence);
     let failed = text(&place.read("f.txt"));
     for expected in [
         "POST /a?token=***&b=2&Pin=*** HTTP/1.1\n",
@@ -157,5 +166,5 @@ fn a_run_of_a_plan_shows_none_and_keeps_what_is_none() {
     assert_free("stdout", &environment.stdout);
     let refused = place.output(&["run", &server.url(), "--redact", "a=b"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("error: --redact: `a=b` is no name\nhint: "), "{refused:?}");
+    assert!(text(&refused.stderr).contains("error: --redact: `a=b` is not a name\nhint: "), "{refused:?}");
 }

@@ -28,8 +28,8 @@ fn the_command_line_is_consistent() {
 /// generators whose command lines are to be typed as they are have others.
 #[test]
 fn a_short_flag_means_one_thing_in_all_commands_for_load() {
-    const OF_OTHER_GENERATORS: [(&str, char, &str); 2] =
-        [("canister", 'n', "seconds"), ("canister", 'm', "call")];
+    const OF_OTHER_GENERATORS: [(&str, char, &str); 3] =
+        [("canister", 'n', "seconds"), ("canister", 'm', "call"), ("grpc", 'd', "data")];
     let cli = command_word::command();
     let shorts = |command: &str| -> Vec<(char, String)> {
         let command = cli.find_subcommand(command).unwrap();
@@ -56,8 +56,8 @@ fn a_bare_url_runs() {
         assert_eq!(rewritten(&[url, "x"]).unwrap(), ["run", url, "x"]);
     }
     let commands = [
-        "run", "check", "explain", "try", "find", "sink", "target", "demo", "import", "compare", "--help",
-        "-V",
+        "run", "check", "explain", "try", "find", "ab", "sink", "target", "demo", "import", "compare",
+        "--help", "-V",
     ];
     for command in commands {
         assert_eq!(rewritten(&[command]).unwrap(), [command]);
@@ -73,9 +73,9 @@ fn a_mistyped_command_does_not_become_a_host() {
     assert_eq!(
         problem.hint.as_deref(),
         Some(
-            "commands: run, check, explain, try, find, calibrate, import, ui, runs, show, report, compare, \
-             history, export, merge, rm, sink, target, cluster, demo, fleet, agent, cache, crud, canister, \
-             ingest, llm, schema, completions, man; \
+            "commands: run, check, explain, try, find, ab, calibrate, import, ui, runs, show, report, compare, \
+             history, export, verify, merge, rm, sink, target, cluster, demo, fleet, agent, cache, crud, \
+             canister, ingest, llm, grpc, ws, schema, completions, man; \
              for a host write http://webserver/"
         )
     );

@@ -56,9 +56,9 @@ struct TruthArgs {
     not_found: bool,
     /// Answer a share of the GETs wrongly, on the binary port: wrong, stale or swapped, such as stale:2%
     ///
-    /// `wrong` is a value that nobody has put; `stale` is what was there before the last PUT; `swapped` are
+    /// `wrong` is a value that was never put; `stale` is the value before the last PUT; `swapped` are
     /// two replies of one connection in each other's place, or, where no second GET came with the first, the
-    /// reply to the GET before it. Without a share it is 1%. HTTP always tells the truth.
+    /// reply to the GET before it. Without a share it is 1%. HTTP always answers correctly.
     #[arg(long, value_name = "KIND[:SHARE]")]
     lie: Option<String>,
     /// Seed of the choice of the GETs that are answered wrongly

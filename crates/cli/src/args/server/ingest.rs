@@ -13,7 +13,7 @@ use crate::args::server::sink_values::{self, Reader, parse_delay, parse_fail, pa
 pub(crate) struct IngestArgs {
     #[command(flatten)]
     place: PlaceArgs,
-    /// Token, and what it permits; repeatable. Without any everybody may do everything
+    /// Token and its permissions; repeatable. Without one every client has all permissions
     ///
     /// A token alone may do everything. TOKEN:read, TOKEN:write and TOKEN:read,write may do that; flushing
     /// takes admin. Requests bring it in Authorization (as Bearer, Token, or bare) or in x-api-key.
@@ -34,7 +34,7 @@ pub(crate) struct IngestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Store")]
 struct StoreArgs {
-    /// Rows are seen by queries so long after the first of their buffer came
+    /// Time from the first row of a buffer until queries see its rows
     #[arg(long, value_name = "TIME", default_value = "5s", allow_negative_numbers = true)]
     flush_delay: String,
     /// Rows of a measurement's buffer at which it is flushed at once
@@ -43,7 +43,7 @@ struct StoreArgs {
     /// Rows of a measurement that are kept with their values; the others are counted, and their values null
     #[arg(long, value_name = "ROWS", default_value = "1m", allow_negative_numbers = true)]
     keep: String,
-    /// Memory that all values may take; beyond it the oldest go
+    /// Memory that all values may take; beyond it the oldest are dropped
     #[arg(long, value_name = "SIZE", default_value = "1GiB", allow_negative_numbers = true)]
     max_memory: String,
     /// Most bytes of a payload, as it came and without compression; at most 16MiB
@@ -57,8 +57,8 @@ struct FaultArgs {
     /// Treat a share of the writes wrongly: lose, duplicate, late or unacknowledged, such as lose:2%
     ///
     /// `lose` acknowledges a write and throws it away, `duplicate` stores it twice, `late` never flushes it,
-    /// `unacknowledged` stores it and resets the connection. Without a share it is 1%. What was done is told
-    /// at GET /plimsoll/acknowledged and at the end.
+    /// `unacknowledged` stores it and resets the connection. Without a share it is 1%. GET
+    /// /plimsoll/acknowledged and the last message report each.
     #[arg(long, value_name = "KIND[:SHARE]")]
     lie: Option<String>,
     /// Share of writes that are answered with another status and not stored, such as 7%:503; repeatable
@@ -73,7 +73,7 @@ struct FaultArgs {
     /// bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
-    /// Refuse writes as a full disk does after so many bytes of payload
+    /// Refuse writes as a full disk does after this many bytes of payload
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     full_after: Option<String>,
     /// Seed of every random choice
@@ -155,7 +155,7 @@ fn parse_token(text: &str) -> Result<Token, String> {
             "write" => permissions.write = true,
             "delete" => permissions.delete = true,
             "admin" => permissions = Permissions::ALL,
-            _ => return Err(format!("`{name}` is none of read, write, delete and admin")),
+            _ => return Err(format!("`{name}` is not one of read, write, delete and admin")),
         }
     }
     Ok(Token { token: token.to_owned(), permissions })

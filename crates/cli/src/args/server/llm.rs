@@ -26,7 +26,7 @@ pub(crate) struct LlmTargetArgs {
     /// System interface: auto, epoll or uring
     #[arg(long, value_name = "NAME", default_value = "auto", help_heading = "Connection")]
     backend: String,
-    /// Write what really happened to each completion to a CSV file
+    /// Write the true times of each completion to a CSV file
     ///
     /// One line each: name, number, when its request came, when it got its slot, how it ended, its tokens,
     /// and when each chunk with content was handed to the kernel. Times are on CLOCK_MONOTONIC, in
@@ -65,7 +65,7 @@ struct AnswerArgs {
     /// No chunk that says the role alone, as soon as a request has its slot
     #[arg(long)]
     no_role_chunk: bool,
-    /// Requests that are answered at a time; the others wait [default: all]
+    /// Requests to answer at a time; the others wait [default: all]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     slots: Option<String>,
     /// Requests that may wait for a slot; the others are answered 429 [default: all]
@@ -79,19 +79,16 @@ struct FaultArgs {
     /// Share of streams in whose middle an event says that the engine has failed
     #[arg(long, value_name = "SHARE")]
     error: Option<String>,
-    /// Share of streams whose connection is closed in their middle
+    /// Share of streams whose connection is closed in their middle; on HTTP/2 the stream is reset
     #[arg(long, value_name = "SHARE")]
     cut: Option<String>,
-    /// Share of streams that stand still in their middle, for ever
+    /// Share of streams that stall in their middle, for ever
     #[arg(long, value_name = "SHARE")]
     stall: Option<String>,
     /// Seed of every random choice
     #[arg(long, value_name = "SEED", default_value = "0", allow_negative_numbers = true)]
     seed: String,
 }
-
-/// The protocol that it speaks, as ALPN calls it.
-const HTTP1: &[u8] = b"http/1.1";
 
 /// Settings of a server of completions.
 #[derive(Debug)]
@@ -113,7 +110,7 @@ impl LlmTargetArgs {
             options.truth = Truth::File(file.clone());
         }
         if self.self_signed {
-            options.tls = reader.read("--self-signed", "", |_| certificate::self_signed_for(&[HTTP1]));
+            options.tls = reader.read("--self-signed", "", |_| certificate::self_signed());
         }
         self.answer.read(&mut reader, &mut options);
         self.fault.read(&mut reader, &mut options);

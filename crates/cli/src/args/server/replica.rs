@@ -21,7 +21,8 @@ pub(crate) const RAFT_OFFSET: u16 = 1000;
 /// Flags that a node and a cluster of nodes share.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArgs {
-    /// When the log is on the disk: always (before a write is acknowledged), never, or so often as 100ms
+    /// When the log is on the disk: always (before a write is acknowledged), never, or every 100ms or the
+    /// like
     ///
     /// With `never` or a time an acknowledged write outlives the process, and not a machine that loses power.
     #[arg(long, value_name = "WHEN", default_value = "always", help_heading = "Storage")]
@@ -29,10 +30,10 @@ pub(crate) struct NodeArgs {
     /// Length of log after which a snapshot is taken
     #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = "Storage")]
     snapshot_every: String,
-    /// Between two heartbeats of the leader
+    /// Interval between two heartbeats of the leader
     #[arg(long, value_name = "TIME", default_value = "100ms", help_heading = "Consensus")]
     heartbeat: String,
-    /// A follower wants to lead when it has heard nothing for two to four times as long
+    /// A follower becomes a candidate after a silence of two to four times this
     #[arg(long, value_name = "TIME", default_value = "400ms", help_heading = "Consensus")]
     election_timeout: String,
     /// Answer 503 to a write that no majority has by then; it may still be carried out
@@ -44,10 +45,10 @@ pub(crate) struct NodeArgs {
     /// Age of stale answers
     #[arg(long, value_name = "TIME", default_value = "500ms", help_heading = "Faults")]
     stale_by: String,
-    /// Seed of the choice of what is treated wrongly
+    /// Seed of the choice of requests that are handled wrongly
     #[arg(long, value_name = "SEED", default_value = "0", help_heading = "Faults")]
     seed: String,
-    /// Stop by itself after this time
+    /// Stop after this time
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
     duration: Option<String>,
     /// No messages on stderr
@@ -57,7 +58,7 @@ pub(crate) struct NodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CrudNodeArgs {
-    /// Its number; every node of a cluster has another
+    /// Number of the node, unique in its cluster
     #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true)]
     id: String,
     /// Address of the API; port 0 takes a free one
@@ -75,11 +76,11 @@ pub(crate) struct CrudNodeArgs {
     /// Folder of the log and the snapshots; made if it is missing
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Treat a share of what it is asked for wrongly: lose, diverge, stale, duplicate or resurrect
+    /// Treat a share of requests wrongly: lose, diverge, stale, duplicate or resurrect
     ///
     /// `lose` acknowledges creates and updates that no node carries out, `resurrect` deletes; `duplicate`
     /// stores a second item with an id of its own; `diverge` stores another value on this node alone; `stale`
-    /// answers reads of this node from what was there --stale-by ago. GET /_lies tells each.
+    /// answers reads of this node from its items --stale-by ago. GET /_lies lists each.
     #[arg(long, value_name = "KIND", help_heading = "Faults")]
     lie: Option<String>,
     /// Read `peer ID=API/RAFT` lines from stdin up to `start`, and end when stdin does
@@ -103,10 +104,10 @@ pub(crate) struct CrudClusterArgs {
     /// Folder of the nodes' folders, which is kept [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Treat a share of what is asked for wrongly, as crud-node does
+    /// Treat a share of requests wrongly, as crud-node does
     ///
-    /// lose, diverge, stale, duplicate or resurrect. diverge@1 is a matter of node 1. Without a node, diverge
-    /// and stale are matters of the last one, and the others of whoever leads.
+    /// lose, diverge, stale, duplicate or resurrect. diverge@1 is for node 1. Without a node, diverge and
+    /// stale are for the last one, and the others for the leader.
     #[arg(long, value_name = "KIND[@NODE]", help_heading = "Faults")]
     lie: Option<String>,
     #[command(flatten)]
@@ -255,7 +256,7 @@ fn parse_fsync(text: &str) -> Result<Fsync, String> {
         "never" => Ok(Fsync::Never),
         text => parse_positive(text)
             .map(Fsync::Every)
-            .map_err(|_| format!("`{text}` is none of always, never and a time such as 100ms")),
+            .map_err(|_| format!("`{text}` is not always, never or a time such as 100ms")),
     }
 }
 
@@ -269,10 +270,10 @@ const KINDS: [(&str, LieKind); 5] = [
 
 fn parse_kind(text: &str) -> Result<LieKind, String> {
     let found = KINDS.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind);
-    found.ok_or_else(|| format!("`{text}` is none of lose, diverge, stale, duplicate and resurrect"))
+    found.ok_or_else(|| format!("`{text}` is not one of lose, diverge, stale, duplicate and resurrect"))
 }
 
-/// `diverge`, `diverge@1`, in a cluster of so many nodes.
+/// `diverge`, `diverge@1`, in a cluster of `nodes` nodes.
 fn parse_lie_of(text: &str, nodes: u64) -> Result<(LieKind, String, Option<u64>), String> {
     let (name, node) = match text.split_once('@') {
         Some((name, node)) => {

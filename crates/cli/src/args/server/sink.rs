@@ -29,7 +29,7 @@ pub(crate) struct SinkArgs {
     conduct: ConductArgs,
 }
 
-/// Where a built-in server listens, and for how long.
+/// Address and lifetime of a built-in server.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
     /// Address to listen on: IP:PORT, or unix:PATH; port 0 takes a free one
@@ -38,7 +38,7 @@ pub(crate) struct PlaceArgs {
     /// Threads, which share the port
     #[arg(short, long, value_name = "N", default_value = "1", allow_negative_numbers = true)]
     threads: String,
-    /// Stop by itself after this time
+    /// Stop after this time
     #[arg(short, long, value_name = "TIME", allow_negative_numbers = true)]
     duration: Option<String>,
 }
@@ -62,7 +62,7 @@ struct ReplyArgs {
     /// Status of every reply
     #[arg(long, value_name = "STATUS", default_value = "200", allow_negative_numbers = true)]
     status: String,
-    /// Body of so many bytes instead of the counter
+    /// Body of this many bytes instead of the counter
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     body_size: Option<String>,
     /// Content type of every reply [default: application/cbor, with --body-size application/octet-stream]
@@ -82,7 +82,7 @@ struct LawArgs {
     /// sigma of the logarithm) and bimodal:1ms,10ms,0.1 (usual, other, probability of the other).
     #[arg(long, value_name = "LAW")]
     delay: Option<String>,
-    /// Burn so much CPU time for every reply, each on its own: a target that computes
+    /// Burn this much CPU time for every reply, each on its own: a target that computes
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     work: Option<String>,
     /// Serve one request after the other, over all connections (with an exponential delay: M/M/1)
@@ -91,7 +91,7 @@ struct LawArgs {
     /// Serve the requests of one connection one after the other, side by side with other connections
     #[arg(long)]
     per_connection: bool,
-    /// Answer at most so many requests per second, one after the other
+    /// Answer at most this many requests per second, one after the other
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     capacity: Option<String>,
     /// Stand still: 3s+1s is at second 3 for one second; repeatable
@@ -111,13 +111,14 @@ struct FaultArgs {
     /// Share of requests that are refused: REFUSED_STREAM with HTTP/2, with HTTP/1.1 a reset
     #[arg(long, value_name = "SHARE")]
     refuse: Option<String>,
-    /// Share of requests that are answered with another status, such as 7%:503; repeatable
+    /// Share of requests that are answered with another status, such as 7%:503, with --grpc also
+    /// 7%:UNAVAILABLE; repeatable
     #[arg(long = "fail", value_name = "SHARE:STATUS")]
     fails: Vec<String>,
-    /// Close a connection after so many requests, without announcing it
+    /// Close a connection after this many requests, without announcing it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_requests_per_connection: Option<String>,
-    /// Announce the end of a connection after so many requests: GOAWAY, or `connection: close`
+    /// Announce the end of a connection after this many requests: GOAWAY, or `connection: close`
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     goaway_after: Option<String>,
     /// Seed of every random choice
@@ -175,7 +176,7 @@ impl SinkArgs {
     }
 }
 
-/// Where a built-in server listens, and for how long, parsed.
+/// Address and lifetime of a built-in server, parsed.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) listen: Endpoint,
@@ -299,7 +300,7 @@ pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::args::cli::Cli;
     use crate::args::cli::Command;
@@ -308,7 +309,8 @@ mod tests {
     use plimsoll_plan::Disk;
     use plimsoll_targets::SlowData;
 
-    fn spec(args: &[&str]) -> Result<SinkSpec, Problems> {
+    /// Reads the flags of `plimsoll sink`.
+    pub(crate) fn spec(args: &[&str]) -> Result<SinkSpec, Problems> {
         let args = ["plimsoll", "sink"].iter().chain(args);
         let Command::Sink(sink) = Cli::try_parse_from(args).unwrap().command else { panic!("not a sink") };
         sink.to_spec(&Disk)

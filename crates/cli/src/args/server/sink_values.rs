@@ -8,6 +8,7 @@ use plimsoll_driver::Endpoint;
 use plimsoll_plan::{Files, Problem, Problems, parse_size};
 use plimsoll_schedule::{parse_count, parse_duration};
 use plimsoll_targets::{Delay, Freeze, Lies, SlowData};
+use plimsoll_wire::grpc::CODES;
 
 use crate::args::share::parse_percent;
 
@@ -82,7 +83,7 @@ pub(crate) fn parse_lie<K: Copy>(text: &str, kinds: &[(&str, K)], example: &str)
         None => {
             let names: Vec<&str> = kinds.iter().map(|(known, _)| *known).collect();
             let (last, others) = names.split_last().expect("there are kinds");
-            Err(format!("`{name}` is none of {} and {last}, such as {example}", others.join(", ")))
+            Err(format!("`{name}` is not one of {} and {last}, such as {example}", others.join(", ")))
         }
     }
 }
@@ -121,7 +122,7 @@ pub(crate) fn parse_status(text: &str) -> Result<u16, String> {
     }
 }
 
-/// A share in percent; `0` without the sign is none.
+/// A share in percent; `0` needs no sign.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     if text == "0" {
         return Ok(0.0);
@@ -132,14 +133,20 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `7%:503`; `0` is none.
+/// `7%:503`, `7%:UNAVAILABLE`; `0` is none.
 pub(crate) fn parse_fail(text: &str) -> Result<Option<(u16, f64)>, String> {
     if text == "0" {
         return Ok(None);
     }
     let (share, status) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not SHARE:STATUS, such as 7%:503"))?;
-    Ok(Some((parse_status(status)?, parse_share(share)?)))
+    // A code of gRPC by its name.
+    let code = CODES.iter().position(|name| *name == status).filter(|code| *code > 0);
+    let status = match code {
+        Some(code) => code as u16,
+        None => parse_status(status)?,
+    };
+    Ok(Some((status, parse_share(share)?)))
 }
 
 pub(crate) fn parse_freeze(text: &str) -> Result<Freeze, String> {

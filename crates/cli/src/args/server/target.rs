@@ -20,7 +20,7 @@ const FAIL: (u16, f64) = (404, 0.07);
 #[derive(Debug, Args)]
 #[command(subcommand_value_name = "TARGET", subcommand_help_heading = "Targets")]
 pub(crate) struct TargetArgs {
-    // Optional, so that its absence is told in words of ours.
+    // Optional, so that we can report its absence in our own words.
     #[command(subcommand)]
     target: Option<Target>,
 }
@@ -30,7 +30,7 @@ enum Target {
     /// A service of resources: POST creates one, its location can be read, changed and deleted
     ///
     /// POST to any path answers 201 with the new resource's location. On that, GET answers 200 with a small
-    /// JSON body, PUT and PATCH 204, and DELETE 204; whatever names no resource is answered 404. Resources
+    /// JSON body, PUT and PATCH 204, and DELETE 204; any other path is answered 404. Resources
     /// are kept in memory.
     ///
     /// Without flags 3% of the requests are never answered and 7% fail with 404; --drop 0 and --fail 0 turn
@@ -43,15 +43,15 @@ enum Target {
     /// 8 MiB ends a connection. Over HTTP: /health, /auth/login, /admin/caches and /cache/CACHE/KEY, with
     /// Basic or Bearer. Values are kept in memory.
     Cache(Box<CacheArgs>),
-    /// A store to ingest metrics, logs, traces and events into, with Arc's HTTP API, and SQL over what came
+    /// A store to ingest metrics, logs, traces and events into, with Arc's HTTP API, and SQL over its records
     ///
     /// MessagePack (columnar, rows, batches) and the line protocol are taken as the real server takes them,
     /// gzip and zstd included: with its status codes, its error texts and its delay until rows are seen.
     /// OTLP, Prometheus remote write, Loki, Elasticsearch bulk and JSON lines come into the same store.
-    /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged tells what was
-    /// acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
+    /// POST /api/v1/query runs SQL over what is visible, on SQLite; GET /plimsoll/acknowledged reports what
+    /// was acknowledged. Everything is kept in memory, within bounds; counts stay exact beyond them.
     Ingest(Box<IngestArgs>),
-    /// A server of language models with OpenAI's API, whose answers come token by token when a law says
+    /// A server of language models with OpenAI's API, whose answers come token by token by a law of time
     ///
     /// POST /v1/chat/completions and /v1/completions, streaming or not, with max_tokens and
     /// stream_options.include_usage; GET /v1/models. There is no model behind it: the text is numbered words,
@@ -60,8 +60,8 @@ enum Target {
     /// One node of a cluster with Lithair's CRUD API, over a log that openraft replicates
     ///
     /// POST, GET, PUT, PATCH and DELETE on /api/MODEL, /api/MODEL/_bulk, /count, /random-id and lists;
-    /// /status, /raft/leader and /_raft/health tell how the node stands. A write is acknowledged when a
-    /// majority has it on the disk; a follower answers it 307, and reads from what it has itself. Without
+    /// /status, /raft/leader and /_raft/health report the state of the node. A write is acknowledged when a
+    /// majority has it on the disk; a follower answers it 307, and reads from its own items. Without
     /// --peer it leads at once.
     CrudNode(Box<CrudNodeArgs>),
     /// A cluster of such nodes, each a process of its own, which end with this one

@@ -8,7 +8,7 @@ use plimsoll_workloads::cache::{Api, CacheLoad, KeyPattern, Mix, Preset, Size, T
 use crate::args::named::named;
 use crate::args::run::RunArgs;
 
-/// Where the cache's HTTP API is if nothing else is said, beside the host of the cache.
+/// Default address of the cache's HTTP API, on the host of the cache.
 const ADMIN_PORT: u16 = 8080;
 /// User and password that Carbon begins with.
 const DEFAULT_USER: &str = "admin:admin123";
@@ -40,31 +40,31 @@ struct WorkloadArgs {
     /// Name of the cache
     #[arg(long, value_name = "NAME", default_value = "perf_test")]
     cache: String,
-    /// A scenario of Carbon's load test: how many iterations, on how many connections, at which rate
+    /// A scenario of Carbon's load test: number of iterations, connections and rate
     ///
     /// max: 50,000 on 200 connections; sustained: 100,000 on 50, 5,000 per second; concurrency: 10,000 on
     /// 500; rate-limited: 60,000 on 10, 1,000 per second. Other flags replace parts of it.
     #[arg(long, value_name = "NAME", value_parser = named(&Preset::ALL, Preset::name))]
     preset: Option<Preset>,
-    /// Another name of --iterations: so many times the mix
+    /// Another name of --iterations: the mix, this many times
     #[arg(long, value_name = "N", conflicts_with_all = ["iterations", "duration"])]
     requests: Option<u64>,
     /// Mix of operations: put+get, put, get, delete, or weights such as put=1,get=9
     #[arg(long, value_name = "MIX", default_value = "put+get")]
     mix: String,
-    /// Which keys: sequential, random, fixed, zipf or zipf:EXPONENT
+    /// Choice of keys: sequential, random, fixed, zipf or zipf:EXPONENT
     #[arg(long = "key", value_name = "PATTERN", default_value = "sequential")]
     key_pattern: String,
     /// Number of keys [default: sequential: a new one each time; random, zipf: 10000]
     #[arg(long, value_name = "N")]
     keys: Option<u64>,
-    /// Bytes of a key, 32 or more [default: as short as they come]
+    /// Bytes of a key, 32 or more [default: the shortest possible]
     #[arg(long, value_name = "BYTES")]
     key_size: Option<u32>,
     /// Bytes of a value: 100, 100-2000 (uniform) or exp:500
     #[arg(long, value_name = "BYTES", default_value = "100")]
     value_size: String,
-    /// Compare the value of each GET with what was put [default for put+get]
+    /// Compare the value of each GET with the one that was put [default for put+get]
     #[arg(long, overrides_with = "no_verify")]
     verify: bool,
     /// Compare nothing
@@ -84,10 +84,10 @@ pub(crate) struct SetupArgs {
     /// The HTTP API of the server [default: port 8080 of the server's host]
     #[arg(long, value_name = "URL")]
     admin: Option<String>,
-    /// User of the HTTP API: user:password, or @file; unless told otherwise the one that Carbon begins with
+    /// User of the HTTP API: user:password, or @file; default: Carbon's initial user
     #[arg(long, value_name = "USER:PASSWORD", default_value = DEFAULT_USER)]
     pub(crate) user: String,
-    /// Print the plan that the flags come to, and do nothing
+    /// Print the plan that the flags make, and exit
     #[arg(long)]
     pub(crate) print_plan: bool,
 }

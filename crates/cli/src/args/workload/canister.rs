@@ -14,7 +14,7 @@ use plimsoll_workloads::canister::{Api, Argument, CanisterLoad};
 use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
 
-/// Settings of the plan that the flags come to, each with its flag.
+/// Settings of the plan made from the flags, each with its flag.
 pub(crate) const SETTINGS: [(&str, &str); 7] = [
     ("arg", "--payload"),
     ("arg_size", "--payload-size"),
@@ -24,7 +24,7 @@ pub(crate) const SETTINGS: [(&str, &str); 7] = [
     ("every", "--poll-every"),
     ("Host", "--host"),
 ];
-/// Length of a run where nothing is said of it.
+/// Default length of a run.
 const SECONDS: f64 = 10.0;
 
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(crate) struct CanisterArgs {
     replica: ReplicaArgs,
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
-    /// Print the plan that the flags come to, and do nothing
+    /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Calls")]
     pub(crate) print_plan: bool,
     #[command(flatten)]
@@ -70,13 +70,13 @@ struct CallArgs {
     /// The argument: bytes in hexadecimal [default: none]
     #[arg(long, value_name = "HEX")]
     payload: Option<String>,
-    /// An argument of so many bytes instead: zeros, unless they are to be random
+    /// An argument of this many bytes instead: zeros, unless they are to be random
     #[arg(long, value_name = "SIZE", conflicts_with = "payload")]
     payload_size: Option<String>,
-    /// Random bytes in each argument, other ones each time [default size: 256]
+    /// Random bytes in each argument, new ones each time [default size: 256]
     #[arg(long, conflicts_with = "payload")]
     random_query_payload: bool,
-    /// Give each query a nonce, as updates have one: no cache takes one for another
+    /// Give each query a nonce, as updates have, so that caches do not mix them up
     #[arg(long)]
     nonce: bool,
 }
@@ -84,16 +84,17 @@ struct CallArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Identity")]
 struct IdentityArgs {
-    /// A PEM file with the key that signs, Ed25519, secp256k1 or P-256 [default: nobody signs]
+    /// A PEM file with the key that signs, Ed25519, secp256k1 or P-256 [default: no signatures]
     #[arg(long, value_name = "FILE")]
     pem_file: Option<PathBuf>,
-    /// The principal that the key has to be of
+    /// The principal that the key has to have
     #[arg(long, value_name = "ID", requires = "pem_file")]
     principal_id: Option<String>,
     /// Threads per worker that sign messages before they are due
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     signers: u32,
-    /// Make so many messages before the load, and send them first [default: those of the next 100 ms, always]
+    /// Make this many messages before the load, and send them first [default: those of the next 100 ms,
+    /// always]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     presign: u64,
     /// Validity of messages, 10s to 5m [default: 4m]
@@ -104,11 +105,11 @@ struct IdentityArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Replicas")]
 struct ReplicaArgs {
-    /// Which endpoints are asked: v2 takes updates in and is asked for their outcome, v3 and v4 answer them
-    /// at once if they can
+    /// Version of the endpoints: v2 accepts updates, whose outcome is polled, v3 and v4 answer them at once
+    /// if they can
     #[arg(long, value_enum, value_name = "VERSION", default_value = "v4")]
     api: ApiName,
-    /// The name that replicas are asked by, in place of that of the URL
+    /// Host name for requests to replicas, instead of that of the URL
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
     /// Limit for the answer to a query, and to the submission of an update
@@ -117,10 +118,10 @@ struct ReplicaArgs {
     /// Limit for the outcome of an update, once it is submitted
     #[arg(long, value_name = "SECONDS", default_value_t = 240.0)]
     ingress_timeout_secs: f64,
-    /// The first pause before the outcome is asked for once more; they grow by half each time, up to 5s
+    /// The first pause between polls of the outcome; it grows by half each time, up to 5s
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     poll_every: String,
-    /// Begin at once, and do not wait until each replica says that it is healthy
+    /// Begin at once, and do not wait until each replica is healthy
     #[arg(long)]
     pub(crate) no_status_check: bool,
     /// Time for replicas to become healthy
@@ -128,11 +129,11 @@ struct ReplicaArgs {
     status_timeout: String,
     /// Verify a share of the certificates beside the load: signature, hash tree, time, canister
     ///
-    /// One that does not prove what was answered ends with exit code 6. Verifying one takes a millisecond.
+    /// One that does not prove the answer ends with exit code 6. Verifying one takes a millisecond.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     verify: Option<f64>,
     /// The root key that certificates are verified with, a DER file or hexadecimal [default: the one that the
-    /// first replica tells]
+    /// first replica reports]
     #[arg(long, value_name = "FILE|HEX", requires = "verify")]
     root_key: Option<String>,
 }
@@ -146,7 +147,7 @@ pub(crate) struct SummaryArgs {
     /// Print the figures so far every second
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) periodic_output: bool,
-    /// Draw percentiles and a histogram below the summary, so large
+    /// Draw percentiles and a histogram below the summary, in this size
     #[arg(long, value_enum, value_name = "SIZE")]
     pub(crate) chart_size: Option<ChartSize>,
 }
@@ -198,7 +199,7 @@ impl ChartSize {
 pub(crate) struct VerifySpec {
     /// Their share, 0 to 1.
     pub(crate) share: f64,
-    /// The root key as DER, if it is not the one that the first replica tells.
+    /// The root key as DER, if it is not the one that the first replica reports.
     pub(crate) root_key: Option<Vec<u8>>,
     /// The canister that they have to be about.
     pub(crate) canister: Principal,
@@ -256,7 +257,7 @@ impl CanisterArgs {
                 ApiName::V3 => Api::V3,
                 ApiName::V4 => Api::V4,
             },
-            // As it is written everywhere else, whatever the form here.
+            // In the usual notation, in whatever form it was given.
             canister: canister.to_string(),
             updates,
             method,
@@ -334,7 +335,7 @@ fn server(text: &str) -> Result<String, Problem> {
     if ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme)) {
         return Ok(text.trim_end_matches('/').to_owned());
     }
-    let problem = Problem::new(format!("`{text}` is no URL of a replica"));
+    let problem = Problem::new(format!("`{text}` is not a URL of a replica"));
     Err(problem.with_hint("write it as in http://127.0.0.1:8080; several are joined by commas"))
 }
 

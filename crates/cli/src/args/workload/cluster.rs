@@ -18,13 +18,13 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Start a cluster, put its load on it, break it as its spec says, check what is left, and end it
+    /// Start a cluster, put its load on it, break it by its spec, check its contents, and end it
     ///
-    /// The report is that of `run`, with the resources of each node, what each fault did, and what the checks
-    /// found. A check that does not hold ends it with code 6. Everything that was started ends with this
-    /// process, however that ends.
+    /// The report is that of `run`, with the resources of each node, the effect of each fault, and the
+    /// results of the checks. A check that does not hold ends it with code 6. Everything that was started
+    /// ends with this process, however that ends.
     Run(Box<ClusterRunArgs>),
-    /// Say everything that is wrong with a spec and its plans, or that it is ok
+    /// Report all problems of a spec and its plans, or that it is ok
     Check(Box<ClusterRunArgs>),
     /// Start a cluster, and leave it running
     ///
@@ -32,7 +32,7 @@ pub(crate) enum ClusterCommand {
     Up(ClusterUpArgs),
     /// End a cluster that `up` has started
     Down(ClusterOfArgs),
-    /// Show who of a cluster runs
+    /// Show which nodes of a cluster run
     Status(ClusterStatusArgs),
     /// End a cluster as soon as stdin ends: that of the process which has started it
     #[command(hide = true)]
@@ -59,7 +59,7 @@ pub(crate) struct ClusterStartArgs {
     /// Storage profile, instead of that of the spec
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Remove this data folder whoever made it; repeatable
+    /// Remove this data folder even if Plimsoll did not make it; repeatable
     ///
     /// Data folders that Plimsoll has made are removed at the start anyway, unless the spec says otherwise.
     #[arg(long, value_name = "FOLDER")]

@@ -8,11 +8,11 @@ use plimsoll_workloads::crud::{CrudLoad, Mode, Model, Shares, Size, Update};
 
 use crate::args::run::RunArgs;
 
-/// Operations where nothing else is said.
+/// Default number of operations.
 const TOTAL: u64 = 10_000;
-/// Items of a bulk where nothing else is said.
+/// Default number of items of a bulk.
 const BULK_SIZE: u32 = 100;
-/// Requests in flight where nothing else is said.
+/// Default number of requests in flight.
 const CONCURRENCY: u32 = 64;
 /// The same, and the limit for a response, as Lithair's generator has them.
 const OF_LITHAIR: (u32, &str) = (512, "10s");
@@ -27,16 +27,16 @@ pub(crate) struct CrudLoadArgs {
     mix: MixArgs,
     #[command(flatten)]
     model: ModelArgs,
-    /// Note every write and its answer, and hold what the servers have afterwards against them
+    /// Record every write and its answer, and compare the servers' items with them afterwards
     ///
     /// Every acknowledged create and update has to be there, every acknowledged delete to be gone, and
     /// nothing else; a write whose answer was lost may have happened or not. The leader and all read targets
-    /// are asked for all items (GET with take and skip), and have TIME to come to it. What does not hold ends
-    /// with exit code 6. Nobody else may write to the resource meanwhile.
+    /// are asked for all items (GET with take and skip), and have TIME to come to it. A difference ends with
+    /// exit code 6. No other client may write to the resource meanwhile.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "10s")]
     #[arg(help_heading = "Workload")]
     verify: Option<String>,
-    /// Print the plan that the flags come to, and do nothing
+    /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Workload")]
     pub(crate) print_plan: bool,
     #[command(flatten)]
@@ -49,14 +49,14 @@ struct WorkloadArgs {
     /// URL of the server that takes writes: the leader of a cluster
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     leader: String,
-    /// Operations in all; with bulks, items [default: 10000, unless --duration or --stages say how long]
+    /// Operations in all; with bulks, items [default: 10000, unless --duration or --stages are given]
     #[arg(long, value_name = "N", conflicts_with = "iterations")]
     total: Option<u64>,
     /// Requests in flight: another name of --connections [default: 64]
     #[arg(long, value_name = "N", conflicts_with = "connections")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     concurrency: Option<u32>,
-    /// Settings of a project's own generator, unless flags say otherwise
+    /// Settings of a project's own generator; other flags override them
     #[arg(long, value_enum, value_name = "PROJECT")]
     preset: Option<Preset>,
     /// Operations: single creates, bulk creates, or a random mix [default: what other flags imply, or single]
@@ -65,7 +65,7 @@ struct WorkloadArgs {
     /// Items of one create [default: bulk: 100, else 1]
     #[arg(long, value_name = "N")]
     bulk_size: Option<u32>,
-    /// Create so many items first, unmeasured, for the load to read, change and delete
+    /// Create this many items first, unmeasured, for the load to read, change and delete
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     preseed: u64,
     /// Limit for each response in seconds: another name of --timeout
@@ -88,10 +88,10 @@ struct MixArgs {
     /// Share of deletes
     #[arg(long, value_name = "PERCENT")]
     delete_pct: Option<u32>,
-    /// URLs of the servers that are read from, and verified, separated by commas [default: the leader]
+    /// URLs of the servers to read from and to verify, separated by commas [default: the leader]
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     read_targets: Vec<String>,
-    /// Path to read; ${id} stands for the id of an item that was created [default: the collection]
+    /// Path to read; ${id} stands for the id of a created item [default: the collection]
     #[arg(long, value_name = "PATH")]
     read_path: Option<String>,
     /// Kind of update
@@ -116,7 +116,7 @@ struct ModelArgs {
     /// products the price]
     #[arg(long, value_name = "JSON")]
     changes: Option<String>,
-    /// Where the id of an item is in the answer to its creation, a JSON Pointer
+    /// JSON Pointer to the id of an item in the answer to its creation
     #[arg(long = "id", value_name = "POINTER", default_value = "/id")]
     id_pointer: String,
 }
@@ -286,7 +286,7 @@ impl CrudLoadArgs {
             None => model.path,
             Some(path) if path.starts_with('/') && path.len() > 1 => path.trim_end_matches('/').to_owned(),
             Some(path) => {
-                let problem = Problem::new(format!("--path: `{path}` is no path of a collection"));
+                let problem = Problem::new(format!("--path: `{path}` is not a path of a collection"));
                 return Err(problem.with_hint("it begins with a slash, as in /api/products"));
             }
         };
@@ -309,7 +309,7 @@ fn server(flag: &str, text: &str) -> Result<String, Problem> {
     if ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme)) {
         return Ok(text.trim_end_matches('/').to_owned());
     }
-    let problem = Problem::new(format!("{flag}: `{text}` is no URL of a server"));
+    let problem = Problem::new(format!("{flag}: `{text}` is not a URL of a server"));
     Err(problem.with_hint("write it as in http://127.0.0.1:8080"))
 }
 

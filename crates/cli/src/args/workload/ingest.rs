@@ -13,9 +13,9 @@ use crate::args::run::RunArgs;
 use crate::args::share::parse_percent;
 use crate::args::workload::ingest_demo::IngestDemoArgs;
 
-/// Settings of the plan that the flags come to, each with its flag.
+/// Settings of the plan made from the flags, each with its flag.
 pub(crate) const SETTINGS: [(&str, &str); 2] = [("store", "--url"), ("x-arc-database", "--database")];
-/// Records of a batch where nothing else is said.
+/// Default number of records of a batch.
 const BATCH_SIZE: u32 = 1_000;
 
 #[derive(Debug, Args)]
@@ -38,12 +38,12 @@ pub(crate) struct IngestArgs {
 /// Subcommands that do not put load on a store.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InsteadOfLoad {
-    /// Tell a store the story of a marketing campaign, and ask it in SQL what happened
+    /// Send a store the records of a marketing campaign, and query them in SQL
     ///
     /// Ninety minutes of a shop, half an hour of it a campaign: 4 events, 1,800 metrics, 5,000 logs and 1,000
     /// traces of 3 spans, into four databases. The store is asked whether it has them all (exit code 6 if it
     /// has not), what happened when CPU spiked, which errors there were, and how latency changed. The same
-    /// seed and time tell the same story. The store is Arc, or `plimsoll target ingest`.
+    /// seed and time make the same records. The store is Arc, or `plimsoll target ingest`.
     Demo(Box<IngestDemoArgs>),
 }
 
@@ -65,7 +65,7 @@ struct DataArgs {
     /// Records per second in total [default: as fast as the store answers]
     ///
     /// Of unified, the kinds share it as Arc's script has them: 1,000,000 metrics to 500,000 logs, 400,000
-    /// spans and 500,000 events. Times are those of batches, which is what is sent and answered.
+    /// spans and 500,000 events. Times are those of batches.
     #[arg(long = "rate", visible_alias = "rps", id = "record_rate", value_name = "RECORDS/S")]
     #[arg(short = 'R', allow_negative_numbers = true, conflicts_with = "rate")]
     rate: Option<String>,
@@ -84,19 +84,19 @@ struct DataArgs {
     /// Measurement, table or index that records go to [default: that of the kind in Arc's scripts]
     #[arg(long, value_name = "NAME")]
     measurement: Option<String>,
-    /// Which columns a record has: seed, host (of metrics: three shares of use) or small
+    /// Columns of a record: seed, host (of metrics: three shares of use) or small
     #[arg(long, value_name = "SHAPE", value_parser = named(&Shape::ALL, Shape::name))]
     shape: Option<Shape>,
-    /// Services that logs or spans are of [default: 50 of logs, 20 of spans]
+    /// Services of logs or spans [default: 50 of logs, 20 of spans]
     #[arg(long, value_name = "N", hide_short_help = true)]
     services: Option<u32>,
-    /// Hosts that metrics are of [default: 100]
+    /// Hosts of the metrics [default: 100]
     #[arg(long, value_name = "N", hide_short_help = true)]
     hosts: Option<u32>,
     /// Different series of the metrics at any one time [default: every metric of every host]
     #[arg(long, value_name = "N", hide_short_help = true)]
     cardinality: Option<u32>,
-    /// Series that new ones take the place of, per second, as a share of all
+    /// Share of the series that new ones replace per second
     #[arg(long, value_name = "PERCENT", default_value = "0%", hide_short_help = true)]
     churn: String,
     /// Unit of times where the format leaves it open: s, ms, us or ns [default: ms; of unified us]
@@ -109,13 +109,13 @@ struct DataArgs {
     /// same in another run.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     start_time: Option<String>,
-    /// Make N batches of each kind first, and send these over and over
+    /// Make N batches of each kind first, and send them repeatedly
     ///
-    /// Without it every batch is a new one, made ahead by threads of its own. A store that leaves out what it
-    /// has already has less to do with batches that come again.
+    /// Without it every batch is a new one, made ahead by threads of its own. A store that leaves out records
+    /// it already has does less work for repeated batches.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) pregenerate: Option<u32>,
-    /// No single run, but one at each size of batches, such as batch-size=500,1000,5000,20000
+    /// Instead of a single run, make one at each size of batches, such as batch-size=500,1000,5000,20000
     ///
     /// The report has throughput beside the times that batches take: larger ones cost a store less, and each
     /// takes longer. With --threshold each level is judged.
@@ -123,19 +123,19 @@ struct DataArgs {
     #[arg(conflicts_with_all = ["batch_size", "verify", "pregenerate", "print_plan", "repeat", "probe"])]
     #[arg(conflicts_with_all = ["calibrate", "slices", "report", "save"])]
     sweep: Option<String>,
-    /// Print the plan that the flags come to, and do nothing
+    /// Print the plan that the flags make, and exit
     #[arg(long)]
     print_plan: bool,
 }
 
-/// Where batches go.
+/// The destination of batches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
-    /// The store; with a path, that is where batches go, else where those of the format go
+    /// The store; batches go to its path, or to that of the format if it has none
     #[arg(long, value_name = "URL", default_value = DEFAULT_URL)]
     url: String,
-    /// Token that the store asks for; the same as --bearer, with @FILE for one in a file
+    /// Token for the store; the same as --bearer, with @FILE to read it from a file
     #[arg(long, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
     /// Database of Arc, sent as x-arc-database
@@ -147,11 +147,11 @@ pub(crate) struct StoreArgs {
     /// own count.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     databases: Option<u32>,
-    /// Ask the store afterwards whether it has every record that it acknowledged, each once and at its time
+    /// Check afterwards that the store has every acknowledged record, each once and at its time
     ///
     /// Before the run and after it the store is asked how many it has, and from when to when: Arc and
-    /// `plimsoll target ingest` by SQL after a flush, InfluxDB and Prometheus by their query APIs. What is
-    /// missing, was never sent, is there twice or at a time that nobody sent is exit code 6.
+    /// `plimsoll target ingest` by SQL after a flush, InfluxDB and Prometheus by their query APIs. Records
+    /// that are missing, twice there, or never sent (at that time) are exit code 6.
     #[arg(long)]
     pub(crate) verify: bool,
     /// Connections [default: a tenth of the batches per second, from 50 to 500; of remote-write 1]
@@ -231,7 +231,7 @@ impl IngestArgs {
     /// The workload that the flags describe.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// All problems with them.
     pub(crate) fn to_load(&self) -> Result<IngestLoad, Problems> {
         let args = &self.data;
         let mut problems = Problems::default();
@@ -247,7 +247,7 @@ impl IngestArgs {
         });
         let churn = parse_percent(&args.churn).filter(|share| (0.0..=1.0).contains(share));
         if churn.is_none() {
-            let problem = Problem::new(format!("--churn: `{}` is no share", args.churn));
+            let problem = Problem::new(format!("--churn: `{}` is not a share", args.churn));
             problems.push(problem.with_hint("write it as in 1%"));
         }
         let method = if args.preset.is_some() { Method::Gzip } else { Method::None };

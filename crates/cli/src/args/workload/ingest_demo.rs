@@ -26,7 +26,7 @@ pub(crate) struct IngestDemoArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Story")]
 pub(crate) struct StoryArgs {
-    /// Which story
+    /// The story
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Scenario::MarketingCampaign)]
     pub(crate) scenario: Scenario,
     /// When the campaign begins: milliseconds since 1970, RFC 3339 or '30 minutes ago' [default: an hour ago]
@@ -37,22 +37,22 @@ pub(crate) struct StoryArgs {
     /// Seed of the story
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["queries_only", "print_queries"])]
     pub(crate) seed: u64,
-    /// Send nothing, and ask about the story that is there [default --campaign-time: that of the latest one]
+    /// Send nothing, and query the story in the store [default --campaign-time: that of the latest one]
     #[arg(long)]
     pub(crate) queries_only: bool,
-    /// Print the questions in SQL, and ask nothing
+    /// Print the queries in SQL, and exit
     #[arg(long)]
     pub(crate) print_queries: bool,
 }
 
-/// Where the story goes.
+/// The destination of the story.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct DemoStoreArgs {
     /// The store: scheme, host and port
     #[arg(long, value_name = "URL", default_value = DEFAULT_URL)]
     url: String,
-    /// Token that the store asks for, which may read and write; @FILE for one in a file
+    /// Token for the store, with read and write permission; @FILE reads it from a file
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
     /// Prefix of the databases' names: PREFIX_events, _metrics, _logs and _traces
@@ -63,7 +63,7 @@ pub(crate) struct DemoStoreArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct DemoOutputArgs {
-    /// Format of what is told on stdout
+    /// Format on stdout
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = DemoOutputFormat::Text)]
     pub(crate) output: DemoOutputFormat,
     /// No messages on stderr
@@ -86,10 +86,10 @@ pub(crate) enum Scenario {
 }
 
 impl StoryArgs {
-    /// When the campaign begins, in milliseconds since the epoch, if that is said.
+    /// When the campaign begins, in milliseconds since the epoch, if it is given.
     ///
     /// # Errors
-    /// It is no time.
+    /// It is not a time.
     pub(crate) fn campaign_ms(&self) -> Result<Option<u64>, Problem> {
         let Some(text) = &self.campaign_time else { return Ok(None) };
         let text = text.trim();

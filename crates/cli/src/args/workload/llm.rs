@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::args::named::named;
 use crate::args::run::RunArgs;
 
-/// Settings of the plan that the flags come to, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 8] = [
+/// Settings of the plan made from the flags, each with its flag.
+pub(crate) const SETTINGS: [(&str, &str); 11] = [
     ("server", "URL"),
     ("model", "--model"),
     ("input", "--input-tokens"),
@@ -18,8 +18,14 @@ pub(crate) const SETTINGS: [(&str, &str); 8] = [
     ("prefix", "--shared-prefix"),
     ("bytes_per_token", "--bytes-per-token"),
     ("prompts", "--prompts"),
+    ("stages", "--trace"),
+    ("turns", "--turns"),
+    ("think", "--think"),
     ("extra", "--extra"),
 ];
+
+/// The value that asks the server for the length of its tokens.
+const AUTO: &str = "auto";
 
 #[derive(Debug, Args)]
 // What those are called who come from other tools for language models.
@@ -29,7 +35,7 @@ pub(crate) const SETTINGS: [(&str, &str); 8] = [
 pub(crate) struct LlmArgs {
     #[command(flatten)]
     prompt: PromptArgs,
-    /// Print the plan that the flags come to, and do nothing
+    /// Print the plan that the flags make, and exit
     #[arg(long, help_heading = "Prompts")]
     pub(crate) print_plan: bool,
     #[command(flatten)]
@@ -44,7 +50,7 @@ struct PromptArgs {
     /// Name of the model
     #[arg(long, value_name = "NAME")]
     model: String,
-    /// API that is asked: chat or completions
+    /// API to use: chat or completions
     #[arg(long, value_name = "API", value_parser = named(&Api::ALL, Api::name), default_value = "chat")]
     api: Api,
     /// Length of prompts in tokens: 512, normal:512,100 (mean, deviation) or uniform:100,900 [default: 128]
@@ -53,24 +59,40 @@ struct PromptArgs {
     /// Length of answers in tokens at most: a length, as of prompts [default: 64]
     #[arg(long, value_name = "LENGTH")]
     output_tokens: Option<String>,
-    /// Tokens at the front of prompts that are the same in all of them
+    /// Tokens at the front of prompts that all of them share
     #[arg(long, value_name = "N")]
     shared_prefix: Option<u64>,
-    /// Bytes that are taken as a token of a prompt [default: 4]
+    /// Bytes per token of a prompt, or auto [default: 4]
     ///
-    /// The report has the server's own count of the prompts' tokens, by which this can be set right.
+    /// auto asks the server before the load: two prompts, 4 KiB apart, for one token each, whose tokens it
+    /// counts (`usage`). The report has its count of all prompts.
     #[arg(long, value_name = "N")]
-    bytes_per_token: Option<f64>,
+    bytes_per_token: Option<String>,
     /// File with the prompts: ShareGPT's JSON, or lines of JSON with `prompt` and perhaps `output_tokens`
     #[arg(long, value_name = "FILE")]
     prompts: Option<String>,
+    /// Trace to replay: lines of JSON in Mooncake's format
+    ///
+    /// Each has `timestamp` in milliseconds, `input_length` and `output_length` in tokens, and perhaps
+    /// `hash_ids`: the names of its blocks of 512 tokens, of which the same name stands for the same text.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prompts", "input_tokens", "turns"])]
+    trace: Option<String>,
+    /// Turns of each conversation: requests with the earlier messages in front of the prompt
+    ///
+    /// The answers in there are made up, or those of --prompts: they are not what the server has answered.
+    /// With ShareGPT, conversations with fewer turns are skipped.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    turns: Option<u32>,
+    /// Pause after each answer, as of a user who reads it: 5s
+    #[arg(long, value_name = "TIME")]
+    think: Option<String>,
     /// Ask for answers of the full length: `ignore_eos`, which vLLM, SGLang and llama.cpp know
     #[arg(long)]
     ignore_eos: bool,
     /// Further members of the requests, as JSON: '{"temperature": 0}'
     #[arg(long, value_name = "JSON")]
     extra: Option<String>,
-    /// API key; the same as --bearer, with @FILE for one in a file
+    /// API key; the same as --bearer, with @FILE to read it from a file
     #[arg(long, value_name = "KEY", conflicts_with = "bearer")]
     api_key: Option<String>,
 }
@@ -79,6 +101,11 @@ impl LlmArgs {
     /// The API key, if there is one.
     pub(crate) fn api_key(&self) -> Option<&str> {
         self.prompt.api_key.as_deref()
+    }
+
+    /// Returns `true` if the server is to be asked how long its tokens are.
+    pub(crate) fn measures_tokens(&self) -> bool {
+        self.prompt.bytes_per_token.as_deref() == Some(AUTO)
     }
 
     /// The workload that the flags describe.
@@ -106,11 +133,22 @@ impl LlmArgs {
             input: prompt.input_tokens.clone(),
             output: prompt.output_tokens.clone(),
             prefix: prompt.shared_prefix,
-            bytes_per_token: prompt.bytes_per_token,
+            bytes_per_token: match prompt.bytes_per_token.as_deref() {
+                None | Some(AUTO) => None,
+                Some(text) => Some(text.parse().map_err(|_| {
+                    let problem =
+                        Problem::new(format!("--bytes-per-token: `{text}` is not a number of bytes"));
+                    problem.with_hint("write one such as 4.2, or auto to ask the server")
+                })?),
+            },
             prompts: prompt.prompts.clone(),
+            trace: prompt.trace.clone(),
+            turns: prompt.turns,
+            think: prompt.think.clone(),
             ignore_eos: prompt.ignore_eos,
             extra,
-            connections: (!self.run.plan.has_rate() && !self.run.plan.has_users()).then_some(1),
+            connections: (prompt.trace.is_none() && !self.run.plan.has_rate() && !self.run.plan.has_users())
+                .then_some(1),
         })
     }
 }

@@ -112,7 +112,8 @@ const GENERATORS: [Generator; 9] = [
     },
     Generator {
         name: "vegeta",
-        differs: "The open model, as here with `--rate`; connections grow with what is in flight, as vegeta's workers do.",
+        differs: "The open model, as here with `--rate`; connections grow with the requests in flight, as \
+                  vegeta's workers do.",
         parts: &[
             ("attack -rate=100/s", "`--rate 100/s`"),
             ("-duration=30s", "`-d 30s`"),
@@ -132,8 +133,8 @@ const GENERATORS: [Generator; 9] = [
     },
     Generator {
         name: "k6",
-        differs: "What a k6 script does is a plan here: steps, variables, extractions, thresholds, and Lua where that does not \
-                  suffice. Users with think time are `--users`, arrival rates `--rate`.",
+        differs: "A k6 script becomes a plan here: steps, variables, extractions, thresholds, and Lua where \
+                  that does not suffice. Users with think time are `--users`, arrival rates `--rate`.",
         parts: &[
             ("--vus 50 --duration 30s", "`--users 50 -d 30s`"),
             ("--iterations 1000", "`-n 1000`"),
@@ -199,11 +200,10 @@ const GENERATORS: [Generator; 9] = [
     },
 ];
 
-/// The page.
 pub(super) fn page() -> String {
     let mut page = format!(
         "{MADE}# Coming from another load generator\n\nTheir command lines, and the same behind `plimsoll run URL`. Many flags of wrk, hey, oha and h2load \
-         can be typed as\nthey are, and an unknown one of theirs is answered with what to write. \
+         can be typed as\nthey are, and the error for an unknown one of theirs names its replacement. \
          Some have another meaning here, such as hey's `-t`:\nthe tables have those, too.\n"
     );
     for Generator { name, differs, parts } in &GENERATORS {

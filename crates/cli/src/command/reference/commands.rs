@@ -4,7 +4,6 @@ use clap::{Arg, Command};
 
 use super::markdown::{MADE, cell};
 
-/// The page.
 pub(super) fn page(command: Command) -> String {
     let mut command = command.term_width(100);
     command.build();

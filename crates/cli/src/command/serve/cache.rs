@@ -73,7 +73,7 @@ fn lies(options: &CacheOptions) -> Option<String> {
     let lie = options.lie.filter(|lie| lie.share > 0.0)?;
     let how = match lie.kind {
         LieKind::Wrong => "a wrong value",
-        LieKind::Stale => "what was there before the last PUT",
+        LieKind::Stale => "the value before the last PUT",
         LieKind::Swapped => "each other's reply",
     };
     Some(format!("{} of the GETs answered with {how}, seed {}", percent(lie.share), options.seed))

@@ -48,7 +48,7 @@ struct Cluster {
     nodes: Vec<Node>,
     /// A folder that goes with the cluster.
     temporary: Option<PathBuf>,
-    /// Leader and term that were told last.
+    /// Leader and term that were reported last.
     told: Option<(u64, u64)>,
     is_ready: bool,
 }
@@ -132,7 +132,7 @@ impl Cluster {
         } else if let Some(words) = said.strip_prefix("node ") {
             node.leader = leader(words);
             self.tell_leader(voice);
-        } else if said == "nobody leads" {
+        } else if said == "no leader" {
             node.leader = None;
         } else {
             voice.say(format!("node {number}: {said}"));
@@ -142,7 +142,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Tells all nodes of each other, once all have their addresses.
+    /// Sends each node the addresses of the others, once all are known.
     fn introduce(&mut self) {
         let known = self.nodes.iter().enumerate();
         let known = known.filter_map(|(id, node)| Some((id, (node.http.clone()?, node.raft.clone()?))));
@@ -268,7 +268,7 @@ pub(crate) fn of(kind: LieKind) -> &'static str {
     match kind {
         LieKind::Lose => "of the creates and updates acknowledged and lost",
         LieKind::Diverge => "of the items stored with another value on this node",
-        LieKind::Stale => "of the reads answered from what was",
+        LieKind::Stale => "of the reads answered from an earlier state",
         LieKind::Duplicate => "of the creates stored twice",
         LieKind::Resurrect => "of the deletes acknowledged and not carried out",
     }

@@ -17,7 +17,7 @@ use crate::session::backend;
 use crate::session::built_in_sink::ANOTHER_PORT;
 use crate::session::live::progress::grouped;
 
-/// Measurements that are told one by one at the end.
+/// Most measurements that are listed one by one at the end.
 const TOLD: usize = 20;
 
 pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
@@ -29,7 +29,7 @@ pub(crate) fn command(spec: IngestSpec) -> Result<Exit, Failure> {
     let watch = Watch::new(stop(server.stopper()))?;
     voice.say(format!("listening on {}", url(server.endpoint())));
     voice.say(access);
-    // Faults are announced at the start, so that nobody is surprised by the errors they cause.
+    // Faults are announced at the start, so that their errors surprise no one.
     if !faults.is_empty() {
         voice.say(format!("faults: {faults}"));
     }
@@ -58,7 +58,7 @@ fn start(options: IngestOptions, uring: bool) -> Result<IngestServer, Failure> {
 /// Describes the credentials that the server asks for.
 fn access(options: &IngestOptions) -> String {
     match options.tokens.len() {
-        0 => "everybody may read and write: no --token".to_owned(),
+        0 => "every client may read and write: no --token".to_owned(),
         1 => "1 token".to_owned(),
         tokens => format!("{} tokens", grouped(tokens as u64)),
     }
@@ -113,7 +113,7 @@ fn summary(report: &IngestReport) -> Vec<String> {
         }
     };
     add(failures, "writes refused or reset on purpose");
-    add(refusals, "writes refused for what they were");
+    add(refusals, "writes refused as invalid");
     add(skipped, "parts of writes passed over, as the real server does");
     add(violations, "connections ended for a violation");
     add(over_memory, "connections ended because unfinished requests took too much memory");

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::Nanos;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_metrics::{Histogram, figure};
 use plimsoll_targets::llm::{LlmCounts, LlmOptions, LlmServer, StreamFaults};
 
 use super::{ServerMessages, Watch, percent, raise_descriptors, stop, url};
@@ -34,6 +36,9 @@ pub(crate) fn command(spec: LlmTargetSpec) -> Result<Exit, Failure> {
         voice.say(format!("the truth log is not complete: {failure}"));
     }
     voice.say(summary(&report.counts));
+    if let Some(late) = lateness(&report.lateness) {
+        voice.say(late);
+    }
     Ok(Exit::Success)
 }
 
@@ -66,6 +71,14 @@ fn summary(counts: &LlmCounts) -> String {
     )
 }
 
+/// The time by which chunks left late, in words: what a server that cannot keep its own laws adds to the gaps
+/// that its clients see. `None` without chunks.
+fn lateness(lateness: &Histogram) -> Option<String> {
+    let at = |p: f64| lateness.percentile(p).map(|late| figure::nanos(Nanos(late)));
+    let (p50, p99, most) = (at(50.0)?, at(99.0)?, figure::nanos(Nanos(lateness.max()?)));
+    Some(format!("chunks left {p50} (p50), {p99} (p99), {most} (max) after they were due"))
+}
+
 #[cfg(test)]
 mod tests {
     use plimsoll_driver::Endpoint;
@@ -80,6 +93,11 @@ mod tests {
         assert_eq!(faults(&options), "1% of the streams end with an error, 50% of the streams stand still");
         let counts =
             LlmCounts { completions: 3, whole: 2, abandoned: 1, tokens: 1_234, ..Default::default() };
+        assert_eq!(lateness(&Histogram::default()), None);
+        let mut late = Histogram::default();
+        (0..100).for_each(|_| late.record(1_000));
+        let told = lateness(&late).expect("there are chunks");
+        assert!(told.starts_with("chunks left 1") && told.ends_with("after they were due"), "{told}");
         assert!(summary(&counts).starts_with("3 completions = 2 whole + 0 wrong on purpose"));
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn command(spec: CrudNodeSpec) -> Result<Exit, Failure> {
         for (leader, term) in told {
             voice.say(match leader {
                 Some(leader) => format!("node {leader} leads, term {term}"),
-                None => "nobody leads".to_owned(),
+                None => "no leader".to_owned(),
             });
         }
     });
@@ -103,12 +103,13 @@ fn failure(error: ReplicaError) -> Failure {
             "take another address: --listen, or --raft for the other nodes; port 0 takes a free one",
         ),
         ReplicaError::Stopped(_) => problem
-            .with_hint("what it has acknowledged is in its folder: start it again when the cause is gone"),
+            .with_hint("its acknowledged writes are in its folder: start it again when the cause is gone"),
         ReplicaError::OtherNode(..) | ReplicaError::InUse(_) => {
             problem.with_hint("take another folder: --data")
         }
         ReplicaError::Corrupt { .. } => problem.with_hint(
-            "what was acknowledged cannot be read: remove the folder, and the other nodes will fill it again",
+            "its acknowledged writes cannot be read: remove the folder, and the other nodes will fill it \
+             again",
         ),
         _ => problem,
     })

@@ -209,7 +209,7 @@ fn steer(key: Key, controller: &RateController, say: &Notify) {
     let command = match key {
         Key::View(_) => return,
         Key::Stop if control.requested_stop() == Stop::No => {
-            say("stopping: waiting for what is in flight; once more to report at once");
+            say("stopping: waiting for requests in flight; once more to report at once");
             return control.stop_by(SteeredBy::Key);
         }
         Key::Stop => return control.stop(Stop::Now),

@@ -89,8 +89,8 @@ impl RequestHandler {
             }
             "/config" if reads => {
                 let message = format!(
-                    "{} changes nothing here, since a web page could send it: ask by POST with `{CONTROL_FIELD}: 1`, \
-                     or start the run with --control-h2loadrunner",
+                    "{} is refused here, because a web page could send it: use POST with `{CONTROL_FIELD}: \
+                     1`, or start the run with --control-h2loadrunner",
                     request.method
                 );
                 return ControlReply::problem(405, &message).with_field("allow", "POST");
@@ -101,7 +101,7 @@ impl RequestHandler {
             "/resume" => ("POST", Box::new(|| self.set_rate(RateCommand::Resume, None, None))),
             "/start" => ("POST", Box::new(|| self.start(&request.body))),
             "/stop" => ("POST", Box::new(|| self.stop(&request.body))),
-            _ => return ControlReply::problem(404, "there is no such path; GET / names them"),
+            _ => return ControlReply::problem(404, "no such path; GET / lists them"),
         };
         if request.method == may || (may == "GET" && reads) {
             return reply();
@@ -112,7 +112,7 @@ impl RequestHandler {
 
     fn stat(&self) -> ControlReply {
         let (status, figures) = (self.controller.control.status(), self.live_stats.figures());
-        let stat = json!({
+        let mut stat = json!({
             "running": status.running,
             "waiting": self.controller.control.awaits_start(),
             "stopping": self.controller.control.requested_stop() != Stop::No,
@@ -123,6 +123,10 @@ impl RequestHandler {
             "intervals": figures.intervals,
             "run": self.growing.run_id(),
         });
+        let agents = self.growing.agents();
+        if let (false, Some(object)) = (agents.is_empty(), stat.as_object_mut()) {
+            object.insert("agents".to_owned(), json!(agents));
+        }
         ControlReply::json(200, format!("{stat}\n"))
     }
 
@@ -137,7 +141,7 @@ impl RequestHandler {
         match written {
             Some((Ok(text), intervals)) => {
                 let reply = ControlReply::json(200, text + "\n");
-                // With it, whoever has joined this to earlier ones sees that none is missing.
+                // A client that appends this to earlier answers can check that no interval is missing.
                 reply.with_field(INTERVALS_FIELD, &intervals.to_string())
             }
             Some((Err(error), _)) => ControlReply::problem(500, &error.to_string()),
@@ -160,8 +164,13 @@ impl RequestHandler {
         let Some(at) = object["at_unix_ns"].as_u64() else {
             return ControlReply::problem(400, "say when: {\"at_unix_ns\": 1772366400000000000}");
         };
-        if self.controller.control.start_at(Nanos(at)) {
-            return ControlReply::json(200, format!("{}\n", json!({ "at_unix_ns": at })));
+        let from = object["from_ns"].as_u64().unwrap_or(0);
+        let control = &self.controller.control;
+        if control.awaits_start() {
+            control.join_at(Nanos(from));
+        }
+        if control.start_at(Nanos(at)) {
+            return ControlReply::json(200, format!("{}\n", json!({ "at_unix_ns": at, "from_ns": from })));
         }
         let problem =
             "the run does not wait for its start: --start-at command does, once everything is ready";
@@ -233,14 +242,15 @@ impl RequestHandler {
     }
 }
 
-/// The change in a body: `{"rate": …}` with a text, a number, or `{"count": …, "period_ns": …}` for one that no
-/// text can express; or the plain text. `"at_ns"` beside it is the time of the run from which on it applies.
+/// The change in a body: `{"rate": …}` with a text, a number, or `{"count": …, "period_ns": …}` for one
+/// that no text can express; or the plain text. `"at_ns"` beside it is the time of the run from which on it
+/// applies.
 fn change_of(body: &str) -> Result<(RateCommand, Option<Nanos>), String> {
     let body = body.trim();
     if !body.starts_with('{') {
         return Ok((parse_preference(body)?, None));
     }
-    let object: Value = serde_json::from_str(body).map_err(|error| format!("that is no JSON: {error}"))?;
+    let object: Value = serde_json::from_str(body).map_err(|error| format!("that is not JSON: {error}"))?;
     let wrong = || "write {\"rate\": \"5k/s\"}, and nothing else beside it but \"at_ns\"".to_owned();
     let from = object.get("at_ns").map(|at| at.as_u64().map(Nanos).ok_or_else(wrong)).transpose()?;
     let fields = 1 + usize::from(from.is_some());

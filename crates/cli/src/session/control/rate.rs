@@ -68,7 +68,7 @@ pub(crate) fn parse_preference(text: &str) -> Result<RateCommand, String> {
 
 /// Describes a change in words.
 pub(crate) fn told(change: Option<RateChange>) -> String {
-    let Some(change) = change else { return "that is so already".to_owned() };
+    let Some(change) = change else { return "nothing to change".to_owned() };
     let at = format!("{:.2} s of the run on", change.at.as_secs_f64());
     match (change.what, change.to_per_second) {
         (Steering::Pause, _) => format!("paused from {at}"),
@@ -132,6 +132,6 @@ mod tests {
         assert_eq!(told(Some(resumed)), "resumed with 10/s from 1.23 s of the run on");
         let paused = RateChange { what: Steering::Pause, to_per_second: None, ..change };
         assert_eq!(told(Some(paused)), "paused from 1.23 s of the run on");
-        assert_eq!(told(None), "that is so already");
+        assert_eq!(told(None), "nothing to change");
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Progress, Stop};
 use plimsoll_plan::{Plan, Problem};
 use rustix::stdio;
@@ -17,16 +18,43 @@ use crate::session::control::rate_file::RateFile;
 use crate::session::live::growing_result::GrowingResult;
 use crate::session::live::screen::ScreenHandle;
 
-/// Stops the run when stdin ends: whoever has started it is gone then, however that came about.
+/// Longest line on stdin that is looked at, in bytes.
+const LONGEST_LINE: usize = 64;
+
+/// Stops the run when stdin ends: its parent process has gone, for whatever reason. A line `lease N` there
+/// lets the load go on until an instant of the monotonic clock, in nanoseconds, and no longer.
 fn end_with_stdin(control: Control) -> std::io::Result<()> {
     let thread = thread::Builder::new().name("stdin".to_owned());
     let wait = move || {
-        let (stdin, mut bytes) = (stdio::stdin(), [0_u8; 64]);
-        while !matches!(rustix::io::read(stdin, &mut bytes), Ok(0) | Err(rustix::io::Errno::IO)) {}
+        let (stdin, mut bytes, mut line) = (stdio::stdin(), [0_u8; 256], Vec::new());
+        loop {
+            match rustix::io::read(stdin, &mut bytes) {
+                Ok(0) | Err(rustix::io::Errno::IO) => break,
+                Ok(count) => {
+                    for byte in &bytes[..count] {
+                        match byte {
+                            b'\n' => leased(&line).into_iter().for_each(|until| control.fence(until)),
+                            _ if line.len() < LONGEST_LINE => line.push(*byte),
+                            _ => {}
+                        }
+                        if *byte == b'\n' {
+                            line.clear();
+                        }
+                    }
+                }
+                Err(_) => {}
+            }
+        }
         control.stop(Stop::Drain);
     };
     // It ends with the process, or before.
     thread.spawn(wait).map(drop)
+}
+
+/// The instant of a line `lease N`.
+fn leased(line: &[u8]) -> Option<Nanos> {
+    let number = std::str::from_utf8(line).ok()?.strip_prefix("lease ")?;
+    number.parse().ok().map(Nanos)
 }
 
 /// Everything that steers a run beside signals, as long as it lives.

@@ -1,4 +1,4 @@
-//! The connection to the broker of a fleet, and the agents that are there.
+//! The connection to the broker of a fleet, and the choice of agents.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use plimsoll_plan::Problem;
 use crate::args::fleet::AgentChoice;
 use crate::base::failure::Failure;
 
-/// Agents say once per second that they are there: by then each was heard, if nothing is lost.
+/// Agents announce themselves once per second: by then each was heard, unless messages are lost.
 const LISTEN: Nanos = Nanos::from_millis(1_500);
-/// The same where agents are expected that were not heard.
+/// Longest wait for expected agents that are missing.
 const LISTEN_ON: Nanos = Nanos::from_millis(3_500);
 /// Longest wait for one message.
 const PATIENCE: Nanos = Nanos::from_millis(50);
@@ -20,13 +20,13 @@ const PATIENCE: Nanos = Nanos::from_millis(50);
 /// Connects to the broker.
 ///
 /// # Errors
-/// There is none, or it does not take us.
+/// There is none, or it rejects our credentials.
 pub(crate) fn connect(address: NatsAddress) -> Result<NatsLink, Failure> {
     NatsLink::connect(address)
         .map_err(|error| Failure::environment(Problem::new(error.to_string()).with_hint(error.hint())))
 }
 
-/// Listens which agents there are, until all that are wanted were heard.
+/// Listens for agents until all that are wanted were heard.
 ///
 /// # Errors
 /// The broker does not let us listen.
@@ -54,9 +54,9 @@ pub(crate) fn agents(link: &mut NatsLink, wanted: &AgentChoice) -> Result<BTreeM
     }
 }
 
-/// The failure of a coordinator that the broker does not let do what it has to.
+/// The failure of a coordinator that lacks permissions at the broker.
 pub(crate) fn refused(why: &str) -> Failure {
-    let problem = Problem::new(format!("the broker has refused something: {why}"));
+    let problem = Problem::new(format!("the broker refused an operation: {why}"));
     Failure::environment(
         problem.with_hint("a coordinator needs its own key, `coordinator.key` of `fleet up`"),
     )
@@ -69,9 +69,9 @@ fn free(found: &BTreeMap<String, Here>) -> impl Iterator<Item = &Here> {
 /// Chooses the agents of a run, in the order of their names.
 ///
 /// # Errors
-/// There are not so many, or not those.
+/// Too few agents are free, or a named one is missing.
 pub(crate) fn choose(found: &BTreeMap<String, Here>, wanted: &AgentChoice) -> Result<Vec<Here>, Failure> {
-    let list = "`plimsoll fleet list` shows them; `plimsoll agent` starts one";
+    let list = "`plimsoll fleet list` shows the agents; `plimsoll agent` starts one";
     let refuse = |message: String| Failure::environment(Problem::new(message).with_hint(list));
     let busy = found.len() - free(found).count();
     let of_them = if busy > 0 { format!(", and {busy} busy") } else { String::new() };
@@ -110,6 +110,9 @@ mod tests {
             version: "0".to_owned(),
             cores: 2,
             run: run.map(str::to_owned),
+            silent_ns: 0,
+            thread_per_s: None,
+            at_ns: 0,
         };
         (name.to_owned(), here)
     }
@@ -123,7 +126,7 @@ mod tests {
         };
         assert_eq!(names(&AgentChoice::All).unwrap(), ["a", "c"]);
         assert_eq!(names(&AgentChoice::Count(1)).unwrap(), ["a"]);
-        // One that is busy says so itself.
+        // A busy agent refuses by itself.
         let named = |all: &[&str]| AgentChoice::Named(all.iter().map(|&name| name.to_owned()).collect());
         assert_eq!(names(&named(&["c", "b"])).unwrap(), ["c", "b"]);
         assert!(names(&AgentChoice::Count(3)).unwrap_err().contains("2 are free, and 1 busy"));

@@ -1,120 +1,283 @@
-//! The coordinator of a run: it finds agents, sends them what they need, begins, watches, and merges.
+//! The coordinator of a run: finds agents, sends them the plan and its files, begins, watches, and merges.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal as _;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use plimsoll_engine::{Control, RateCommand, Stop};
+use plimsoll_engine::{Control, Progress, RateCommand, Stop};
 use plimsoll_fleet::{
-    Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Fabric as _, LinkEvent, Member,
-    MemberEnd, NatsEvent, NatsLink, Notice, Refusal, SteerCommand, now, told,
+    Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage, Delivery, Fabric as _, Here,
+    LinkEvent, Member, MemberEnd, NatsEvent, NatsLink, Notice, OnLoss, Refusal, SteerCommand, Strength,
+    deal_shards, now, released, told,
 };
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Plan, Problem, Problems};
+use plimsoll_report::agent::AgentResult;
+use plimsoll_report::result::Note;
+use plimsoll_report::{RunContext, SavedRun};
 
-use crate::args::control::ControlSpec;
 use crate::args::fleet::FleetSpec;
 use crate::args::output::OutputArgs;
 use crate::base::exit::{self, Exit};
 use crate::base::failure::Failure;
 use crate::base::messages::{Notify, say};
 use crate::base::signals::SignalWatch;
-use crate::base::streams;
-use crate::session::control::steering::Steerers;
 use crate::session::fleet::broker::{agents, choose, connect, refused};
-use crate::session::fleet::merging::{AskedLoad, merged};
+use crate::session::fleet::course::Course;
+use crate::session::fleet::merging::{AskedLoad, has_shards, merged};
 use crate::session::fleet::parcel::Parcel;
-use crate::session::live::growing_result::GrowingResult;
-use crate::session::run::{Outcome, RunPreparation, context, exit_of};
+use crate::session::live::fault_log::FaultLog;
+use crate::session::live::stats::Statistics;
+use crate::session::live::view::{Stage, View};
+use crate::session::run::{Live, Outcome, RunPreparation, context, exit_of, no_thread};
 use crate::session::saving::RunSaver;
 
-/// From a change of the rate to when it applies: every agent has heard of it by then, even if a beat or two
-/// of its coordinator were lost.
+/// Time between a change of the rate and its effect: by then every agent has heard of it, even if a beat or
+/// two of its coordinator were lost.
 const NOTICE: Nanos = Nanos::from_secs(3);
-/// Longest wait for a message before everything else is looked at.
+/// Time for messages before everything else is looked at.
 const PATIENCE: Nanos = Nanos::from_millis(20);
-/// Time for which agents are told that it is over.
+/// Time for which the end of the run is repeated to agents.
 const FAREWELL: Nanos = Nanos::from_millis(500);
-/// Interval between two lines of progress.
-const LINE: Nanos = Nanos::from_secs(1);
-/// The same where stderr is no terminal.
-const RARE_LINE: Nanos = Nanos::from_secs(10);
+/// Times that they are told.
+const FAREWELLS: u64 = 4;
+/// Interval between two looks at how each agent is doing.
+const LOOK: Nanos = Nanos::from_secs(1);
+
+/// The agents of one run, or of several that follow each other.
+pub(crate) struct Fleet {
+    link: NatsLink,
+    /// Their names, and the number of shards of each.
+    agents: Vec<(String, u32)>,
+    /// Threads of each shard.
+    threads: u32,
+    on_loss: OnLoss,
+    orphan: Nanos,
+    /// Name under which agents stay claimed from run to run.
+    hold: Option<String>,
+    say: Notify,
+}
+
+impl Fleet {
+    /// Connects to the broker, and chooses agents. Each has a shard of `threads` threads, or shards of one
+    /// thread by its strength. With a name to hold them by, they stay claimed until they are
+    /// [let go](Self::let_go).
+    ///
+    /// # Errors
+    /// There is no broker, or not the agents that are asked for.
+    pub(crate) fn gather(
+        spec: FleetSpec,
+        threads: Option<u32>,
+        hold: Option<String>,
+        say: Notify,
+    ) -> Result<Self, Failure> {
+        let FleetSpec { address, agents: wanted, on_loss, orphan } = spec;
+        let mut link = connect(address)?;
+        let chosen = choose(&agents(&mut link, &wanted)?, &wanted)?;
+        let strengths: Vec<Strength> = chosen.iter().map(Here::strength).collect();
+        let dealt = if threads.is_some() { vec![1; chosen.len()] } else { deal_shards(&strengths) };
+        let agents = chosen.into_iter().map(|here| here.agent).zip(dealt).collect();
+        Ok(Self { link, agents, threads: threads.unwrap_or(1), on_loss, orphan, hold, say })
+    }
+
+    /// The agents in words: how many, and their names.
+    pub(crate) fn described(&self) -> String {
+        format!("{}: {}", counted(self.agents.len()), self.names().join(", "))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.agents.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Carries out a plan on all of them.
+    ///
+    /// # Errors
+    /// The broker refuses an operation, or `audience` cannot begin. Refusals of agents are told by
+    /// [`Conducted::conclude`].
+    pub(crate) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        parcel: Parcel,
+        run: &str,
+        handle: &Control,
+        audience: &mut dyn Audience,
+    ) -> Result<Conducted, Failure> {
+        let mut parcel = parcel;
+        parcel.add_argument(format!("--seed={}", plan.seed));
+        let Parcel { prepare, files } = parcel;
+        let options = CoordinatorOptions {
+            run: run.to_owned(),
+            agents: self.agents.clone(),
+            threads: self.threads,
+            prepare,
+            files,
+            on_loss: self.on_loss,
+            orphan: self.orphan,
+            hold: self.hold.clone(),
+        };
+        handle.notice(NOTICE);
+        let mut conductor = Conductor {
+            coordinator: Coordinator::new(options, now()),
+            fleet: self,
+            plan,
+            handle,
+            steered: 0,
+            stop: Stop::No,
+            stopped: None,
+            begun: None,
+            course: None,
+            audience,
+            next_look: Nanos::ZERO,
+        };
+        conductor.conduct()?;
+        let Conductor { coordinator, stopped, begun, course, fleet, .. } = conductor;
+        Ok(Conducted { coordinator, stopped, has_begun: begun.is_some(), course, threads: fleet.threads })
+    }
+
+    /// Lets all agents go that are held, and ends the connection.
+    pub(crate) fn let_go(mut self) {
+        for _ in 0..if self.hold.is_some() { FAREWELLS } else { 0 } {
+            for Delivery { subject, payload } in
+                released(self.hold.as_deref().unwrap_or_default(), &self.names())
+            {
+                self.link.publish(&subject, payload);
+            }
+            clock::sleep_until(clock::monotonic() + Nanos(FAREWELL.0 / FAREWELLS));
+        }
+        self.link.close();
+    }
+}
+
+/// Whoever watches a run of a fleet.
+pub(crate) trait Audience {
+    /// The load is about to begin.
+    ///
+    /// # Errors
+    /// It cannot be watched.
+    fn begin(&mut self) -> Result<(), Failure>;
+
+    /// An interval of the whole load.
+    fn show(&mut self, progress: &Progress<'_>);
+
+    /// The agents as they stand, once a second.
+    fn look(&mut self, agents: Vec<AgentResult>);
+
+    /// Returns `true` if it is told of every step of the fleet, and not of trouble only.
+    fn wants_steps(&self) -> bool;
+}
+
+/// A run of a fleet that is over.
+pub(crate) struct Conducted {
+    coordinator: Coordinator,
+    stopped: Option<Nanos>,
+    has_begun: bool,
+    course: Option<Course>,
+    threads: u32,
+}
+
+impl Conducted {
+    /// The result of all agents, and whether each has told all of its own.
+    ///
+    /// # Errors
+    /// The load has not begun, or nothing is known of it.
+    pub(crate) fn conclude(
+        &self,
+        plan: &Plan,
+        handle: &Control,
+        signals: &SignalWatch,
+        say: &Notify,
+    ) -> Result<(SavedRun, bool), Failure> {
+        if let Some(failure) = not_begun(&self.coordinator, self.has_begun, signals) {
+            return Err(failure);
+        }
+        let members = self.coordinator.members();
+        members.iter().for_each(|member| tell_messages(member, say));
+        let load =
+            AskedLoad { plan, threads: self.threads, profile: handle.profile(), stopped: self.stopped };
+        let run = merged(&members, &load)?;
+        let is_whole = |member: &Member| {
+            !has_shards(member) || matches!(member.end, MemberEnd::Ended(_)) && !member.part.is_empty()
+        };
+        Ok((run, members.iter().all(is_whole)))
+    }
+}
+
+/// Everything that looks at a single run: its view, and the history.
+struct Spectators<'a> {
+    view: View,
+    saver: Option<RunSaver>,
+    plan: &'a Plan,
+    context: &'a RunContext,
+    handle: &'a Control,
+    before: &'a RunPreparation,
+}
+
+impl Audience for Spectators<'_> {
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.saver = self.before.keep(self.plan, self.context)?;
+        let begun = self.view.begin(self.plan, self.context, self.handle, false);
+        begun.map_err(|error| no_thread(&error))
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        self.view.show(progress);
+        self.saver.iter_mut().for_each(|saver| saver.note(progress));
+    }
+
+    fn look(&mut self, agents: Vec<AgentResult>) {
+        self.view.growing().set_agents(agents);
+    }
+
+    fn wants_steps(&self) -> bool {
+        true
+    }
+}
 
 /// Carries a plan out on a fleet.
 ///
 /// # Errors
-/// There is no broker, or not the agents that are asked for, or one of them cannot carry it out.
+/// There is no broker, agents are missing, or one of them cannot carry out the plan.
 pub(crate) fn execute(
     plan: &Plan,
     parcel: Parcel,
     spec: FleetSpec,
-    (output, control): (&OutputArgs, &ControlSpec),
+    output: &OutputArgs,
+    (live, control): Live<'_>,
     threads: Option<u32>,
     before: &RunPreparation,
 ) -> Result<Outcome, Failure> {
     let say = say(output.quiet);
-    let mut link = connect(spec.address)?;
-    let chosen = choose(&agents(&mut link, &spec.agents)?, &spec.agents)?;
-    // All have as many threads: as many as the weakest has processors.
-    let fewest = chosen.iter().map(|here| here.cores).min().unwrap_or(1).max(1);
-    let threads = threads.unwrap_or(fewest);
+    let mut fleet = Fleet::gather(spec, threads, None, say.clone())?;
     let context = context(plan, &[], before, false);
-    let Parcel { mut prepare, files } = parcel;
-    let place = prepare.args.iter().position(|arg| arg == "--").unwrap_or(prepare.args.len());
-    let own = [format!("--seed={}", plan.seed), format!("--threads={threads}")];
-    prepare.args.splice(place..place, own);
-    let names: Vec<String> = chosen.iter().map(|here| here.agent.clone()).collect();
-    say(&format!("fleet: run {} on {}: {}", context.run_id, counted(names.len()), names.join(", ")));
-    let options = CoordinatorOptions {
-        run: context.run_id.clone(),
-        agents: names,
-        prepare,
-        files,
-        on_loss: spec.on_loss,
-        orphan: spec.orphan,
-    };
+    say(&format!("fleet: run {} on {}", context.run_id, fleet.described()));
     let handle = Control::default();
-    handle.notice(NOTICE);
     let (of_run, speak) = (handle.clone(), say.clone());
     let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
-    let growing = GrowingResult::default();
-    let steerers = Steerers::start(control, output.quiet, plan, &handle, &say, (None, &growing))
-        .map_err(Failure::environment)?;
-    let mut conductor = Conductor {
-        coordinator: Coordinator::new(options, now()),
-        link,
+    let statistics = Statistics::open(plan, live, output.quiet)?;
+    let stage = Stage::of(before.look, control, output.quiet, &statistics);
+    let view = View::start(
         plan,
-        handle,
-        say: say.clone(),
-        saver: None,
-        steered: 0,
-        stop: Stop::No,
-        stopped: None,
-        begun: None,
-        line: ProgressLine::new(output.quiet),
-    };
-    let ended = conductor.conduct(|| before.keep(plan, &context));
-    drop(steerers);
-    let Conductor { coordinator, link, handle, mut saver, stopped, begun, .. } = conductor;
-    link.close();
-    let abandon = |saver: &mut Option<RunSaver>| saver.take().into_iter().for_each(RunSaver::abandon);
-    if let Err(failure) = ended {
-        abandon(&mut saver);
-        return Err(failure);
-    }
-    if let Some(failure) = not_begun(&coordinator, begun.is_some(), &signals) {
-        abandon(&mut saver);
-        return Err(failure);
-    }
-    let members = coordinator.members();
-    members.iter().for_each(|member| tell_messages(member, &say));
-    let load = AskedLoad { plan, threads, profile: handle.profile(), stopped };
-    let mut run = match merged(&members, &load) {
-        Ok(run) => run,
+        &handle,
+        (live, control),
+        (stage, statistics),
+        FaultLog::default(),
+        output.quiet,
+        &say,
+    )?;
+    let mut spectators = Spectators { view, saver: None, plan, context: &context, handle: &handle, before };
+    let conducted = fleet.carry_out(plan, parcel, &context.run_id, &handle, &mut spectators);
+    let Spectators { view, mut saver, .. } = spectators;
+    let exporters = view.close();
+    fleet.let_go();
+    let concluded = conducted.and_then(|conducted| {
+        let (run, is_whole) = conducted.conclude(plan, &handle, &signals, &say)?;
+        Ok((conducted, run, is_whole))
+    });
+    let (conducted, mut run, is_whole) = match concluded {
+        Ok(concluded) => concluded,
         Err(failure) => {
-            abandon(&mut saver);
+            saver.take().into_iter().for_each(RunSaver::abandon);
             return Err(failure);
         }
     };
@@ -123,19 +286,30 @@ pub(crate) fn execute(
     about.id.clone_from(&context.run_id);
     about.name.clone_from(&context.name);
     about.args.clone_from(&context.args);
+    about.plan_hash.clone_from(&context.plan_hash);
     about.interrupted_by_signal = signals.received();
-    let is_whole =
-        members.iter().all(|member| matches!(member.end, MemberEnd::Ended(_)) && !member.part.is_empty());
+    if let Some(course) = &conducted.course {
+        run.judge_by(course.watch());
+        let missing = course.missing(conducted.coordinator.missing_intervals());
+        if missing > 0 && !run.result.thresholds.is_empty() {
+            let text = format!(
+                "thresholds of windows and phases were judged without {missing} intervals of agents, \
+                 which came too late"
+            );
+            run.result.notes.push(Note { code: "intervals_missing".to_owned(), text });
+        }
+    }
+    run.result.exports = exporters.finish(run.result.verdict.valid, &say);
     let judged = exit_of(&run.result);
     let exit = if is_whole { judged } else { exit::worse(judged, Exit::AgentLost) };
-    Ok(Outcome { run: Box::new(run), exit, said: None, kept: saver })
+    Ok(Outcome { run: Box::new(run), exit, said: None, kept: saver, evidence: None })
 }
 
 fn counted(agents: usize) -> String {
     if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents") }
 }
 
-/// Why nobody has begun, if nobody has.
+/// The failure of a run that has not begun; `None` if it has.
 fn not_begun(coordinator: &Coordinator, has_begun: bool, signals: &SignalWatch) -> Option<Failure> {
     let refusals = coordinator.refusals();
     if has_begun {
@@ -146,7 +320,7 @@ fn not_begun(coordinator: &Coordinator, has_begun: bool, signals: &SignalWatch) 
         let exit = signals.received().map_or(failure.exit, Exit::Interrupted);
         return Some(Failure { exit, ..failure });
     }
-    // What is wrong with the run itself, all agents say.
+    // Every agent reports a problem of the run itself: once is enough.
     let mut told = BTreeSet::new();
     let mut problems = Problems::default();
     for Refusal { agent, error, hint, is_usage } in refusals {
@@ -164,12 +338,13 @@ fn not_begun(coordinator: &Coordinator, has_begun: bool, signals: &SignalWatch) 
     Some(if is_usage { failure } else { Failure { exit: Exit::Environment, ..failure } })
 }
 
-/// Tells what the process of an agent has said about its end, if that was none of a run.
+/// Reports the last output of an agent's process, if its end was not that of a run.
 fn tell_messages(member: &Member, say: &Notify) {
-    let MemberEnd::Ended(end) = &member.end else { return };
-    if member.part.is_empty() {
+    let (MemberEnd::Ended(end) | MemberEnd::Died(end)) = &member.end else { return };
+    if member.part.is_empty() || end.exit.is_none() {
         let code = end.exit.map_or_else(|| "a signal".to_owned(), |code| format!("code {code}"));
-        say(&format!("warning: `plimsoll run` of agent {} ended with {code}, and left nothing", member.name));
+        let left = if member.part.is_empty() { "nothing" } else { "the figures until then" };
+        say(&format!("warning: `plimsoll run` of agent {} ended with {code}, and left {left}", member.name));
         end.messages.iter().for_each(|line| say(&format!("  {}: {line}", member.name)));
     }
 }
@@ -177,12 +352,10 @@ fn tell_messages(member: &Member, say: &Notify) {
 /// A run under way.
 struct Conductor<'a> {
     coordinator: Coordinator,
-    link: NatsLink,
+    fleet: &'a mut Fleet,
     plan: &'a Plan,
     /// Keys, signals and the control port act on it, as on the control of a run in this process.
-    handle: Control,
-    say: Notify,
-    saver: Option<RunSaver>,
+    handle: &'a Control,
     /// Changes of the rate that agents were told of.
     steered: usize,
     stop: Stop,
@@ -190,49 +363,68 @@ struct Conductor<'a> {
     stopped: Option<Nanos>,
     /// The start on the driver's clock.
     begun: Option<Nanos>,
-    line: ProgressLine,
+    /// The run from its beginning on.
+    course: Option<Course>,
+    audience: &'a mut dyn Audience,
+    /// When the agents are looked at next.
+    next_look: Nanos,
 }
 
 impl Conductor<'_> {
-    fn conduct(&mut self, keep: impl FnOnce() -> Result<Option<RunSaver>, Failure>) -> Result<(), Failure> {
+    fn conduct(&mut self) -> Result<(), Failure> {
         for pattern in self.coordinator.subscriptions() {
-            self.link.subscribe(&pattern);
+            self.fleet.link.subscribe(&pattern);
         }
-        let mut keep = Some(keep);
+        let mut is_watched = false;
         while self.coordinator.stage() != CoordinatorStage::Over {
-            match self.link.receive(PATIENCE) {
+            self.hear()?;
+            if self.begun.is_some() && !is_watched {
+                is_watched = true;
+                self.audience.begin()?;
+            }
+            self.show();
+            self.steer();
+            let actions = self.coordinator.tick(now());
+            self.carry_out(actions);
+        }
+        self.show();
+        let since = clock::monotonic();
+        while clock::monotonic() - since < FAREWELL {
+            let actions = self.coordinator.last_words(now());
+            self.carry_out(actions);
+            clock::sleep_until(clock::monotonic() + Nanos(FAREWELL.0 / FAREWELLS));
+        }
+        Ok(())
+    }
+
+    /// Takes what comes in a while. Everything else looks at every agent, so it is done once in that time
+    /// and not once for each message.
+    fn hear(&mut self) -> Result<(), Failure> {
+        let until = clock::monotonic() + PATIENCE;
+        loop {
+            let left = until.since(clock::monotonic());
+            match self.fleet.link.receive(left) {
                 Some(NatsEvent::Delivery(delivery)) => {
                     let actions = self.coordinator.hear(&delivery, now());
                     self.carry_out(actions);
                 }
                 Some(NatsEvent::Link(LinkEvent::Refused(why))) => return Err(refused(&why)),
-                Some(NatsEvent::Link(event)) => (self.say)(&format!("fleet: {}", told(&event))),
+                Some(NatsEvent::Link(event)) => (self.fleet.say)(&format!("fleet: {}", told(&event))),
                 None => {}
             }
-            if self.begun.is_some()
-                && let Some(keep) = keep.take()
-            {
-                self.saver = keep()?;
+            if left == Nanos::ZERO || self.coordinator.stage() == CoordinatorStage::Over {
+                return Ok(());
             }
-            self.steer();
-            let actions = self.coordinator.tick(now());
-            self.carry_out(actions);
-            self.show();
         }
-        let since = clock::monotonic();
-        while clock::monotonic() - since < FAREWELL {
-            let actions = self.coordinator.last_words(now());
-            self.carry_out(actions);
-            clock::sleep_until(clock::monotonic() + Nanos(FAREWELL.0 / 4));
-        }
-        self.line.clear();
-        Ok(())
     }
 
     fn carry_out(&mut self, actions: Vec<CoordinatorAction>) {
         for action in actions {
             match action {
-                CoordinatorAction::Publish { subject, payload } => self.link.publish(&subject, payload),
+                CoordinatorAction::Publish { subject, payload } => self.fleet.link.publish(&subject, payload),
+                CoordinatorAction::Interval { place, interval } => {
+                    self.course.iter_mut().for_each(|course| course.add(place, &interval));
+                }
                 CoordinatorAction::Notice(notice) => self.note(&notice),
             }
         }
@@ -245,29 +437,49 @@ impl Conductor<'_> {
                 let start = at.monotonic + Nanos(*at_unix_ns).since(at.unix);
                 self.begun = Some(start);
                 self.handle.begin(self.plan, start);
-                let members = self.coordinator.members();
+                let members = self.coordinator.sketches();
+                let first = |member: &Member| member.shards.0 * self.fleet.threads;
+                let first: Vec<u32> = members.iter().map(first).collect();
+                self.course = Some(Course::new(self.plan, &first, Nanos(*at_unix_ns)));
                 let bounds = members.iter().filter_map(|member| Some(member.clock?.bound_ns));
                 let bound = bounds.max().map(|bound| figure::nanos(Nanos(bound))).unwrap_or_default();
                 format!("all are ready, and begin within {bound} of one instant")
             }
-            Notice::Suspect(agent) => format!("warning: nothing is heard of agent {agent}"),
-            Notice::Back(agent) => format!("agent {agent} is heard again"),
+            Notice::Suspect(agent) => format!("warning: no message from agent {agent}"),
+            Notice::Back(agent) => format!("agent {agent} is back"),
             Notice::Lost(agent) => {
                 if self.coordinator.stage() != CoordinatorStage::Over {
                     self.note_stop();
                 }
                 format!("warning: agent {agent} is lost")
             }
+            Notice::Died(agent) => {
+                self.note_stop();
+                format!("warning: the run of agent {agent} was killed, or hung: its shard is lost")
+            }
             Notice::Unsteered { agent, error } => {
                 format!("warning: agent {agent} did not change its load: {error}")
             }
             Notice::Ended(agent) => format!("agent {agent} has ended"),
+            Notice::Asked { agent, lost, shard, .. } => {
+                let first_worker = shard * self.fleet.threads;
+                self.course.iter_mut().for_each(|course| course.join(first_worker));
+                format!("agent {agent} gets ready for the shards of agent {lost}")
+            }
+            Notice::TakesOver { place, agent, from } => {
+                self.course.iter_mut().for_each(|course| course.begin(*place, *from));
+                format!("warning: agent {agent} takes lost shards over from {} on", figure::nanos(*from))
+            }
+            Notice::NotTaken { lost, reason } => {
+                format!("warning: nobody takes over the shards of agent {lost}: {reason}")
+            }
         };
-        self.line.clear();
-        (self.say)(&format!("fleet: {text}"));
+        if self.audience.wants_steps() || text.starts_with("warning") {
+            (self.fleet.say)(&format!("fleet: {text}"));
+        }
     }
 
-    /// A loss may have stopped the others.
+    /// Notes when the loss of an agent has stopped the others.
     fn note_stop(&mut self) {
         if self.coordinator.is_stopping() {
             self.stopped = self.stopped.or_else(|| Some(self.elapsed()));
@@ -279,7 +491,7 @@ impl Conductor<'_> {
         self.begun.map_or(Nanos::ZERO, |begun| clock::monotonic().since(begun))
     }
 
-    /// Passes on what was done to the control.
+    /// Passes changes by the user on to the agents.
     fn steer(&mut self) {
         let commands = self.handle.commands();
         for (at, command) in commands.iter().skip(self.steered) {
@@ -304,62 +516,17 @@ impl Conductor<'_> {
         }
     }
 
+    /// Shows the seconds that all agents have reported.
     fn show(&mut self) {
-        if self.begun.is_none() || !self.line.is_due() {
-            return;
-        }
-        let (mut rate, mut failed, mut agents) = (0.0, 0, 0);
-        let (mut p99, mut elapsed, mut end) = (None, 0.0_f64, None);
-        for (_, line) in self.coordinator.lines() {
-            rate += line.rate_per_s.unwrap_or(0.0);
-            failed += line.failed;
-            agents += 1;
-            p99 = p99.max(line.p99_ns);
-            elapsed = elapsed.max(line.elapsed_s);
-            end = line.end_s.or(end);
-        }
-        if agents == 0 {
-            return;
-        }
-        let of = end.map_or(String::new(), |end| format!("/{end:.0}"));
-        let slowest = p99.map_or(String::new(), |p99| format!(", p99 up to {}", figure::nanos(Nanos(p99))));
-        let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        let rate = figure::per_second(rate);
-        self.line.show(&format!("{elapsed:.0}{of} s: {rate} by {}{slowest}{failed}", counted(agents)));
-    }
-}
-
-/// Progress as a line: renewed on a terminal, now and then elsewhere.
-struct ProgressLine {
-    is_quiet: bool,
-    is_terminal: bool,
-    is_shown: bool,
-    next: Nanos,
-}
-
-impl ProgressLine {
-    fn new(is_quiet: bool) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        Self { is_quiet, is_terminal, is_shown: false, next: Nanos::ZERO }
-    }
-
-    fn is_due(&self) -> bool {
-        !self.is_quiet && clock::monotonic() >= self.next
-    }
-
-    fn show(&mut self, text: &str) {
-        self.next = clock::monotonic() + if self.is_terminal { LINE } else { RARE_LINE };
-        if self.is_terminal {
-            self.is_shown = true;
-            streams::renew_line(text);
-        } else {
-            streams::to_stderr(&format!("{text}\n"));
-        }
-    }
-
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.is_shown) {
-            streams::renew_line("");
+        let Some(course) = &mut self.course else { return };
+        course.note(self.coordinator.standings());
+        let audience = &mut *self.audience;
+        course.tell(self.handle, |progress| audience.show(progress));
+        let present = clock::monotonic();
+        if present >= self.next_look {
+            self.next_look = present + LOOK;
+            let agents = course.agents(&self.coordinator.sketches(), self.coordinator.standings());
+            self.audience.look(agents);
         }
     }
 }

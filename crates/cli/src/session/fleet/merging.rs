@@ -2,7 +2,7 @@
 
 use plimsoll_core::{Nanos, Shard};
 use plimsoll_fleet::{Member, MemberEnd};
-use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_plan::{Load, Plan, Problem, shard_name};
 use plimsoll_report::SavedRun;
 use plimsoll_report::agent::{AgentResult, AgentState};
 use plimsoll_report::saved::FleetShare;
@@ -11,10 +11,10 @@ use plimsoll_schedule::{Arrivals, Profile};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 
-/// The load that was asked for, as far as accounts of lost agents need it.
+/// The requested load, as far as the accounts of lost agents need it.
 pub(crate) struct AskedLoad<'a> {
     pub(crate) plan: &'a Plan,
-    /// Threads of each agent.
+    /// Threads of each shard.
     pub(crate) threads: u32,
     /// The profile with all changes; `None` in the closed model.
     pub(crate) profile: Option<Profile>,
@@ -23,19 +23,41 @@ pub(crate) struct AskedLoad<'a> {
 }
 
 impl AskedLoad<'_> {
-    /// Arrivals of one of `of` agents in the measured part. The closed model has none that are scheduled.
-    fn arrivals(&self, shard: u32, of: u32) -> u64 {
+    /// Scheduled arrivals of neighbouring shards in the measured part, from one instant to another; 0 in the
+    /// closed model.
+    fn arrivals(
+        &self,
+        (first_shard, held): (u32, u32),
+        of: u32,
+        (from, until): (Nanos, Option<Nanos>),
+    ) -> u64 {
         let Load::Open { profile, process, .. } = &self.plan.load else { return 0 };
         let profile = self.profile.as_ref().unwrap_or(profile);
         let end = self.stopped.unwrap_or(Nanos::MAX).min(profile.duration());
+        let (from, end) = (from.max(self.plan.warmup), end.min(until.unwrap_or(Nanos::MAX)));
         let whole = Arrivals::new(profile, *process, self.plan.seed, Shard::WHOLE);
-        let (first, last) = (whole.count_before(self.plan.warmup), whole.count_before(end));
+        let (first, last) = (whole.count_before(from), whole.count_before(end));
         let of_worker = |worker: u32| {
-            let shard = Shard { index: shard * self.threads + worker, of: of * self.threads };
+            let shard = Shard { index: first_shard * self.threads + worker, of: of * self.threads };
             of_shard(last, shard).saturating_sub(of_shard(first, shard))
         };
-        (0..self.threads).map(of_worker).sum()
+        (0..held * self.threads).map(of_worker).sum()
     }
+}
+
+/// Number of shards of a load: those of the agents that began it.
+pub(crate) fn shards_in_all(members: &[Member]) -> u32 {
+    members.iter().filter(|member| member.span.0 == Nanos::ZERO).map(|member| member.shards.1).sum()
+}
+
+/// Returns `true` unless an agent was only asked to take shards over.
+pub(crate) fn has_shards(member: &Member) -> bool {
+    member.span.0 < Nanos::MAX
+}
+
+/// Seconds since the start from which on an agent has the shards that it has taken over.
+pub(crate) fn taken_from(member: &Member) -> Option<f64> {
+    (member.span.0 > Nanos::ZERO).then(|| member.span.0.as_secs_f64())
 }
 
 /// Arrivals of a shard among the first `count` of the whole load.
@@ -43,32 +65,33 @@ fn of_shard(count: u64, shard: Shard) -> u64 {
     count.saturating_sub(u64::from(shard.index)).div_ceil(u64::from(shard.of.max(1)))
 }
 
-/// The run of all agents. Those that were lost, or left nothing, have what is known of them.
+/// The run of all agents. Those that were lost, or left no result, have their last known figures.
 ///
 /// # Errors
-/// Nothing is known of any of them, or they are no shards of one load.
+/// No agent has left figures, or they are not shards of one load.
 pub(crate) fn merged(members: &[Member], load: &AskedLoad<'_>) -> Result<SavedRun, Failure> {
-    let of = members.len() as u32;
-    let shares = (0..).zip(members).map(|(shard, member)| share(member, (shard, of), load));
+    let of = shards_in_all(members);
+    let shares = members.iter().filter(|member| has_shards(member)).map(|member| share(member, of, load));
     SavedRun::merge_fleet(shares.collect()).map_err(|error| Failure {
         exit: Exit::AgentLost,
         ..Failure::environment(
-            Problem::new(format!("the agents have no result together: {error}"))
-                .with_hint("see what they say on their machines; `plimsoll fleet list` shows who is there"),
+            Problem::new(format!("the results of the agents cannot be merged: {error}"))
+                .with_hint("see their messages on their machines; `plimsoll fleet list` shows the agents"),
         )
     })
 }
 
-fn share(member: &Member, (shard, of): (u32, u32), load: &AskedLoad<'_>) -> FleetShare {
+fn share(member: &Member, of: u32, load: &AskedLoad<'_>) -> FleetShare {
     let run = SavedRun::from_bytes(&member.part).ok();
     let is_whole = matches!(member.end, MemberEnd::Ended(_)) && run.is_some();
     let state = if is_whole { AgentState::Finished } else { AgentState::Lost };
     let known = run.as_ref().map_or(0, |run| run.result.accounting.scheduled);
-    let unknown = if is_whole { 0 } else { load.arrivals(shard, of).saturating_sub(known) };
+    let unknown =
+        if is_whole { 0 } else { load.arrivals(member.shards, of, member.span).saturating_sub(known) };
     let drift = member.clock.zip(member.latest_clock);
     let agent = AgentResult {
         name: member.name.clone(),
-        shard: format!("{}/{of}", shard + 1),
+        shard: shard_name(Shard { index: member.shards.0, of }, member.shards.1),
         version: member.version.clone(),
         cores: member.cores,
         state,
@@ -76,10 +99,11 @@ fn share(member: &Member, (shard, of): (u32, u32), load: &AskedLoad<'_>) -> Flee
         clock_bound_ns: member.clock.map(|clock| clock.bound_ns),
         clock_drift_ns: drift.map(|(first, last)| {
             let drift = last.ahead_ns.saturating_sub(first.ahead_ns);
-            // What both estimates allow for is none.
+            // A difference within the errors of both estimates is not a drift.
             if drift.unsigned_abs() <= first.bound_ns.saturating_add(last.bound_ns) { 0 } else { drift }
         }),
         unknown,
+        from_s: taken_from(member),
         ..AgentResult::default()
     };
     FleetShare { agent, run }
@@ -114,7 +138,17 @@ mod tests {
             let before = |at: Nanos| whole.count_before(at);
             for stopped in [None, Some(Nanos::from_secs(5))] {
                 let load = AskedLoad { plan: &plan, threads: 2, profile: None, stopped };
-                let sum: u64 = (0..3).map(|shard| load.arrivals(shard, 3)).sum();
+                // One agent has two of them.
+                let of = |shards, from, until| load.arrivals(shards, 4, (from, until));
+                let (whole, taken) = ((Nanos::ZERO, None), Nanos::from_secs(4));
+                // Another has the last one from four seconds on.
+                let parts = [
+                    of((0, 1), whole.0, whole.1),
+                    of((1, 2), whole.0, whole.1),
+                    of((3, 1), Nanos::ZERO, Some(taken)),
+                    of((3, 1), taken, None),
+                ];
+                let sum: u64 = parts.iter().sum();
                 let end = stopped.unwrap_or(Nanos::from_secs(12));
                 assert_eq!(sum, before(end) - before(Nanos::from_secs(2)), "{model} {stopped:?}");
             }

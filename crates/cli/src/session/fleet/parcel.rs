@@ -14,10 +14,10 @@ use crate::args::setting::{PlanSection, Section as _};
 
 /// Largest file that is sent to agents, in bytes.
 const LARGEST_FILE: usize = 64 << 20;
-/// Settings that are not those of a plan on an agent: each has its own shard, start, seed and threads.
+/// Settings that are not sent with the plan: the coordinator sets them for each agent.
 const OWN: [&str; 4] = ["shard", "start_at", "seed", "threads"];
 
-/// The file system, which remembers what was read of it.
+/// The file system, with a record of the files that were read.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedFiles {
     read: RefCell<BTreeMap<PathBuf, Vec<u8>>>,
@@ -68,13 +68,21 @@ impl Files for RecordedFiles {
 }
 
 /// Everything that is sent to the agents of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     pub(crate) prepare: Prepare,
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
 impl Parcel {
+    /// Adds an argument of the processes of agents.
+    pub(crate) fn add_argument(&mut self, argument: String) {
+        let args = &mut self.prepare.args;
+        // What follows `--` is the script's.
+        let place = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+        args.insert(place, argument);
+    }
+
     /// Packs the settings in force (`patch`) and the files that were read for them.
     ///
     /// # Errors
@@ -88,7 +96,7 @@ impl Parcel {
         let mut problems = Problems::default();
         for path in files.too_large.borrow().iter() {
             let message = format!("{} has more than {} MiB", path.display(), LARGEST_FILE >> 20);
-            problems.push(Problem::new(message).with_hint("a fleet is sent smaller files only"));
+            problems.push(Problem::new(message).with_hint("only smaller files can be sent to a fleet"));
         }
         let args = &mut parcel.prepare.args;
         let (mut folder, mut plan) = (PathBuf::new(), None);
@@ -104,7 +112,7 @@ impl Parcel {
         args.extend(patch.urls.iter().map(|url| url.text.clone()));
         args.extend(flags(patch));
         args.extend(control.max_rate.map(|most| {
-            // Rounded up to whole arrivals per second: it is there to catch slips.
+            // Rounded up to whole arrivals per second: it only has to catch mistakes.
             format!("--max-rate={}", most.per_second_f64().ceil())
         }));
         let others = files.read.borrow();
@@ -115,7 +123,7 @@ impl Parcel {
                 Some(name) => parcel.files.push((name, content.clone())),
                 None => {
                     let message = format!("the file {} is not below the folder of the plan", path.display());
-                    let hint = "a fleet is sent files from there only: put it beside the plan, and name it from there";
+                    let hint = "only files from there are sent to a fleet: put it beside the plan, and name it from there";
                     problems.push(Problem::new(message).with_hint(hint));
                 }
             }
@@ -197,7 +205,7 @@ mod tests {
         let parcel = Parcel::new(&resolved.layered.patch, &files, &ControlSpec::default()).unwrap();
         let has = |arg: &str| parcel.prepare.args.iter().any(|other| other == arg);
         assert!(has("--rate=60") && has("--duration=3s") && has("--timeout=7s"), "{:?}", parcel.prepare.args);
-        assert!(!parcel.prepare.args.iter().any(|arg| arg.contains("threads")), "each agent is told");
+        assert!(!parcel.prepare.args.iter().any(|arg| arg.contains("threads")), "the coordinator sets them");
         let names: Vec<&str> = parcel.files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["plan.yaml", "users.csv"]);
         std::fs::remove_dir_all(&folder).unwrap();

@@ -19,7 +19,7 @@ use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlRequest, Con
 use crate::args::export::{ExportSpec, OtlpSpec};
 use crate::base::messages::Notify;
 
-/// Everything that tells figures of a run, as long as it lives.
+/// All exporters of a run, for its lifetime.
 pub(crate) struct Exporters {
     /// `None` without any exporter.
     totals: Option<Shared>,
@@ -154,9 +154,9 @@ fn answer(request: &ControlRequest, totals: &Shared, asked: &AtomicU64) -> Contr
             ControlReply::new(200, exposition.content_type(), body).with_field("vary", "accept")
         }
         ("/metrics", _) => {
-            ControlReply::problem(405, "/metrics is asked for by GET").with_field("allow", "GET, HEAD")
+            ControlReply::problem(405, "/metrics is served to GET").with_field("allow", "GET, HEAD")
         }
-        _ => ControlReply::problem(404, "there is no such path; the figures are at /metrics"),
+        _ => ControlReply::problem(404, "no such path; the figures are at /metrics"),
     }
 }
 

@@ -1,7 +1,7 @@
-//! The result of a run as it stands, for requests while the run goes on.
+//! The result of a run so far, for requests while the run goes on.
 //!
 //! The run control hands over its intervals and never waits; a thread of the lowest priority adds them up.
-//! The result itself is made when somebody asks, by the thread that asks.
+//! The result itself is made on request, by the thread that asks.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,10 +13,13 @@ use plimsoll_core::Nanos;
 use plimsoll_engine::{Control, Progress};
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval};
 use plimsoll_plan::Plan;
+use plimsoll_report::agent::AgentResult;
+use plimsoll_report::fault::effects_so_far;
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, RunResult};
 use rustix::process;
 
+use super::fault_log::FaultLog;
 use super::standing::Standing;
 
 /// Intervals that may wait to be added. A thread that is so late has no processor; more would be memory
@@ -25,7 +28,7 @@ const WAITING: usize = 64;
 /// The lowest priority: workers come first wherever both want the same processor.
 const NICE: i32 = 19;
 
-/// The result of a run as it stands, shared between threads. There is none before the run begins.
+/// The result of a run so far, shared between threads. There is none before the run begins.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GrowingResult(Arc<Shared>);
 
@@ -34,6 +37,7 @@ struct Shared {
     state: Mutex<Option<State>>,
     /// Intervals that found no room.
     lost: AtomicU64,
+    faults: FaultLog,
 }
 
 #[derive(Debug)]
@@ -41,6 +45,8 @@ struct State {
     standing: Standing,
     context: RunContext,
     started_unix: Nanos,
+    /// The agents of a fleet, with their figures so far.
+    agents: Vec<AgentResult>,
 }
 
 /// An interval on its way.
@@ -51,6 +57,11 @@ struct Update {
 }
 
 impl GrowingResult {
+    /// None yet, of a run with these faults.
+    pub(crate) fn with_faults(faults: FaultLog) -> Self {
+        Self(Arc::new(Shared { faults, ..Shared::default() }))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -63,7 +74,7 @@ impl GrowingResult {
         let (outline, length) = (plan.outline(), plan.interval);
         let standing = Standing::new(&outline, plan.basis(), plan.downsampler(), &plan.thresholds, length);
         let context = context.clone();
-        *self.lock() = Some(State { standing, context, started_unix: Nanos::ZERO });
+        *self.lock() = Some(State { standing, context, started_unix: Nanos::ZERO, agents: Vec::new() });
         let (send, receive) = sync_channel(WAITING);
         let this = self.clone();
         let thread =
@@ -83,6 +94,18 @@ impl GrowingResult {
         }
     }
 
+    /// Sets the agents of a fleet.
+    pub(crate) fn set_agents(&self, agents: Vec<AgentResult>) {
+        if let Some(state) = &mut *self.lock() {
+            state.agents = agents;
+        }
+    }
+
+    /// The agents of a fleet, with their figures so far.
+    pub(crate) fn agents(&self) -> Vec<AgentResult> {
+        self.lock().as_ref().map(|state| state.agents.clone()).unwrap_or_default()
+    }
+
     /// Id of the run; `None` before it begins.
     pub(crate) fn run_id(&self) -> Option<String> {
         self.lock().as_ref().map(|state| state.context.run_id.clone())
@@ -96,7 +119,17 @@ impl GrowingResult {
         state.standing.set_changes(control.changes());
         let record = state.standing.judged(state.started_unix)?;
         let intervals = record.intervals.len();
-        let mut result = RunResult::so_far(record, state.context.clone(), after);
+        let faults = self.0.faults.get();
+        // The effect of a fault is that on all intervals since it began.
+        let from = if faults.is_empty() { after } else { Nanos::ZERO };
+        let known = record.intervals.iter().filter(|interval| interval.at > from && interval.at <= after);
+        let known = known.count();
+        let mut result = RunResult::so_far(record, state.context.clone(), from);
+        if !faults.is_empty() {
+            result.faults = effects_so_far(&result, faults);
+            result.intervals.drain(..known);
+        }
+        result.agents.clone_from(&state.agents);
         let lost = self.0.lost.load(Ordering::Relaxed);
         if lost > 0 {
             let text = format!("{lost} intervals are missing in this result; the one at the end has them");

@@ -57,18 +57,23 @@ impl ProgressLine {
 
     /// Takes up an interval.
     pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+        self.show_with(progress, None);
+    }
+
+    /// The same with something that is known now in place of the percentiles of the interval.
+    pub(crate) fn show_with(&mut self, progress: &Progress<'_>, known: Option<&str>) {
         let text = match self.kind {
             Kind::Silent => return,
             Kind::Renewed => {
                 self.shown = true;
-                // A terminal that has gone away is no reason to end a run.
-                return streams::renew_line(&line(progress));
+                // A closed terminal does not end a run.
+                return streams::renew_line(&line(progress, known));
             }
             Kind::Lines(every) => {
                 if !self.is_due(progress.elapsed, every) {
                     return;
                 }
-                format!("{}\n", line(progress))
+                format!("{}\n", line(progress, known))
             }
         };
         streams::to_stderr(&text);
@@ -92,7 +97,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// Progress of work before a run, as a line on stderr. Silent where stderr is no terminal.
+/// Progress of work before a run, as a line on stderr. Silent where stderr is not a terminal.
 #[derive(Debug)]
 pub(crate) struct Preparing {
     on: bool,
@@ -112,7 +117,7 @@ impl Preparing {
         if self.on && self.percent != Some(percent) {
             self.percent = Some(percent);
             let line = bar(made, self.count);
-            // A terminal that has gone away is no reason to end.
+            // A closed terminal does not end the work.
             streams::renew_line(&line);
         }
     }
@@ -140,7 +145,7 @@ fn bar(made: u32, count: u32) -> String {
 }
 
 /// `warm-up  9 s left  50,123/s  64 in flight  0 errors  p50 1.20 ms  p99 3.40 ms`
-fn line(progress: &Progress<'_>) -> String {
+fn line(progress: &Progress<'_>, known: Option<&str>) -> String {
     let interval = progress.interval;
     let mut parts = Vec::new();
     if interval.warmup {
@@ -162,8 +167,17 @@ fn line(progress: &Progress<'_>) -> String {
     }
     parts.push(format!("{} in flight", grouped(interval.in_flight)));
     parts.push(format!("{} errors", grouped(interval.failed + interval.timed_out)));
-    if let Some([p50, _, p99, ..]) = interval.response_time {
+    if let Some(known) = known {
+        parts.push(known.to_owned());
+    } else if let Some([p50, _, p99, ..]) = interval.response_time {
         parts.push(format!("p50 {}  p99 {}", span(Nanos(p50)), span(Nanos(p99))));
+    }
+    if interval.content_events > 0 {
+        let tokens = interval.content_events as f64 / interval.length.as_secs_f64().max(1e-9);
+        parts.push(figure::per_second_of("tokens", tokens));
+    }
+    if let Some([p50, ..]) = interval.ttft {
+        parts.push(format!("TTFT p50 {}", span(Nanos(p50))));
     }
     parts.join("  ")
 }
@@ -222,17 +236,21 @@ mod tests {
             machine: None,
             facts: &facts,
         };
-        assert_eq!(line(&progress), "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms");
+        assert_eq!(
+            line(&progress, None),
+            "9 s left  50,123/s  64 in flight  123 errors  p50 1.20 ms  p99 3.40 ms"
+        );
+        assert_eq!(line(&progress, Some("p99 ?")), "9 s left  50,123/s  64 in flight  123 errors  p99 ?");
         progress.pace = pace(Some(55_000.0));
-        assert!(line(&progress).starts_with("9 s left  50,123/s of 55,000/s  64 in flight"));
+        assert!(line(&progress, None).starts_with("9 s left  50,123/s of 55,000/s  64 in flight"));
         progress.paused = true;
-        assert!(line(&progress).starts_with("9 s left  50,123/s  paused  64 in flight"));
+        assert!(line(&progress, None).starts_with("9 s left  50,123/s  paused  64 in flight"));
         // Several requests an iteration: each rate with its unit, and iterations beside what was asked for.
         progress.paused = false;
         progress.pace.unit = RateUnit::Iterations;
         progress.pace.achieved = Some(25_000.0);
         let expected = "9 s left  50,123 requests/s  25,000 iterations/s of 55,000/s  64 in flight";
-        assert!(line(&progress).starts_with(expected), "{}", line(&progress));
+        assert!(line(&progress, None).starts_with(expected), "{}", line(&progress, None));
     }
 
     #[test]

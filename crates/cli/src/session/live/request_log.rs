@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use plimsoll_core::Outcome;
+use plimsoll_metrics::log::{StreamLogEntry, StreamTimes};
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogEntry, LogOptions, Outline};
 use plimsoll_plan::{Plan, Problem};
 use plimsoll_scenario::Redaction;
@@ -26,6 +27,10 @@ const FAILED_LIMIT: u64 = 1_000;
 /// The columns of the log.
 const COLUMNS: &str =
     "unix_ns,scenario,step,status,outcome,response_time_ns,service_time_ns,bytes_received,warmup";
+
+/// The columns of the log of streams.
+const STREAM_COLUMNS: &str =
+    "id,scenario,step,outcome,unix_ns,intended_ns,sent_ns,prompt_tokens,tokens,warmup,content_ns";
 
 /// Receiver of requests that may have changed something. It is called on the thread of the log.
 pub(crate) type WriteListener = Box<dyn FnMut(&[FailedExchange]) + Send>;
@@ -63,12 +68,14 @@ impl RequestLog {
             let file = path.map(|path| RecordFile::create(path, header, rotation));
             file.transpose().map(|file| file.map(Sink::new))
         };
-        let header = match live.log() {
-            Some(path) if is_csv(path) => format!("{COLUMNS}\n"),
+        let header = |path: Option<&Path>, columns: &str| match path {
+            Some(path) if is_csv(path) => format!("{columns}\n"),
             _ => String::new(),
         };
-        let (entries, failed) = (open(live.log(), &header)?, open(live.failed(), "")?);
-        if entries.is_none() && failed.is_none() && listener.is_none() {
+        let entries = open(live.log(), &header(live.log(), COLUMNS))?;
+        let streams = open(live.stream_log(), &header(live.stream_log(), STREAM_COLUMNS))?;
+        let failed = open(live.failed(), "")?;
+        if entries.is_none() && streams.is_none() && failed.is_none() && listener.is_none() {
             return Ok(Self { log: Log::default(), thread: None });
         }
         let options = LogOptions {
@@ -76,11 +83,12 @@ impl RequestLog {
             failed: if failed.is_some() { limit } else { 0 },
             good_too: false,
             writes: listener.is_some(),
+            streams: streams.is_some(),
             longest: if listener.is_some() { usize::MAX } else { FailedExchange::LONGEST },
             seed: plan.seed,
         };
         let (outline, redaction) = (plan.outline(), plan.redaction.clone());
-        let writer = Writer { outline, redaction, entries, failed, listener };
+        let writer = Writer { outline, redaction, entries, streams, failed, listener };
         let (log, receive) = Log::new(options);
         let thread = std::thread::Builder::new().name("request-log".to_owned());
         let thread = thread.spawn(move || writer.run(&receive)).map_err(|error| {
@@ -123,7 +131,7 @@ fn parse_limit(text: &str) -> Result<u64, Problem> {
         .ok_or_else(|| Problem::new(format!("--failed-limit: `{text}` is not a number above 0")))
 }
 
-/// One file. When it cannot be written any more, that is said once.
+/// One file. A failure to write it is reported once.
 struct Sink {
     file: Option<RecordFile>,
     path: PathBuf,
@@ -138,7 +146,7 @@ impl Sink {
         Self { is_csv: is_csv(&path), path, file: Some(file), lost: 0 }
     }
 
-    /// Writes so many records by `write`.
+    /// Writes this number of records with `write`.
     fn write(&mut self, records: u64, write: impl FnOnce(&mut RecordFile) -> std::io::Result<()>) {
         let Some(mut file) = self.file.take() else {
             self.lost += records;
@@ -168,6 +176,7 @@ struct Writer {
     outline: Outline,
     redaction: Redaction,
     entries: Option<Sink>,
+    streams: Option<Sink>,
     failed: Option<Sink>,
     listener: Option<WriteListener>,
 }
@@ -184,6 +193,18 @@ impl Writer {
                             entries.iter().try_for_each(|entry| {
                                 record.clear();
                                 write_entry(&mut record, outline, entry, csv)?;
+                                file.write(&record)
+                            })
+                        });
+                    }
+                }
+                LogBatch::Streams(streams) => {
+                    if let Some(sink) = &mut self.streams {
+                        let (outline, csv) = (&self.outline, sink.is_csv);
+                        sink.write(streams.len() as u64, |file| {
+                            streams.iter().try_for_each(|stream| {
+                                record.clear();
+                                write_stream(&mut record, outline, stream, csv)?;
                                 file.write(&record)
                             })
                         });
@@ -207,7 +228,8 @@ impl Writer {
                 }
             }
         }
-        LostEntries { entries: self.entries.map_or(0, Sink::end), failed: self.failed.map_or(0, Sink::end) }
+        let end = |sink: Option<Sink>| sink.map_or(0, Sink::end);
+        LostEntries { entries: end(self.entries) + end(self.streams), failed: end(self.failed) }
     }
 }
 
@@ -253,6 +275,54 @@ fn write_entry(out: &mut impl Write, outline: &Outline, entry: &LogEntry, csv: b
         "service_time_ns": entry.service_time.map(|time| time.0),
         "bytes_received": entry.bytes_received,
         "warmup": entry.warmup,
+    });
+    writeln!(out, "{line}")
+}
+
+fn write_stream(
+    out: &mut impl Write,
+    outline: &Outline,
+    stream: &StreamLogEntry,
+    csv: bool,
+) -> std::io::Result<()> {
+    let entry = &stream.entry;
+    let (scenario, step) = names(outline, entry);
+    let nothing = StreamTimes::default();
+    let times = stream.times.as_deref().unwrap_or(&nothing);
+    let id = times.id.as_deref().unwrap_or_default();
+    if csv {
+        let number = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+        write!(
+            out,
+            "{},{},{},{},{},{},{},{},{},{},",
+            csv_cell(id),
+            csv_cell(scenario),
+            csv_cell(step),
+            outcome(entry),
+            entry.unix.0,
+            stream.intended.0,
+            number(stream.sent.map(|sent| sent.0)),
+            number(stream.prompt_tokens),
+            number(stream.tokens),
+            entry.warmup,
+        )?;
+        for (place, at) in times.content.iter().enumerate() {
+            write!(out, "{}{}", if place > 0 { " " } else { "" }, at.0)?;
+        }
+        return writeln!(out);
+    }
+    let line = json!({
+        "id": id,
+        "scenario": scenario,
+        "step": step,
+        "outcome": outcome(entry),
+        "unix_ns": entry.unix.0,
+        "intended_ns": stream.intended.0,
+        "sent_ns": stream.sent.map(|sent| sent.0),
+        "prompt_tokens": stream.prompt_tokens,
+        "tokens": stream.tokens,
+        "warmup": entry.warmup,
+        "content_ns": times.content.iter().map(|at| at.0).collect::<Vec<u64>>(),
     });
     writeln!(out, "{line}")
 }
@@ -374,6 +444,40 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         assert!(!text.contains("topsecret"));
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn streams_are_written_with_the_instants_of_their_content() {
+        let times = StreamTimes { id: Some("chatcmpl-7".into()), content: vec![Nanos(20), Nanos(40)] };
+        let whole = StreamLogEntry {
+            entry: LogEntry { outcome: Outcome::Ok, ..entry() },
+            intended: Nanos(5),
+            sent: Some(Nanos(6)),
+            prompt_tokens: Some(3),
+            tokens: Some(2),
+            times: Some(Box::new(times)),
+        };
+        let none = StreamLogEntry {
+            entry: entry(),
+            sent: None,
+            prompt_tokens: None,
+            tokens: None,
+            times: None,
+            ..whole.clone()
+        };
+        let written = |stream: &StreamLogEntry, csv: bool| {
+            let mut out = Vec::new();
+            write_stream(&mut out, &outline(), stream, csv).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let row = "chatcmpl-7,\"buy, now\",pay,ok,1772366401250000000,5,6,3,2,false,20 40\n";
+        assert_eq!(written(&whole, true), row);
+        assert_eq!(written(&none, true), ",\"buy, now\",pay,status_5xx,1772366401250000000,5,,,,false,\n");
+        assert_eq!(STREAM_COLUMNS.matches(',').count(), written(&none, true).matches(',').count() - 1);
+        let line: serde_json::Value = serde_json::from_str(&written(&whole, false)).unwrap();
+        assert_eq!((&line["id"], &line["content_ns"]), (&json!("chatcmpl-7"), &json!([20, 40])));
+        let line: serde_json::Value = serde_json::from_str(&written(&none, false)).unwrap();
+        assert_eq!((&line["sent_ns"], &line["content_ns"]), (&json!(null), &json!([])));
     }
 
     #[test]

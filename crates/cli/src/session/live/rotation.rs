@@ -25,7 +25,7 @@ pub(crate) struct RecordFile {
     /// Bytes of the file so far, and when it was begun.
     written: u64,
     begun: Nanos,
-    /// Where records end that may still be in the buffer, as bytes of this file.
+    /// Ends of records that may still be in the buffer, as bytes of this file.
     ends: VecDeque<u64>,
     /// Records that were taken, of all files.
     taken: u64,
@@ -35,20 +35,20 @@ pub(crate) struct RecordFile {
     kept: VecDeque<(PathBuf, Identity)>,
 }
 
-/// Device and number of a file: they tell it from another one that has taken its name.
+/// Device and number of a file: they distinguish it from another file that has taken its name.
 type Identity = (u64, u64);
 
 impl RecordFile {
     /// Creates the file, or empties it, and writes the header.
     ///
     /// # Errors
-    /// It cannot be written, or it is to be rotated and is no regular file.
+    /// It cannot be written, or it is to be rotated and is not a regular file.
     pub(crate) fn create(path: &Path, header: &str, rotation: Rotation) -> Result<Self, Failure> {
         let failed = |error: io::Error| unwritable(path, &error);
         let rotates = rotation.size.is_some() || rotation.every.is_some();
         // Checked before the file is opened: opening a pipe would wait for its reader.
         if rotates && fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let problem = Problem::new(format!("cannot rotate {}: it is no regular file", path.display()));
+            let problem = Problem::new(format!("cannot rotate {}: it is not a regular file", path.display()));
             return Err(Failure::usage(problem.with_hint("name a file, or leave out --rotate-…")));
         }
         let out = BufWriter::new(File::create(path).map_err(failed)?);
@@ -71,7 +71,7 @@ impl RecordFile {
     /// Writes one record, or several that belong together. It may stay in the buffer.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the system.
     pub(crate) fn write(&mut self, record: &[u8]) -> io::Result<()> {
         if self.is_over(record.len() as u64) {
             self.rotate()?;
@@ -107,12 +107,12 @@ impl RecordFile {
     /// Hands everything to the system.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the system.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -273,7 +273,7 @@ mod tests {
         let mut file = RecordFile::create(&path, "", rotation(10, Some(2))).unwrap();
         let mut write = |text: &str| file.write(text.as_bytes()).unwrap();
         ["first 10 b", "second 10b", "third 10 b"].into_iter().for_each(&mut write);
-        // Two were renamed: 1, and 3, because 2 belongs to somebody else, who now takes 3, too.
+        // Two were renamed: 1, and 3, because 2 belongs to another process, which now takes 3, too.
         assert_eq!(folder.read("log.1").as_deref(), Some("first 10 b"));
         assert_eq!(folder.read("log.3").as_deref(), Some("second 10b"));
         fs::write(folder.0.join("other"), "somebody's").unwrap();
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_not_rotated() {
         let error = RecordFile::create(Path::new("/dev/null"), "", rotation(9_000, None)).unwrap_err();
-        assert!(format!("{error:?}").contains("no regular file"), "{error:?}");
+        assert!(format!("{error:?}").contains("not a regular file"), "{error:?}");
         assert!(RecordFile::create(Path::new("/dev/null"), "", Rotation::default()).is_ok());
     }
 

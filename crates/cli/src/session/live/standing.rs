@@ -1,4 +1,4 @@
-//! The record of a run as it stands, with its thresholds.
+//! The record of a run so far, with its thresholds.
 
 use plimsoll_core::Nanos;
 use plimsoll_metrics::{
@@ -62,12 +62,12 @@ impl Standing {
         self.record.record()
     }
 
-    /// The thresholds as they stand, in the order of the plan.
+    /// The thresholds so far, in the order of the plan.
     pub(crate) fn thresholds(&self) -> &[ThresholdResult] {
         &self.thresholds
     }
 
-    /// The verdict as it stands; `None` before there is anything to judge.
+    /// The verdict so far; `None` before there is anything to judge.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.record.verdict()
     }

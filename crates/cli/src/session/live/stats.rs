@@ -21,7 +21,8 @@ const TOTAL: &str = "total";
 
 /// The columns of a row, in every format.
 const COLUMNS: &str = "unix_s,at_s,length_s,phase,scenario,started,ended,ok,failed,timed_out,status_3xx,status_4xx,\
-                       status_5xx,checks,achieved_per_s,min_ns,p50_ns,p95_ns,p99_ns,max_ns,at_least,records";
+                       status_5xx,checks,achieved_per_s,min_ns,p50_ns,p95_ns,p99_ns,max_ns,at_least,records,\
+                       content_events,ttft_p50_ns,ttft_p99_ns";
 
 /// Writes the statistics. A file that cannot be written any more is named once, and does not end the run.
 pub(crate) struct Statistics {
@@ -43,7 +44,7 @@ struct Output {
     rows: usize,
 }
 
-/// Where rows go.
+/// The destination of rows.
 enum Sink {
     File(Box<RecordFile>),
     Stderr,
@@ -274,9 +275,15 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// p50 and p99 of the time to first token, where there are enough of them.
+    fn ttft(&self) -> [Option<u64>; 2] {
+        let ttft = &self.tally.ttft;
+        [50.0, 99.0].map(|p| (ttft.count() >= samples_needed(p)).then(|| ttft.percentile(p)).flatten())
+    }
+
     /// Responses that were not as expected.
     fn checks(&self) -> u64 {
-        let classes = ErrorClass::ALL.iter().zip(&self.tally.errors);
+        let classes = ErrorClass::ALL.iter().zip(self.tally.errors.iter());
         classes.filter(|(class, _)| class.name() == "check").map(|(_, count)| count).sum()
     }
 
@@ -284,10 +291,11 @@ impl<'a> Row<'a> {
         let Self { tally, phase, unix_s, at_s, length_s, .. } = self;
         let [redirects, client, server] = tally.statuses;
         let rate = self.rate.map_or(String::new(), |rate| format!("{rate:.3}"));
-        let times = self.times.map(|time| time.map_or(String::new(), |time| time.to_string())).join(",");
+        let text = |time: Option<u64>| time.map_or(String::new(), |time| time.to_string());
+        let (times, ttft) = (self.times.map(text).join(","), self.ttft().map(text).join(","));
         format!(
             "{unix_s:.3},{at_s:.3},{length_s:.3},{phase},{},{},{},{},{},{},{redirects},{client},{server},{},{rate},\
-             {times},{},{}",
+             {times},{},{},{},{ttft}",
             csv_cell(self.scenario),
             tally.started,
             tally.ended(),
@@ -297,11 +305,13 @@ impl<'a> Row<'a> {
             self.checks(),
             self.at_least.join(" "),
             self.records[0],
+            tally.content_events,
         )
     }
 
     fn json(&self) -> serde_json::Value {
         let [min, p50, p95, p99, max] = self.times;
+        let [ttft_p50, ttft_p99] = self.ttft();
         let tally = self.tally;
         json!({
             "unix_s": self.unix_s,
@@ -326,6 +336,9 @@ impl<'a> Row<'a> {
             "max_ns": max,
             "at_least": self.at_least,
             "records": self.records[0],
+            "content_events": tally.content_events,
+            "ttft_p50_ns": ttft_p50,
+            "ttft_p99_ns": ttft_p99,
         })
     }
 

@@ -8,7 +8,7 @@ use crate::base::messages::Notify;
 /// Ends of processes that are said while a run goes on; the result has more.
 const ENDS_SAID: u64 = 5;
 
-/// Says when watched processes end.
+/// Reports ends of watched processes.
 pub(crate) struct Ends<'a> {
     say: &'a Notify,
     said: u64,

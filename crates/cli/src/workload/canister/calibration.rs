@@ -26,7 +26,7 @@ use crate::experiment::full_speed::{CONNECTIONS, WARMUP, interrupted};
 use crate::session::backend::{self, backend_name};
 use crate::session::built_in_sink;
 
-/// Keys that belong to nobody: their signatures are never verified.
+/// Keys without an owner: their signatures are never verified.
 const ED25519: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIPX8G5jnHt5tW0cMqAbaqDg8k37K3d/eROQz7YbXMeL6
 -----END PRIVATE KEY-----
@@ -39,7 +39,7 @@ oUQDQgAEF5At4daGm1AphK1QjkonFIrFx6aVWDfJ0fX6+b76njVscEDKCao11ZaT
 ";
 /// For how long each part of a call is measured alone.
 const PART: Nanos = Nanos::from_millis(200);
-/// Calls between two looks at the clock.
+/// Calls between two checks of the clock.
 const CALLS: u64 = 200;
 /// File names of the plan and of the key.
 const PLAN: &str = "calibration.yaml";
@@ -236,7 +236,7 @@ fn row(asking: Asking, record: &RunRecord, encoding_us: f64) -> Result<Row, Fail
         let why = record.error_examples.values().next().map_or("nothing was answered", String::as_str);
         let problem =
             Problem::new(format!("{}: {} requests failed: {why}", asking.name(), record.accounting.failed));
-        return Err(Failure::environment(problem.with_hint("see `plimsoll demo` for what goes wrong")));
+        return Err(Failure::environment(problem.with_hint("`plimsoll demo` may show the cause")));
     }
     let busy: f64 =
         record.workers.iter().map(|worker| (worker.cpu_user + worker.cpu_system).as_secs_f64()).sum();

@@ -8,8 +8,8 @@ use plimsoll_metrics::{Histogram, figure};
 /// The percentiles that are drawn.
 const PERCENTILES: [f64; 10] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 100.0];
 
-/// Both, with bars of so many characters at most and so many classes of the histogram. Percentiles for which
-/// there are too few values are left out.
+/// Both charts, with bars of at most `width` characters and at most `classes` classes of the histogram.
+/// Percentiles with too few values are left out.
 pub(crate) fn charts(times: &Histogram, (width, classes): (usize, usize)) -> String {
     let (Some(shortest), Some(longest)) = (times.min(), times.max()) else { return String::new() };
     let bar = |value: f64, of: f64| "#".repeat((value / of.max(1.0) * width as f64).round() as usize);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::FromArgMatches as _;
 use plimsoll_engine::load_checksum;
-use plimsoll_plan::{Disk, Fingerprint, Plan, PlanPatch, PlanSource, RawValue, Setting, Source};
+use plimsoll_plan::{Disk, Plan, PlanPatch, PlanSource, RawValue, Setting, Source};
 use plimsoll_workloads::BODIES;
 
 use super::{PrintedPlan, of_find, of_run};
@@ -15,7 +15,7 @@ use crate::base::failure::Failure;
 use crate::workload;
 
 /// A command line for each kind of load, without and with TLS where there is such a thing.
-const WORKLOADS: [&str; 26] = [
+const WORKLOADS: [&str; 28] = [
     "cache",
     "cache --mix get=9,put=1 --key zipf --keys 1000",
     "crud --leader http://127.0.0.1:1",
@@ -30,6 +30,8 @@ const WORKLOADS: [&str; 26] = [
     "ingest --preset logs-50k --thresholds arc --url http://127.0.0.1:1",
     "llm http://127.0.0.1:1 --model m",
     "llm http://127.0.0.1:1/v1 --model m --api completions --input-tokens uniform:5,9 --goodput ttft<1s",
+    "grpc 127.0.0.1:1 echo.v1.Echo/Say --proto PROTO",
+    "grpc https://127.0.0.1:1 echo.v1.Echo/Say --proto PROTO --deadline 2s --data {\"text\":\"${sequence}\"}",
     "canister http://127.0.0.1:1",
     "canister https://127.0.0.1:1 --api v2 -n 2",
     "canister http://127.0.0.1:1 -u --random-query-payload --call-method put",
@@ -62,8 +64,11 @@ scenarios:
   - {name: look, steps: [{get: '/about?a=1'}]}
 ";
 
+/// A file of a service, for which PROTO stands.
+const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
+
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 69] = [
+const SETTINGS: [(&str, &str); 71] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -76,6 +81,7 @@ const SETTINGS: [(&str, &str); 69] = [
     ("users", "--users 9"),
     ("user_stages", "--user-stages 2s@5,1s@9"),
     ("rate_of", "RATE 20 --rate-of requests"),
+    ("deal", "--deal shuffled"),
     ("arrival", "RATE 20 --arrival poisson"),
     ("overload", "RATE 20 -c 4 --overload drop"),
     ("warmup", "--warmup 1s"),
@@ -122,6 +128,7 @@ const SETTINGS: [(&str, &str); 69] = [
     ("goodput", "--goodput ttft<500ms"),
     ("stats", "--stats out.csv"),
     ("log", "--log out.csv"),
+    ("stream_log", "--stream-log out.csv"),
     ("failed", "--failed out.txt"),
     ("rate_file", "RATE 20 --rate-file rate"),
     ("control", "--control 127.0.0.1:0"),
@@ -154,7 +161,32 @@ const REFUSED: [&str; 1] = ["rps"];
 
 /// A command line of each workload, and each flag that only this workload has: its name, and words that give
 /// it another value than it has anyway.
-const OWN_FLAGS: [(&str, &[(&str, &str)]); 8] = [
+const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
+    (
+        "ws ws://127.0.0.1:1/chat",
+        &[
+            ("message", "--message x"),
+            ("message-file", "--message-file MESSAGES"),
+            ("binary", "--binary"),
+            ("messages", "--messages 3"),
+            ("subprotocol", "--subprotocol chat"),
+            ("expect", "--expect x"),
+            ("no-answer", "--no-answer"),
+        ],
+    ),
+    (
+        "grpc 127.0.0.1:1 --proto PROTO --call echo.v1.Echo/Say",
+        &[
+            ("data", "--data {\"text\":\"x\"}"),
+            ("data-file", "--data-file MESSAGES"),
+            ("deadline", "--deadline 250ms"),
+            ("gzip", "--gzip"),
+        ],
+    ),
+    (
+        "grpc 127.0.0.1:1 --proto PROTO --call echo.v1.Echo/Chat",
+        &[("send", "--send 3"), ("take", "--take 2")],
+    ),
     (
         "llm http://127.0.0.1:1 --model m",
         &[
@@ -164,6 +196,9 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 8] = [
             ("shared-prefix", "--shared-prefix 5"),
             ("bytes-per-token", "--bytes-per-token 3.5"),
             ("prompts", "--prompts PROMPTS"),
+            ("trace", "--trace TRACE"),
+            ("turns", "--turns 3"),
+            ("think", "--turns 3 --think 2s"),
             ("ignore-eos", "--ignore-eos"),
             ("extra", "--extra {\"temperature\":0}"),
             ("api-key", "--api-key topsecret"),
@@ -275,7 +310,7 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 8] = [
 ];
 
 /// Flags of workloads that have nothing to do with a printed plan, and why.
-const NOT_PRINTED: [(&str, &str); 8] = [
+const NOT_PRINTED: [(&str, &str); 11] = [
     ("print-plan", "prints it"),
     ("sweep", "several plans, and refused beside --print-plan"),
     ("batch-rps", "refused, as `rps` is"),
@@ -284,6 +319,9 @@ const NOT_PRINTED: [(&str, &str); 8] = [
     ("no-status-check", "the plan checks no status"),
     ("status-timeout", "the same"),
     ("model", "every line has it"),
+    ("call", "the same"),
+    ("proto", "the same"),
+    ("descriptors", "in place of --proto"),
 ];
 
 fn printed(words: &[String]) -> Option<Result<PrintedPlan, Failure>> {
@@ -348,7 +386,7 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
     std::fs::write(&plan, PLAN).unwrap();
     let mut taken = BTreeSet::new();
     for workload in WORKLOADS {
-        let own = words(&workload.replace("PLAN", &plan.display().to_string()));
+        let own = words(&workload.replace("PLAN", &plan.display().to_string()).replace("PROTO", PROTO));
         let seed = words("--seed 7");
         let plain = printed(&[own.clone(), seed.clone()].concat()).expect(workload);
         let plain = plain.unwrap_or_else(|failure| panic!("{workload}: {failure:?}")).yaml;
@@ -382,11 +420,7 @@ fn a_printed_plan_is_the_plan_of_its_flags_for_every_workload_and_setting() {
             let is_short = own[0] == "find" && !flags.contains("--duration");
             let duration = is_short.then(|| RawValue::new("--duration", "2s"));
             let above = PlanPatch { rate, duration, ..self::flags() };
-            let (run, mut again) = (resolved.plan, read_again_with(&yaml, above));
-            if run.logic == Fingerprint::EMPTY {
-                // The checksum of a plan file counts the seed, that of URLs does not. Nothing else differs.
-                again.logic = Fingerprint::EMPTY;
-            }
+            let (run, again) = (resolved.plan, read_again_with(&yaml, above));
             assert_eq!(load_checksum(&run), load_checksum(&again), "{line}\n{yaml}");
             if yaml != plain {
                 taken.insert(*name);
@@ -417,13 +451,18 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
     std::fs::write(&root, [0; 96]).unwrap();
     let prompts = cert.with_file_name("prompts.jsonl");
     std::fs::write(&prompts, "{\"prompt\": \"one\"}\n").unwrap();
+    let messages = cert.with_file_name("messages.json");
+    std::fs::write(&messages, "[{\"text\": \"one\"}, {\"text\": \"two\"}]").unwrap();
+    let trace = cert.with_file_name("trace.jsonl");
+    let line = "{\"timestamp\": 0, \"input_length\": 6, \"output_length\": 2, \"hash_ids\": [1]}\n";
+    std::fs::write(&trace, line.repeat(2)).unwrap();
     let commands = command_word::command();
     let of = |name: &str| commands.find_subcommand(name).unwrap_or_else(|| panic!("no command {name}"));
     let longs = |name: &str| -> BTreeSet<&str> {
         of(name).get_arguments().filter_map(|arg| arg.get_long()).collect()
     };
     let of_run = longs("run");
-    for command in ["cache", "crud", "ingest", "llm", "canister"] {
+    for command in ["cache", "crud", "ingest", "llm", "canister", "grpc", "ws"] {
         let entries = OWN_FLAGS.iter().filter(|(workload, _)| workload.split(' ').next() == Some(command));
         let mut known: BTreeSet<&str> =
             entries.flat_map(|(_, flags)| flags.iter().map(|(name, _)| *name)).collect();
@@ -433,13 +472,15 @@ fn a_printed_plan_has_every_flag_that_only_one_workload_has() {
     }
     let (mut lost, mut refused) = (Vec::new(), Vec::new());
     for (workload, flags) in OWN_FLAGS {
-        let own = [words(workload), words("--seed 7")].concat();
+        let own = [words(&workload.replace("PROTO", PROTO)), words("--seed 7")].concat();
         for (name, flags) in flags {
             let flags = flags
                 .replace("CERTIFICATE", &cert.display().to_string())
                 .replace("KEY", &key.display().to_string())
                 .replace("PROMPTS", &prompts.display().to_string())
-                .replace("ROOT", &root.display().to_string());
+                .replace("TRACE", &trace.display().to_string())
+                .replace("ROOT", &root.display().to_string())
+                .replace("MESSAGES", &messages.display().to_string());
             let typed = words(&flags);
             // The same without the flag itself.
             let at = typed.iter().position(|word| word.trim_start_matches('-') == *name);
@@ -479,7 +520,7 @@ fn credentials_are_given_by_the_environment_when_a_printed_plan_is_run() {
         [
             "the header Cookie is not printed: give it with -H when the plan is run",
             "user and password of a URL are not printed: give them with --basic",
-            "no plan can say --repeat: give it again when the plan is run",
+            "--repeat cannot be written to a plan: give it again when the plan is run",
         ]
     );
     let PrintedPlan { yaml, notes, resolved } =
@@ -504,7 +545,7 @@ fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refus
         notes,
         [
             "user and password of a URL are not printed: give them with --basic",
-            "no plan can say --save, --shard: give it again when the plan is run",
+            "--save, --shard cannot be written to a plan: give it again when the plan is run",
         ]
     );
     let PrintedPlan { yaml, .. } = printed(&words("run http://127.0.0.1:1/")).unwrap().unwrap();
@@ -512,9 +553,9 @@ fn the_plan_of_urls_has_their_requests_and_what_no_plan_can_say_is_told_or_refus
     let line = "find http://127.0.0.1:1/ --slo p99<1s --to 500 --max-time 9s";
     let PrintedPlan { yaml, notes, .. } = printed(&words(line)).unwrap().unwrap();
     assert!(yaml.contains("p99<1s") && !yaml.contains("rate:"), "{yaml}");
-    assert_eq!(notes, ["no plan can say --to, --max-time: give it again when the plan is run"]);
+    assert_eq!(notes, ["--to, --max-time cannot be written to a plan: give it again when the plan is run"]);
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/scripts/post.lua");
     let line = format!("run http://127.0.0.1:1/ --script {script}");
     let refused = printed(&words(&line)).unwrap().err().unwrap();
-    assert!(refused.problems.iter().any(|one| one.message == "--script has no place in a plan"));
+    assert!(refused.problems.iter().any(|one| one.message == "--script cannot be written to a plan"));
 }

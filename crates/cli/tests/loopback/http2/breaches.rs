@@ -129,7 +129,7 @@ fn a_breach_ends_every_request_of_its_connection() {
     });
 }
 
-/// Servers whose first bytes are no valid greeting break the protocol.
+/// Servers whose first bytes are not a valid greeting break the protocol.
 #[test]
 fn greetings_that_are_none() {
     let greetings: [(&str, &str, Script); 5] = [
@@ -206,7 +206,7 @@ fn what_ends_only_the_stream() {
     });
 }
 
-/// An interim response is not the answer; too many of them are no way to one.
+/// An interim response is not the answer; too many of them do not lead to one.
 #[test]
 fn endless_interim_responses() {
     on_each(|backend| {

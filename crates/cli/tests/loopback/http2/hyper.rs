@@ -38,7 +38,7 @@ const PIECES: u64 = 30;
 struct Manners {
     /// Concurrent streams that a client may open.
     streams: Option<u32>,
-    /// A connection says goodbye after so many requests.
+    /// A connection sends GOAWAY after this many requests.
     goodbye_after: Option<u64>,
 }
 
@@ -168,7 +168,7 @@ impl Drop for OnDrop<'_> {
     }
 }
 
-/// A body of these frames, whose length is not told before.
+/// A body of these frames, without a content-length.
 struct Pieces(VecDeque<io::Result<Frame<Bytes>>>);
 
 impl Pieces {

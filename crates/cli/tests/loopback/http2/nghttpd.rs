@@ -64,7 +64,7 @@ fn over_tls() {
     });
 }
 
-/// A limit of the server binds: it is kept, and told.
+/// A limit of the server is kept, and reported.
 #[test]
 fn fewer_streams_than_asked_for() {
     on_each(|backend| {

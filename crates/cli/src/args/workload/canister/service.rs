@@ -11,12 +11,15 @@ use crate::args::server::sink_values::{Reader, parse_positive, parse_share};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Canister")]
 pub(crate) struct CanisterServiceArgs {
-    /// Stand for a replica of the Internet Computer, with canisters that count
+    /// Act as a replica of the Internet Computer, with canisters that count
     ///
     /// Answers /api/v2/status, query, call and read_state of all versions, with certificates of a test root
     /// key. The method `read` gives the counter as 4 bytes, `write` increases it, any other gives its
     /// argument back.
-    #[arg(long, conflicts_with_all = ["status", "body_size", "content_type", "slow_data"])]
+    #[arg(
+        long,
+        conflicts_with_all = ["status", "body_size", "content_type", "slow_data", "grpc", "websocket"]
+    )]
     canister: bool,
     /// Know this canister only, and reject calls of others
     #[arg(long, value_name = "PRINCIPAL", requires = "canister")]
@@ -24,13 +27,13 @@ pub(crate) struct CanisterServiceArgs {
     /// Reject methods other than `read` and `write`
     #[arg(long, requires = "canister")]
     strict: bool,
-    /// Refuse messages whose signature is wrong, which costs time to find out
+    /// Verify signatures of messages, and refuse wrong ones (costs time)
     #[arg(long, requires = "canister")]
     check_signatures: bool,
-    /// Sign answers to queries as a node does, which costs time too
+    /// Sign answers to queries as a node does, which costs time, too
     #[arg(long, requires = "canister")]
     sign_queries: bool,
-    /// Share of the synchronous calls that get 202 and have to be asked for
+    /// Share of the synchronous calls that get 202 and have to be polled
     #[arg(long, value_name = "SHARE", requires = "canister")]
     accepted: Option<String>,
     /// Time for which a call is processing after its 202
@@ -42,7 +45,7 @@ pub(crate) struct CanisterServiceArgs {
     /// Share of queries and updates that are rejected, with code 4
     #[arg(long, value_name = "SHARE", requires = "canister")]
     reject: Option<String>,
-    /// Share of requests that are answered with bytes that are no CBOR
+    /// Share of requests that are answered with bytes that are not CBOR
     #[arg(long, value_name = "SHARE", requires = "canister")]
     garbage: Option<String>,
 }
@@ -74,17 +77,14 @@ impl CanisterServiceArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-    use plimsoll_plan::{Disk, Problems};
+    use plimsoll_plan::Problems;
     use plimsoll_targets::{Service, SinkOptions};
 
     use super::*;
-    use crate::args::cli::{Cli, Command};
+    use crate::args::server::sink::tests::spec;
 
     fn read(args: &[&str]) -> Result<SinkOptions, Problems> {
-        let args = ["plimsoll", "sink"].iter().chain(args);
-        let Command::Sink(sink) = Cli::try_parse_from(args).unwrap().command else { panic!("not a sink") };
-        sink.to_spec(&Disk).map(|spec| spec.options)
+        spec(args).map(|spec| spec.options)
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Scale {
         place.clamp(0.0, 1.0)
     }
 
-    /// Values that are worth a label in so many rows, each with its row from the bottom.
+    /// Values to label in this many rows, each with its row from the bottom.
     fn labels(self, rows: u16) -> Vec<(u16, f64)> {
         let last = rows.saturating_sub(1);
         match self {

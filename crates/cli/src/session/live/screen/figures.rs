@@ -30,7 +30,7 @@ const NEWS: Nanos = Nanos::from_secs(8);
 /// Run that the screen shows.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    /// Where the load goes.
+    /// The target of the load.
     pub(super) target: String,
     pub(super) outline: Outline,
     pub(super) basis: Basis,
@@ -131,6 +131,8 @@ pub(super) struct Figures {
     /// The last interval: its length, the outcomes of its requests, and its end.
     pub(super) length: Nanos,
     pub(super) tally: Tally,
+    /// Set once an event of a stream has come.
+    pub(super) has_streams: bool,
     pub(super) in_flight: u64,
     pub(super) connections: u64,
     pub(super) now: Times,
@@ -145,7 +147,7 @@ pub(super) struct Figures {
     pub(super) machine: Option<MachineInterval>,
     pub(super) facts: MachineFacts,
     pub(super) verdict: Option<Verdict>,
-    /// The headline as it stands; `None` before anything is judged.
+    /// The headline so far; `None` before anything is judged.
     pub(super) headline: Option<Headline>,
     /// Response times of the measured part.
     pub(super) spread: TimeClasses,
@@ -195,6 +197,7 @@ impl Figures {
             points: VecDeque::new(),
             length: Nanos::ZERO,
             tally: Tally::default(),
+            has_streams: false,
             in_flight: 0,
             connections: 0,
             now: Times::default(),
@@ -258,6 +261,7 @@ impl Figures {
         if !interval.drain {
             push(&mut self.points, point, POINTS);
         }
+        self.has_streams |= total.content_events > 0;
         (self.length, self.tally) = (interval.length, total);
         (self.in_flight, self.connections) = (interval.in_flight, interval.connections);
         (self.warmup, self.drain) = (interval.warmup, interval.drain);
@@ -304,7 +308,7 @@ impl Figures {
         self.elapsed = end.map_or(elapsed, |end| elapsed.min(end.max(at)));
     }
 
-    /// Columns of an interval in a chart of that width: so many that a run whose end is known fills it.
+    /// Columns of an interval in a chart of that width: a run whose end is known fills it.
     pub(super) fn bar_width(&self, width: usize) -> usize {
         let whole = self.subject.end.map(|end| end.0.div_ceil(self.subject.interval.0.max(1)) as usize);
         (width / whole.unwrap_or(width).max(1)).clamp(1, WIDEST_BAR)

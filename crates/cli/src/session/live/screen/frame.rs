@@ -32,7 +32,7 @@ pub(super) fn row(area: Rect, number: u16) -> Rect {
     Rect { y: area.y + number, height: 1, ..area }
 }
 
-/// The outcome as it stands, in a few words.
+/// The outcome so far, in a few words.
 pub(super) fn badge(figures: &Figures) -> (String, Style) {
     let Some(headline) = figures.headline.as_ref().filter(|_| !figures.warmup) else {
         let words = if figures.warmup { "warm-up, not judged" } else { "nothing to judge yet" };

@@ -37,7 +37,7 @@ pub(crate) enum ViewKey {
     Last,
 }
 
-/// Shared handle of a screen. It tells whether the screen is shown, and queues messages, keys and intervals
+/// Shared handle of a screen. It knows whether the screen is shown, and queues messages, keys and intervals
 /// for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScreenHandle(pub(super) Arc<Shared>);
@@ -100,7 +100,7 @@ impl ScreenHandle {
         self.leave(|inbox| inbox.keys.push(key));
     }
 
-    /// The terminal has changed, or was given to somebody else for a while.
+    /// The terminal has changed, or belonged to another program for a while.
     pub(crate) fn look_again(&self) {
         self.leave(|_| {});
     }

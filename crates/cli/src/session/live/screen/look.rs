@@ -9,11 +9,10 @@ use crate::base::color::Theme;
 pub(super) const GOOD: Style = Style::new().fg(Color::Green);
 /// Not as it should be.
 pub(super) const BAD: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
-/// To be looked at.
+/// Needs attention.
 pub(super) const DOUBTFUL: Style = Style::new().fg(Color::Yellow);
 /// Text that stays the same all the time.
 pub(super) const LABEL: Style = Style::new().fg(Color::DarkGray);
-/// A heading.
 pub(super) const HEADING: Style = Style::new().add_modifier(Modifier::BOLD);
 /// Bars of rates.
 pub(super) const RATE: Style = Style::new().fg(Color::Cyan);

@@ -40,10 +40,10 @@ const KEYS: &[(&str, &str)] = &[
 const HELP: &[(&str, &str)] = &[
     ("+  -", "change the rate by 10 %"),
     ("p", "pause, and resume"),
-    ("q  ^C", "stop and wait for what is in flight; once more: report at once"),
+    ("q  ^C", "stop and wait for pending responses; once more: report at once"),
     ("tab", "the next view: overview, steps, instrument"),
     ("\u{2191} \u{2193}  j k", "scroll the steps; page up and down, home, end"),
-    ("^Z", "stop the process as a whole, which spoils what is measured"),
+    ("^Z", "stop the process as a whole, which spoils the measurement"),
     ("?", "close this"),
 ];
 
@@ -185,7 +185,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// The parts of so many rows. Without room, parts are dropped in this order: the spread of times, the
+    /// The parts of a page of this height. Without room, parts are dropped in this order: spread of times,
     /// verdict, then rows of thresholds and steps.
     fn of(figures: &Figures, height: u16) -> Self {
         let tall = height + 4 >= TALL;

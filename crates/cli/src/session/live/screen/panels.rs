@@ -54,11 +54,18 @@ pub(super) fn rate(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let beside = |text: String| if inner.width < BESIDE { String::new() } else { text };
     let responses = Span::styled(format!("{:<7}  ", figure::per_second(figures.rate())), RATE.patch(HEADING));
     let in_flight = Span::raw(format!("{:<7}  ", figure::count(figures.in_flight)));
-    let rows = [
+    let mut rows = vec![
         labelled("target", vec![Span::raw(target), Span::styled(paused, DOUBTFUL)]),
         labelled("responses", vec![responses, Span::styled(beside(run), LABEL)]),
         labelled("in flight", vec![in_flight, Span::styled(beside(connections), LABEL)]),
     ];
+    if figures.has_streams {
+        let tokens = figures.tally.content_events as f64 / figures.length.as_secs_f64().max(1e-9);
+        let tokens = Span::raw(format!("{:<7}  ", figure::per_second(tokens)));
+        let first = figures.tally.ttft.percentile(50.0);
+        let first = first.map_or(String::new(), |p50| format!("TTFT p50 {}", figure::nanos(Nanos(p50))));
+        rows.push(labelled("tokens", vec![tokens, Span::styled(beside(first), LABEL)]));
+    }
     let area = write(inner, &rows, buffer);
     if figures.points.is_empty() {
         return;
@@ -321,7 +328,7 @@ pub(super) fn whole_instrument(figures: &Figures, area: Rect, buffer: &mut Buffe
     verdict(figures, Rect { y: area.y + height, height: area.height - height, ..area }, buffer);
 }
 
-/// The verdict as it stands, in full.
+/// The verdict so far, in full.
 pub(super) fn verdict(figures: &Figures, area: Rect, buffer: &mut Buffer) {
     let inner = titled("verdict as it stands", "by the rules of the one at the end", area, buffer);
     let (words, style) = badge(figures);

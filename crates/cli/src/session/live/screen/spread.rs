@@ -27,7 +27,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// All classes that have any, in at most so many rows.
+    /// All classes that are not empty, in at most `most` rows.
     fn of(spread: &TimeClasses, most: usize) -> Option<Self> {
         let (first, last) = spread.range()?;
         let classes = last - first + 1;
@@ -41,7 +41,7 @@ impl Rows {
         spread.0[from..(from + self.each).min(CLASSES)].iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Where a row begins, in nanoseconds.
+    /// The beginning of a row, in nanoseconds.
     fn begin(&self, row: usize) -> f64 {
         LOWEST * 10_f64.powf((self.first + row * self.each) as f64 / PER_DECADE as f64)
     }
@@ -72,7 +72,7 @@ pub(super) fn panel(figures: &Figures, [left, right]: [Rect; 2], buffer: &mut Bu
     }
 }
 
-/// An interval: the shade of each row shows the share of its requests that took so long.
+/// An interval: the shade of each row is the share of its requests in that range of times.
 fn heat_column(rows: &Rows, spread: &TimeClasses, style: Style, area: Rect, buffer: &mut Buffer) {
     let counts: Vec<u64> = (0..rows.count).map(|row| rows.count(spread, row)).collect();
     let most = counts.iter().copied().max().unwrap_or(0);

@@ -48,7 +48,7 @@ fn threshold(text: &str) -> ThresholdSpec {
     ThresholdSpec::new(Threshold::parse(text).expect("it is one"))
 }
 
-/// A run of one worker that has gone on for so many seconds; from the tenth on some requests fail.
+/// A run of one worker after this many seconds; from the tenth on some requests fail.
 struct Played {
     recorder: Recorder,
     merger: IntervalMerger,

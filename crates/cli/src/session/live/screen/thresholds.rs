@@ -1,4 +1,4 @@
-//! Thresholds, as they stand.
+//! Thresholds so far.
 
 use plimsoll_metrics::{ThresholdResult, figure};
 use ratatui::buffer::Buffer;
@@ -26,7 +26,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// That of a threshold in a run that goes on.
+    /// The row of a threshold in a run that goes on.
     pub(super) fn of(result: &ThresholdResult) -> Self {
         let failed = result.windows.is_some_and(|windows| windows.failed > 0);
         match (result.passed, &result.reason) {

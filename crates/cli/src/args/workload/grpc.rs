@@ -1,0 +1,161 @@
+//! The flags of `plimsoll grpc`.
+
+pub(crate) mod service;
+
+use clap::Args;
+use plimsoll_core::Nanos;
+use plimsoll_plan::Problem;
+use plimsoll_schedule::parse_duration;
+use plimsoll_workloads::WorkloadError;
+use plimsoll_workloads::grpc::{Data, GrpcLoad, SchemaFile};
+
+use crate::args::run::RunArgs;
+use crate::base::failure::Failure;
+
+/// Settings of the plan that the flags come to, each with its flag.
+pub(crate) const SETTINGS: [(&str, &str); 9] = [
+    ("server", "HOST:PORT"),
+    ("post", "METHOD"),
+    ("proto", "--proto"),
+    ("descriptor_set", "--descriptors"),
+    ("message", "--data"),
+    ("messages", "--data-file"),
+    ("send", "--send"),
+    ("take", "--take"),
+    ("grpc-timeout", "--deadline"),
+];
+
+#[derive(Debug, Args)]
+// Aliases are ghz's names.
+#[command(override_usage = USAGE)]
+#[command(mut_arg("duration", |arg| arg.short(None).short_alias(None).short_alias('z')))]
+#[command(mut_arg("iterations", |arg| arg.visible_alias("total")))]
+#[command(mut_arg("users", |arg| arg.visible_alias("concurrency")))]
+#[command(mut_arg("rate", |arg| arg.short_alias('r')))]
+#[command(mut_arg("headers", |arg| arg.visible_alias("metadata").help(HEADERS_HELP)))]
+#[command(mut_arg("insecure", |arg| arg.alias("skipTLS")))]
+pub(crate) struct GrpcArgs {
+    #[command(flatten)]
+    call: CallArgs,
+    /// Print the plan that the flags make, and exit
+    #[arg(long, help_heading = "Call")]
+    pub(crate) print_plan: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+const USAGE: &str = "plimsoll grpc [OPTIONS] <HOST:PORT> <package.Service/Method>";
+const HEADERS_HELP: &str = "Metadata of each call: 'NAME: VALUE'; repeatable";
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Call")]
+struct CallArgs {
+    /// The method, in place of the second argument
+    #[arg(long, value_name = "METHOD")]
+    call: Option<String>,
+    /// File with the service, as protobuf writes it; its imports are looked for beside it [default: the
+    /// server is asked, by reflection]
+    #[arg(long, value_name = "FILE", conflicts_with = "descriptors")]
+    proto: Option<String>,
+    /// File with the service as a descriptor set, in place of --proto
+    #[arg(long, value_name = "FILE", visible_alias = "protoset")]
+    descriptors: Option<String>,
+    /// The message as JSON, whose texts may have functions such as ${sequence}; @FILE is --data-file
+    #[arg(short = 'd', long, value_name = "JSON", conflicts_with = "data_file")]
+    data: Option<String>,
+    /// File with an array of messages as JSON, which are sent in turn
+    #[arg(short = 'D', long, value_name = "FILE")]
+    data_file: Option<String>,
+    /// Compress messages by gzip, and let the server compress its own
+    #[arg(long, visible_alias = "enable-compression")]
+    gzip: bool,
+    /// Send the message, or the array of --data, N times in a call that streams to the server; with
+    /// --data-file, send N of its messages [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    send: Option<u32>,
+    /// Cancel a call that streams from the server after N messages, as a success
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    take: Option<u32>,
+    /// Deadline of each call, which the server is told (grpc-timeout): 500ms
+    ///
+    /// A call that has no answer by then has timed out. A server that keeps deadlines ends it with
+    /// DEADLINE_EXCEEDED.
+    #[arg(long, value_name = "TIME")]
+    deadline: Option<String>,
+}
+
+impl GrpcArgs {
+    /// The workload that the flags describe. Where they name no description of the service, `reflect` asks
+    /// the server for one, a descriptor set, by the server and the method as they were typed.
+    ///
+    /// # Errors
+    /// A value that no load can have, or a combination of flags that is refused.
+    pub(crate) fn to_load(
+        &self,
+        reflect: impl FnOnce(&str, &str) -> Result<Vec<u8>, Failure>,
+    ) -> Result<GrpcLoad, Failure> {
+        let call = &self.call;
+        let (server, method) = self.server_and_method().map_err(Failure::usage)?;
+        let data = self.data().map_err(Failure::usage)?;
+        let deadline = self.deadline().map_err(Failure::usage)?;
+        let schema = match (&call.proto, &call.descriptors) {
+            (Some(file), _) => SchemaFile::Proto(file.clone()),
+            (None, Some(file)) => SchemaFile::DescriptorSet(file.clone()),
+            (None, None) => SchemaFile::Reflected(reflect(server, method)?),
+        };
+        Ok(GrpcLoad {
+            server: server.to_owned(),
+            method: method.to_owned(),
+            schema,
+            data,
+            gzip: call.gzip,
+            send: call.send,
+            take: call.take,
+            deadline,
+        })
+    }
+
+    fn server_and_method(&self) -> Result<(&str, &str), Problem> {
+        const EXAMPLE: &str =
+            "write them as in `plimsoll grpc 127.0.0.1:50051 package.Service/Method --proto api.proto`";
+        match (self.run.plan.urls(), &self.call.call) {
+            ([server, method], None) | ([server], Some(method)) => Ok((server.as_str(), method.as_str())),
+            ([_, _], Some(_)) => {
+                let problem = Problem::new("the method is given twice: by --call and by the second argument");
+                Err(problem.with_hint("leave one of them out"))
+            }
+            _ => {
+                let problem = Problem::new("`plimsoll grpc` calls one method of one server");
+                Err(problem.with_hint(EXAMPLE))
+            }
+        }
+    }
+
+    fn data(&self) -> Result<Data, Problem> {
+        Ok(match (&self.call.data, &self.call.data_file) {
+            (None, None) => Data::Empty,
+            (None, Some(file)) => Data::File(file.clone()),
+            (Some(text), _) => match text.strip_prefix('@') {
+                Some(file) => Data::File(file.to_owned()),
+                None => Data::Message(serde_json::from_str(text).map_err(|error| {
+                    let problem = Problem::new(format!("--data: not JSON: {error}"));
+                    problem.with_hint("write the message as in --data '{\"id\": \"a\"}', or @FILE for a file")
+                })?),
+            },
+        })
+    }
+
+    fn deadline(&self) -> Result<Option<Nanos>, Problem> {
+        let deadline = self.call.deadline.as_deref().map(|text| match parse_duration(text) {
+            Ok(Nanos::ZERO) => Err(Problem::new("--deadline: a deadline must be above 0")),
+            Ok(time) => Ok(time),
+            Err(error) => Err(Problem::from_line(&format!("--deadline: {error}"))),
+        });
+        deadline.transpose()
+    }
+}
+
+/// Converts an error of the workload to a problem with the flags that were typed.
+pub(crate) fn problem(error: &WorkloadError) -> Problem {
+    Problem::new(error.to_string()).with_hint(error.hint())
+}

@@ -1,0 +1,70 @@
+//! `plimsoll verify`: makes results again from their evidence.
+
+use plimsoll_plan::{Problem, Problems};
+
+use crate::args::verify::VerifyArgs;
+use crate::base::exit::{self, Exit};
+use crate::base::failure::Failure;
+use crate::base::stdout::to_stdout;
+use crate::session::evidence::{self, Signed};
+
+/// Contradictions that are shown; all are counted.
+const SHOWN: usize = 10;
+
+pub(crate) fn command(args: &VerifyArgs) -> Result<Exit, Failure> {
+    let mut problems = Problems::default();
+    let mut all = Exit::Success;
+    for file in &args.files {
+        let signed = match evidence::read(file) {
+            Ok(signed) => signed,
+            Err(problem) => {
+                problems.push(problem);
+                continue;
+            }
+        };
+        if let Some(key) = args.signed_by.as_ref().filter(|key| **key != signed.key) {
+            let message = format!("{}: signed by {}, and not by {key}", file.display(), signed.key);
+            problems.push(
+                Problem::new(message).with_hint("compare the key with the one that its author publishes"),
+            );
+            continue;
+        }
+        let (text, sound) = outcome(&signed);
+        to_stdout(|out| writeln!(out, "{}: {text}", file.display()))?;
+        if !sound {
+            all = exit::worse(all, Exit::Inconsistent);
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(all),
+        false => Err(Failure { exit: exit::worse(all, Exit::Inconsistent), ..Failure::usage(problems) }),
+    }
+}
+
+/// The outcome in words, and whether everything follows.
+fn outcome(Signed { evidence, key }: &Signed) -> (String, bool) {
+    let verified = evidence.verify();
+    let run = &verified.result.run;
+    let sound = verified.contradictions.is_empty();
+    let mut lines = vec![if sound {
+        format!("verified: {} values follow from the record", verified.compared)
+    } else {
+        format!("NOT VERIFIED: {} statements do not follow", verified.contradictions.len())
+    }];
+    lines.push(format!("  signed by {key}"));
+    lines.push(format!(
+        "  run {} of {}, by {} {}",
+        run.id, run.started_at, verified.result.tool.name, verified.result.tool.version
+    ));
+    let verdict = &verified.result.verdict;
+    lines.push(format!("  {}  {}", verdict.outcome.word(), verdict.summary));
+    for one in verified.contradictions.iter().take(SHOWN) {
+        let place = if one.place.is_empty() { "the result" } else { &one.place };
+        lines.push(format!("  ! {place}: {}", one.reason));
+    }
+    if verified.contradictions.len() > SHOWN {
+        lines.push(format!("  ! and {} more", verified.contradictions.len() - SHOWN));
+    }
+    lines.extend(verified.open.iter().map(|open| format!("  ? {open}")));
+    (lines.join("\n"), sound)
+}

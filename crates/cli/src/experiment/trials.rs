@@ -1,0 +1,175 @@
+//! The trials of a search: on this machine, or on the agents of a fleet.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_core::Nanos;
+use plimsoll_driver::{Open, clock};
+use plimsoll_engine::{Control, Progress, Stop};
+use plimsoll_plan::{Plan, Problem, TrialLoad};
+use plimsoll_report::TrialFigures;
+use plimsoll_report::agent::AgentResult;
+
+use crate::args::fleet::FleetSpec;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::base::messages::{self, Notify};
+use crate::base::signals::SignalWatch;
+use crate::experiment::campaign::Campaign;
+use crate::experiment::search::Applied;
+use crate::session::describe;
+use crate::session::fleet::conduct::{Audience, Fleet};
+use crate::session::fleet::parcel::Parcel;
+use crate::session::live::progress::ProgressLine;
+
+/// The measurements of a trial, but for the counts of its intervals.
+pub(crate) struct TrialRun {
+    /// Length of the measured part.
+    pub(crate) duration: Nanos,
+    /// Requests that were due, and did not end in time.
+    pub(crate) unended: u64,
+    pub(crate) applied: Applied,
+    pub(crate) figures: TrialFigures,
+}
+
+/// Sees an interval of a trial, and ends it at the first `false`.
+pub(crate) type GoOn<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
+
+/// Runs of one plan under the loads that a search asks for.
+pub(crate) trait Trials {
+    /// Carries out a trial: `plan` is that of the search under the load `trial`.
+    ///
+    /// # Errors
+    /// It cannot be carried out.
+    fn carry_out(
+        &mut self,
+        plan: &Plan,
+        trial: &TrialLoad,
+        go_on: &mut GoOn<'_>,
+    ) -> Result<TrialRun, Failure>;
+
+    /// The signal that ended the trial under way, if one did. Nothing more is to be carried out then.
+    fn interrupted(&self) -> Option<i32>;
+}
+
+impl<O: Open + Clone + 'static> Trials for Campaign<'_, O> {
+    fn carry_out(&mut self, plan: &Plan, _: &TrialLoad, go_on: &mut GoOn<'_>) -> Result<TrialRun, Failure> {
+        let record = self.run(plan, go_on)?;
+        Ok(TrialRun {
+            duration: record.duration,
+            unended: record.accounting.in_flight_at_stop + record.accounting.never_started,
+            applied: Applied::of_record(&record),
+            figures: TrialFigures::new(&record),
+        })
+    }
+
+    fn interrupted(&self) -> Option<i32> {
+        Campaign::interrupted(self)
+    }
+}
+
+/// Trials on agents, each of which is a run of the fleet. The agents stay claimed from the first to the last.
+pub(crate) struct FleetTrials {
+    fleet: Fleet,
+    parcel: Parcel,
+    /// Control of the trial under way, which a signal stops.
+    control: Arc<Mutex<Control>>,
+    signals: SignalWatch,
+    say: Notify,
+    quiet: bool,
+}
+
+impl FleetTrials {
+    /// Chooses the agents; the parcel has the plan of the search.
+    ///
+    /// # Errors
+    /// There is no broker, or not the agents that are asked for.
+    pub(crate) fn begin(
+        spec: FleetSpec,
+        parcel: Parcel,
+        threads: Option<u32>,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
+        let say = messages::say(quiet);
+        let holder = format!("find-{}", describe::run_id(clock::unix()));
+        let fleet = Fleet::gather(spec, threads, Some(holder), say.clone())?;
+        say(&format!("fleet: trials on {}", fleet.described()));
+        let control = Arc::new(Mutex::new(Control::default()));
+        let (current, speak) = (control.clone(), say.clone());
+        let of_run = move || current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let signals = SignalWatch::start(of_run, move |text| speak(text)).map_err(|error| {
+            Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
+        })?;
+        Ok(Self { fleet, parcel, control, signals, say, quiet })
+    }
+
+    /// Lets the agents go.
+    pub(crate) fn end(self) {
+        self.fleet.let_go();
+    }
+}
+
+impl Trials for FleetTrials {
+    fn carry_out(
+        &mut self,
+        plan: &Plan,
+        trial: &TrialLoad,
+        go_on: &mut GoOn<'_>,
+    ) -> Result<TrialRun, Failure> {
+        let control = Control::default();
+        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
+        if self.signals.received().is_some() {
+            control.stop(Stop::Drain);
+        }
+        let mut parcel = self.parcel.clone();
+        let text = serde_json::to_string(trial);
+        let text = text.map_err(|error| Failure::environment(Problem::new(error.to_string())))?;
+        parcel.add_argument(format!("--trial={text}"));
+        let run = describe::run_id(clock::unix());
+        let mut audience = TrialAudience { control: &control, line: ProgressLine::new(self.quiet), go_on };
+        let conducted = self.fleet.carry_out(plan, parcel, &run, &control, &mut audience)?;
+        let (run, is_whole) = conducted.conclude(plan, &control, &self.signals, &self.say)?;
+        if !is_whole && self.signals.received().is_none() {
+            let lost = run.result.verdict.evidence.first().map(|found| found.evidence.clone());
+            let problem = Problem::new(lost.unwrap_or_else(|| "an agent was lost".to_owned()));
+            let hint = "a search needs all of its agents to the end: begin again with those that are there";
+            return Err(Failure { exit: Exit::AgentLost, ..Failure::environment(problem.with_hint(hint)) });
+        }
+        let accounting = &run.result.accounting;
+        Ok(TrialRun {
+            duration: Nanos::from_secs_f64(run.result.duration_s),
+            unended: accounting.in_flight_at_stop + accounting.never_started + accounting.unknown,
+            applied: Applied::of_saved(&run),
+            figures: run.as_trial(),
+        })
+    }
+
+    fn interrupted(&self) -> Option<i32> {
+        self.signals.received()
+    }
+}
+
+/// A search that looks at the intervals of its trial.
+struct TrialAudience<'a, 'g> {
+    control: &'a Control,
+    line: ProgressLine,
+    go_on: &'a mut GoOn<'g>,
+}
+
+impl Audience for TrialAudience<'_, '_> {
+    fn begin(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        self.line.show(progress);
+        if !(self.go_on)(progress) {
+            self.control.stop(Stop::Drain);
+        }
+    }
+
+    fn look(&mut self, _: Vec<AgentResult>) {}
+
+    fn wants_steps(&self) -> bool {
+        false
+    }
+}

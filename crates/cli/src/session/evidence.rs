@@ -1,0 +1,160 @@
+//! Files of evidence: what a run was made of, under a signature.
+//!
+//! The first line names the format, the public key and the signature (Ed25519, RFC 8032, both in base64); the
+//! rest is [`Evidence`], compressed. The signature is of the name of the format and of the rest, so that no
+//! byte of a file can be changed.
+
+use std::path::Path;
+
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use plimsoll_plan::Problem;
+use plimsoll_report::evidence::Evidence;
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject as _;
+
+use crate::base::failure::Failure;
+use crate::base::files::{self, EndFile};
+
+/// The name of the format, with which a file begins.
+const FORMAT: &str = "plimsoll-evidence 1";
+/// The longest first line: the name, a key and a signature.
+const LONGEST_LINE: usize = 256;
+/// The most bytes that a file of evidence may have.
+const LARGEST_FILE: u64 = 256 << 20;
+
+/// A file of evidence that is wanted.
+#[derive(Debug)]
+pub(crate) struct EvidenceFile {
+    file: EndFile,
+    key: Ed25519KeyPair,
+    /// `true` if the key is the user's.
+    is_own: bool,
+}
+
+/// Evidence whose signature is that of its key.
+#[derive(Debug)]
+pub(crate) struct Signed {
+    pub(crate) evidence: Evidence,
+    /// The public key, in base64.
+    pub(crate) key: String,
+}
+
+impl EvidenceFile {
+    /// The file at `path`, tried, to be signed by the key in the file `key`; without one by a key that is
+    /// made for it and forgotten.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the key cannot be read.
+    pub(crate) fn new(path: &Path, key: Option<&Path>) -> Result<Self, Failure> {
+        let file = EndFile::new("--evidence", path)?;
+        let pair = match key {
+            Some(file) => read_key(file).map_err(Failure::usage)?,
+            None => Ed25519KeyPair::generate().map_err(|_| {
+                Failure::environment(Problem::new("--evidence: the system gives no random bytes for a key"))
+            })?,
+        };
+        Ok(Self { file, key: pair, is_own: key.is_some() })
+    }
+
+    /// Writes it. Returns a sentence for the user.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(&self, evidence: &Evidence) -> Result<String, Problem> {
+        let path = self.file.path.display();
+        let content =
+            evidence.to_bytes().map_err(|error| Problem::new(format!("cannot write {path}: {error}")))?;
+        self.file.write(&sign(&self.key, &content))?;
+        let by = match self.is_own {
+            true => format!("signed by {}", BASE64.encode(self.key.public_key())),
+            false => "signed by a key of its own".to_owned(),
+        };
+        Ok(format!("wrote {path}, {by}: check it with `plimsoll verify {path}`"))
+    }
+}
+
+/// The file with this content.
+fn sign(key: &Ed25519KeyPair, content: &[u8]) -> Vec<u8> {
+    let (public, signature) = (key.public_key().as_ref(), key.sign(&signed(content)));
+    let line = format!("{FORMAT} {} {}\n", BASE64.encode(public), BASE64.encode(signature));
+    [line.as_bytes(), content].concat()
+}
+
+/// Returns `true` if bytes begin as a file of evidence does.
+pub(crate) fn is_evidence(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"plimsoll-evidence ")
+}
+
+/// Reads a file, and checks its signature.
+///
+/// # Errors
+/// It cannot be read, is no evidence, or was changed after it was signed.
+pub(crate) fn read(file: &Path) -> Result<Signed, Problem> {
+    let name = file.display();
+    let bytes = files::read_within(file, LARGEST_FILE).map_err(|error| {
+        Problem::new(format!("cannot read {name}: {error}"))
+            .with_hint("name a file that `plimsoll run … --evidence FILE` wrote")
+    })?;
+    let bytes = bytes.ok_or_else(|| {
+        Problem::new(format!("{name} has more than {} MiB: it is no evidence", LARGEST_FILE >> 20))
+    })?;
+    of_bytes(&bytes).map_err(|problem| Problem { message: format!("{name}: {}", problem.message), ..problem })
+}
+
+/// The evidence in the bytes of a file.
+///
+/// # Errors
+/// It is none, or was changed after it was signed.
+pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Signed, Problem> {
+    let none = || {
+        Problem::new("no evidence of a run")
+            .with_hint("name a file that `plimsoll run … --evidence FILE` wrote")
+    };
+    let end = bytes.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n').ok_or_else(none)?;
+    let (line, content) = (std::str::from_utf8(&bytes[..end]).map_err(|_| none())?, &bytes[end + 1..]);
+    let rest =
+        line.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' ')).ok_or_else(
+            || match is_evidence(bytes) {
+                true => Problem::new(format!("evidence of another format than `{FORMAT}`"))
+                    .with_hint("check it with the version of plimsoll that wrote it, or a later one"),
+                false => none(),
+            },
+        )?;
+    let changed = || {
+        Problem::new("the signature is not that of the content: the file was changed after it was signed")
+            .with_hint("ask for the file as it was written")
+    };
+    let (key, signature) = rest.split_once(' ').ok_or_else(changed)?;
+    let decoded = |text: &str| BASE64.decode(text).map_err(|_| changed());
+    let public = UnparsedPublicKey::new(&ED25519, decoded(key)?);
+    public.verify(&signed(content), &decoded(signature)?).map_err(|_| changed())?;
+    let evidence = Evidence::from_bytes(content)
+        .map_err(|error| Problem::new(error.to_string()).with_hint(error.hint()))?;
+    Ok(Signed { evidence, key: key.to_owned() })
+}
+
+/// The bytes that are signed.
+fn signed(content: &[u8]) -> Vec<u8> {
+    [FORMAT.as_bytes(), b"\n", content].concat()
+}
+
+/// A private key in PEM: PKCS #8, as `openssl genpkey -algorithm ed25519` writes it.
+fn read_key(file: &Path) -> Result<Ed25519KeyPair, Problem> {
+    let bad = |reason: &dyn std::fmt::Display| {
+        Problem::new(format!("--evidence-key: {}: {reason}", file.display()))
+            .with_hint("make one: openssl genpkey -algorithm ed25519 -out FILE")
+    };
+    let text = std::fs::read(file).map_err(|error| bad(&error))?;
+    key_of(&text).map_err(|reason| bad(&reason))
+}
+
+/// The key in a text of PEM.
+fn key_of(text: &[u8]) -> Result<Ed25519KeyPair, &'static str> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(text).map_err(|_| "no private key in PEM (PKCS #8)")?;
+    Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der()).map_err(|_| "no key of Ed25519")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! `--tell-intervals`: the intervals of a run on stdout, for the agent of a fleet that has started it.
+//!
+//! The run control hands them over and never waits; a thread of the lowest priority writes them.
+
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use plimsoll_engine::Progress;
+use plimsoll_metrics::Interval;
+use plimsoll_report::saved::interval_to_line;
+use rustix::process;
+
+use crate::base::streams::{self, Content};
+
+/// Intervals that may wait for an agent that does not read. Later ones are dropped: the result has them.
+const WAITING: usize = 900;
+/// The lowest priority: workers come first wherever both want the same processor.
+const NICE: i32 = 19;
+
+/// Writes the intervals of a run. All of them are written when it is dropped.
+#[derive(Debug)]
+pub(crate) struct IntervalTeller {
+    send: Option<SyncSender<Interval>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl IntervalTeller {
+    /// Begins with the next interval.
+    ///
+    /// # Errors
+    /// There is no thread.
+    pub(crate) fn start() -> std::io::Result<Self> {
+        let (send, receive) = sync_channel::<Interval>(WAITING);
+        let write = move || {
+            // On Linux the priority is that of this thread alone. If it cannot be lowered, workers pay a
+            // little more.
+            let _ = process::setpriority_process(None, NICE);
+            for interval in receive {
+                let written = interval_to_line(&interval).and_then(|line| {
+                    // JSON, which escapes everything that could act on a terminal.
+                    streams::to_stdout(Content::Bytes, |out| writeln!(out, "{line}"))
+                });
+                // The agent that has started the run is gone; the run ends, too.
+                if written.is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = Builder::new().name("intervals".to_owned()).spawn(write)?;
+        Ok(Self { send: Some(send), thread: Some(thread) })
+    }
+
+    /// Hands over the latest interval.
+    pub(crate) fn note(&self, progress: &Progress<'_>) {
+        if let Some(send) = &self.send {
+            // An interval without room in the queue is missing from the live figures only.
+            let _ = send.try_send(progress.interval.clone());
+        }
+    }
+}
+
+impl Drop for IntervalTeller {
+    fn drop(&mut self) {
+        self.send = None;
+        if let Some(thread) = self.thread.take() {
+            // The thread has reported its own panic.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `plimsoll grpc`: calls of one method, as a plan that a few flags come to.
+
+use plimsoll_plan::{PlanPatch, Problem, Switch};
+use plimsoll_report::Style;
+use plimsoll_workloads::WorkloadError;
+use plimsoll_workloads::grpc::{Reflection, method_name, origin};
+use serde_json::json;
+
+use crate::args::workload::grpc::{GrpcArgs, problem};
+use crate::base::color::Theme;
+use crate::base::exit::Exit;
+use crate::base::failure::Failure;
+use crate::experiment::run::{self, RunRequest};
+use crate::workload::auxiliary_request::{answers_with, transport};
+use crate::workload::printed_plan::PrintedPlan;
+
+/// Name of the plan in messages.
+const NAME: &str = "the plan of `plimsoll grpc`";
+
+/// Bytes of an answer of reflection at most: large interfaces have some hundred KiB.
+const LONGEST_ANSWER: usize = 16 << 20;
+
+/// The text of the plan that the flags come to.
+fn text(args: &GrpcArgs) -> Result<String, Failure> {
+    let load = args.to_load(|server, method| reflected(args, server, method))?;
+    Ok(load.document().map_err(|error| usage(&error))?.to_string())
+}
+
+fn usage(error: &WorkloadError) -> Failure {
+    Failure::usage(problem(error))
+}
+
+/// The descriptor set that a server gives of the service of a method.
+fn reflected(args: &GrpcArgs, server: &str, method: &str) -> Result<Vec<u8>, Failure> {
+    let (server, method) =
+        (origin(server).map_err(|e| usage(&e))?, method_name(method).map_err(|e| usage(&e))?);
+    let (service, _) = method.split_once('/').unwrap_or((&method, ""));
+    // The run has the same connections and metadata.
+    let patch = &args.run.plan.settings.patch;
+    let flags = PlanPatch {
+        headers: patch.headers.clone(),
+        bearer: patch.bearer.clone(),
+        http2: Switch::on("--http2"),
+        ..transport(patch)
+    };
+    let mut refusal = None;
+    for path in Reflection::PATHS {
+        match asked(&server, path, service, &flags)? {
+            Ok(set) => return Ok(set),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    let problem = Problem::new(format!("{server}: {}", refusal.unwrap_or_default()));
+    let hint = "give the file of the service: --proto FILE, or --descriptors FILE";
+    Err(Failure::environment(problem.with_hint(hint)))
+}
+
+/// Asks one version of reflection. The inner error is its refusal.
+fn asked(
+    server: &str,
+    path: &str,
+    service: &str,
+    flags: &PlanPatch,
+) -> Result<Result<Vec<u8>, String>, Failure> {
+    let mut reflection = Reflection::of_service(service);
+    loop {
+        let questions = reflection.questions();
+        if questions.is_empty() {
+            return Ok(Ok(reflection.into_descriptor_set()));
+        }
+        // Names are texts, and their lengths below 128 are characters: those of a question fit into a plan.
+        let Ok(body) = String::from_utf8(questions) else {
+            return Ok(Err("a name of more than 100 bytes cannot be asked for".to_owned()));
+        };
+        let headers = json!({ "content-type": "application/grpc+proto", "te": "trailers" });
+        let step = json!({ "post": path, "headers": headers, "body": body.replace("${", "$${") });
+        let answers = answers_with(server, &[step], flags.clone(), LONGEST_ANSWER, |_| {})?;
+        let body = answers.first().map(|answer| answer.body.as_slice()).unwrap_or_default();
+        if let Err(error) = reflection.answered(body) {
+            return Ok(Err(error.to_string()));
+        }
+    }
+}
+
+/// The plan that the flags come to.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(crate) fn printed(args: &GrpcArgs) -> Result<PrintedPlan, Failure> {
+    PrintedPlan::new(&args.run, (NAME, text(args)?), |_| Ok(()), &[])
+}
+
+/// The command.
+pub(crate) fn command(args: &GrpcArgs, look: Theme, style: &Style) -> Result<Exit, Failure> {
+    if args.print_plan {
+        return printed(args)?.show(args.run.output.quiet);
+    }
+    let request = RunRequest::made(&args.run, NAME, text(args)?);
+    run::carry_out(&request, &mut (), look, style)
+}

@@ -1,0 +1,111 @@
+//! `plimsoll ab`: two targets under one load, from the command line.
+
+use plimsoll_testkit::verdict;
+use serde_json::Value;
+
+use super::bench::{Server, Sink, output, stderr};
+
+/// The comparison of two sides, for some seconds.
+fn compared(sides: &[&str], flags: &str) -> (Option<i32>, Value) {
+    let mut args = vec!["ab"];
+    args.extend(sides);
+    // A busy machine is no reason not to compare: both have it alike.
+    args.extend(["--allow-invalid", "--quiet", "-o", "json"]);
+    args.extend(flags.split(' '));
+    let output = output(&args);
+    let comparison = serde_json::from_slice(&output.stdout);
+    (output.status.code(), comparison.unwrap_or_else(|_| panic!("{}", stderr(&output))))
+}
+
+fn requests(comparison: &Value, side: &str) -> u64 {
+    let requests = &comparison["interleaved"][side];
+    requests["ok"].as_u64().expect("a number") + requests["failed"].as_u64().expect("a number")
+}
+
+#[test]
+fn a_slower_target_is_found_before_the_time_is_over() {
+    let a = Sink::start(&["--delay", "constant:5ms"]);
+    let b = Server::start(&["sink", "--delay", "constant:10ms"]);
+    let (code, comparison) =
+        compared(&[&a.url, &format!("http://{}/", b.address)], "-R 400 -d 30s --metric p50 --seed 3");
+    let run = &comparison["interleaved"];
+    // A machine that gave the generator no time need not find it, but says nothing else.
+    if code == Some(0) && comparison["b"]["runs"][0]["valid"] == false {
+        assert_eq!(comparison["verdict"], "undecided", "{comparison:#}");
+        return;
+    }
+    assert_eq!((code, comparison["verdict"].as_str()), (Some(4), Some("worse")), "{comparison:#}");
+    assert_eq!(run["ended"], "decided");
+    let statement = run["statement"].as_str().expect("a sentence");
+    assert!(statement.starts_with("B is slower by ") && statement.contains(" at p50 ["), "{statement}");
+    let (a, b) = (requests(&comparison, "a"), requests(&comparison, "b"));
+    // Each pair of arrivals has one of each; some had not ended when the warm-up did.
+    assert!(a > 200 && a.abs_diff(b) <= 40, "{a} {b}");
+    assert!(run["looks"].as_array().is_some_and(|looks| !looks.is_empty()));
+}
+
+#[test]
+fn a_target_is_not_called_different_from_itself() {
+    let sink = Sink::start(&["--delay", "exponential:2ms"]);
+    let (a, b) = (format!("{}a", sink.url), format!("{}b", sink.url));
+    let (code, comparison) = compared(&[&a, &b], "-R 400 -d 11500ms --warmup 300ms --seed 5 --strict");
+    let word = comparison["verdict"].as_str().expect("a word");
+    assert!(["same", "undecided"].contains(&word), "{comparison:#}");
+    assert_eq!(code, Some(if word == "same" { 0 } else { 5 }));
+    let names = ["a", "b"].map(|side| comparison[side]["name"].as_str().unwrap_or_default());
+    assert!(names[0].ends_with("/a") && names[1].ends_with("/b"), "{names:?}");
+}
+
+#[test]
+fn two_plans_are_one_run() {
+    let sink = Sink::start(&[]);
+    let folder = std::env::temp_dir().join(format!("plimsoll-ab-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
+    let write = |name: &str, run: &str, path: &str| {
+        let file = folder.join(name);
+        let text = format!(
+            "run: {{{run}}}\ntargets: {{api: '{}'}}\nscenarios: [{{steps: [{{get: /{path}}}, {{get: /}}]}}]\n",
+            sink.url.trim_end_matches('/')
+        );
+        std::fs::write(&file, text).expect("the folder can be written");
+        file.display().to_string()
+    };
+    let run = "rate: 100, duration: 1s, warmup: 200ms";
+    let (a, b) = (write("a.yaml", run, "a"), write("b.yaml", run, "b"));
+    let json = folder.join("ab.json").display().to_string();
+    let shown = output(&["ab", &a, &b, "--quiet", "--json", &json]);
+    assert!(verdict::ran(shown.status.code()), "{}", stderr(&shown));
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(text.contains("a.yaml: ") && text.contains("b.yaml: "), "{text}");
+    let written: Value =
+        serde_json::from_slice(&std::fs::read(&json).expect("it was written")).expect("JSON");
+    let (of_a, of_b) = (requests(&written, "a"), requests(&written, "b"));
+    // 100 iterations of two requests.
+    assert!((180..=210).contains(&(of_a + of_b)) && of_a.abs_diff(of_b) <= 10, "{of_a} {of_b}");
+    let other = write("other.yaml", "rate: 50, duration: 1s", "b");
+    let refused = output(&["ab", &a, &other]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("the plans ask for different loads"), "{}", stderr(&refused));
+    // The system cleans up files that cannot be removed.
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    for (args, expected) in [
+        (&["http://127.0.0.1:1/"][..], "two sides are compared, 1 given"),
+        (
+            &["http://127.0.0.1:1/", "http://127.0.0.1:2/", "http://127.0.0.1:3/"],
+            "two sides are compared, 3 given",
+        ),
+        (
+            &["http://127.0.0.1:1/", "http://127.0.0.1:2/", "-R", "9", "--metric", "rate"],
+            "--metric: rate: A and B get",
+        ),
+        (&["http://127.0.0.1:1/", "http://127.0.0.1:2/", "--effect", "0"], "--effect: "),
+    ] {
+        let output = output(&[&["ab"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(expected), "{args:?}: {}", stderr(&output));
+    }
+}
