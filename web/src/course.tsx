@@ -107,21 +107,21 @@ const MACHINE: MachineKind[] = [
   },
   {
     title: "Memory over time",
-    about: "resident memory of servers that were watched",
+    about: "resident memory of watched servers",
     words: ["memory "],
     axis: BYTES,
     value: bytes,
   },
   {
     title: "Disk over time",
-    about: "what servers that were watched read and wrote",
+    about: "reads and writes of watched servers",
     words: ["disk "],
     axis: fromZero((value) => short(perS(value))),
     value: perS,
   },
   {
     title: "Descriptors and threads over time",
-    about: "those of servers that were watched",
+    about: "those of watched servers",
     words: ["open "],
     axis: COUNT,
     value: count,
@@ -345,6 +345,7 @@ function drawMarks(plot: uPlot, runs: RunData[]): void {
     const left = plot.valToPos(mark.at_s, "x", true);
     const width = Math.max(2 * ratio, plot.valToPos(mark.at_s + mark.length_s, "x", true) - left);
     if (mark.kind === "stall") hatch(ctx, left, bbox.top, width, bbox.height, color("doubtful"));
+    if (mark.kind === "fault") drawFault(ctx, bbox, left, width, runs.length === 1 ? mark.text : "");
     if (mark.kind === "threshold") {
       ctx.fillStyle = color("bad");
       ctx.fillRect(left, bbox.top + bbox.height - 4 * ratio, width, 4 * ratio);
@@ -366,6 +367,30 @@ function drawMarks(plot: uPlot, runs: RunData[]): void {
       ctx.fill();
     }
   }
+}
+
+/** A fault: a line where it begins, a bar above for as long as it lasts, and its name if there is room. */
+function drawFault(
+  ctx: CanvasRenderingContext2D,
+  bbox: uPlot["bbox"],
+  left: number,
+  width: number,
+  name: string,
+): void {
+  const ratio = devicePixelRatio;
+  const look = color("bad");
+  ctx.fillStyle = look;
+  ctx.fillRect(left, bbox.top, width, 4 * ratio);
+  ctx.fillRect(left, bbox.top, 1.5 * ratio, bbox.height);
+  ctx.fillStyle = `${look}14`;
+  ctx.fillRect(left, bbox.top, width, bbox.height);
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.textBaseline = "bottom";
+  ctx.textAlign = "left";
+  const room = bbox.left + bbox.width - left;
+  if (name === "" || ctx.measureText(name).width + 8 * ratio > room) return;
+  ctx.fillStyle = color("ink");
+  ctx.fillText(name, left + 4 * ratio, bbox.top + bbox.height - 3 * ratio);
 }
 
 /** Stripes: they differ from a mere tint, also in print. */
@@ -402,6 +427,7 @@ function Key({ runs }: { runs: RunData[] }) {
     runs.length === 1 && runs.some((run) => run.spans.some((span) => span.kind === kind));
   const signs = [
     { is: marked("change"), sign: "▼", class: "ink", text: "change of the rate" },
+    { is: marked("fault"), sign: "▌", class: "bad", text: "fault of the cluster under test, while it lasted" },
     { is: marked("stall"), sign: "▨", class: "doubtful", text: "stall of the generator" },
     { is: spanned("silent"), sign: "▨", class: "bad", text: "no response came, although requests were in flight" },
     { is: marked("threshold"), sign: "▂", class: "bad", text: "a threshold did not hold" },

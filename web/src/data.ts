@@ -40,7 +40,7 @@ export interface Span {
 export interface Mark {
   at_s: number;
   length_s: number;
-  kind: "change" | "stall" | "threshold";
+  kind: "change" | "fault" | "stall" | "threshold";
   text: string;
 }
 

@@ -223,7 +223,7 @@ describe.skipIf(!hasBrowser())("the editor of plans", () => {
       await write(tab, PHASES.replace("rate: 200", "rate: 400"));
       await poll(arrivals).toBeGreaterThan(before);
       await write(tab, PHASES.replace("rate: 200", "rate: x"));
-      await tab.getByText("What is seen here is of the text before").waitFor();
+      await tab.getByText("This shows the text before").waitFor();
       await tool(tab, "Explain");
       await write(tab, PHASES);
       await tab.getByRole("rowheader", { name: "connect_timeout" }).waitFor();

@@ -183,6 +183,7 @@ describe("completions", () => {
     expect(labels("run:\n  ¦")).toContain("stages");
     expect(labels(step("post: /\n        json: {}\n        ¦"))).not.toContain("body");
     expect(labels(step("get: /\n        extract:\n          a: {json: /id, ¦}"))).toEqual([
+      "event",
       "regex",
       "as_path",
       "as_url",
@@ -205,7 +206,7 @@ describe("completions", () => {
       "get",
     );
     expect(labels(step("poll¦"))).toContain("poll");
-    expect(labels(step("get: /\n        poll: {until: {¦}}"))).toEqual(["status", "headers", "body", "json"]);
+    expect(labels(step("get: /\n        poll: {until: {¦}}"))).toEqual(["status", "headers", "body", "json", "events"]);
   });
 
   test("values that are known", () => {

@@ -222,7 +222,7 @@ describe("edits", () => {
     expect(edited(text, { kind: "remove", path: ["a", 1] })).toBe("a:\n  # of b\n  - b # b\n\nd: e\n");
   });
 
-  test("a text that is no YAML is not edited", () => {
+  test("a text that is not YAML is not edited", () => {
     const edit: Edit = { kind: "set", path: ["a"], value: new Typed("1") };
     expect(() => changesFor("a: [1\nb: 2\n", edit)).toThrow(EditError);
     expect(() => changesFor("a: 1\n", { kind: "remove", path: ["b"] })).toThrow(EditError);

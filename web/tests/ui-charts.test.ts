@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { RunData } from "../src/data.ts";
 import type { Result } from "../ui/app/result.ts";
+import { clusterSpec, USUAL_CLUSTER } from "../ui/editor/made.ts";
 import { dataOfReport, planOfReport, runDataOf } from "../ui/runs/chart-data.ts";
 import { carriedOut, ended, startSink, target } from "./program.ts";
 
@@ -38,10 +39,20 @@ let folder: string;
 const made: Record<string, Made> = {};
 
 beforeAll(async () => {
-  const read = (path: string) => readFileSync(path, "utf8");
-  made["merged"] = { result: JSON.parse(read(merged.json)) as Result, html: read(merged.html) };
+  const text = (path: string) => readFileSync(path, "utf8");
+  const of = (json: string, html: string): Made => ({
+    result: JSON.parse(text(json)) as Result,
+    html: text(html),
+  });
+  const read = (name: string) => of(join(folder, `${name}.json`), join(folder, `${name}.html`));
+  made["merged"] = of(merged.json, merged.html);
   folder = mkdtempSync(join(tmpdir(), "plimsoll-ui-charts-"));
   writeFileSync(join(folder, "plan.yaml"), PLAN);
+  const faults = [
+    { fault: "kill", target: "leader", at: "1s", for: "1s" },
+    { fault: "restart", target: "follower", at: "3s", for: "" },
+  ];
+  writeFileSync(join(folder, "spec.yaml"), clusterSpec({ ...USUAL_CLUSTER, duration: "5s", faults }));
   const sink = await startSink(
     "--delay",
     "lognormal:3ms,0.5",
@@ -51,16 +62,15 @@ beforeAll(async () => {
     "1%",
   );
   try {
+    const files = (name: string) => ["--json", `${name}.json`, "--report", `${name}.html`, "--quiet"];
     const run = async (name: string, ...args: string[]) => {
-      const files = ["--json", `${name}.json`, "--report", `${name}.html`, "--quiet"];
-      await carriedOut(folder, ["run", ...args, ...files], [0, 3, 99]);
-      made[name] = {
-        result: JSON.parse(read(join(folder, `${name}.json`))) as Result,
-        html: read(join(folder, `${name}.html`)),
-      };
+      await carriedOut(folder, ["run", ...args, ...files(name)], [0, 3, 99]);
+      made[name] = read(name);
     };
     process.env["TARGET"] = sink.address;
     await run("phases", "plan.yaml", "--watch-pid", String(sink.child.pid));
+    await carriedOut(folder, ["cluster", "run", "spec.yaml", ...files("cluster")], [0, 1, 3, 6, 99]);
+    made["cluster"] = read("cluster");
     await run("closed", `${sink.address}/`, "-c", "4", "-d", "2s", "--timeout", "400ms");
   } finally {
     await ended(sink);
@@ -69,7 +79,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-for (const name of ["phases", "closed", "merged"]) {
+for (const name of ["phases", "closed", "merged", "cluster"]) {
   test(`${name}: a result gives the charts of its report`, () => {
     const { result, html } = made[name] as Made;
     const report = dataOfReport(html)?.runs[0] as RunData;
@@ -102,6 +112,9 @@ test("the runs have what is to be drawn", () => {
   expect(of("phases").spans.map(({ name }) => name)).toEqual(expect.arrayContaining(["warm", "low", "high"]));
   expect(of("phases").marks.some(({ kind }) => kind === "threshold")).toBe(true);
   expect(of("phases").course.series.some(({ name }) => name.startsWith("open "))).toBe(true);
+  const faults = of("cluster").marks.filter(({ kind }) => kind === "fault");
+  expect(faults.map(({ text }) => text.replace(/\d+$/, "N"))).toEqual(["kill of node N", "restart of node N"]);
+  expect(faults.map(({ length_s }) => length_s > 0)).toEqual([true, false]);
   expect(of("closed").course.series.some(({ name }) => name === "scheduled_per_s")).toBe(false);
   expect(of("merged").course.joined).toBeGreaterThan(1);
 });

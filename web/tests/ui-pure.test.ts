@@ -135,7 +135,7 @@ describe("words about a result", () => {
       "measurement INVALID: start lag, stalls · limited by the number of connections",
     );
     const unknown = { ...verdict, limited_by: { what: "unknown", evidence: "", hint: "" } };
-    expect(validityLine(unknown)).toBe("measurement valid · what limited it is not known");
+    expect(validityLine(unknown)).toBe("measurement valid · the limit is unknown");
   });
 
   test("a figure that is a lower bound says so, and one that is not there is a dash", () => {
@@ -323,9 +323,34 @@ describe("a run that goes on", () => {
     heard = heardAfter(heard, "result", { stat: { elapsed_s: 1 }, result: { schema_version: 1 } });
     heard = heardAfter(heard, "result", { stat: { elapsed_s: 2 }, result: { schema_version: 2 } });
     expect([heard.stat?.elapsed_s, heard.result?.schema_version]).toEqual([2, 2]);
+    // Intervals that the page has are not told again.
+    const of = (...ends: number[]) => ({ intervals: ends.map((at_s) => ({ at_s })) });
+    heard = heardAfter(heard, "result", { stat: { elapsed_s: 2 }, result: of(1, 2, 2.5) });
+    heard = heardAfter(heard, "result", { stat: { elapsed_s: 3 }, result: of(3), kept: 2 });
+    expect(heard.result).toEqual(of(1, 2, 3));
+    heard = heardAfter(heard, "result", { stat: { elapsed_s: 4 }, result: of(2, 4) });
+    expect(heard.result).toEqual(of(2, 4));
     heard = heardAfter(heard, "end", { exit_code: 99, run: "3d15" });
     expect(heard.end).toEqual({ exit_code: 99, run: "3d15" });
     expect(heardAfter(heard, "other", {})).toBe(heard);
+  });
+
+  test("three hours of seconds hold the intervals of an hour at most", () => {
+    const MOST = 3_600;
+    let heard = NOTHING_HEARD;
+    let known: { at_s: number }[] = [];
+    for (let second = 1; second <= 3 * 3_600; second += 1) {
+      known.push({ at_s: second });
+      // A record that is full joins its intervals in pairs, and the page is told all of it.
+      const isFull = known.length > MOST;
+      if (isFull) known = known.filter((_, at) => at % 2 === 1);
+      const kept = isFull ? 0 : Math.max(0, known.length - 2);
+      const result = { intervals: known.slice(kept) };
+      heard = heardAfter(heard, "result", { stat: { elapsed_s: second }, result, kept });
+      if (heard.result?.intervals.length !== known.length || known.length > MOST)
+        throw new Error(`${heard.result?.intervals.length} of ${known.length} after ${second} s`);
+    }
+    expect(heard.result?.intervals.at(-1)?.at_s).toBe(3 * 3_600);
   });
 
   test("a search tells its trials in messages", () => {
@@ -397,12 +422,19 @@ describe("a run that goes on", () => {
       duration: "1s",
       precision: "",
       maxTime: "",
+      sweep: "",
+      levels: "1, 2,4",
     };
     expect(findFlags(search)).toEqual([
       "--slo=p99<10ms",
       "--slo=error_rate<1%",
-      "--to=5k/s",
       "--duration=1s",
+      "--to=5k/s",
+    ]);
+    // A sweep has levels in the place of bounds.
+    expect(findFlags({ ...search, objectives: "", sweep: "connections" })).toEqual([
+      "--duration=1s",
+      "--sweep=connections=1,2,4",
     ]);
   });
 });

@@ -270,7 +270,8 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
   test("a run of a terminal is seen while it goes on, and not steered", async () => {
     const opened = await open(browser, served);
     const { tab } = opened;
-    const over = served.save("shop.yaml", "--name", "from a shell", "-d", "5s");
+    // Long enough for a busy machine to see it while it goes on.
+    const over = served.save("shop.yaml", "--name", "from a shell", "-d", "15s");
     await tab.getByRole("list", { name: "Runs that go on" }).getByRole("link").click({ timeout: 20_000 });
     await tab.getByRole("heading", { name: "from a shell", level: 1 }).waitFor();
     await tab.locator("#outcome .word", { hasText: "so far" }).waitFor({ timeout: 20_000 });
@@ -437,13 +438,19 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
     await keys.getByText("Anywhere").waitFor();
     expect(await violations(tab)).toEqual([]);
     // Letters can be turned off, and on again.
-    const letters = keys.getByLabel("Letters do what is said here");
+    const letters = keys.getByLabel("Letter shortcuts");
     await letters.uncheck();
     await tab.keyboard.press("Escape");
     await tab.keyboard.press("/");
     expect(await tab.evaluate(() => document.activeElement?.tagName)).not.toBe("INPUT");
     await tab.keyboard.press("?");
     await letters.check();
+    // A window that is closed can be opened again by the very next key.
+    await tab.evaluate(() => {
+      document.querySelector<HTMLDialogElement>("dialog[open]")?.requestClose();
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "?", bubbles: true }));
+    });
+    await keys.getByText("Anywhere").waitFor();
     await tab.keyboard.press("Escape");
     await keys.waitFor({ state: "hidden" });
     await tab.keyboard.press("/");
@@ -486,7 +493,7 @@ describe.skipIf(!hasBrowser())("the web UI", () => {
   test("a place that is none, and a run that is none, say so", async () => {
     const opened = await open(browser, served, { place: "#/nowhere" });
     const { tab } = opened;
-    await tab.getByRole("heading", { name: "There is no such place" }).waitFor();
+    await tab.getByRole("heading", { name: "Page not found" }).waitFor();
     await tab.evaluate(() => void (location.hash = "#/runs/ffffffffffffffff"));
     await tab.getByRole("alert").waitFor();
     expect(await tab.getByRole("alert").textContent()).toContain("ffffffffffffffff");

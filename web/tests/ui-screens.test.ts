@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import type { Browser, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { clusterSpec, USUAL_CLUSTER } from "../ui/editor/made.ts";
+import { carriedOut } from "./program.ts";
 import { hasBrowser, launch, open, overflow, serve, type Served } from "./ui.ts";
 
 /**
@@ -35,6 +37,8 @@ interface View {
   name: string;
   place: string;
   ready: (tab: Tab) => Promise<void>;
+  /** The part that is shown, if it is not the top. */
+  from?: string;
 }
 
 const heading = (name: string | RegExp) => (tab: Tab) =>
@@ -51,13 +55,17 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
     for (const name of ["before", "after"]) {
       await served.save("shop.yaml", "--name", name, "-d", "4s", "--seed", "1");
     }
+    const spec = { ...USUAL_CLUSTER, name: "orders", duration: "8s" };
+    served.write("orders.yaml", clusterSpec(spec));
+    const cluster = ["cluster", "run", "orders.yaml", "--save", "--store", served.store, "--quiet"];
+    await carriedOut(served.folder, [...cluster, "--name", "orders"], [0, 1, 3, 6, 99]);
     const { tab, context } = await open(browser, served);
     const ids = await tab.evaluate(async () => {
       const response = await fetch("/api/runs?limit=10&offset=0&filter=");
       return ((await response.json()) as { runs: { id: string }[] }).runs.map((run) => run.id);
     });
     await context.close();
-    const [after, before] = ids;
+    const [orders, after, before] = ids;
     views = [
       { name: "runs", place: "#/runs", ready: (tab) => tab.getByRole("link", { name: "before" }).waitFor() },
       { name: "run", place: `#/runs/${after}`, ready: heading("after") },
@@ -72,6 +80,24 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
         ready: (tab) => tab.getByText("no errors").first().waitFor(),
       },
       { name: "new", place: "#/new", ready: (tab) => tab.getByText(/^\d+ examples$/).waitFor() },
+      {
+        name: "cluster",
+        place: `#/runs/${orders}`,
+        ready: (tab) => tab.getByText("Faults, and their effect on the load").waitFor(),
+        from: "#cluster",
+      },
+      {
+        name: "spec",
+        place: "#/plan/orders.yaml",
+        ready: (tab) => tab.getByText("no errors").first().waitFor(),
+      },
+      {
+        name: "form",
+        place: "#/new?form=cluster",
+        ready: (tab) => tab.getByRole("form", { name: "A cluster under test" }).waitFor(),
+        from: "form[aria-label='A cluster under test']",
+      },
+      { name: "fleet", place: "#/fleet", ready: heading("Fleet") },
       { name: "import", place: "#/import", ready: heading(/Import/) },
       { name: "find", place: "#/find", ready: heading(/Find|load line/) },
     ];
@@ -90,9 +116,10 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
     test(`every view${suffix}`, async () => {
       mkdirSync(images, { recursive: true });
       const { tab, context, trouble } = await open(browser, served, how);
-      for (const { name, place, ready } of views) {
+      for (const { name, place, ready, from } of views) {
         await tab.evaluate((hash) => void (location.hash = hash), place);
         await ready(tab);
+        if (from !== undefined) await tab.locator(from).evaluate((part) => part.scrollIntoView());
         // Charts are drawn in the frame after.
         await tab.waitForTimeout(400);
         const picture = await tab.screenshot(

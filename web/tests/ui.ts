@@ -26,6 +26,8 @@ export interface Ui {
   origin: string;
   folder: string;
   store: string;
+  /** Its process. */
+  pid: number;
   write: (path: string, text: string) => void;
   read: (path: string) => string;
   end: () => Promise<void>;
@@ -49,6 +51,7 @@ export async function startUi(files: Record<string, string> = {}): Promise<Ui> {
     origin: new URL(address).origin,
     folder,
     store,
+    pid: listens.child.pid ?? 0,
     write,
     read: (path) => readFileSync(join(folder, path), "utf8"),
     end: async () => {

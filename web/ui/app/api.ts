@@ -66,6 +66,9 @@ export interface Problem {
   length: number | null;
 }
 
+/** The kind of a document of the editor: a plan, or the spec of a cluster. */
+export type DocumentKind = "plan" | "cluster";
+
 export interface Checked {
   ok: boolean;
   problems: Problem[];
@@ -124,9 +127,37 @@ export interface Start {
   path: string | null;
   /** Text that was not saved, which counts rather than the file. */
   text: string | null;
-  command: "run" | "find";
+  command: "run" | "find" | "cluster";
   flags: string[];
   name: string | null;
+  /** The fleet that carries it out; without it this machine does. */
+  fleet?: FleetChoice;
+}
+
+/** The agents that carry out a run. */
+export interface FleetChoice {
+  broker: Broker;
+  /** A number, or names with commas between; null: all that are free. */
+  agents: string | null;
+  /** True if the others go on after the loss of one. */
+  goes_on: boolean;
+}
+
+/** The broker of a fleet; files are named from the folder on. */
+export interface Broker {
+  nats: string;
+  creds: string | null;
+  ca: string | null;
+}
+
+/** An agent that tells of itself. */
+export interface Agent {
+  wire: number;
+  agent: string;
+  version: string;
+  cores: number;
+  /** The run that it is taken by. */
+  run: string | null;
 }
 
 /** A run that goes on, or one that has ended since the program was started. */
@@ -152,6 +183,24 @@ export interface LiveStat {
   target_per_s: number | null;
   elapsed_s: number;
   end_s: number | null;
+}
+
+/** The runs of a series so far. */
+export interface Entries {
+  /** Number of runs in all. */
+  of: number;
+  runs: Entry[];
+}
+
+/** A run of a series. */
+export interface Entry {
+  number: number;
+  /** The values of its parameters. */
+  name: string;
+  /** Identity of the saved run. */
+  run: string | null;
+  /** Its outcome and main figures in words, once it has ended. */
+  outcome: string | null;
 }
 
 export type Outcome = "pass" | "fail" | "done" | "no_verdict";
@@ -275,17 +324,22 @@ export const startSink = () => post<{ url: string }>("/api/example/start-sink", 
 export const schema = (name: SchemaName) => get<Record<string, unknown>>(`/api/schema/${part(name)}`);
 export const forms = () => get<{ commands: FormCommand[] }>("/api/forms");
 
-export const check = (path: string | null, text: string, signal?: AbortSignal) =>
-  post<Checked>("/api/check", { path, text }, signal);
+export const check = (
+  path: string | null,
+  text: string,
+  kind: DocumentKind = "plan",
+  signal?: AbortSignal,
+) => post<Checked>("/api/check", { path, text, kind }, signal);
 export const explain = (path: string | null, text: string, flags: string[] = [], signal?: AbortSignal) =>
   post<Explained>("/api/explain", { path, text, flags }, signal);
 export const tryOnce = (path: string | null, text: string, flags: string[] = [], signal?: AbortSignal) =>
   post<Tried>("/api/try", { path, text, flags }, signal);
 export const planOf = (command: string, values: Record<string, string | string[] | true>) =>
-  post<{ text: string }>("/api/plan-of", { command, arguments: values });
+  post<{ text: string; notes: string[] }>("/api/plan-of", { command, arguments: values });
 export const importPlan = (name: string, text: string, kind: ImportKind | null) =>
   post<Imported>("/api/import", { name, text, kind });
 
+export const fleet = (broker: Broker) => post<{ agents: Agent[] }>("/api/fleet", broker);
 export const start = (run: Start) => post<{ id: string }>("/api/live", run);
 export const live = () => get<{ runs: LiveRun[] }>("/api/live");
 export const setRate = (id: string, rate: string) =>

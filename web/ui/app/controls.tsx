@@ -384,7 +384,9 @@ export function Dialog(props: {
   const { title, open, onClose, children, actions } = props;
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At every render and before the next event: the browser closes the element by itself, and a key that
+  // follows at once may have opened the window again.
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (element === null) return;
     if (open && !element.open) {
@@ -392,13 +394,14 @@ export function Dialog(props: {
       element.querySelector<HTMLElement>("[data-first]")?.focus();
     }
     if (!open && element.open) element.close();
-  }, [open]);
+  });
   return (
     <dialog
       ref={dialog}
       class={props.wide === true ? "wide" : ""}
       aria-labelledby={id}
-      onClose={() => open && onClose()}
+      onCancel={onClose}
+      onClose={(event) => open && !event.currentTarget.open && onClose()}
       onClick={(event) => event.target === event.currentTarget && onClose()}
     >
       {open && (

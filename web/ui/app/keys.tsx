@@ -18,6 +18,7 @@ const places: Shortcut[] = [
   { keys: "g n", about: "New plan", act: () => go(link("new")) },
   { keys: "g i", about: "Import", act: () => go(link("import")) },
   { keys: "g f", about: "Find", act: () => go(link("find")) },
+  { keys: "g l", about: "Fleet", act: () => go(link("fleet")) },
   { keys: "?", about: "These keys", act: () => (helpOpen.value = true) },
 ];
 const general = signal<Shortcut[]>(places);
@@ -108,7 +109,7 @@ export function KeysDialog() {
           checked={lettersOn.value}
           onChange={(event) => setLetters(event.currentTarget.checked)}
         />
-        Letters do what is said here
+        Letter shortcuts
       </label>
       <details class="licences">
         <summary>Licences of the parts of this page</summary>

@@ -57,6 +57,8 @@ export interface Accounting {
   timed_out: number;
   aborted: number;
   in_flight_at_stop: number;
+  /** Arrivals of lost agents. */
+  unknown?: number;
 }
 
 export interface RateChange {
@@ -144,6 +146,13 @@ export interface Interval {
   thresholds_failed: number;
   joined?: number;
   machine?: MachineUse | null;
+  /** Of streams: events with content that came in it, and the times to first token of those that ended in it. */
+  event_streams?: {
+    content_events: number;
+    content_events_per_s: number | null;
+    /** p50, p90, p99, p99.9 and the largest. */
+    ttft: number[] | null;
+  } | null;
 }
 
 export interface Watched {
@@ -199,6 +208,52 @@ export interface Reconciliation {
   consistent: boolean;
   checks: { tables: string; acknowledged: number; uncertain: number; stored: number; missing: number; surplus: number }[];
   findings?: { check: string; passed: boolean; took_s: number; said: string; evidence?: string[] }[];
+}
+
+/** An agent of a fleet, with its shard of the load. */
+export interface AgentResult {
+  name: string;
+  shard: string;
+  version: string;
+  cores: number;
+  state: "finished" | "lost" | "running" | "silent";
+  clock_ahead_ns: number | null;
+  clock_bound_ns: number | null;
+  clock_drift_ns: number | null;
+  started: number;
+  ok: number;
+  failed: number;
+  unknown: number;
+  rate_per_s: number | null;
+  start_lag_p99_ns: number | null;
+  cpu_cores: number | null;
+  valid: boolean;
+  limited_by: string;
+}
+
+/** Responses that are streams of events, and the tokens in them. */
+export interface EventStreams {
+  requests: number;
+  events: number;
+  content_events: number;
+  shared_events: number;
+  bytes: number;
+  tokens: number;
+  prompt_tokens: number;
+  uncounted: number;
+  count_differs: number;
+  empty: number;
+  tokens_per_s: number | null;
+  tokens_per_s_per_user: number | null;
+  goodput: { bounds: string; good: number; share: number | null; per_s: number | null } | null;
+  ttft: Summary;
+  ttft_from_sent: Summary;
+  first_event_time: Summary;
+  last_event_time: Summary;
+  itl: Summary;
+  itl_per_token: Summary;
+  tpot: Summary;
+  ntpot: Summary;
 }
 
 export interface Result {
@@ -268,6 +323,8 @@ export interface Result {
   phases?: Phase[];
   faults?: Fault[];
   reconciliation?: Reconciliation | null;
+  event_streams?: EventStreams | null;
+  agents?: AgentResult[];
   intervals: Interval[];
   generator: {
     threads: number;

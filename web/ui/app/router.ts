@@ -20,6 +20,7 @@ const NAMES = [
   "new",
   "import",
   "find",
+  "fleet",
   "unknown",
 ] as const;
 export type RouteName = (typeof NAMES)[number];

@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { ThemeChoice } from "../../src/theme.tsx";
 import { ComparePage } from "../compare/page.tsx";
 import { FindPage } from "../find/page.tsx";
+import { FleetPage } from "../fleet/page.tsx";
 import { LivePage } from "../live/page.tsx";
 import { RunPage } from "../runs/page.tsx";
 import { RunsPage } from "../runs/list.tsx";
@@ -53,11 +54,12 @@ const PARTS: Record<RouteName, PagePart> = {
   new: ({ route }) => <Editor part="NewPage" route={route} />,
   import: ({ route }) => <Editor part="ImportPage" route={route} />,
   find: FindPage,
+  fleet: FleetPage,
   unknown: ({ route }) => (
     <>
-      <h1>There is no such place</h1>
+      <h1>Page not found</h1>
       <p>
-        “{route.of}” is none. <a href={link("runs")}>To the runs</a>
+        “{route.of}” does not exist. <a href={link("runs")}>To the runs</a>
       </p>
     </>
   ),
@@ -69,6 +71,7 @@ const LINKS: { name: RouteName; label: string; also: RouteName[] }[] = [
   { name: "new", label: "New", also: [] },
   { name: "import", label: "Import", also: [] },
   { name: "find", label: "Find", also: [] },
+  { name: "fleet", label: "Fleet", also: [] },
 ];
 
 export function Shell() {
@@ -195,7 +198,7 @@ function NoSession() {
     <section>
       <h1>Open the address that plimsoll ui printed</h1>
       <p>
-        This page belongs to whoever started <code>plimsoll ui</code>. The address that it printed ends in a
+        This page belongs to the user who started <code>plimsoll ui</code>. The address that it printed ends in a
         token, which lets a browser in; it looks like this:
       </p>
       <pre>http://127.0.0.1:7450/#token=…</pre>

@@ -64,8 +64,8 @@ export function ComparePage({ route }: { route: Route }) {
       </PageHead>
       <section aria-label="Groups">
         <div class="groups">
-          <GroupList letter="A" about="what was before" ids={a} members={members} move={move} />
-          <GroupList letter="B" about="what is compared with it" ids={b} members={members} move={move} />
+          <GroupList letter="A" about="the baseline" ids={a} members={members} move={move} />
+          <GroupList letter="B" about="compared with the baseline" ids={b} members={members} move={move} />
         </div>
       </section>
       {error !== null && <ErrorBox error={error} />}
@@ -73,7 +73,7 @@ export function ComparePage({ route }: { route: Route }) {
       {!lacks && refusal !== null && (
         <>
           <ErrorBox error={refusal} />
-          <p class="hint">What can be looked at is below.</p>
+          <p class="hint">The figures are below.</p>
         </>
       )}
       {!lacks && comparison === null && refusal === null && <Loading what="Comparing" />}
@@ -198,7 +198,7 @@ function Verdict({ comparison }: { comparison: Comparison }) {
           <p class="word">{refused !== null ? "NOT JUDGED" : verdict.toUpperCase()}</p>
           <p class="summary">
             {refused !== null
-              ? `${refused}; nothing is concluded from such runs`
+              ? `${refused}; no conclusions are drawn`
               : said.map((word) => `${word}: ${named(word).join(", ")}`).join("; ")}
           </p>
         </div>

@@ -16,7 +16,7 @@ const LEFT_OUT = /^(help|version|print_plan|print-plan|color|quiet|verbose|outpu
 /** Arguments of `run` that parts of a plan other than its settings stand for. */
 const OF_A_PLAN = new Set(["urls", "method", "body", "thresholds", "abort_on_fail"]);
 /** Special loads whose servers are named by URLs as those of `run` are. */
-const TAKES_URLS = new Set(["canister"]);
+const TAKES_URLS = new Set(["canister", "grpc", "llm", "ws"]);
 /** Arguments that are asked for first. */
 const COMMON = new Set([
   "urls",
@@ -51,6 +51,15 @@ const COMMON = new Set([
   "canister_id",
   "call",
   "call_method",
+  "api",
+  "input_tokens",
+  "output_tokens",
+  "prompts",
+  "goodput",
+  "proto",
+  "descriptors",
+  "data",
+  "deadline",
 ]);
 /** The groups of a form: positional and common arguments first, then each heading. */
 export function groupsOf({ arguments: all, name }: FormCommand): ArgumentGroup[] {
@@ -99,6 +108,8 @@ export function filled(values: Values): Values {
 
 /** The words before a field: its flag, or what stands in its place on the command line. */
 export function labelOf({ id, flag, value }: FormArgument): string {
+  // On the command line it may be a file, too.
+  if (id === "urls") return "url";
   if (flag === null)
     return (value ?? id)
       .toLowerCase()

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import * as api from "../app/api.ts";
 import { Button, ErrorBox, Field } from "../app/controls.tsx";
+import { notify } from "../app/notify.tsx";
 import {
   argumentsOf,
   type ArgumentGroup,
@@ -22,7 +23,8 @@ export function CommandForm(props: { command: api.FormCommand; title: string; se
     busy.value = true;
     failed.value = null;
     try {
-      const { text } = await api.planOf(command.name, filled(values.peek()));
+      const { text, notes } = await api.planOf(command.name, filled(values.peek()));
+      notes.forEach((note) => notify(note));
       await openAsNew(`${command.name}.yaml`, text);
     } catch (error) {
       failed.value = api.errorOf(error);

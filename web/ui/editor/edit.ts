@@ -58,7 +58,7 @@ function found(text: string, edit: Edit): Change[] {
   const tree = treeOf(text);
   if (tree.errors.length > 0) {
     const [error] = tree.errors;
-    throw new EditError(`the text is no YAML: ${error?.message.split("\n")[0] ?? ""}`);
+    throw new EditError(`the text is not YAML: ${error?.message.split("\n")[0] ?? ""}`);
   }
   const wanted = expectedOf(text, edit);
   if (edit.kind === "set" && edit.source !== undefined) {

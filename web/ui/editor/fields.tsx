@@ -54,7 +54,14 @@ export function ValueField(props: Of & { description?: string; label?: string })
     case "text or map":
       return <UnionField {...common} />;
     case "items":
-      return <ItemsField {...common} />;
+      // One item may stand in the place of a list.
+      return isMap(nodeAt(model.tree.value, path)) ? (
+        <Group {...common}>
+          <MapFields model={model} schema={schema} path={path} />
+        </Group>
+      ) : (
+        <ItemsField {...common} />
+      );
     default:
       return <RawField {...common} />;
   }
@@ -554,7 +561,7 @@ export function MapFields(props: Of & { only?: readonly string[]; without?: read
       {only === undefined &&
         unknown.map((name) => (
           <p class="field-error" key={name}>
-            {name} is no key here. <PlaceLink model={model} path={[...path, name]} label={name} />
+            {name} is not a key here. <PlaceLink model={model} path={[...path, name]} label={name} />
           </p>
         ))}
       {others.length > 0 && <AddKey keys={others} add={(name) => setOpened([...opened, name])} />}

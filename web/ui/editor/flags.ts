@@ -9,17 +9,24 @@ export interface Override {
 export const OVERRIDES: readonly Override[] = [
   { flag: "--rate", label: "Rate", hint: "Open model: iterations per second", placeholder: "5k/s" },
   { flag: "--duration", label: "Duration", hint: "Length of the run", placeholder: "30s" },
-  { flag: "--connections", label: "Connections", hint: "At most so many", placeholder: "64" },
+  { flag: "--connections", label: "Connections", hint: "At most this many", placeholder: "64" },
   { flag: "--users", label: "Users", hint: "Closed model", placeholder: "100" },
-  { flag: "--iterations", label: "Iterations", hint: "End after so many", placeholder: "10k" },
+  { flag: "--iterations", label: "Iterations", hint: "End after this many", placeholder: "10k" },
   { flag: "--warmup", label: "Warm-up", hint: "Load before the measured part", placeholder: "5s" },
   { flag: "--threads", label: "Threads", hint: "Worker threads", placeholder: "1" },
   { flag: "--seed", label: "Seed", hint: "Of every random choice", placeholder: "random" },
 ];
 
+/** The same of clusters: the load is that of a plan, with whatever its parameters are. */
+export const CLUSTER_OVERRIDES: readonly Override[] = [
+  { flag: "--profile", label: "Profile", hint: "How nodes store", placeholder: "that of the spec" },
+  { flag: "--set", label: "Parameter", hint: "Value, or values of a series", placeholder: "concurrency=64,128" },
+  ...OVERRIDES.filter(({ flag }) => ["--rate", "--duration", "--connections", "--seed"].includes(flag)),
+];
+
 /** The flags for the fields, and then those that were typed as on a command line. */
-export function flagsOf(values: Record<string, string>, more: string): string[] {
-  const set = OVERRIDES.flatMap(({ flag }) => {
+export function flagsOf(values: Record<string, string>, more: string, overrides = OVERRIDES): string[] {
+  const set = overrides.flatMap(({ flag }) => {
     const value = values[flag]?.trim() ?? "";
     return value === "" ? [] : [flag, value];
   });

@@ -29,7 +29,7 @@ export function OutlineAndForms({ model, schema }: { model: PlanModel; schema: S
         {model.isYaml.value ? (
           <Part model={model} schema={schema} path={chosen} key={pathText(chosen)} />
         ) : (
-          <p class="notice">The text is no YAML at the moment. Mend it, and the forms come back.</p>
+          <p class="notice">The text is not valid YAML. Fix it, and the forms come back.</p>
         )}
       </div>
     </div>
@@ -62,7 +62,7 @@ function Entries({ entries, model, chosen, here }: EntriesOf) {
               {findings.length > 0 && (
                 <span class="plan-wrong">
                   {" "}
-                  ✗<span class="unseen"> something is wrong here</span>
+                  ✗<span class="unseen"> has a problem</span>
                 </span>
               )}
             </button>

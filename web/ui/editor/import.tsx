@@ -6,7 +6,7 @@ import { notifyError } from "../app/notify.tsx";
 import { openAsNew, planNameFor } from "./drafts.ts";
 
 const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
-  { value: "auto", label: "found out by itself" },
+  { value: "auto", label: "detected" },
   { value: "curl", label: "curl command" },
   { value: "har", label: "HAR recording" },
   { value: "openapi", label: "OpenAPI description" },
@@ -91,7 +91,7 @@ export function ImportPage() {
             void take("", pasted.peek());
           }}
         >
-          <Field label="Or paste a curl command, or what is in such a file">
+          <Field label="Or paste a curl command, or the text of such a file">
             {(control) => (
               <textarea
                 {...control}

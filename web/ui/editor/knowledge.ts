@@ -70,7 +70,7 @@ export const STEP_KINDS: Record<string, string[]> = {
 };
 
 /** Keys that make a step a request. */
-export const REQUEST_KEYS: readonly string[] = [...METHODS, "request", "cache", "same_url"];
+export const REQUEST_KEYS: readonly string[] = [...METHODS, "request", "cache", "websocket", "same_url"];
 
 /** Keys that only steps other than requests have. */
 const OTHER_KEYS = new Set([...Object.keys(STEP_KINDS), ...Object.values(STEP_KINDS).flat()]);
@@ -216,12 +216,15 @@ export const SHORT_FOR: Record<string, string> = {
   MatchSpec: "equals",
 };
 
-/** The key that the short text of a place stands for. A text that is expected of a body has to be in it. */
+/**
+ * The key that the short text of a place stands for. A text that is expected of a body, or of the data of an
+ * event, has to be in it.
+ */
 export function shortFor(def: string | null, path: Path): string | null {
   const short = SHORT_FOR[def ?? ""] ?? null;
   if (def !== "MatchSpec") return short;
   const holder = path.findLast((key) => typeof key === "string");
-  return holder === "body" ? "contains" : short;
+  return holder === "body" || holder === "data" ? "contains" : short;
 }
 
 /** Settings that are shown first, in this order; the rest is folded. */

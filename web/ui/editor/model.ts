@@ -9,7 +9,7 @@ import { namesIn } from "./names.ts";
 import { outlineOf } from "./outline.ts";
 import { type Finding, located } from "./places.ts";
 import { isWithin, type Path } from "./schema.ts";
-import { pathAt, rangeOf, treeOf } from "./tree.ts";
+import { nodeAt, pathAt, rangeOf, treeOf } from "./tree.ts";
 
 /** Time from the last key until a text is checked. */
 const CHECK_MS = 250;
@@ -41,7 +41,11 @@ export class PlanModel {
   readonly tree = computed(() => treeOf(this.read.value));
   readonly isYaml = computed(() => this.tree.value.errors.length === 0);
   readonly names = computed(() => namesIn(this.tree.value, this.read.value));
-  readonly outline = computed(() => outlineOf(this.tree.value));
+  /** A spec of a cluster is known by its nodes, which no plan has. */
+  readonly kind = computed<api.DocumentKind>(() =>
+    this.isPlan && nodeAt(this.tree.value, ["nodes"]) !== null ? "cluster" : "plan",
+  );
+  readonly outline = computed(() => outlineOf(this.tree.value, this.kind.value));
   readonly isChanged = computed(() => this.text.value !== this.saved.value);
   /** The path of the value at the cursor. */
   readonly cursorPath = computed(() => pathAt(this.tree.value, this.cursor.value).path);
@@ -60,7 +64,7 @@ export class PlanModel {
   ) {
     this.checks = new Latest(
       CHECK_MS,
-      (text, signal) => api.check(path, text, signal),
+      (text, signal) => api.check(path, text, this.kind.peek(), signal),
       ({ problems }, text) => {
         this.checking.value = false;
         this.unchecked.value = null;
@@ -89,6 +93,8 @@ export class PlanModel {
     this.saved.value = etag === null ? null : plain;
     this.etag.value = etag;
     this.read.value = plain;
+    // A spec has no settings of a run: its nodes come first.
+    if (this.kind.peek() === "cluster" && this.chosen.peek()[0] === "run") this.chosen.value = ["nodes"];
     if (this.view !== null) {
       this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: plain } });
     }
@@ -109,7 +115,7 @@ export class PlanModel {
 
   /** Explains the plan as long as the explanation is visible. */
   explain(wanted: boolean): void {
-    this.wantsExplanation = wanted && this.isPlan;
+    this.wantsExplanation = wanted && this.isPlan && this.kind.peek() === "plan";
     if (this.wantsExplanation) void this.explains.now(this.text.peek());
     else this.explains.end();
   }
@@ -141,7 +147,7 @@ export class PlanModel {
       return true;
     } catch (error) {
       if (!(error instanceof EditError)) throw error;
-      notifyError(new api.ApiError(0, { error: error.message, hint: "mend the text, or edit it there" }));
+      notifyError(new api.ApiError(0, { error: error.message, hint: "fix the text, or edit it there" }));
       return false;
     }
   }

@@ -7,6 +7,7 @@ import { go, link, type Route } from "../app/router.ts";
 import { refreshAbout } from "../app/state.ts";
 import { SearchForm } from "../find/page.tsx";
 import { CommandForm } from "./command.tsx";
+import { ClusterForm, ScenarioForm } from "./made-forms.tsx";
 import { openAsNew } from "./drafts.ts";
 import { schemaOfPlans } from "./schemas.ts";
 
@@ -21,7 +22,8 @@ export function NewPage({ route }: { route: Route }) {
     try {
       const [forms, found, schema] = await Promise.all([api.forms(), api.examples(), schemaOfPlans()]);
       settings.value = schema.keysAt(["run"]).map(({ name }) => name);
-      commands.value = forms.commands;
+      const [run, ...others] = forms.commands;
+      commands.value = [...(run === undefined ? [] : [run]), OF_SCENARIO, ...others, OF_CLUSTER];
       examples.value = found.examples;
     } catch (error) {
       failed.value = api.errorOf(error);
@@ -57,7 +59,9 @@ export function NewPage({ route }: { route: Route }) {
               <SearchForm plan={null} />
             </section>
           )}
-          {form !== undefined && form.name !== "find" && (
+          {form === OF_SCENARIO && <ScenarioForm title={TITLES["scenario"] ?? ""} />}
+          {form === OF_CLUSTER && <ClusterForm title={TITLES["cluster"] ?? ""} />}
+          {form !== undefined && form.name !== "find" && form.arguments.length > 0 && (
             <CommandForm
               key={form.name}
               command={form}
@@ -72,13 +76,23 @@ export function NewPage({ route }: { route: Route }) {
   );
 }
 
+/** Kinds that no command makes a plan of. */
+const made = (name: string, summary: string): api.FormCommand => ({ name, summary, arguments: [] });
+const OF_SCENARIO = made("scenario", "Requests one after the other, as a user makes them");
+const OF_CLUSTER = made("cluster", "Servers that are started, broken under load, and checked");
+
 const TITLES: Record<string, string> = {
   run: "Load on a URL",
+  scenario: "A scenario of steps",
+  cluster: "A cluster under test",
+  llm: "A language model",
+  grpc: "A gRPC service",
+  ws: "A WebSocket server",
   crud: "A REST resource",
   cache: "A cache",
   ingest: "Observability data",
   canister: "A canister",
-  find: "The highest rate",
+  find: "The highest rate, or a sweep",
 };
 
 function Examples({ examples }: { examples: api.Example[] }) {

@@ -1,4 +1,5 @@
 import { isMap, isSeq } from "yaml";
+import type { DocumentKind } from "../app/api.ts";
 import { METHODS, stepKind } from "./knowledge.ts";
 import { record } from "./names.ts";
 import { isWithin, type Path } from "./schema.ts";
@@ -15,7 +16,9 @@ export interface Entry {
   exists: boolean;
 }
 
-const PARTS: [key: string, label: string][] = [
+type Parts = readonly (readonly [key: string, label: string])[];
+
+const OF_PLANS: Parts = [
   ["run", "Load and settings"],
   ["phases", "Phases"],
   ["targets", "Targets"],
@@ -27,9 +30,28 @@ const PARTS: [key: string, label: string][] = [
   ["scripts", "Scripts"],
 ];
 
-/** The parts of a plan, with their contents. */
-export function outlineOf(tree: Tree): Entry[] {
-  const parts = PARTS.map(([key, label]): Entry => {
+const OF_CLUSTERS: Parts = [
+  ["nodes", "Nodes"],
+  ["leader", "Leader"],
+  ["network", "Network"],
+  ["links", "Links"],
+  ["workload", "Load"],
+  ["preseed", "Preseed"],
+  ["faults", "Faults"],
+  ["checks", "Checks"],
+  ["parameters", "Parameters"],
+  ["profiles", "Profiles"],
+  ["profile", "Profile"],
+  ["suites", "Suites"],
+  ["directory", "Folder"],
+  ["clean", "Clean"],
+  ["fault_seed", "Seed of faults"],
+];
+
+/** The parts of a plan or of the spec of a cluster, with their contents. */
+export function outlineOf(tree: Tree, kind: DocumentKind = "plan"): Entry[] {
+  const known = kind === "cluster" ? OF_CLUSTERS : OF_PLANS;
+  const parts = known.map(([key, label]): Entry => {
     const path = [key];
     const children = childrenOf(tree, key);
     const exists = nodeAt(tree, path) !== null;
@@ -72,6 +94,8 @@ function childrenOf(tree: Tree, key: string): Entry[] {
     case "targets":
     case "data":
     case "tokens":
+    case "profiles":
+    case "suites":
       return keysIn(tree, path).map((name) => {
         const own = [...path, name];
         const detail = typedAt(tree, own) ?? sourceOf(tree, own);
@@ -83,6 +107,17 @@ function childrenOf(tree: Tree, key: string): Entry[] {
         const length = typedAt(tree, [...own, "duration"]);
         const detail = [...load, length].filter((one) => one !== null).join(", ");
         const label = typedAt(tree, [...own, "name"]) ?? `phase ${index + 1}`;
+        return { path: own, label, detail, children: [], exists: true };
+      });
+    case "faults":
+    case "checks":
+    case "nodes":
+      // One that stands in the place of a list is the part itself.
+      return items(tree, path).filter((own) => own.length > path.length).map((own, index) => {
+        const word = key.slice(0, -1);
+        const label = typedAt(tree, own) ?? typedAt(tree, [...own, word]) ?? `${word} ${index + 1}`;
+        const about = ["target", "at", "every", "for", "command"].map((key) => typedAt(tree, [...own, key]));
+        const detail = about.filter((one) => one !== null).join(", ");
         return { path: own, label, detail, children: [], exists: true };
       });
     case "thresholds":
@@ -159,7 +194,8 @@ export function stepLabel(tree: Tree, path: Path): { label: string; detail: stri
       case "same_url":
         return "same URL again";
       case "cache":
-        return `cache ${inner}`;
+      case "websocket":
+        return `${kind} ${inner}`;
       case "parallel":
         return "at once";
       case "think":

@@ -12,7 +12,7 @@ import { lineOf, type Finding } from "./places.ts";
 import { RunTab } from "./runtab.tsx";
 import { ExplainTab, ScheduleTab } from "./schedule.tsx";
 import type { SchemaTree } from "./schema.ts";
-import { schemaOfPlans } from "./schemas.ts";
+import { schemaOf } from "./schemas.ts";
 import { PlanText } from "./text.tsx";
 import { TryTab } from "./try.tsx";
 
@@ -29,8 +29,8 @@ export function PlanPage({ route }: { route: Route }) {
   const open = async () => {
     state.value = "loading";
     try {
-      if (model.isPlan) schema.value = await schemaOfPlans();
       await load(model);
+      if (model.isPlan) schema.value = await schemaOf(model.kind.peek());
       state.value = "open";
     } catch (error) {
       state.value = api.errorOf(error);
@@ -40,6 +40,14 @@ export function PlanPage({ route }: { route: Route }) {
     void open();
     return () => model.end();
   }, [model]);
+
+  // The text may become one of the other kind.
+  const kind = model.kind.value;
+  useEffect(() => {
+    if (state.peek() !== "open" || !model.isPlan) return;
+    schemaOf(kind).then((found) => (schema.value = found), notifyError);
+    model.changed(model.text.peek());
+  }, [model, kind]);
 
   const save = async (etag?: string | null) => {
     if (saving.peek()) return;
@@ -74,7 +82,7 @@ export function PlanPage({ route }: { route: Route }) {
       if (!model.isChanged.peek() || state.peek() !== "open" || isLeaving) return true;
       const isSure = await ask({
         title: "Leave without saving?",
-        text: <p>What you changed in {path} is not saved, and would be lost.</p>,
+        text: <p>The changes in {path} are not saved, and would be lost.</p>,
         action: "Leave",
         danger: true,
       });
@@ -136,7 +144,7 @@ export function PlanPage({ route }: { route: Route }) {
         )}
       </div>
       <Dialog
-        title="The file is another one by now"
+        title="The file has changed"
         open={conflict.value !== undefined}
         onClose={() => (conflict.value = undefined)}
         actions={
@@ -257,21 +265,25 @@ function Tools({ model, schema, leave }: { model: PlanModel; schema: SchemaTree;
     const wants = chosen.value === "schedule" || chosen.value === "explain";
     model.explain(wants);
   }, [model, chosen.value]);
+  const forms = {
+    id: "forms",
+    label: "Outline and forms",
+    panel: () => <OutlineAndForms model={model} schema={schema} />,
+  };
+  const run = { id: "run", label: "Run", panel: () => <RunTab model={model} leave={leave} /> };
+  // A cluster has no load before its nodes run.
+  if (model.kind.value === "cluster") return <Tabs label="Tools" tabs={[forms, run]} />;
   return (
     <Tabs
       label="Tools"
       chosen={chosen.value}
       onChoose={(id) => (chosen.value = id)}
       tabs={[
-        {
-          id: "forms",
-          label: "Outline and forms",
-          panel: () => <OutlineAndForms model={model} schema={schema} />,
-        },
+        forms,
         { id: "schedule", label: "Schedule", panel: () => <ScheduleTab model={model} /> },
         { id: "explain", label: "Explain", panel: () => <ExplainTab model={model} /> },
         { id: "try", label: "Try once", panel: () => <TryTab model={model} schema={schema} /> },
-        { id: "run", label: "Run", panel: () => <RunTab model={model} leave={leave} /> },
+        run,
       ]}
     />
   );

@@ -1,9 +1,15 @@
 import { useSignal } from "@preact/signals";
 import * as api from "../app/api.ts";
-import { Button, ErrorBox, TextField } from "../app/controls.tsx";
+import { Button, ErrorBox, SelectField, TextField } from "../app/controls.tsx";
 import { go, link } from "../app/router.ts";
-import { flagsOf, OVERRIDES } from "./flags.ts";
+import { fleetOf, type Machines, thisMachine } from "../fleet/broker.ts";
+import { MachineFields } from "../fleet/machines.tsx";
+import { CLUSTER_OVERRIDES, flagsOf, OVERRIDES } from "./flags.ts";
 import type { PlanModel } from "./model.ts";
+import { keysIn } from "./tree.ts";
+
+/** Stands for one run rather than a suite among the choices. */
+const ONE_RUN = "";
 
 /** Starts a run of the plan as it is in the editor, with flags over its settings. */
 export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }) {
@@ -12,6 +18,11 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
   const name = useSignal("");
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
+  const suite = useSignal(ONE_RUN);
+  const machines = useSignal<Machines>(thisMachine());
+  const isCluster = model.kind.value === "cluster";
+  const suites = isCluster ? keysIn(model.tree.value, ["suites"]) : [];
+  const overrides = isCluster ? CLUSTER_OVERRIDES : OVERRIDES;
   const start = async () => {
     busy.value = true;
     failed.value = null;
@@ -19,9 +30,13 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
       const { id } = await api.start({
         path: model.path,
         text: model.isChanged.peek() ? model.forFile() : null,
-        command: "run",
-        flags: flagsOf(values.peek(), more.peek()),
+        command: isCluster ? "cluster" : "run",
+        flags: [
+          ...(suites.includes(suite.peek()) ? [`--suite=${suite.peek()}`] : []),
+          ...flagsOf(values.peek(), more.peek(), overrides),
+        ],
         name: name.peek().trim() === "" ? null : name.peek().trim(),
+        ...(isCluster ? {} : fleetOf(machines.peek())),
       });
       leave();
       go(link("live", id));
@@ -43,7 +58,8 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
         {model.isChanged.value
           ? "Runs the text as it is in the editor; it need not be saved."
           : "Runs the file as it is."}{" "}
-        What is filled in here goes above what the plan says, for this run alone.
+        {isCluster && "The nodes are started, broken as the spec says, checked and ended. "}
+        Values here override those of the plan, for this run alone.
       </p>
       <div class="plan-columns">
         <TextField
@@ -52,7 +68,20 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
           onInput={(value) => (name.value = value)}
           hint="For the list of runs"
         />
-        {OVERRIDES.map(({ flag, label, hint, placeholder }) => (
+        {suites.length > 0 && (
+          <SelectField
+            label="Suite"
+            value={suite.value}
+            onChange={(name) => (suite.value = name)}
+            options={[
+              { value: ONE_RUN, label: "none: one run" },
+              ...suites.map((value) => ({ value, label: value })),
+            ]}
+            hint="A run for each combination of its parameters (--suite)"
+          />
+        )}
+        {!isCluster && <MachineFields value={machines.value} onChange={(next) => (machines.value = next)} />}
+        {overrides.map(({ flag, label, hint, placeholder }) => (
           <TextField
             key={flag}
             label={label}
@@ -67,7 +96,7 @@ export function RunTab({ model, leave }: { model: PlanModel; leave: () => void }
           value={more.value}
           onInput={(value) => (more.value = value)}
           placeholder="--http2 --tag evening"
-          hint="As on the command line of plimsoll run"
+          hint={`As on the command line of plimsoll ${isCluster ? "cluster run" : "run"}`}
         />
       </div>
       {failed.value !== null && <ErrorBox error={failed.value} />}

@@ -34,7 +34,7 @@ export function Unexplained({ model }: { model: PlanModel }) {
       <p>
         {model.explanation.value === null
           ? "This plan cannot be explained as it is."
-          : "What is seen here is of the text before: it cannot be explained as it is now."}
+          : "This shows the text before: it cannot be explained as it is now."}
       </p>
       {why instanceof ApiError ? <ErrorBox error={why} /> : <Problems problems={why} />}
     </div>
@@ -72,7 +72,7 @@ export function ScheduleView({ schedule }: { schedule: Schedule }) {
       {x.length < 2 ? (
         <p class="empty">
           {points[0] === undefined
-            ? "There is no course to draw."
+            ? "No load over time to draw."
             : `${value(points[0][1])} for as long as it takes.`}
         </p>
       ) : (

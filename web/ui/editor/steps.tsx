@@ -46,6 +46,11 @@ const KINDS: { value: string; label: string; begin: () => unknown }[] = [
   { value: "keep", label: "keep a row", begin: () => ({ keep: { rows: new Typed("name") } }) },
   { value: "take", label: "take a row", begin: () => ({ take: new Typed("rows") }) },
   { value: "pick", label: "pick a row", begin: () => ({ pick: new Typed("rows") }) },
+  {
+    value: "websocket",
+    label: "WebSocket",
+    begin: () => ({ websocket: { send: new Typed("hello"), receive: { any: new Typed("true") } } }),
+  },
   { value: "cache", label: "ask a cache", begin: () => ({ cache: { get: new Typed("key") } }) },
 ];
 

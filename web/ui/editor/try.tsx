@@ -267,7 +267,7 @@ function TakeDialog(props: { taken: Taken; model: PlanModel; schema: SchemaTree;
   const { taken, model, schema, close } = props;
   const name = useSignal(taken.suggested);
   const input = useRef<HTMLInputElement>(null);
-  const error = isVariable(name.value) ? null : "letters, digits and _; no digit at its begin";
+  const error = isVariable(name.value) ? null : "letters, digits and _; no digit at the beginning";
   const write = () => {
     if (error !== null) return input.current?.focus();
     const path = [...taken.step, "extract", name.value];

@@ -5,7 +5,7 @@ import * as api from "../app/api.ts";
 import { Button, ErrorBox, PageHead, SelectField, TextField } from "../app/controls.tsx";
 import { go, link, type Route } from "../app/router.ts";
 import { about } from "../app/state.ts";
-import { findFlags, isPlan, type Search } from "./plan.ts";
+import { findFlags, isPlan, type Search, SWEEPS } from "./plan.ts";
 
 /** Stands for an address rather than a plan among the choices. */
 const ADDRESS = "";
@@ -17,7 +17,7 @@ export function FindPage({ route }: { route: Route }) {
         title="Find the capacity"
         below={
           <p class="target">
-            The highest rate at which a server holds what is asked of it: rates grow until one breaks, and are
+            The highest rate at which a server meets its objectives: rates grow until one breaks, and are
             halved until the line between them is near.
           </p>
         }
@@ -41,6 +41,8 @@ export function SearchForm({ plan }: { plan: string | null }) {
     duration: "",
     precision: "",
     maxTime: "",
+    sweep: "",
+    levels: "1,2,4,8,16,32",
   });
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<api.ApiError | null>(null);
@@ -122,41 +124,67 @@ export function SearchForm({ plan }: { plan: string | null }) {
               thresholds of the plan.
             </p>
           </div>
-          <TextField
-            label="First rate"
-            value={search.from}
-            onInput={(from) => set({ from })}
-            placeholder="100/s"
+          <SelectField
+            label="What is tried"
+            value={search.sweep}
+            onChange={(sweep) => set({ sweep, objectives: sweep === "" ? search.objectives : "" })}
+            options={[
+              { value: "", label: "rates, until the highest that holds is found" },
+              ...SWEEPS.map((value) => ({ value, label: `each of these numbers of ${value}` })),
+            ]}
           />
-          <TextField
-            label="Highest rate"
-            value={search.to}
-            onInput={(to) => set({ to })}
-            placeholder="none"
-            hint="No higher rate is tried."
-          />
+          {search.sweep !== "" && (
+            <TextField
+              label="Levels"
+              value={search.levels}
+              onInput={(levels) => set({ levels })}
+              placeholder="1,2,4,8,16,32"
+              hint="A run at each; from six on the law of scaling that fits them."
+            />
+          )}
+          {search.sweep === "" && (
+            <>
+              <TextField
+                label="First rate"
+                value={search.from}
+                onInput={(from) => set({ from })}
+                placeholder="100/s"
+              />
+              <TextField
+                label="Highest rate"
+                value={search.to}
+                onInput={(to) => set({ to })}
+                placeholder="none"
+                hint="No higher rate is tried."
+              />
+            </>
+          )}
           <TextField
             label="Shortest trial"
             value={search.duration}
             onInput={(duration) => set({ duration })}
             placeholder="2s"
           />
-          <TextField
-            label="Longest search"
-            value={search.maxTime}
-            onInput={(maxTime) => set({ maxTime })}
-            placeholder="2m"
-          />
-          <TextField
-            label="Precision"
-            value={search.precision}
-            onInput={(precision) => set({ precision })}
-            placeholder="5%"
-            hint="Width of the answer to aim at."
-          />
+          {search.sweep === "" && (
+            <>
+              <TextField
+                label="Longest search"
+                value={search.maxTime}
+                onInput={(maxTime) => set({ maxTime })}
+                placeholder="2m"
+              />
+              <TextField
+                label="Precision"
+                value={search.precision}
+                onInput={(precision) => set({ precision })}
+                placeholder="5%"
+                hint="Width of the answer to aim at."
+              />
+            </>
+          )}
           <div class="whole actions">
             <Button kind="primary" submit busy={busy}>
-              Find
+              {search.sweep === "" ? "Find" : "Sweep"}
             </Button>
           </div>
         </form>

@@ -12,7 +12,14 @@ export interface Search {
   duration: string;
   precision: string;
   maxTime: string;
+  /** Setting of a sweep, whose levels are run in the place of a search; empty: a search. */
+  sweep: string;
+  /** Its levels, with commas between. */
+  levels: string;
 }
+
+/** Settings that can be swept. */
+export const SWEEPS = ["connections", "streams", "threads", "rate"] as const;
 
 export const isPlan = (path: string) => /\.ya?ml$/i.test(path);
 
@@ -23,11 +30,17 @@ export function findFlags(search: Search): string[] {
     .map((line) => line.trim())
     .filter((line) => line !== "");
   const flag = (name: string, value: string) => (value.trim() === "" ? [] : [`${name}=${value.trim()}`]);
-  return [
+  const common = [
     ...objectives.map((objective) => `--slo=${objective}`),
+    ...flag("--duration", search.duration),
+  ];
+  if (search.sweep !== "") {
+    return [...common, `--sweep=${search.sweep}=${search.levels.replace(/\s+/g, "")}`];
+  }
+  return [
+    ...common,
     ...flag("--from", search.from),
     ...flag("--to", search.to),
-    ...flag("--duration", search.duration),
     ...flag("--precision", search.precision),
     ...flag("--max-time", search.maxTime),
   ];

@@ -30,6 +30,31 @@ export interface Capacity {
   }[];
 }
 
+/** The parts of the sweep contract that the page reads; `plimsoll schema sweep` describes all of it. */
+export interface Sweep {
+  sweep: { slo: string[]; load: string; duration_s: number };
+  setting: string;
+  levels: {
+    value: number;
+    achieved_per_s: number;
+    in_flight: number;
+    p50: number | null;
+    p99: number | null;
+    error_rate: number;
+    limited_by: string;
+  }[];
+  usl: {
+    alpha: number;
+    peak_concurrency: number | null;
+    peak_per_s: number | null;
+    extrapolated: boolean;
+  } | null;
+  usl_missing: string | null;
+}
+
+/** True if what a search has ended with is a sweep. */
+export const isSweep = (result: Capacity | Sweep): result is Sweep => "setting" in result;
+
 export type Finding = "holds" | "breaks" | "unclear" | "not_applied" | (string & {});
 
 /** One trial: times in nanoseconds. */

@@ -20,13 +20,15 @@ import { liveRuns } from "../app/state.ts";
 import { ResultParts } from "../runs/page.tsx";
 import { titleOf } from "../runs/words.ts";
 import { SearchParts } from "./search.tsx";
+import { SeriesParts } from "./series.tsx";
 import { type End, type Heard, useStream } from "./stream.ts";
 
 export function LivePage({ route }: { route: Route }) {
   const id = route.of;
   const heard = useStream(id);
   const known = liveRuns.value.find((run) => run.id === id);
-  const { result, end, error } = heard;
+  const { result, end, error, entries } = heard;
+  const isSeries = entries !== null || end?.suite !== undefined;
   const isSearch = known?.command === "find" || end?.capacity != null;
   const name = known?.name ?? (result === null ? (known?.command ?? "Run") : titleOf(result));
   const state =
@@ -35,10 +37,10 @@ export function LivePage({ route }: { route: Route }) {
   useEffect(() => {
     // Also in a tab that is not seen.
     const word =
-      end !== null && result !== null ? result.verdict.outcome.replace("_", " ").toUpperCase() : state;
+      end !== null && result !== null && !isSeries ? result.verdict.outcome.replace("_", " ").toUpperCase() : state;
     document.title = `${word}: ${name} – Plimsoll`;
     return () => void (document.title = "Plimsoll");
-  }, [name, state, end, result]);
+  }, [name, state, end, result, isSeries]);
 
   if (error !== null) {
     return (
@@ -73,6 +75,8 @@ export function LivePage({ route }: { route: Route }) {
       )}
       {isSearch ? (
         <SearchParts heard={heard} />
+      ) : isSeries ? (
+        <SeriesParts heard={heard} entries={entries} />
       ) : result !== null ? (
         <ResultParts result={result} report={null} plan={null} soFar={end === null} />
       ) : (
@@ -120,7 +124,7 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
   const stop = () => void tell("stop", () => api.stop(id));
   // A letter is typed by mistake more easily than a button is pressed.
   const askToStop = async () => {
-    const what = isSearch ? "search" : "run";
+    const what = isSearch ? "search" : heard.entries !== null ? "series" : "run";
     const text = <p>What is in flight is waited for, and what was measured is kept.</p>;
     if (await ask({ title: `Stop this ${what}?`, text, action: "Stop" })) stop();
   };
@@ -178,12 +182,18 @@ function Steering(props: { id: string; heard: Heard; state: keyof typeof STATES;
           </Button>
         </div>
       </div>
-      {!heard.connected && (
-        <p class="notice" role="status">
-          The program does not answer at the moment. The run goes on by itself.
-        </p>
-      )}
+      <Silence heard={heard} />
     </section>
+  );
+}
+
+/** A notice as long as nothing is heard of the run. */
+function Silence({ heard }: { heard: Heard }) {
+  if (heard.connected) return null;
+  return (
+    <p class="notice" role="status">
+      The program does not answer at the moment. The run goes on by itself.
+    </p>
   );
 }
 
@@ -196,11 +206,7 @@ function Watched({ heard }: { heard: Heard }) {
         <Progress heard={heard} isSearch={false} />
         <span class="hint">Started in a terminal, and steered there.</span>
       </div>
-      {!heard.connected && (
-        <p class="notice" role="status">
-          The program does not answer at the moment. The run goes on by itself.
-        </p>
-      )}
+      <Silence heard={heard} />
     </section>
   );
 }
@@ -226,14 +232,15 @@ function Progress({ heard, isSearch }: { heard: Heard; isSearch: boolean }) {
 function Ended({ heard }: { heard: Heard }) {
   const { end, result } = heard;
   if (end === null) return null;
+  const isSeries = heard.entries !== null || end.suite !== undefined;
   return (
     <section aria-label="End" role="status">
       <div class="steering">
         <Badge kind="done">ended</Badge>
-        {result !== null && <OutcomeBadge outcome={result.verdict.outcome} />}
+        {result !== null && !isSeries && <OutcomeBadge outcome={result.verdict.outcome} />}
         <span>{exitText(end)}</span>
         <div class="actions">
-          {end.run !== null && (
+          {end.run !== null && !isSeries && (
             <ButtonLink kind="primary" href={link("run", end.run)}>
               Open the saved run
             </ButtonLink>

@@ -9,8 +9,19 @@ import { color } from "../../src/theme.tsx";
 import { Badge, type BadgeKind, Table } from "../app/controls.tsx";
 import { Part } from "../runs/parts.tsx";
 import { nanosText, plural, rateText } from "../runs/words.ts";
-import { type Finding, type Level, levelsOf, lineOf, type Trial, trialOf, trialsOf } from "./capacity.ts";
+import {
+  type Capacity,
+  type Finding,
+  isSweep,
+  type Level,
+  levelsOf,
+  lineOf,
+  type Trial,
+  trialOf,
+  trialsOf,
+} from "./capacity.ts";
 import type { Heard } from "./stream.ts";
+import { SweepParts } from "./sweep.tsx";
 
 const RATES: Axis = {
   log: true,
@@ -33,7 +44,12 @@ const look = (finding: Finding) =>
   FINDINGS[finding] ?? { word: finding, kind: "plain" as const, sign: "?", color: "muted" };
 
 export function SearchParts({ heard }: { heard: Heard }) {
-  const capacity = heard.end?.capacity ?? null;
+  const found = heard.end?.capacity ?? null;
+  if (found !== null && isSweep(found)) return <SweepParts sweep={found} />;
+  return <CapacityParts heard={heard} capacity={found} />;
+}
+
+function CapacityParts({ heard, capacity }: { heard: Heard; capacity: Capacity | null }) {
   const trials = useMemo(
     () =>
       capacity !== null

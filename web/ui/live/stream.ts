@@ -5,7 +5,8 @@ import * as api from "../app/api.ts";
 import type { LiveStat } from "../app/api.ts";
 import { listen } from "../app/events.ts";
 import type { Result } from "../app/result.ts";
-import type { Capacity } from "./capacity.ts";
+import type { Capacity, Sweep } from "./capacity.ts";
+import type { Suite } from "./series.tsx";
 
 /** Messages that are kept; of more, the first ones go. */
 export const MOST_MESSAGES = 500;
@@ -17,8 +18,10 @@ export interface End {
   run: string | null;
   /** A terminal knows the exit code of what was started there. */
   from?: "terminal";
-  /** The result of a search. */
-  capacity?: Capacity | null;
+  /** The result of a search or of a sweep. */
+  capacity?: Capacity | Sweep | null;
+  /** The result of a series of runs. */
+  suite?: Suite;
 }
 
 /** Everything that is known of a run: the latest figures only, whose own intervals are bounded. */
@@ -26,6 +29,8 @@ export interface Heard {
   stat: LiveStat | null;
   result: Result | null;
   messages: string[];
+  /** The runs of a series; null if it is none. */
+  entries: api.Entries | null;
   end: End | null;
   connected: boolean;
   error: api.ApiError | null;
@@ -35,6 +40,7 @@ export const NOTHING_HEARD: Heard = {
   stat: null,
   result: null,
   messages: [],
+  entries: null,
   end: null,
   connected: true,
   error: null,
@@ -44,18 +50,26 @@ export const NOTHING_HEARD: Heard = {
 export function heardAfter(heard: Heard, name: string, data: unknown): Heard {
   switch (name) {
     case "result": {
-      const { stat, result } = data as { stat?: LiveStat; result?: Result };
-      return { ...heard, stat: stat ?? heard.stat, result: result ?? heard.result };
+      const { stat, result, kept = 0 } = data as { stat?: LiveStat; result?: Result; kept?: number };
+      return { ...heard, stat: stat ?? heard.stat, result: joined(heard.result, result ?? null, kept) };
     }
     case "message": {
       const { text = "" } = data as { text?: string };
       return { ...heard, messages: [...heard.messages, text].slice(-MOST_MESSAGES) };
     }
+    case "entries":
+      return { ...heard, entries: data as api.Entries };
     case "end":
       return { ...heard, end: data as End };
     default:
       return heard;
   }
+}
+
+/** The result with all of its intervals: so many of those before are not told again. */
+function joined(before: Result | null, result: Result | null, kept: number): Result | null {
+  if (result === null || before === null || kept === 0) return result ?? before;
+  return { ...result, intervals: [...before.intervals.slice(0, kept), ...result.intervals] };
 }
 
 /** Listens to a run for as long as the calling part of the page exists. */
@@ -69,7 +83,7 @@ export function useStream(id: string): Heard {
       if (name === "end") close();
     };
     const close = listen(`/api/live/${encodeURIComponent(id)}/events`, {
-      on: { result: on("result"), message: on("message"), end: on("end") },
+      on: { result: on("result"), message: on("message"), entries: on("entries"), end: on("end") },
       connected: (connected) => {
         // All messages come again.
         if (connected) setHeard((before) => ({ ...before, messages: [], connected, error: null }));

@@ -6,7 +6,9 @@ import { Button, ButtonLink } from "../app/controls.tsx";
 import { notifyError } from "../app/notify.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link } from "../app/router.ts";
+import { about } from "../app/state.ts";
 import { openAsNew } from "../editor/drafts.ts";
+import { FLEET_FLAGS, fleetIn } from "../fleet/broker.ts";
 
 /** Flags for results rather than for the load, with the number of their values. */
 const OUTPUTS: Record<string, number> = {
@@ -29,6 +31,8 @@ const OUTPUTS: Record<string, number> = {
   "--control": 1,
   "--control-token": 1,
   "--color": 1,
+  // The fleet is told apart.
+  ...Object.fromEntries(FLEET_FLAGS.map((flag) => [flag, 1])),
 };
 
 /** The flags of a command line that determine the load: those to repeat. */
@@ -77,7 +81,9 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
     look().catch(() => {});
     return () => void (over = true);
   }, [args, name, plan]);
-  if (path === null && plan === null) return null;
+  const isCluster = args[1] === "cluster";
+  // The plan of a cluster's load is nothing without its nodes.
+  if (path === null && (plan === null || isCluster)) return null;
   const attempt = async (what: () => Promise<void>) => {
     setBusy(true);
     try {
@@ -91,13 +97,14 @@ export function RunAgain({ result, plan }: { result: Result; plan: string | null
   const again = () =>
     attempt(async () => {
       const argument = args.find((one) => one.replace(/^\.\//, "") === path) ?? null;
-      const flags = args.slice(args[1] === "run" ? 2 : 1);
+      const flags = args.slice(isCluster ? 3 : args[1] === "run" ? 2 : 1);
       const { id } = await api.start({
         path,
         text: path === null ? plan : null,
-        command: "run",
+        command: isCluster ? "cluster" : "run",
         flags: loadFlags(flags, argument),
         name,
+        ...fleetIn(flags, about.value?.folder ?? ""),
       });
       go(link("live", id));
     });

@@ -8,7 +8,7 @@
 
 import type { ChartData, Course, Histogram, Mark, RunData, Span, Spectrum, TimeKey } from "../../src/data.ts";
 import { nanos, perSecond, seconds } from "../../src/figure.ts";
-import type { Interval, Result, Summary, Watched } from "../app/result.ts";
+import type { Fault, Interval, Result, Summary, Watched } from "../app/result.ts";
 
 /** Points of each series at most: more than a chart has columns. */
 const MOST_POINTS = 1_200;
@@ -220,6 +220,14 @@ function marksOf(result: Result): Mark[] {
     const to = to_per_s === null ? "" : ` to ${perSecond(to_per_s)}`;
     return { at_s, length_s: 0, kind: "change", text: `${what}${to}, by ${by}` };
   });
+  const faults = (result.faults ?? []).map((fault): Mark => {
+    const { at_s, until_s, error } = fault;
+    const length_s = until_s === null ? 0 : Math.max(0, until_s - at_s);
+    const text = faultTitle(fault) + (error === null ? "" : `, not done: ${error}`);
+    return { at_s, length_s, kind: "fault", text };
+  });
+  // Those that somebody asked for: the longest first, as in a report.
+  const asked = [...changes, ...faults].sort((a, b) => b.length_s - a.length_s);
   const others = result.generator.workers.flatMap(({ stalls }, worker) =>
     stalls.map(({ at_s, length_ns }): Mark => ({
       at_s,
@@ -242,7 +250,14 @@ function marksOf(result: Result): Mark[] {
   }
   // The longest ones are kept.
   others.sort((a, b) => b.length_s - a.length_s);
-  return [...others.slice(0, MOST_MARKS), ...changes.slice(0, MOST_MARKS)].sort((a, b) => a.at_s - b.at_s);
+  return [...others.slice(0, MOST_MARKS), ...asked.slice(0, MOST_MARKS)].sort((a, b) => a.at_s - b.at_s);
+}
+
+/** A fault with the nodes that it hit: `kill of node 0`. */
+export function faultTitle({ fault, nodes }: Fault): string {
+  const name = fault.replaceAll("_", " ");
+  if (nodes.length === 0) return name;
+  return `${name} of ${nodes.length === 1 ? "node" : "nodes"} ${nodes.join(", ")}`;
 }
 
 /** The percentiles that a result has, and its largest value. */

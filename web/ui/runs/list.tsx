@@ -83,7 +83,7 @@ export function RunsPage({ route }: { route: Route }) {
   };
   useShortcuts([
     { keys: "/", about: "Filter", act: () => box.current?.focus() },
-    { keys: "c", about: "Compare what is chosen", act: compare },
+    { keys: "c", about: "Compare the chosen runs", act: compare },
   ]);
 
   const going = liveRuns.value.filter(({ state }) => state === "running");
@@ -115,7 +115,7 @@ export function RunsPage({ route }: { route: Route }) {
           </p>
           <div class="actions">
             {chosen.value.size > 0 && (
-              <Button onClick={() => (chosen.value = new Map())}>Let go of {chosen.value.size}</Button>
+              <Button onClick={() => (chosen.value = new Map())}>Deselect {chosen.value.size}</Button>
             )}
             <Button kind="primary" disabled={!several} shortcut="c" onClick={compare}>
               Compare{several ? ` ${chosen.value.size}` : ""}

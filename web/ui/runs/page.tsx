@@ -11,6 +11,7 @@ import { Button, ErrorBox, Loading, Menu, PageHead } from "../app/controls.tsx";
 import { useShortcuts } from "../app/keys.tsx";
 import type { Result } from "../app/result.ts";
 import { go, link, type Route } from "../app/router.ts";
+import { AgentsPart } from "./agents.tsx";
 import { dataOfReport, planOfReport, runDataOf } from "./chart-data.ts";
 import { ClusterPart } from "./cluster.tsx";
 import { remove } from "./list.tsx";
@@ -27,6 +28,7 @@ import {
   TimesTables,
   VerdictPart,
 } from "./parts.tsx";
+import { StreamsPart } from "./streams.tsx";
 import { RunAgain } from "./again.tsx";
 import { titleOf } from "./words.ts";
 
@@ -127,6 +129,8 @@ export function ResultParts(props: {
     <div class="parts">
       <VerdictPart result={result} soFar={soFar} />
       <ClusterPart result={result} />
+      <AgentsPart result={result} />
+      <StreamsPart result={result} />
       <Part id="course" title="Over time">
         <div class="charts">
           <CourseCharts runs={runs} />

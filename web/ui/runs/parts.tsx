@@ -121,7 +121,7 @@ function LimitedBy({ result }: { result: Result }) {
   );
 }
 
-function Tile({ label, value, below }: { label: string; value: string; below: string }) {
+export function Tile({ label, value, below }: { label: string; value: string; below: string }) {
   return (
     <div class="tile">
       <span class="label">{label}</span>
@@ -196,7 +196,7 @@ function Thresholds({ result }: { result: Result }) {
         ]}
       />
       {result.thresholds.some(({ proven }) => !proven) && (
-        <p class="hint">An invalid measurement proves nothing about what is not judged.</p>
+        <p class="hint">An invalid measurement proves nothing about thresholds that are not judged.</p>
       )}
     </>
   );
@@ -285,7 +285,7 @@ export function PaceFacts({ result }: { result: Result }) {
         [
           "model",
           result.model.kind === "open"
-            ? "open: requests were scheduled, whatever the target did"
+            ? "open: requests were scheduled, independent of the target"
             : "closed: each user waited for its response before its next request",
         ],
         ["measured", seconds(result.duration_s)],
@@ -319,7 +319,7 @@ export function PhasesTable({ result }: { result: Result }) {
   const iterations = countsIterations(result);
   return (
     <Table
-      caption="Phases, with the response time of what ended in each"
+      caption="Phases, with the response time of requests that ended in each"
       rows={phases}
       rowKey={({ name }) => name}
       columns={[
@@ -373,6 +373,7 @@ export function Accounts({ result }: { result: Result }) {
     ["started", accounting.started, "plain"],
     ["dropped", accounting.dropped, "doubtful"],
     ["never started", accounting.never_started, "doubtful"],
+    ["unknown", accounting.unknown ?? 0, "bad"],
   ];
   const started: Count[] = [
     ["ok", accounting.ok, "good"],
@@ -383,7 +384,10 @@ export function Accounts({ result }: { result: Result }) {
   ];
   return (
     <>
-      <Identity whole={["scheduled", accounting.scheduled]} parts={scheduled} />
+      <Identity
+        whole={["scheduled", accounting.scheduled]}
+        parts={scheduled.filter(([name, value]) => name !== "unknown" || value > 0)}
+      />
       <Identity
         whole={["started", accounting.started]}
         parts={started.filter(([name, value]) => name !== "aborted" || value > 0)}

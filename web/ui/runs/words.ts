@@ -17,7 +17,7 @@ export const spaced = (code: string) => code.replaceAll("_", " ");
 
 /** The line below the outcome: the validity of the measurement, and the limit of the run. */
 export function validityLine({ valid, invalid_reasons, limited_by }: Verdict): string {
-  const limit = LIMITS[limited_by.what] ?? "what limited it is not known";
+  const limit = LIMITS[limited_by.what] ?? "the limit is unknown";
   if (valid) return `measurement valid · ${limit}`;
   const reasons = invalid_reasons.map(spaced).join(", ");
   return `measurement INVALID${reasons === "" ? "" : ": "}${reasons} · ${limit}`;

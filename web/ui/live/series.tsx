@@ -1,0 +1,177 @@
+/** A series of runs of a cluster: its runs as they come, and their table at the end. */
+
+import { count } from "../../src/figure.ts";
+import type { Entries, Entry } from "../app/api.ts";
+import { Badge, OutcomeBadge, Table, type TableColumn } from "../app/controls.tsx";
+import type { Result } from "../app/result.ts";
+import { link } from "../app/router.ts";
+import { ResultParts } from "../runs/page.tsx";
+import { Part } from "../runs/parts.tsx";
+import { figureOf, rateText } from "../runs/words.ts";
+import type { Heard } from "./stream.ts";
+
+/** The result of a series, see `plimsoll schema suite`. */
+export interface Suite {
+  cluster: string;
+  suite: string;
+  /** The parameters, in the order of the matrix. */
+  parameters: string[];
+  runs: SuiteRun[];
+  /** True if all runs that the matrix asks for were made. */
+  complete: boolean;
+}
+
+export interface SuiteRun {
+  values: Record<string, string>;
+  exit_code: number;
+  /** Its result without the intervals; null if it could not be made. */
+  result: Result | null;
+  /** The reasons why it could not be made. */
+  error?: string[];
+}
+
+/** The run that goes on; null between two of them. */
+export const current = ({ runs }: Entries): Entry | null =>
+  runs.at(-1)?.outcome === null ? (runs.at(-1) ?? null) : null;
+
+export function SeriesParts({ heard, entries }: { heard: Heard; entries: Entries | null }) {
+  const { result, end } = heard;
+  const suite = end?.suite ?? null;
+  const now = entries === null || end !== null ? null : current(entries);
+  return (
+    <>
+      <div class="parts">
+        {suite !== null ? (
+          <SuiteTable suite={suite} />
+        ) : (
+          entries !== null && <EntriesTable entries={entries} isOver={end !== null} />
+        )}
+      </div>
+      {now !== null && (
+        <>
+          <h2>
+            Run {now.number} of {entries?.of}: {now.name}
+          </h2>
+          {result !== null && heard.stat?.running === true ? (
+            <ResultParts result={result} report={null} plan={null} soFar />
+          ) : (
+            <p class="hint">The nodes are started or checked.</p>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+/** The runs so far, and how many there will be. */
+function EntriesTable({ entries, isOver }: { entries: Entries; isOver: boolean }) {
+  const stateOf = ({ outcome }: Entry) => {
+    if (outcome === null) {
+      return isOver ? <Badge kind="doubtful">not ended</Badge> : <Badge kind="live">running</Badge>;
+    }
+    const [word = ""] = outcome.split(",", 1);
+    return <Badge kind={word === "PASS" || word === "DONE" ? "good" : "bad"}>{word}</Badge>;
+  };
+  return (
+    <Part id="series" title="Runs of the suite">
+      <p class="hint" role="status">
+        {entries.runs.length} of {entries.of} {isOver ? "were begun" : "have begun"}
+      </p>
+      <Table
+        label="Runs of the suite"
+        rows={entries.runs}
+        rowKey={({ number }) => String(number)}
+        columns={[
+          { key: "state", title: "state", cell: stateOf, text: true },
+          { key: "number", title: "run", cell: ({ number }) => count(number) },
+          { key: "name", title: "parameters", cell: named, heads: true, text: true, class: "breaks" },
+          {
+            key: "figures",
+            title: "figures",
+            // The outcome is the badge.
+            cell: ({ outcome }) => outcome?.split(", ").slice(1).join(", ") ?? "",
+            text: true,
+            class: "breaks",
+          },
+        ]}
+      />
+    </Part>
+  );
+}
+
+/** The parameters of a run that has ended lead to its page. */
+function named({ name, run, outcome }: Entry) {
+  return run !== null && outcome !== null ? <a href={link("run", run)}>{name}</a> : name;
+}
+
+/** The table that the command line prints, with each run a link. */
+function SuiteTable({ suite }: { suite: Suite }) {
+  const rows = suite.runs.map((run, index) => ({ ...run, number: index + 1 }));
+  type Row = (typeof rows)[number];
+  const times = (result: Result) =>
+    result.model.kind === "open" ? result.response_time : result.service_time;
+  const of = (read: (result: Result) => string | number) => (row: Row) =>
+    row.result === null ? "-" : read(row.result);
+  const time = (name: string): TableColumn<Row> => ({
+    key: `p${name}`,
+    title: `p${name}`,
+    cell: of((result) => figureOf(times(result), name)),
+  });
+  return (
+    <Part id="series" title={`Suite ${suite.suite} of ${suite.cluster}`}>
+      {!suite.complete && <p class="notice">It was interrupted: runs are missing.</p>}
+      <Table
+        label={`Suite ${suite.suite}`}
+        rows={rows}
+        rowKey={({ number }) => String(number)}
+        empty="No run was made."
+        columns={[
+          {
+            key: "run",
+            title: "run",
+            cell: ({ number, result }) =>
+              result === null ? `run ${number}` : <a href={link("run", result.run.id)}>run {number}</a>,
+            heads: true,
+          },
+          ...suite.parameters.map((name) => ({
+            key: `parameter ${name}`,
+            title: name,
+            cell: ({ values }: Row) => values[name] ?? "",
+            text: true,
+          })),
+          { key: "rate", title: "answered", cell: of(({ rate }) => rateText(rate.achieved_per_s)) },
+          time("50"),
+          time("95"),
+          time("99"),
+          {
+            key: "failed",
+            title: "failed",
+            cell: of(({ accounting }) => count(accounting.failed + accounting.timed_out)),
+          },
+          {
+            key: "checks",
+            title: "checks",
+            cell: of(({ reconciliation }) =>
+              reconciliation == null ? "-" : reconciliation.consistent ? "pass" : "INCONSISTENT",
+            ),
+            text: true,
+          },
+          {
+            key: "outcome",
+            title: "outcome",
+            cell: ({ result, error = [] }) =>
+              result === null ? (
+                <>
+                  <Badge kind="bad">FAIL</Badge> {error[0]}
+                </>
+              ) : (
+                <OutcomeBadge outcome={result.verdict.outcome} />
+              ),
+            text: true,
+            class: "breaks",
+          },
+        ]}
+      />
+    </Part>
+  );
+}
