@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Does what is no measurement.
+/// Does what is not a measurement.
 fn carry_out(task: &Task) -> ExitCode {
     let findings = match task {
         Task::Fuzz(options) => fuzzing::run(options, &mut |text| print(text)),

@@ -1,6 +1,6 @@
 //! Figures that the tools report about their own runs, read from their output.
 //!
-//! A run with errors of any kind is no measurement: an error may cost less than a response. It is refused
+//! A run with errors of any kind is not a measurement: an error may cost less than a response. It is refused
 //! here.
 
 use serde_json::Value;

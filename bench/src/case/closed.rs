@@ -38,7 +38,7 @@ pub(crate) fn measure(session: &Session, case: Case) -> Result<Vec<Section>> {
             section.note(request_size(&pairs));
         }
         // The sink answers as fast as the generator asks, so that its users wait for each of the two.
-        if case == Case::Nginx {
+        if matches!(case, Case::Slow | Case::Nginx) {
             section.findings.push(turnaround(&duel, &pairs));
         }
         if case == Case::Tls {
