@@ -5,7 +5,7 @@ import type { Browser, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterSpec, USUAL_CLUSTER } from "../ui/editor/made.ts";
 import { carriedOut } from "./program.ts";
-import { hasBrowser, launch, open, overflow, serve, type Served } from "./ui.ts";
+import { hasBrowser, launch, open, overflow, serve, type Served, startSuite } from "./ui.ts";
 
 /**
  * Pictures for the documentation: `PLIMSOLL_SCREENS=1 npx vitest run tests/ui-screens.test.ts` writes them where
@@ -32,6 +32,21 @@ scenarios:
         expect: {status: 200}
 `;
 
+/** Two rates on one sink. */
+const SUITE = `name: sinks
+nodes:
+  command: \${plimsoll}
+  arguments: [sink, --listen, "\${address.http}"]
+  ports: {http: 0}
+parameters: {rate: 50}
+workload:
+  run: {rate: "\${matrix.rate}/s", duration: 3s}
+  targets: {api: "http://\${node.0.http}"}
+  scenarios: [{steps: [{get: /items}]}]
+suites:
+  rates: {restart: false, matrix: {rate: [50, 100]}}
+`;
+
 /** A view, and the steps before its picture. */
 interface View {
   name: string;
@@ -40,6 +55,13 @@ interface View {
   /** The part that is shown, if it is not the top. */
   from?: string;
 }
+
+/** Suffixes of names of pictures, and the window of each. */
+const HOWS = [
+  ["", { width: 1280 }],
+  ["-dark", { width: 1280, dark: true }],
+  ["-narrow", { width: 390 }],
+] as const;
 
 const heading = (name: string | RegExp) => (tab: Tab) =>
   tab.getByRole("heading", { level: 1, name }).waitFor();
@@ -56,6 +78,7 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
       await served.save("shop.yaml", "--name", name, "-d", "4s", "--seed", "1");
     }
     const spec = { ...USUAL_CLUSTER, name: "orders", duration: "8s" };
+    served.write("sinks.yaml", SUITE);
     served.write("orders.yaml", clusterSpec(spec));
     const cluster = ["cluster", "run", "orders.yaml", "--save", "--store", served.store, "--quiet"];
     await carriedOut(served.folder, [...cluster, "--name", "orders"], [0, 1, 3, 6, 99]);
@@ -64,8 +87,14 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
       const response = await fetch("/api/runs?limit=10&offset=0&filter=");
       return ((await response.json()) as { runs: { id: string }[] }).runs.map((run) => run.id);
     });
-    await context.close();
     const [orders, after, before] = ids;
+    await tab.evaluate((hash) => void (location.hash = hash), "#/plan/sinks.yaml");
+    await startSuite(tab, "rates");
+    const suite = new URL(tab.url()).hash;
+    const suiteTable = (tab: Tab) =>
+      tab.getByRole("heading", { name: "Suite rates of sinks" }).waitFor({ timeout: 90_000 });
+    await suiteTable(tab);
+    await context.close();
     views = [
       { name: "runs", place: "#/runs", ready: (tab) => tab.getByRole("link", { name: "before" }).waitFor() },
       { name: "run", place: `#/runs/${after}`, ready: heading("after") },
@@ -91,6 +120,7 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
         place: "#/plan/orders.yaml",
         ready: (tab) => tab.getByText("no errors").first().waitFor(),
       },
+      { name: "suite", place: suite, ready: suiteTable },
       {
         name: "form",
         place: "#/new?form=cluster",
@@ -108,11 +138,7 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
     await served?.end();
   });
 
-  for (const [suffix, how] of [
-    ["", { width: 1280 }],
-    ["-dark", { width: 1280, dark: true }],
-    ["-narrow", { width: 390 }],
-  ] as const) {
+  for (const [suffix, how] of HOWS) {
     test(`every view${suffix}`, async () => {
       mkdirSync(images, { recursive: true });
       const { tab, context, trouble } = await open(browser, served, how);
@@ -136,17 +162,27 @@ describe.skipIf(!hasBrowser())("pictures of the web UI", () => {
   test("a run that goes on", async () => {
     const { tab, context, trouble } = await open(browser, served, { width: 1280 });
     const id = await tab.evaluate(async () => {
-      const body = { path: "shop.yaml", text: null, command: "run", flags: [], name: "evening" };
+      const flags = ["--duration", "60s"];
+      const body = { path: "shop.yaml", text: null, command: "run", flags, name: "evening" };
       const headers = { "x-plimsoll-ui": "1", "content-type": "application/json" };
       const response = await fetch("/api/live", { method: "POST", headers, body: JSON.stringify(body) });
       return ((await response.json()) as { id: string }).id;
     });
+    for (const [suffix, how] of HOWS) {
+      const seen = await open(browser, served, { ...how, place: `#/live/${id}` });
+      await seen.tab.getByRole("button", { name: /Pause/ }).waitFor();
+      const chart = seen.tab.getByRole("heading", { name: "Over time", exact: true });
+      await chart.waitFor({ timeout: 20_000 });
+      await seen.tab.waitForTimeout(4_000);
+      const path = join(images, `live${suffix}.png`);
+      const picture = await seen.tab.screenshot(KEPT ? { path } : undefined);
+      expect(picture.length).toBeGreaterThan(5_000);
+      expect(await overflow(seen.tab)).toBeLessThanOrEqual(0);
+      expect(await seen.tab.getByText("running").count()).toBeGreaterThan(0);
+      expect(seen.trouble).toEqual([]);
+      await seen.context.close();
+    }
     await tab.evaluate((hash) => void (location.hash = hash), `#/live/${id}`);
-    await tab.getByRole("button", { name: /Pause/ }).waitFor();
-    await tab.getByRole("heading", { name: "Over time", exact: true }).waitFor({ timeout: 20_000 });
-    await tab.waitForTimeout(4_000);
-    await tab.screenshot(KEPT ? { path: join(images, "live.png") } : undefined);
-    expect(await tab.getByText("running").count()).toBeGreaterThan(0);
     await tab.getByRole("button", { name: /Stop/ }).first().click();
     expect(trouble).toEqual([]);
     await context.close();

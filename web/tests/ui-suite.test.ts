@@ -4,7 +4,7 @@ import type { Browser, Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { heardAfter, NOTHING_HEARD } from "../ui/live/stream.ts";
 import { current } from "../ui/live/series.tsx";
-import { hasBrowser, launch, open, serve, type Served, violations } from "./ui.ts";
+import { hasBrowser, launch, open, serve, type Served, startSuite, violations } from "./ui.ts";
 
 // Runs that a busy machine sees while they go on.
 const SPEC = `name: sinks
@@ -49,14 +49,6 @@ describe.skipIf(!hasBrowser())("a suite", () => {
     await served?.end();
   });
 
-  /** Starts a suite by the form of its spec. */
-  async function start(tab: Tab, suite: string): Promise<void> {
-    await tab.getByRole("tab", { name: "Run", exact: true }).click();
-    await tab.getByRole("combobox", { name: "Suite" }).selectOption(suite);
-    await tab.getByRole("button", { name: "Start the run" }).click();
-    await tab.waitForURL(/#\/live\//, { timeout: 60_000 });
-  }
-
   const live = (tab: Tab) =>
     tab.evaluate(
       async () =>
@@ -66,7 +58,7 @@ describe.skipIf(!hasBrowser())("a suite", () => {
   test("has its runs as they come, and ends with its table", { timeout: 180_000 }, async () => {
     const opened = await open(browser, served, { place: "#/plan/sinks.yaml" });
     const { tab } = opened;
-    await start(tab, "lengths");
+    await startSuite(tab, "lengths");
     await tab.getByRole("heading", { name: "Run 1 of 2: seconds 6" }).waitFor({ timeout: 60_000 });
     // Its figures, live, and no second entry in the list for what the series saves.
     await tab.locator("#outcome").getByText("so far").waitFor({ timeout: 60_000 });
@@ -94,7 +86,7 @@ describe.skipIf(!hasBrowser())("a suite", () => {
   test("is stopped as a whole", { timeout: 120_000 }, async () => {
     const opened = await open(browser, served, { place: "#/plan/sinks.yaml" });
     const { tab } = opened;
-    await start(tab, "long");
+    await startSuite(tab, "long");
     await tab.locator("#outcome").getByText("so far").waitFor({ timeout: 60_000 });
     await tab.getByRole("button", { name: "Stop" }).click();
     await tab.getByText("It was interrupted: runs are missing.").waitFor({ timeout: 60_000 });

@@ -185,3 +185,11 @@ export async function violations(tab: Tab): Promise<string[]> {
 /** The width of the page beyond that of the window. */
 export const overflow = (tab: Tab): Promise<number> =>
   tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
+/** Starts a suite by the form of the spec that is open. */
+export async function startSuite(tab: Tab, suite: string): Promise<void> {
+  await tab.getByRole("tab", { name: "Run", exact: true }).click();
+  await tab.getByRole("combobox", { name: "Suite" }).selectOption(suite);
+  await tab.getByRole("button", { name: "Start the run" }).click();
+  await tab.waitForURL(/#\/live\//, { timeout: 60_000 });
+}
