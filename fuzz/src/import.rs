@@ -46,7 +46,8 @@ pub fn h2loadrunner(data: &[u8]) {
 
 /// A recording of a browser.
 pub fn har(data: &[u8]) {
-    let options = of_har::Options { think: true, only: None, expect_status: data.len().is_multiple_of(2) };
+    let options =
+        of_har::Options { expect_status: data.len().is_multiple_of(2), ..of_har::Options::default() };
     check(data, &of_har::import(data, &options));
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod live;
 pub(crate) mod named;
 pub(crate) mod output;
 pub(crate) mod plan;
+pub(crate) mod record;
 pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod rotate;

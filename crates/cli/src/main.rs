@@ -31,8 +31,8 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::{environment, problems, stdout, streams};
 use crate::command::{
-    agent, check, cluster, cluster_run, compare, demo, explain, fleet, guard, history, import, reference,
-    report, runs, serve, try_once, ui, verify,
+    agent, check, cluster, cluster_run, compare, demo, explain, fleet, guard, history, import, record,
+    reference, report, runs, serve, try_once, ui, verify,
 };
 use crate::experiment::{ab, calibrate, find, run};
 use crate::workload::printed_plan;
@@ -130,6 +130,7 @@ fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         },
         Command::Demo(args) => demo::command(args, environment::look(cli.color), &style),
         Command::Import(args) => import::command(args),
+        Command::Record(args) => record::command(args),
         Command::Compare(args) => compare::command(args, &style),
         Command::Ab(args) => ab::command(args, &style),
         Command::Report(args) => report::command(args),

@@ -1,8 +1,10 @@
 //! Recordings of browsers and proxies: HAR 1.2.
 //!
 //! The requests become the steps of one scenario, page by page, each page in the order in which its requests
-//! were sent. The time between the end of a request and the start of the next one becomes think time.
+//! were sent. The time between the end of a request and the start of the next one becomes think time. Values
+//! of responses that later requests send become variables, and cookies are those of the session.
 
+mod correlation;
 mod instant;
 
 use plimsoll_plan::Problems;
@@ -13,6 +15,7 @@ use crate::Imported;
 use crate::draft::{self, Url, text};
 use crate::findings::Findings;
 use crate::source::{self, Object};
+use correlation::Answer;
 
 /// Options for reading a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,11 +26,45 @@ pub struct Options {
     pub only: Option<String>,
     /// `true` if responses must have the same status as in the recording.
     pub expect_status: bool,
+    /// `true` if values of responses that later requests send are extracted, and cookies kept.
+    pub correlate: bool,
+    /// Servers to send to in the place of those of the recording.
+    pub servers: Vec<Server>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { think: true, only: None, expect_status: false }
+        Self { think: true, only: None, expect_status: false, correlate: true, servers: Vec::new() }
+    }
+}
+
+/// A server in the place of one of the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// `host` or `host:port` of the recording; `None` for every host.
+    pub host: Option<String>,
+    /// `http://host:port`, without a path.
+    pub url: String,
+}
+
+impl Server {
+    /// Reads `URL` or `HOST=URL`.
+    ///
+    /// # Errors
+    /// In words: it is no URL of a server.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (host, url) = match text.split_once('=') {
+            Some((host, url)) if !host.contains('/') => (Some(host.to_ascii_lowercase()), url),
+            _ => (None, text),
+        };
+        let read = Url::parse(url).map_err(|wrong| format!("`{url}` is no URL of a server: {wrong}"))?;
+        if read.path != "/" || read.user.is_some() {
+            return Err(format!("`{url}` has more than scheme, host and port"));
+        }
+        if host.as_deref().is_some_and(str::is_empty) {
+            return Err("the host before `=` is missing".to_owned());
+        }
+        Ok(Self { host, url: read.origin })
     }
 }
 
@@ -83,7 +120,7 @@ pub fn import(text: &[u8], options: &Options) -> Result<Imported, Problems> {
         };
         findings.hinted("/log/entries", "there is no request to send", hint);
     }
-    let document = document(recorded, options);
+    let document = document(recorded, options, &mut findings);
     findings.finish_checked(document)
 }
 
@@ -102,6 +139,7 @@ struct Recorded {
     origin: String,
     http2: bool,
     step: StepSpec,
+    answer: Answer,
 }
 
 /// The ids of the pages, in the order of their starts.
@@ -188,7 +226,13 @@ fn read(
         findings.note("/log/entries", &version, "HTTP/3 is not spoken yet: HTTP/2 and HTTP/1.1 are offered");
     }
     let http2 = http2 || version.starts_with("h3") || version.starts_with("http/3");
-    Some(Recorded { page, started: start, ended, origin: url.origin, http2, step })
+    let server = options.servers.iter().find(|server| {
+        let host = server.host.as_deref();
+        host.is_none_or(|host| is_host(&url.authority, host))
+    });
+    let origin = server.map_or(url.origin, |server| server.url.clone());
+    let answer = response.as_ref().map(Answer::new).unwrap_or_default();
+    Some(Recorded { page, started: start, ended, origin, http2, step, answer })
 }
 
 fn is_host(authority: &str, only: &str) -> bool {
@@ -219,6 +263,7 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
     let media_type = data.text("mimeType", findings).unwrap_or_default().to_owned();
     let content = data.text("text", findings);
     let parameters = data.objects("params", findings);
+    let file = data.members().get("_file").and_then(Value::as_str);
     let encoding = data.members().get("encoding").or_else(|| data.members().get("_encoding"));
     data.skip(&["encoding"]);
     data.rest(findings, is_comment);
@@ -228,6 +273,8 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
         return;
     }
     match content {
+        // Plimsoll's own recordings have bodies there that are not text.
+        _ if file.is_some() => step.request_mut().body.body_file = draft::literal(file.unwrap_or_default()),
         Some(content) if !content.is_empty() => step.request_mut().body.body = draft::literal(content),
         _ if media_type.starts_with("multipart/") => {
             findings.note(
@@ -254,12 +301,13 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
     }
     let request = step.request_mut();
     let typed = request.headers.0.iter().any(|(name, ..)| name.as_str().eq_ignore_ascii_case("content-type"));
-    if !typed && !request.body.body.is_absent() && !media_type.is_empty() {
+    let has_body = !request.body.body.is_absent() || !request.body.body_file.is_absent();
+    if !typed && has_body && !media_type.is_empty() {
         draft::header(step, "content-type", &draft::escaped(&media_type), &data.at, findings);
     }
 }
 
-fn document(mut recorded: Vec<Recorded>, options: &Options) -> Document {
+fn document(mut recorded: Vec<Recorded>, options: &Options, findings: &mut Findings) -> Document {
     // A stable sort: without times, the order of the file stays.
     recorded.sort_by_key(|request| (request.page, request.started));
     if options.think {
@@ -278,11 +326,21 @@ fn document(mut recorded: Vec<Recorded>, options: &Options) -> Document {
             ended = ended.max(recorded[index].ended);
         }
     }
+    let mut keeps_cookies = false;
+    if options.correlate {
+        let mut requests: Vec<_> =
+            recorded.iter_mut().map(|request| (&mut request.step, &request.answer)).collect();
+        keeps_cookies = correlation::correlate(&mut requests, findings);
+    }
     let mut document = Document::default();
     let http2 = recorded.iter().any(|request| request.http2 && request.origin.starts_with("https"));
     let requests = recorded.into_iter().map(|request| (request.origin, request.step)).collect();
     let steps = draft::place(&mut document, requests);
-    document.scenarios.push(Field::new(draft::scenario("recording", steps)));
+    let mut scenario = draft::scenario("recording", steps);
+    if keeps_cookies {
+        scenario.cookies = Field::new(true);
+    }
+    document.scenarios.push(Field::new(scenario));
     if http2 {
         let mut settings = Settings::default();
         settings.alpn = text("h2,http/1.1");

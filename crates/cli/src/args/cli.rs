@@ -13,6 +13,7 @@ use crate::args::find::FindArgs;
 use crate::args::fleet_command::{AgentArgs, FleetArgs};
 use crate::args::help::{COMPARE_HELP, FIND_HELP, TEMPLATE_HELP};
 use crate::args::import::ImportArgs;
+use crate::args::record::RecordArgs;
 use crate::args::reference::{CompletionsArgs, ManArgs, ReferenceArgs};
 use crate::args::report::ReportArgs;
 use crate::args::run::RunCommandArgs;
@@ -120,6 +121,11 @@ pub(crate) enum Command {
     ///
     /// Notes on stderr name the parts that cannot be imported as they are.
     Import(ImportArgs),
+    /// Record the requests of a browser or a program as a plan file, through a proxy
+    ///
+    /// Values that a response gives and later requests send, as tokens and new ids, become variables, and
+    /// cookies those of the session. For https the client has to trust the proxy's own certificate.
+    Record(RecordArgs),
     /// Say whether one group of runs is better or worse than another, the same, or undecided
     ///
     /// The unit is the run: requests within one run depend on each other, and say little about how runs

@@ -12,7 +12,7 @@ use crate::args::workload;
 
 /// The commands in the groups in which help shows them, the hidden one last.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Run", &["run", "check", "explain", "try", "find", "ab", "calibrate", "import", "ui"]),
+    ("Run", &["run", "check", "explain", "try", "find", "ab", "calibrate", "import", "record", "ui"]),
     ("Look at results", &["runs", "show", "report", "compare", "history", "export", "verify", "merge", "rm"]),
     ("Servers to test against", &["sink", "target", "cluster", "demo"]),
     ("Several machines", &["fleet", "agent"]),

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use plimsoll_import::har::{self, Server};
+
 use crate::args::document::DocumentFormat;
 
 #[derive(Debug, Args)]
@@ -94,15 +96,43 @@ pub(crate) struct CurlArgs {
 pub(crate) struct HarArgs {
     #[command(flatten)]
     pub(crate) from: FileArgs,
+    #[command(flatten)]
+    pub(crate) reading: RecordingArgs,
+}
+
+/// How a recording becomes a plan.
+#[derive(Debug, Args)]
+pub(crate) struct RecordingArgs {
     /// No think time between the requests
     #[arg(long)]
-    pub(crate) no_think: bool,
+    no_think: bool,
     /// Only requests to this host
     #[arg(long, value_name = "HOST")]
-    pub(crate) only: Option<String>,
+    only: Option<String>,
     /// Expect the statuses of the recording
     #[arg(long)]
-    pub(crate) expect_status: bool,
+    expect_status: bool,
+    /// Send values and cookies of the recording as they are
+    ///
+    /// Without it, a value of a response that later requests send is extracted and sent as a variable, and
+    /// cookies that responses set are kept for each iteration.
+    #[arg(long)]
+    no_correlate: bool,
+    /// Server in the place of that of the recording, or of HOST alone; repeatable
+    #[arg(long, value_name = "[HOST=]URL", value_parser = Server::parse)]
+    server: Vec<Server>,
+}
+
+impl RecordingArgs {
+    pub(crate) fn to_options(&self) -> har::Options {
+        har::Options {
+            think: !self.no_think,
+            only: self.only.clone(),
+            expect_status: self.expect_status,
+            correlate: !self.no_correlate,
+            servers: self.server.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -35,11 +35,7 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
             (imported, from.strictness.strict)
         }
         ImportFormat::Har(args) => {
-            let options = har::Options {
-                think: !args.no_think,
-                only: args.only.clone(),
-                expect_status: args.expect_status,
-            };
+            let options = args.reading.to_options();
             (har::import(&read(&args.from.file)?, &options), args.from.strictness.strict)
         }
         ImportFormat::Openapi(args) => {

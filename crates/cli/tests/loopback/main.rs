@@ -42,6 +42,7 @@ mod ports;
 mod printed;
 mod process;
 mod receivers;
+mod recording;
 mod refusals;
 mod shards;
 mod sink;

@@ -45,6 +45,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("import", &[WORDS, &["plan", "workloads"]]),
     ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
     ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
+    ("record", &[WORDS, &["driver"]]),
     ("replica", &[WORDS, &["driver"]]),
     ("fleet", &[WORDS, &["driver", "report", "store"]]),
     ("web", &[WORDS, &["driver", "fleet", "report", "store"]]),
@@ -61,6 +62,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
                 "targets",
                 "import",
                 "workloads",
+                "record",
                 "replica",
                 "cluster",
                 "consistency",
@@ -169,7 +171,7 @@ pub(crate) fn needs(metadata: &Metadata) -> Vec<Needs> {
 /// Crates that may need an async runtime: the node of the reference cluster and the server of the web UI,
 /// each in a process that puts load on nobody, and agents and coordinators of a fleet. The client of their
 /// broker needs a runtime; the load is made by processes of their own, which have none.
-const RUNS_ASYNC: [&str; 3] = ["plimsoll-replica", "plimsoll-web", "plimsoll-fleet"];
+const RUNS_ASYNC: [&str; 4] = ["plimsoll-replica", "plimsoll-web", "plimsoll-fleet", "plimsoll-record"];
 
 /// The hot loop is the only executor: an async runtime may serve within a test, but nothing else that is
 /// shipped may need one, even indirectly, except [`RUNS_ASYNC`].

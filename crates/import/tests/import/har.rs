@@ -1,6 +1,6 @@
 //! Recordings.
 
-use plimsoll_import::har::{Options, import};
+use plimsoll_import::har::{Options, Server, import};
 use serde_json::{Value, json};
 
 use crate::shown;
@@ -49,8 +49,133 @@ fn recording() -> Value {
 #[test]
 fn a_recording_becomes_steps_with_think_time() {
     insta::assert_snapshot!("recording", imported(&recording(), &Options::default()));
-    let options = Options { think: false, only: Some("Shop.example".to_owned()), expect_status: true };
+    let options = Options {
+        think: false,
+        only: Some("Shop.example".to_owned()),
+        expect_status: true,
+        ..Options::default()
+    };
     insta::assert_snapshot!("recording_of_one_host", imported(&recording(), &options));
+}
+
+/// An entry of a session: method, URL, headers, a body and its type, and the response's headers and body.
+fn exchange(
+    second: u64,
+    request: (&str, &str, Value, Option<(&str, &str)>),
+    response: (Value, &str),
+) -> Value {
+    let (method, url, headers, body) = request;
+    let mut sent = json!({"method": method, "url": url, "headers": headers});
+    if let Some((media_type, text)) = body {
+        sent["postData"] = json!({"mimeType": media_type, "text": text});
+    }
+    json!({"startedDateTime": format!("2026-01-01T00:00:{second:02}Z"), "time": 1.0, "request": sent,
+           "response": {"status": 200, "headers": response.0, "content": {"text": response.1}}})
+}
+
+fn fields<const N: usize>(fields: [(&str, &str); N]) -> Value {
+    fields.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+}
+
+#[test]
+fn values_of_responses_become_variables() {
+    let none = || fields([]);
+    let entries = json!([
+        exchange(
+            0,
+            ("GET", "https://shop.example/login?lang=en-GB-2026", none(), None),
+            (
+                fields([("Set-Cookie", "visit=v1; Path=/")]),
+                "<form>\n<input type=hidden name='csrf' value='k+9/q2==x'> <a href='/terms-2026-11'>"
+            )
+        ),
+        exchange(
+            1,
+            (
+                "POST",
+                "https://shop.example/login",
+                fields([("Cookie", "visit=v1; theme=dark")]),
+                Some((
+                    "application/x-www-form-urlencoded",
+                    "user=ann-1984%40x.example&csrf=k%2B9%2Fq2%3D%3Dx"
+                ))
+            ),
+            (
+                fields([
+                    ("Location", "https://shop.example/accounts/0c9f81d2?from=login"),
+                    ("Date", "2026-01-01")
+                ]),
+                ""
+            )
+        ),
+        exchange(
+            2,
+            (
+                "GET",
+                "https://shop.example/accounts/0c9f81d2?from=login",
+                fields([("Referer", "https://shop.example/login?lang=en-GB-2026")]),
+                None
+            ),
+            (
+                none(),
+                r#"{"user": "ann-1984@x.example", "access_token": "eyJhbGciOi.J9", "id": 7,
+                    "old": [{"id": 17}]}"#
+            )
+        ),
+        exchange(
+            3,
+            (
+                "PUT",
+                "https://shop.example/orders/17",
+                fields([("Authorization", "Bearer eyJhbGciOi.J9"), ("Content-Type", "application/json")]),
+                Some((
+                    "application/json",
+                    r#"{"user": "ann-1984@x.example", "account_id": 7, "count": 17, "7": [7]}"#
+                ))
+            ),
+            (fields([("ETag", "\"v-00000001\"")]), "{}")
+        ),
+        exchange(
+            4,
+            (
+                "GET",
+                "https://shop.example/orders/17/lines",
+                fields([("If-None-Match", "\"v-00000001\""), ("User-Agent", "eyJhbGciOi.J9")]),
+                None
+            ),
+            (none(), "")
+        ),
+    ]);
+    let recording = json!({"log": {"entries": entries}});
+    let options = Options { think: false, ..Options::default() };
+    insta::assert_snapshot!("correlated", imported(&recording, &options));
+    let as_recorded = Options { think: false, correlate: false, ..Options::default() };
+    let written = imported(&recording, &as_recorded);
+    assert!(
+        !written.contains("${") && !written.contains("extract") && written.contains("visit=v1"),
+        "{written}"
+    );
+}
+
+#[test]
+fn servers_take_the_place_of_those_of_the_recording() {
+    let servers = ["ads.example=http://127.0.0.1:9000", "https://localhost:8443"];
+    let servers = servers.map(|server| Server::parse(server).unwrap()).to_vec();
+    let entry = |url: &str| exchange(0, ("GET", url, fields([]), None), (fields([]), ""));
+    let recording =
+        json!({"log": {"entries": [entry("https://shop.example/a"), entry("http://ads.example:80/b")]}});
+    let written = imported(&recording, &Options { servers, ..Options::default() });
+    assert!(
+        written.contains("https://localhost:8443/a") && written.contains("http://127.0.0.1:9000/b"),
+        "{written}"
+    );
+    for (server, wrong) in [
+        ("localhost", "`localhost` is no URL of a server: it has no scheme"),
+        ("http://a/b", "`http://a/b` has more than scheme, host and port"),
+        ("=http://a", "the host before `=` is missing"),
+    ] {
+        assert_eq!(Server::parse(server).unwrap_err(), wrong);
+    }
 }
 
 #[test]

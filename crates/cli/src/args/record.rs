@@ -1,0 +1,33 @@
+//! The flags of `plimsoll record`.
+
+use core::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::import::RecordingArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Plan file to write at the end
+    #[arg(value_name = "FILE", default_value = "recording.yaml")]
+    pub(crate) file: PathBuf,
+    /// Address of the proxy, on this machine: IP:PORT; port 0 takes a free one
+    #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
+    pub(crate) listen: SocketAddr,
+    /// Write the recording itself, too (HAR 1.2)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) har: Option<PathBuf>,
+    /// Folder of the authority that signs certificates for recorded hosts; it is made where there is none
+    /// [default: `record` in the user's data of this program]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Certificates that servers may be signed by, beside the system's (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Accept any certificate of a server
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    #[command(flatten)]
+    pub(crate) reading: RecordingArgs,
+}
