@@ -12,8 +12,9 @@ use crate::args::watch::WatchArgs;
 
 pub(crate) const AB_HELP: &str = "\
 Exit codes:
-  0 better, the same or undecided    1 unreachable target or unexpected error    2 bad usage
-  3 nothing judged, because the measurement is invalid    4 worse    5 undecided, with --strict
+  0 better, the same or undecided    1 no request to A succeeded, or unexpected error    2 bad usage
+  3 nothing judged, because the measurement is invalid    4 worse, or no request to B alone succeeded
+  5 undecided, with --strict
   130/143 interrupted, the result so far was written";
 
 const USAGE: &str = "plimsoll ab [OPTIONS] <URL_A> <URL_B>\n       \

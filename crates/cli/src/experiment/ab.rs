@@ -8,7 +8,7 @@ use plimsoll_plan::{
     Dealing, Disk, Load, Plan, PlanPatch, Problem, Problems, RawValue, Resolved, is_plan_name,
 };
 use plimsoll_report::comparison::{Comparison, Question};
-use plimsoll_report::interleaved::{InterleavedResult, Interleaving, NotInterleaved, brief, is_decided};
+use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, NotInterleaved, brief};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::{Style, rfc3339};
 
@@ -67,9 +67,11 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
         |out| comparison::write(&comparison, args.output.output, style, out),
         |out| comparison::write(&comparison, ComparisonFormat::Json, style, out),
     )?;
-    Ok(match (interrupted, &comparison.refused) {
+    Ok(match (interrupted, comparison.broken()) {
         (Some(signal), _) => Exit::Interrupted(signal),
-        (None, Some(_)) => Exit::Invalid,
+        (None, Some(Broken::A | Broken::Both)) => Exit::NothingSucceeded,
+        (None, Some(Broken::B)) => Exit::Regression,
+        (None, None) if comparison.refused.is_some() => Exit::Invalid,
         (None, None) => comparison::exit_of(comparison.verdict, args.strict()),
     })
 }
@@ -102,7 +104,7 @@ fn carry_out<O: Open + Clone + 'static>(
         if !interval.warmup && !interval.drain && interleaving.blocks().is_multiple_of(BLOCKS_PER_LOOK) {
             let metrics = interleaving.look();
             known = Some(brief(&metrics));
-            decided = decided || is_decided(&metrics);
+            decided = decided || interleaving.is_decided(&metrics);
         }
         Seen { go_on: !decided, known: Some(known.clone().unwrap_or_default()) }
     })?;
