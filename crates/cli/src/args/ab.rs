@@ -70,6 +70,9 @@ pub(crate) struct AbOutputArgs {
     /// Write the comparison as JSON to a file, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the comparison as a page of HTML with charts, too
+    #[arg(long, visible_alias = "html", value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// No progress and no messages on stderr
     #[arg(long)]
     pub(crate) quiet: bool,

@@ -8,6 +8,7 @@ use plimsoll_plan::{
     Dealing, Disk, Load, Plan, PlanPatch, Problem, Problems, RawValue, Resolved, is_plan_name,
 };
 use plimsoll_report::comparison::{Comparison, Question};
+use plimsoll_report::html::render_comparison_page;
 use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, NotInterleaved, brief};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::{Style, rfc3339};
@@ -17,7 +18,8 @@ use crate::args::compare::ComparisonFormat;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::files;
+use crate::base::files::{self, EndFile};
+use crate::base::messages;
 use crate::experiment::campaign::{self, Seen};
 use crate::experiment::comparison;
 use crate::session::request::PlanRequest;
@@ -56,6 +58,7 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
         }
     };
     let json = files::json_file(args.output.json.as_ref())?;
+    let page = args.output.report.as_ref().map(|path| EndFile::new("--report", path)).transpose()?;
     let options = BackendOptions::default();
     let (comparison, interrupted) = if backend::uses_uring(sides.plan.backend)? {
         carry_out(sides, question, args, &OpenUring(options))?
@@ -67,6 +70,14 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
         |out| comparison::write(&comparison, args.output.output, style, out),
         |out| comparison::write(&comparison, ComparisonFormat::Json, style, out),
     )?;
+    if let Some(file) = &page {
+        let mut page = Vec::new();
+        render_comparison_page(&comparison, &mut page)
+            .map_err(|error| Problem::new(format!("cannot make the page: {error}")))
+            .and_then(|()| file.write(&page))
+            .map_err(Failure::environment)?;
+        messages::say(args.output.quiet)(&format!("wrote {}", file.path.display()));
+    }
     Ok(match (interrupted, comparison.broken()) {
         (Some(signal), _) => Exit::Interrupted(signal),
         (None, Some(Broken::A | Broken::Both)) => Exit::NothingSucceeded,

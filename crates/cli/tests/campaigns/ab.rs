@@ -113,14 +113,16 @@ fn two_plans_are_one_run() {
     };
     let run = "rate: 100, duration: 1s, warmup: 200ms";
     let (a, b) = (write("a.yaml", run, "a"), write("b.yaml", run, "b"));
-    let json = folder.join("ab.json").display().to_string();
-    let shown = output(&["ab", &a, &b, "--quiet", "--json", &json]);
+    let [json, page] = ["ab.json", "ab.html"].map(|name| folder.join(name).display().to_string());
+    let shown = output(&["ab", &a, &b, "--quiet", "--json", &json, "--report", &page]);
     assert!(verdict::ran(shown.status.code()), "{}", stderr(&shown));
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(text.contains("a.yaml: ") && text.contains("b.yaml: "), "{text}");
     let written: Value =
         serde_json::from_slice(&std::fs::read(&json).expect("it was written")).expect("JSON");
     let (of_a, of_b) = (requests(&written, "a"), requests(&written, "b"));
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.contains("B is ") || page.contains("undecided after") || page.contains("no verdict"));
     // 100 iterations of two requests.
     assert!((180..=210).contains(&(of_a + of_b)) && of_a.abs_diff(of_b) <= 10, "{of_a} {of_b}");
     let other = write("other.yaml", "rate: 50, duration: 1s", "b");

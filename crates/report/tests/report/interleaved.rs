@@ -4,6 +4,7 @@ use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::{Interval, Model, RunRecord, StepRecord, Tally};
 use plimsoll_report::comparison::{Comparison, Question, Word};
+use plimsoll_report::html::render_comparison_page;
 use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, brief};
 use plimsoll_report::result::{ModelKind, Tool};
 
@@ -131,6 +132,27 @@ fn an_invalid_measurement_is_no_verdict_unless_asked_for() {
         compared(&interleaving(question, 120, 1.1, 0), Some("the measurement is invalid (start_lag)"));
     assert_eq!((judged.verdict, judged.refused.is_none()), (Word::Worse, true));
     assert!(!judged.b.runs[0].valid);
+}
+
+#[test]
+fn the_page_has_the_answer_and_the_course_of_each_interval() {
+    let page = |interleaving: &Interleaving| {
+        let mut page = Vec::new();
+        render_comparison_page(&compared(interleaving, None), &mut page).expect("memory is enough");
+        String::from_utf8(page).expect("text")
+    };
+    let slower = page(&interleaving(question(), 120, 1.1, 0));
+    for expected in
+        ["Worse", "B is slower by 11.0 % at p99 [", "p50 from A to B", "p99 from A to B", "errors from A"]
+    {
+        assert!(slower.contains(expected), "{expected}");
+    }
+    // Of the 30 looks, those from the tenth second on have an interval: 21 lower ends, and as many upper ones.
+    let area = slower.split("<polygon points=\"").nth(1).and_then(|rest| rest.split('"').next());
+    assert_eq!(area.map(|points| points.split(' ').count()), Some(42));
+    // Without a look there is nothing to draw.
+    let short = page(&interleaving(question(), 8, 1.1, 0));
+    assert!(short.contains("Undecided") && !short.contains("<svg"), "no chart");
 }
 
 /// A block of which all requests of one side fail, or of both.
