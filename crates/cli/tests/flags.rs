@@ -149,6 +149,7 @@ fn values() {
         &["plan.yaml", "-c", "4", "--dry"],
         &["run", "plan.yaml"],
         &["localhost:x/"],
+        &[URL, "--probe", "20"],
         &[URL, "-d", "-5s"],
         &[URL, "--rate", "-5/s"],
         &[URL, "--resolve", "foo"],

@@ -259,6 +259,23 @@ fn a_worker_that_never_comes_back_leaves_what_was_told() {
     assert_eq!(place.json("show stuck -o json")["accounting"], result["accounting"]);
 }
 
+/// Whoever gets evidence alone sees the report that its run had.
+#[test]
+fn evidence_is_shown_as_its_run_was() {
+    let place = Place::new("evidence");
+    let made = place.json("run URL -n 400 -c 2 --evidence run.evidence --quiet -o json");
+    assert_eq!(place.json("show run.evidence -o json"), made);
+    // With its histograms, which no result has.
+    let percentiles = place.ok("show run.evidence -o hgrm");
+    assert!(percentiles.contains("#[Mean"), "{percentiles}");
+    let file = place.folder.join("run.evidence");
+    let mut bytes = std::fs::read(&file).expect("it was written");
+    *bytes.last_mut().expect("it is not empty") ^= 1;
+    std::fs::write(&file, &bytes).expect("the folder can be written");
+    let refused = place.refused("show run.evidence", 2);
+    assert!(refused.contains("the signature is not that of the content"), "{refused}");
+}
+
 #[test]
 fn a_damaged_store_is_set_aside_and_other_files_are_left_alone() {
     let place = Place::new("damage");

@@ -25,7 +25,9 @@
 
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
-use crate::{LimitedBy, ReasonCode, RunRecord, Stall, ThresholdResult, Verdict, WorkerRecord, figure};
+use crate::{
+    LimitedBy, ReasonCode, RunRecord, Stall, StepRecord, ThresholdResult, Verdict, WorkerRecord, figure,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -184,7 +186,12 @@ impl RunFacts {
             failed: record.total.failed,
             errors: record.total.errors,
             timed_out: record.total.timed_out,
-            unanswered: unanswered(record),
+            unanswered: unanswered(
+                record,
+                &record.total,
+                record.accounting.in_flight_at_stop,
+                record.held_up(),
+            ),
             script_errors: record.script_errors(),
             thresholds: record.thresholds.iter().map(ThresholdFacts::of).collect(),
             valid: verdict.valid,
@@ -194,6 +201,34 @@ impl RunFacts {
             interrupted: record.interrupted.is_some(),
             inconsistent: None,
         }
+    }
+
+    /// Returns the facts of some steps of a run that is over and has been judged, those with the numbers that
+    /// `is_part` is true of: of one of several servers, say. A record does not have the number of their
+    /// requests that were `started` in the measured part, nor of those of the warm-up that were `held_up`
+    /// where none was. There are no thresholds.
+    pub fn of_steps(record: &RunRecord, is_part: impl Fn(usize) -> bool, started: u64, held_up: u64) -> Self {
+        let mut part = StepRecord::default();
+        let steps = record.steps.iter().enumerate().filter(|(number, _)| is_part(*number));
+        steps.for_each(|(_, step)| part.merge(step));
+        let ended = part.ok + part.failed + part.timed_out;
+        let held_up = if started == 0 { held_up } else { 0 };
+        Self {
+            started: started.max(held_up),
+            ok: part.ok,
+            failed: part.failed,
+            errors: part.errors,
+            timed_out: part.timed_out,
+            unanswered: unanswered(record, &part, started.saturating_sub(ended), held_up),
+            thresholds: Vec::new(),
+            ..Self::of(record)
+        }
+    }
+
+    /// The sentence that no request succeeded, by the target's doing, and how most failed; `None` if one
+    /// did, or if the generator may be the cause.
+    pub fn failure(&self) -> Option<String> {
+        self.nothing_succeeded().then(|| self.failures())
     }
 
     const fn bad(&self) -> u64 {
@@ -372,8 +407,10 @@ pub fn validity(valid: bool, reasons: &[String], limited_by: LimitedBy) -> Strin
     format!("measurement INVALID{colon}{} · {limit}", reasons.join(", "))
 }
 
-/// Requests without an answer of which the generator was ready to take one for more than half of the time.
-fn unanswered(record: &RunRecord) -> u64 {
+/// Requests of a run, or of the steps in `part`, without an answer of which the generator was ready to take
+/// one for more than half of the time. `in_flight` of them were under way at the end, and `held_up` since the
+/// [warm-up](RunRecord::held_up).
+fn unanswered(record: &RunRecord, part: &StepRecord, in_flight: u64, held_up: u64) -> u64 {
     let still = |worker: &WorkerRecord| {
         let stalled = |sum: Nanos, stall: &Stall| sum + stall.length;
         worker.stalls.iter().fold(worker.run_delay.unwrap_or_default(), stalled)
@@ -383,9 +420,9 @@ fn unanswered(record: &RunRecord) -> u64 {
         return 0;
     }
     let ready = |waited: Nanos| longest.0.saturating_mul(2) < waited.0;
-    let timed_out = if ready(record.total.censored_service.from) { record.total.timed_out } else { 0 };
-    let in_flight = match record.held_up() {
-        0 if ready(record.drain) => record.accounting.in_flight_at_stop,
+    let timed_out = if ready(part.censored_service.from) { part.timed_out } else { 0 };
+    let in_flight = match held_up {
+        0 if ready(record.drain) => in_flight,
         0 => 0,
         held_up if ready(record.duration) => held_up,
         _ => 0,

@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 use plimsoll_metrics::record::Censored;
 use plimsoll_metrics::{
-    Cause, Headline, Interval, LimitedBy, Model, RunFacts, RunOutcome, RunRecord, Stall, ThresholdFacts,
-    WorkerRecord,
+    Cause, Headline, Interval, LimitedBy, Model, RunFacts, RunOutcome, RunRecord, Stall, StepRecord,
+    ThresholdFacts, WorkerRecord,
 };
 
 fn facts() -> RunFacts {
@@ -276,6 +276,38 @@ fn silence_is_the_targets_where_the_generator_was_ready() {
     let facts = RunFacts { is_over: false, ..RunFacts::of(&in_flight(hung(seconds(1), seconds(5)))) };
     let headline = Headline::of(&facts);
     assert_eq!((headline.outcome, &*headline.summary), (RunOutcome::NoVerdict, "no request had ended"));
+}
+
+/// Of two servers in one run, one that never answers is found beside one that does.
+#[test]
+fn steps_of_one_server_have_an_outcome_of_their_own() {
+    let mut record = RunRecord::empty(Model::Closed);
+    (record.duration, record.drain) = (Nanos::from_secs(10), Nanos::from_secs(5));
+    record.accounting.started = 900;
+    let step = |ok, failed, timed_out| {
+        let mut step = StepRecord { ok, failed, timed_out, ..StepRecord::default() };
+        step.errors[ErrorClass::Status5xx as usize] = failed;
+        step
+    };
+    record.steps = vec![step(300, 0, 0), step(0, 200, 0), step(0, 60, 40), step(0, 0, 0)];
+    record.workers = vec![WorkerRecord::default()];
+    let of = |numbers: &[usize], started, held_up| {
+        RunFacts::of_steps(&record, |number| numbers.contains(&number), started, held_up).failure()
+    };
+    let said = |text: &str| Some(text.to_owned());
+    assert_eq!(of(&[0], 300, 0), None);
+    assert_eq!(of(&[0, 1], 500, 0), None);
+    assert_eq!(of(&[1], 200, 0), said("none of 200 requests succeeded, all of them status_5xx"));
+    assert_eq!(of(&[1, 2], 300, 0), said("none of 300 requests succeeded, most of them status_5xx"));
+    assert_eq!(of(&[3], 8, 4), said("none of 8 requests was answered"));
+    assert_eq!(of(&[3], 0, 4), said("none of 4 requests was answered"));
+    assert_eq!(of(&[3], 0, 0), None);
+    // What may be the generator's fault is no failure of the server.
+    record.verdict.valid = false;
+    record.workers[0].stalls = vec![Stall { worker: 0, at: Nanos::ZERO, length: Nanos::from_secs(4) }];
+    let of = |number, started| RunFacts::of_steps(&record, |other| other == number, started, 0).failure();
+    assert_eq!(of(3, 8), None);
+    assert_eq!(of(1, 200), said("none of 200 requests succeeded, all of them status_5xx"));
 }
 
 #[test]

@@ -52,6 +52,15 @@ impl Url {
         let (scheme, rest) = scheme(text)?;
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, tail) = rest.split_at(end);
+        // Resolvers take it for an address: 20 is 0.0.0.20.
+        let is_number = !authority.is_empty() && authority.bytes().all(|byte| byte.is_ascii_digit());
+        if rest.len() == text.len() && is_number {
+            return Err(Problem::new(format!("`{}` is a number, not a URL", text.escape_debug())).with_hint(
+                format!(
+                    "a value that a flag can do without follows it after `=`, as in --probe={text}; {EXAMPLE}"
+                ),
+            ));
+        }
         let (user_info, authority) = match authority.rsplit_once('@') {
             Some((user_info, authority)) => (Some(decoded(user_info)?), authority),
             None => (None, authority),
@@ -234,6 +243,20 @@ mod tests {
     fn parts(text: &str) -> (bool, String, u16, String, String) {
         let url = parse(text).unwrap_or_else(|problem| panic!("{text}: {problem:?}"));
         (url.is_secure(), url.host.clone(), url.port, url.authority.clone(), url.target)
+    }
+
+    /// The value of a flag that can do without one, behind a space: the load went to 0.0.0.20.
+    #[test]
+    fn a_number_is_no_host() {
+        for text in ["20", " 20 ", "100/s", "8080?a"] {
+            let problem = parse(text).err().unwrap_or_else(|| panic!("{text} was accepted"));
+            assert_eq!(problem.message, format!("`{}` is a number, not a URL", text.trim()));
+            let hint = problem.hint.unwrap_or_default();
+            assert!(hint.contains(&format!("as in --probe={};", text.trim())), "{hint}");
+        }
+        for text in ["http://20/", "20.test", "2a", "20:80", "127.0.0.1"] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -12,8 +12,9 @@ use crate::args::watch::WatchArgs;
 
 pub(crate) const AB_HELP: &str = "\
 Exit codes:
-  0 better, the same or undecided    1 unreachable target or unexpected error    2 bad usage
-  3 nothing judged, because the measurement is invalid    4 worse    5 undecided, with --strict
+  0 better, the same or undecided    1 no request to A succeeded, or unexpected error    2 bad usage
+  3 nothing judged, because the measurement is invalid    4 worse, or no request to B alone succeeded
+  5 undecided, with --strict
   130/143 interrupted, the result so far was written";
 
 const USAGE: &str = "plimsoll ab [OPTIONS] <URL_A> <URL_B>\n       \
@@ -69,6 +70,9 @@ pub(crate) struct AbOutputArgs {
     /// Write the comparison as JSON to a file, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the comparison as a page of HTML with charts, too
+    #[arg(long, visible_alias = "html", value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// No progress and no messages on stderr
     #[arg(long)]
     pub(crate) quiet: bool,

@@ -8,7 +8,8 @@ use plimsoll_plan::{
     Dealing, Disk, Load, Plan, PlanPatch, Problem, Problems, RawValue, Resolved, is_plan_name,
 };
 use plimsoll_report::comparison::{Comparison, Question};
-use plimsoll_report::interleaved::{InterleavedResult, Interleaving, NotInterleaved, brief, is_decided};
+use plimsoll_report::html::render_comparison_page;
+use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, NotInterleaved, brief};
 use plimsoll_report::result::ModelKind;
 use plimsoll_report::{Style, rfc3339};
 
@@ -17,7 +18,8 @@ use crate::args::compare::ComparisonFormat;
 use crate::base::environment::{self, RunEnvironment};
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
-use crate::base::files;
+use crate::base::files::{self, EndFile};
+use crate::base::messages;
 use crate::experiment::campaign::{self, Seen};
 use crate::experiment::comparison;
 use crate::session::request::PlanRequest;
@@ -56,6 +58,7 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
         }
     };
     let json = files::json_file(args.output.json.as_ref())?;
+    let page = args.output.report.as_ref().map(|path| EndFile::new("--report", path)).transpose()?;
     let options = BackendOptions::default();
     let (comparison, interrupted) = if backend::uses_uring(sides.plan.backend)? {
         carry_out(sides, question, args, &OpenUring(options))?
@@ -67,9 +70,19 @@ pub(crate) fn command(args: &AbArgs, style: &Style) -> Result<Exit, Failure> {
         |out| comparison::write(&comparison, args.output.output, style, out),
         |out| comparison::write(&comparison, ComparisonFormat::Json, style, out),
     )?;
-    Ok(match (interrupted, &comparison.refused) {
+    if let Some(file) = &page {
+        let mut page = Vec::new();
+        render_comparison_page(&comparison, &mut page)
+            .map_err(|error| Problem::new(format!("cannot make the page: {error}")))
+            .and_then(|()| file.write(&page))
+            .map_err(Failure::environment)?;
+        messages::say(args.output.quiet)(&format!("wrote {}", file.path.display()));
+    }
+    Ok(match (interrupted, comparison.broken()) {
         (Some(signal), _) => Exit::Interrupted(signal),
-        (None, Some(_)) => Exit::Invalid,
+        (None, Some(Broken::A | Broken::Both)) => Exit::NothingSucceeded,
+        (None, Some(Broken::B)) => Exit::Regression,
+        (None, None) if comparison.refused.is_some() => Exit::Invalid,
         (None, None) => comparison::exit_of(comparison.verdict, args.strict()),
     })
 }
@@ -102,7 +115,7 @@ fn carry_out<O: Open + Clone + 'static>(
         if !interval.warmup && !interval.drain && interleaving.blocks().is_multiple_of(BLOCKS_PER_LOOK) {
             let metrics = interleaving.look();
             known = Some(brief(&metrics));
-            decided = decided || is_decided(&metrics);
+            decided = decided || interleaving.is_decided(&metrics);
         }
         Seen { go_on: !decided, known: Some(known.clone().unwrap_or_default()) }
     })?;

@@ -56,6 +56,47 @@ fn a_target_is_not_called_different_from_itself() {
     assert!(names[0].ends_with("/a") && names[1].ends_with("/b"), "{names:?}");
 }
 
+/// Two servers that fail everything were "undecided: nothing is known", with exit code 0.
+#[test]
+fn targets_that_fail_everything_are_broken() {
+    let fails = || Server::start(&["sink", "--status", "503"]);
+    let (a, b, good) = (fails(), fails(), Sink::start(&[]));
+    let [a, b] = [&a, &b].map(|server| format!("http://{}/", server.address));
+    let cases = [
+        ([&a, &b], Some(1), "undecided", "neither answered well. A: none of "),
+        ([&a, &good.url], Some(1), "undecided", "A is broken: none of "),
+        ([&good.url, &b], Some(4), "worse", "B is broken: none of "),
+    ];
+    for (sides, code, verdict, statement) in cases {
+        let (found, comparison) =
+            compared(&sides.map(String::as_str), "-R 200 -d 500ms --warmup 100ms --seed 3");
+        assert_eq!((found, comparison["verdict"].as_str()), (code, Some(verdict)), "{comparison:#}");
+        let said = comparison["interleaved"]["statement"].as_str().expect("a sentence");
+        assert!(said.starts_with(statement) && said.contains("all of them status_5xx"), "{said}");
+    }
+}
+
+/// A target that takes every request and answers none had no failed ones either.
+#[test]
+fn a_target_that_never_answers_is_broken() {
+    let (good, silent) = (Sink::start(&[]), Server::start(&["sink", "--delay", "constant:1h"]));
+    let silent = format!("http://{}/", silent.address);
+    for load in ["-R 200", "-c 4"] {
+        let (code, comparison) = compared(
+            &[&good.url, &silent],
+            &format!("{load} -d 500ms --warmup 100ms --drain 300ms --no-preflight"),
+        );
+        // A generator that had no time itself may be the reason for the silence.
+        if code == Some(0) && comparison["b"]["runs"][0]["valid"] == false {
+            assert_eq!(comparison["verdict"], "undecided", "{comparison:#}");
+            continue;
+        }
+        assert_eq!((code, comparison["verdict"].as_str()), (Some(4), Some("worse")), "{comparison:#}");
+        let said = comparison["interleaved"]["statement"].as_str().expect("a sentence");
+        assert!(said.starts_with("B is broken: none of ") && said.contains(" was answered"), "{said}");
+    }
+}
+
 #[test]
 fn two_plans_are_one_run() {
     let sink = Sink::start(&[]);
@@ -72,14 +113,16 @@ fn two_plans_are_one_run() {
     };
     let run = "rate: 100, duration: 1s, warmup: 200ms";
     let (a, b) = (write("a.yaml", run, "a"), write("b.yaml", run, "b"));
-    let json = folder.join("ab.json").display().to_string();
-    let shown = output(&["ab", &a, &b, "--quiet", "--json", &json]);
+    let [json, page] = ["ab.json", "ab.html"].map(|name| folder.join(name).display().to_string());
+    let shown = output(&["ab", &a, &b, "--quiet", "--json", &json, "--report", &page]);
     assert!(verdict::ran(shown.status.code()), "{}", stderr(&shown));
     let text = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(text.contains("a.yaml: ") && text.contains("b.yaml: "), "{text}");
     let written: Value =
         serde_json::from_slice(&std::fs::read(&json).expect("it was written")).expect("JSON");
     let (of_a, of_b) = (requests(&written, "a"), requests(&written, "b"));
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(page.contains("B is ") || page.contains("undecided after") || page.contains("no verdict"));
     // 100 iterations of two requests.
     assert!((180..=210).contains(&(of_a + of_b)) && of_a.abs_diff(of_b) <= 10, "{of_a} {of_b}");
     let other = write("other.yaml", "rate: 50, duration: 1s", "b");

@@ -53,10 +53,16 @@ const STREAMS: &[&str] = &[
     "bench/",
 ];
 const NEVER: &[&str] = &[];
-/// Where a foreign server runs within a test, the node of the reference cluster, the server of the web UI,
-/// and the recording proxy.
-const ASYNC: &[&str] =
-    &["crates/cli/tests/", "crates/replica/", "crates/web/", "crates/fleet/", "crates/record/"];
+/// Where a foreign server runs within a test or to be measured, the node of the reference cluster, the server
+/// of the web UI, and the recording proxy.
+const ASYNC: &[&str] = &[
+    "crates/cli/tests/",
+    "bench/examples/",
+    "crates/replica/",
+    "crates/web/",
+    "crates/fleet/",
+    "crates/record/",
+];
 
 /// Modules of the standard library, checked with their `use` trees, see [`names_path`]; where they are
 /// allowed, and whether unit tests may name them (a temporary folder is in the environment).

@@ -1,5 +1,8 @@
 //! Evidence: the result of a run follows from its record, and a result that was changed does not.
 
+use std::path::Path;
+use std::process::Command;
+
 use plimsoll_core::{Nanos, Random};
 use plimsoll_metrics::{RunRecord, Stall};
 use plimsoll_plan::Plan;
@@ -178,4 +181,38 @@ fn evidence_of_earlier_versions_is_verified() {
     assert_eq!(verified.contradictions, []);
     assert!(verified.compared > 300, "{}", verified.compared);
     assert!(kept.record.accounting.failed > 0, "it has errors and their examples");
+}
+
+/// The figures of the board follow from its evidence, as the program is today, and each file is as it was
+/// signed.
+#[test]
+fn the_evidence_of_the_board_is_verified() {
+    let board = Path::new("../../bench/board");
+    let page = std::fs::read_to_string(board.join("README.md")).expect("the page of the board is there");
+    let files =
+        std::fs::read_dir(board).expect("the board is there").map(|file| file.expect("a file").path());
+    let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|end| end == "evidence")).collect();
+    assert!(files.len() >= 10, "{} files", files.len());
+    for file in &files {
+        let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
+        let bytes = std::fs::read(file).expect("it is there");
+        assert!(bytes.len() < 200_000, "{name}: {} bytes", bytes.len());
+        let line = bytes.iter().position(|byte| *byte == b'\n').expect("a line with the signature");
+        let mut evidence = Evidence::from_bytes(&bytes[line + 1..]).expect("it is read");
+        // The words of results may change until there is another version.
+        let earlier = "0.0.0";
+        earlier.clone_into(&mut evidence.context.tool_version);
+        evidence.result["tool"]["version"] = earlier.into();
+        let verified = evidence.verify();
+        assert_eq!(verified.contradictions, [], "{name}");
+        assert!(verified.compared > 300, "{name}: {}", verified.compared);
+        let shown = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+            .args(["show", "-o", "json"])
+            .arg(file)
+            .output()
+            .expect("the program runs");
+        assert!(shown.status.success(), "{name}: {}", String::from_utf8_lossy(&shown.stderr));
+        assert!(page.contains(&format!("]({name})")), "{name} is not on the page");
+    }
+    assert_eq!(page.matches(".evidence)").count(), files.len(), "the page names files that are not there");
 }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Style;
-use crate::compare::interleaved::{InterleavedResult, Interleaving, statement};
+use crate::compare::interleaved::{Broken, InterleavedResult, Interleaving, statement};
 use crate::compare::measure::Measure;
 use crate::contract::result::{RunResult, Tool};
 use crate::render::markdown::comparison as markdown;
@@ -231,6 +231,17 @@ pub struct MetricResult {
     pub reason: Option<String>,
 }
 
+impl MetricResult {
+    /// Takes back the judgement of a time or a rate: one of the sides has no request that succeeded.
+    fn without_answers(&mut self) {
+        if self.metric != Measure::Errors.to_string() {
+            self.verdict = None;
+            self.change = None;
+            self.reason = Some("one of the two has no good answer".to_owned());
+        }
+    }
+}
+
 /// A change from a to b.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangeResult {
@@ -318,18 +329,30 @@ impl Comparison {
     ) -> Self {
         let question = interleaving.question();
         let is_valid = refused.is_none();
-        let refused = refused.filter(|_| !question.allow_invalid);
+        let broken = run.broken();
+        // That nothing succeeded is a fact, even if the measurement is invalid.
+        let refused = refused.filter(|_| !question.allow_invalid && broken.is_none());
         let mut metrics = interleaving.metrics();
-        let verdict = match &refused {
-            Some(_) => {
+        if broken.is_some() {
+            metrics.iter_mut().for_each(MetricResult::without_answers);
+        }
+        let verdict = match (&refused, broken) {
+            (Some(_), _) => {
                 metrics.iter_mut().for_each(|metric| metric.verdict = None);
                 Word::Undecided
             }
-            None => overall(metrics.iter().filter_map(|metric| metric.verdict)),
+            (None, Some(Broken::B)) => Word::Worse,
+            (None, Some(Broken::A | Broken::Both)) => Word::Undecided,
+            (None, None) => overall(metrics.iter().filter_map(|metric| metric.verdict)),
         };
-        let statement = match &refused {
-            Some(_) => "no verdict: the measurement is invalid".to_owned(),
-            None => statement(&metrics, verdict, run.after_s),
+        let statement = match (&refused, run.failures()) {
+            (Some(_), _) => "no verdict: the measurement is invalid".to_owned(),
+            (None, Some(failures)) => failures,
+            (None, None) => statement(&metrics, verdict, run.after_s),
+        };
+        let notes = match broken {
+            None => interleaving.shares_of_errors().map(|text| Note::new("errors", text)),
+            Some(_) => None,
         };
         let group = |name| GroupResult {
             name,
@@ -351,7 +374,7 @@ impl Comparison {
             settings: Settings { effect, error_effect, confidence },
             a,
             b,
-            notes: Vec::new(),
+            notes: notes.into_iter().collect(),
             metrics,
             interleaved: Some(InterleavedResult { statement, ..run }),
         }
@@ -385,6 +408,11 @@ impl Comparison {
     /// By what methods it was judged.
     pub(crate) fn methods(&self) -> String {
         text::methods(self)
+    }
+
+    /// Sides of the only run of which no request succeeded; `None` if some of each did.
+    pub fn broken(&self) -> Option<Broken> {
+        self.interleaved.as_ref().and_then(InterleavedResult::broken)
     }
 
     /// The contract, as one object.

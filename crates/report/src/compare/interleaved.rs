@@ -2,9 +2,9 @@
 
 use plimsoll_metrics::histogram::Delta;
 use plimsoll_metrics::threshold::TimeKind;
-use plimsoll_metrics::{Interval, RunRecord, Tally};
+use plimsoll_metrics::{Interval, RunFacts, RunRecord, Tally, figure};
 use plimsoll_statistics::judgement::{Judgement, Orientation, judge};
-use plimsoll_statistics::sequential::{Block, Counts, Figure, SequentialComparison, Side};
+use plimsoll_statistics::sequential::{Block, Counts, FEWEST_BLOCKS, Figure, SequentialComparison, Side};
 use plimsoll_statistics::shift::Shift;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,18 +57,25 @@ pub struct InterleavedResult {
 }
 
 /// Requests of one side of an interleaved comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SideResult {
     /// Requests that ended well.
     pub ok: u64,
     /// Requests that failed or timed out.
     pub failed: u64,
+    /// What became of its requests if none succeeded, and the generator is not the cause; null otherwise.
+    pub failure: Option<String>,
 }
 
-impl SideResult {
-    fn new(side: &Side) -> Self {
-        Self { ok: side.ok, failed: side.failed }
-    }
+/// Requests of one side that were started.
+#[derive(Clone, Copy, Debug, Default)]
+struct Started {
+    /// In the measured part.
+    measured: u64,
+    /// In the warm-up.
+    warmup: u64,
+    /// Of those of the warm-up, the ones that ended in it.
+    warmup_ended: u64,
 }
 
 /// The intervals at an instant of the run.
@@ -103,6 +110,8 @@ pub struct Interleaving {
     is_b: Vec<bool>,
     /// The times to compare are response times, not service times.
     response: bool,
+    /// Requests of A and of B.
+    started: [Started; 2],
     measured_s: f64,
     /// Blocks between two looks that are kept, and those that are.
     every: usize,
@@ -149,21 +158,33 @@ impl Interleaving {
             question,
             is_b,
             response: model == ModelKind::Open,
+            started: [Started::default(); 2],
             measured_s: 0.0,
             every: 1,
             looks: Vec::new(),
         })
     }
 
-    /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is left out.
+    /// Takes the next interval of the run as a block, while it still has its steps. The warm-up is no block.
     pub fn add(&mut self, interval: &Interval) {
-        if interval.warmup {
-            return;
-        }
-        let side = |of_b: bool| {
+        let totals = [false, true].map(|of_b| {
             let mut total = Tally::default();
             let mine = interval.steps.iter().zip(&self.is_b).filter(|(_, is_b)| **is_b == of_b);
             mine.for_each(|(tally, _)| total.merge(tally));
+            total
+        });
+        for (started, total) in self.started.iter_mut().zip(&totals) {
+            if interval.warmup {
+                started.warmup += total.started;
+                started.warmup_ended += total.ok + total.failed + total.timed_out + total.aborted();
+            } else {
+                started.measured += total.started;
+            }
+        }
+        if interval.warmup {
+            return;
+        }
+        let [a, b] = totals.map(|total| {
             let (times, sum) = match self.response {
                 true => (&total.response_time, total.response_time_sum),
                 false => (&total.service_time, total.service_time_sum),
@@ -174,8 +195,7 @@ impl Interleaving {
                 ok: total.ok,
                 failed: total.failed + total.timed_out,
             }
-        };
-        let (a, b) = (side(false), side(true));
+        });
         self.comparison.add(Block { a, b });
         if !interval.drain {
             self.measured_s += interval.length.as_secs_f64();
@@ -269,26 +289,51 @@ impl Interleaving {
     pub fn result(&self, record: &RunRecord) -> InterleavedResult {
         let total = self.comparison.total();
         let verdict = &record.verdict;
+        let side = |of_b: bool, side: &Side| {
+            let Started { measured, warmup, warmup_ended } = self.started[usize::from(of_b)];
+            let held_up = warmup.saturating_sub(warmup_ended);
+            let is_side = |number: usize| self.is_b.get(number) == Some(&of_b);
+            let facts = RunFacts::of_steps(record, is_side, measured, held_up);
+            SideResult { ok: side.ok, failed: side.failed, failure: facts.failure() }
+        };
         InterleavedResult {
             after_s: self.measured_s,
             blocks: self.blocks() as u64,
-            a: SideResult::new(&total.a),
-            b: SideResult::new(&total.b),
+            a: side(false, &total.a),
+            b: side(true, &total.b),
             looks: self.looks.clone(),
             findings: verdict.reasons.iter().chain(&verdict.warnings).map(Finding::of).collect(),
             ..InterleavedResult::default()
         }
     }
 
+    /// The shares of requests that failed, in a sentence, if they differ by as much as matters: a server that
+    /// refuses requests may be quick with the others.
+    pub(crate) fn shares_of_errors(&self) -> Option<String> {
+        let Block { a, b } = self.comparison.total();
+        let share = |side: &Side| SequentialComparison::value(Figure::Errors, side);
+        let (a, b) = (share(a)?, share(b)?);
+        ((a - b).abs() >= self.question.error_effect).then(|| {
+            let [a, b] = [a, b].map(figure::share);
+            format!(
+                "{a} of A's requests failed, and {b} of B's; times are those of the others and of timeouts"
+            )
+        })
+    }
+
+    /// Returns `true` if nothing more is to be learned: every judged figure of a look has its answer, or as
+    /// many blocks as that takes have gone by without one good answer of a side.
+    pub fn is_decided(&self, metrics: &[MetricResult]) -> bool {
+        let Block { a, b } = self.comparison.total();
+        let fails = |side: &Side| side.ok == 0 && side.failed > 0;
+        metrics.iter().all(|metric| metric.verdict != Some(Word::Undecided))
+            || self.blocks() >= FEWEST_BLOCKS && (fails(a) || fails(b))
+    }
+
     /// The question that it answers.
     pub const fn question(&self) -> &Question {
         &self.question
     }
-}
-
-/// Returns `true` if every judged figure has its answer.
-pub fn is_decided(metrics: &[MetricResult]) -> bool {
-    metrics.iter().all(|metric| metric.verdict != Some(Word::Undecided))
 }
 
 /// The change of each figure so far, in a few words: `p99 +3.1 % [+2.2 %, +4.0 %] worse`.
@@ -306,30 +351,98 @@ pub fn brief(metrics: &[MetricResult]) -> String {
     metrics.iter().map(figure).collect::<Vec<_>>().join("  ")
 }
 
-/// The answer in a sentence: `B is slower by 3.1 % at p99 [2.2, 4.0], after 41 s`.
+/// Sides of which no request succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The baseline alone: there is nothing to compare with.
+    A,
+    /// The target that is compared with it alone, which is worse, whatever else it is.
+    B,
+    /// Both.
+    Both,
+}
+
+impl InterleavedResult {
+    /// The sides of which no request succeeded; `None` if some of each did.
+    pub const fn broken(&self) -> Option<Broken> {
+        match (&self.a.failure, &self.b.failure) {
+            (None, None) => None,
+            (Some(_), None) => Some(Broken::A),
+            (None, Some(_)) => Some(Broken::B),
+            (Some(_), Some(_)) => Some(Broken::Both),
+        }
+    }
+
+    /// The sentence about the sides of which no request succeeded.
+    pub(crate) fn failures(&self) -> Option<String> {
+        let after = format!("after {:.0} s", self.after_s);
+        match (&self.a.failure, &self.b.failure) {
+            (None, None) => None,
+            (Some(a), Some(b)) => Some(format!("neither answered well. A: {a}; B: {b}, {after}")),
+            (Some(a), None) => Some(format!("A is broken: {a}, {after}; there is nothing to compare B with")),
+            (None, Some(b)) => Some(format!("B is broken: {b}, {after}")),
+        }
+    }
+}
+
+impl Broken {
+    /// It as the first words of a page.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::A => "A is broken",
+            Self::B => "B is broken",
+            Self::Both => "neither answered well",
+        }
+    }
+}
+
+/// The answer in a sentence: `B is slower by 3.1 % at p99 [2.2, 4.0], after 41 s`. A change of the share of
+/// errors is always in it.
 pub(crate) fn statement(metrics: &[MetricResult], verdict: Word, after_s: f64) -> String {
-    let after = format!("after {after_s:.0} s");
+    let kind = |kind: &'static str| {
+        move |metric: &&MetricResult| metric.change.as_ref().is_some_and(|change| change.kind == kind)
+    };
     // The tail is what matters most, where it has the verdict.
     let of_verdict = || metrics.iter().filter(|metric| metric.verdict == Some(verdict));
-    let Some(metric) =
-        of_verdict().rfind(|metric| metric.change.as_ref().is_some_and(|c| c.kind == "relative"))
-    else {
-        return match (verdict, of_verdict().next().and_then(|metric| metric.change.as_ref())) {
-            (Word::Worse, Some(change)) => format!("B has more errors: {}, {after}", with_interval(change)),
-            (Word::Better, Some(change)) => format!("B has fewer errors: {}, {after}", with_interval(change)),
-            (Word::Same, Some(change)) => format!("errors are the same: {}, {after}", with_interval(change)),
+    let subject = of_verdict().rfind(kind("relative")).and_then(|metric| answer_of(metric, verdict));
+    let errors = metrics.iter().find(kind("absolute")).and_then(errors_of);
+    let after = format!("after {after_s:.0} s");
+    match (subject, errors) {
+        (Some(answer), None) if verdict == Word::Undecided => format!("undecided {after}: {answer}"),
+        (Some(answer), Some(errors)) if verdict == Word::Undecided => {
+            format!("undecided {after}: {answer}; B has {errors}")
+        }
+        (Some(answer), Some(errors)) => format!("{answer}, and has {errors}, {after}"),
+        (Some(answer), None) => format!("{answer}, {after}"),
+        (None, Some(errors)) => format!("B has {errors}, {after}"),
+        (None, None) => match of_verdict().next().and_then(|metric| metric.change.as_ref()) {
+            Some(change) if verdict == Word::Same => {
+                format!("errors are the same: {}, {after}", with_interval(change))
+            }
             _ => format!("nothing is known {after}"),
-        };
-    };
-    let (name, Some(change)) = (short(metric), &metric.change) else {
-        return format!("nothing is known {after}");
-    };
+        },
+    }
+}
+
+/// The change of the share of errors, if one is known.
+fn errors_of(metric: &MetricResult) -> Option<String> {
+    let change = with_interval(metric.change.as_ref()?);
+    match metric.verdict? {
+        Word::Worse => Some(format!("more errors: {change}")),
+        Word::Better => Some(format!("fewer errors: {change}")),
+        Word::Same | Word::Undecided => None,
+    }
+}
+
+/// The change of a time or a rate in words; `None` without one.
+fn answer_of(metric: &MetricResult, verdict: Word) -> Option<String> {
+    let (name, change) = (short(metric), metric.change.as_ref()?);
     let percent = |share: Option<f64>, sign: f64| match share {
         Some(share) => format!("{:.1}", sign * share * 100.0 + 0.0),
         None => "?".to_owned(),
     };
     let is_time = metric.better == "lower";
-    match verdict {
+    Some(match verdict {
         Word::Worse | Word::Better => {
             let grows = change.estimate >= 0.0;
             let sign = if grows { 1.0 } else { -1.0 };
@@ -339,18 +452,18 @@ pub(crate) fn statement(metrics: &[MetricResult], verdict: Word, after_s: f64) -
                 (false, true) | (true, false) => "faster",
             };
             format!(
-                "B is {word} by {} % at {name} [{}, {}], {after}",
+                "B is {word} by {} % at {name} [{}, {}]",
                 percent(Some(change.estimate), sign),
                 percent(low, sign),
                 percent(high, sign)
             )
         }
-        Word::Same => format!("B is the same as A: {name} {}, {after}", with_interval(change)),
+        Word::Same => format!("B is the same as A: {name} {}", with_interval(change)),
         Word::Undecided if change.low.is_none() && change.high.is_none() => {
-            format!("undecided {after}: {name} is not known yet")
+            format!("{name} is not known yet")
         }
-        Word::Undecided => format!("undecided {after}: {name} {}", with_interval(change)),
-    }
+        Word::Undecided => format!("{name} {}", with_interval(change)),
+    })
 }
 
 fn with_interval(change: &ChangeResult) -> String {

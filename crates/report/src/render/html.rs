@@ -7,13 +7,16 @@
 mod chart;
 mod comparing;
 mod heat;
+mod interleaved;
 mod markup;
+mod plot;
 mod report;
 mod sweep;
 mod time_series;
 
 use std::io;
 
+pub use interleaved::render_comparison_page;
 pub use sweep::render_sweep_page;
 
 use chart::ChartData;
@@ -100,10 +103,15 @@ fn page(runs: &[NamedRun<'_>], comparisons: &[Result<Comparison, Incomparable>])
     let data = serde_json::to_string(&ChartData::new(&runs))?;
     page.open("script", &[("type", "application/json"), ("id", "chart-data")]);
     let content = page.finish() + &json_in_script(&data) + "</script>";
+    Ok(whole(&title(&runs), &content))
+}
+
+/// The template with this title and this content, which is markup already.
+fn whole(title: &str, content: &str) -> String {
     // Each mark is replaced once: the content may contain these marks, too.
     let (head, rest) = TEMPLATE.split_once(TITLE).unwrap_or((TEMPLATE, ""));
     let (middle, tail) = rest.split_once(CONTENT).unwrap_or((rest, ""));
-    Ok([head, &escaped(&title(&runs)), middle, &content, tail].concat())
+    [head, &escaped(title), middle, content, tail].concat()
 }
 
 fn title(runs: &[ShownRun<'_>]) -> String {

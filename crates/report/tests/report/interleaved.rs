@@ -1,10 +1,11 @@
 //! Comparisons of two targets in one run, as users see them.
 
-use plimsoll_core::Nanos;
+use plimsoll_core::{ErrorClass, Nanos};
 use plimsoll_metrics::histogram::Delta;
-use plimsoll_metrics::{Interval, Model, RunRecord, Tally};
+use plimsoll_metrics::{Interval, Model, RunRecord, StepRecord, Tally};
 use plimsoll_report::comparison::{Comparison, Question, Word};
-use plimsoll_report::interleaved::{InterleavedResult, Interleaving, brief, is_decided};
+use plimsoll_report::html::render_comparison_page;
+use plimsoll_report::interleaved::{Broken, InterleavedResult, Interleaving, brief};
 use plimsoll_report::result::{ModelKind, Tool};
 
 use crate::TERMINAL;
@@ -107,10 +108,17 @@ fn sentences_say_what_is_known() {
     assert!(of(1.0, 0, 0).starts_with("nothing is known"), "{}", of(1.0, 0, 0));
     let errors = of(1.0, 10, 400);
     assert!(errors.starts_with("B has more errors: +9.09 points ["), "{errors}");
-    let short = interleaving(question(), 8, 1.1, 0).metrics();
-    assert!(!is_decided(&short) && brief(&short).starts_with("p50 ?  p99 ?"), "{}", brief(&short));
-    let long = interleaving(question(), 120, 1.1, 0).metrics();
-    assert!(is_decided(&long[..2]) && brief(&long).starts_with("p50 +10.0 % [+"), "{}", brief(&long));
+    let both = of(1.1, 10, 120);
+    assert!(
+        both.starts_with("B is slower by 11.0 % at p99 [") && both.contains("], and has more errors: +"),
+        "{both}"
+    );
+    let undecided = interleaving(question(), 8, 1.1, 0);
+    let short = undecided.metrics();
+    assert!(!undecided.is_decided(&short) && brief(&short).starts_with("p50 ?  p99 ?"), "{}", brief(&short));
+    let decided = interleaving(question(), 120, 1.1, 0);
+    let long = decided.metrics();
+    assert!(decided.is_decided(&long[..2]) && brief(&long).starts_with("p50 +10.0 % [+"), "{}", brief(&long));
 }
 
 #[test]
@@ -124,6 +132,128 @@ fn an_invalid_measurement_is_no_verdict_unless_asked_for() {
         compared(&interleaving(question, 120, 1.1, 0), Some("the measurement is invalid (start_lag)"));
     assert_eq!((judged.verdict, judged.refused.is_none()), (Word::Worse, true));
     assert!(!judged.b.runs[0].valid);
+}
+
+#[test]
+fn the_page_has_the_answer_and_the_course_of_each_interval() {
+    let page = |interleaving: &Interleaving| {
+        let mut page = Vec::new();
+        render_comparison_page(&compared(interleaving, None), &mut page).expect("memory is enough");
+        String::from_utf8(page).expect("text")
+    };
+    let slower = page(&interleaving(question(), 120, 1.1, 0));
+    for expected in
+        ["Worse", "B is slower by 11.0 % at p99 [", "p50 from A to B", "p99 from A to B", "errors from A"]
+    {
+        assert!(slower.contains(expected), "{expected}");
+    }
+    // Of the 30 looks, those from the tenth second on have an interval: 21 lower ends, and as many upper ones.
+    let area = slower.split("<polygon points=\"").nth(1).and_then(|rest| rest.split('"').next());
+    assert_eq!(area.map(|points| points.split(' ').count()), Some(42));
+    // Without a look there is nothing to draw.
+    let short = page(&interleaving(question(), 8, 1.1, 0));
+    assert!(short.contains("Undecided") && !short.contains("<svg"), "no chart");
+}
+
+/// A block of which all requests of one side fail, or of both.
+fn failing(a: bool, b: bool) -> Interval {
+    let mut block = block(1.0, 0);
+    for (tally, fails) in block.steps.iter_mut().zip([a, b]) {
+        tally.started = 100;
+        if fails {
+            *tally = Tally { started: 100, failed: 100, ..Tally::default() };
+        }
+    }
+    block
+}
+
+/// The comparison of sides of which some answer everything with an error, and the number of the block after
+/// which that was known.
+fn compared_failing(a: bool, b: bool, measures: &[&str], doubt: Option<&str>) -> (Comparison, usize) {
+    let measures = measures.iter().map(|name| name.parse().expect("a figure")).collect();
+    let question = Question { measures, ..question() };
+    let mut interleaving =
+        Interleaving::new(question, ModelKind::Open, vec![false, true]).expect("figures that there are");
+    let mut record = RunRecord::empty(Model::Open);
+    record.verdict.valid = doubt.is_none();
+    record.steps = [a, b]
+        .map(|fails| {
+            let mut step = StepRecord { ok: if fails { 0 } else { 6_000 }, ..StepRecord::default() };
+            if fails {
+                step.failed = 6_000;
+                step.errors[ErrorClass::Status5xx as usize] = 6_000;
+            }
+            step
+        })
+        .to_vec();
+    let mut known = 0;
+    for number in 1..=60 {
+        interleaving.add(&failing(a, b));
+        if known == 0 && interleaving.is_decided(&interleaving.metrics()) {
+            known = number;
+        }
+    }
+    let run = interleaving.result(&record);
+    let names = ["http://a/", "http://b/"].map(str::to_owned);
+    let tool = Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() };
+    (Comparison::of_interleaving(tool, names, &interleaving, run, doubt.map(str::to_owned)), known)
+}
+
+/// Both failed everything, and the answer was "nothing is known", after the longest time that there was.
+#[test]
+fn a_side_that_fails_everything_is_broken() {
+    let none = "none of 6,000 requests succeeded, all of them status_5xx";
+    for (sides, verdict, broken, expected) in [
+        (
+            [true, true],
+            Word::Undecided,
+            Broken::Both,
+            format!("neither answered well. A: {none}; B: {none}, after 15 s"),
+        ),
+        (
+            [true, false],
+            Word::Undecided,
+            Broken::A,
+            format!("A is broken: {none}, after 15 s; there is nothing to compare B with"),
+        ),
+        ([false, true], Word::Worse, Broken::B, format!("B is broken: {none}, after 15 s")),
+    ] {
+        for measures in [&[][..], &["p50"]] {
+            for doubt in [None, Some("the measurement is invalid (start_lag)")] {
+                let (comparison, known) = compared_failing(sides[0], sides[1], measures, doubt);
+                assert_eq!(comparison.verdict, verdict, "{sides:?} {measures:?} {doubt:?}");
+                assert_eq!((comparison.broken(), &comparison.refused), (Some(broken), &None));
+                assert_eq!(statement(&comparison), expected);
+                assert_eq!(known, 40);
+                assert!(
+                    comparison.metrics.iter().all(|one| one.metric == "errors" || one.verdict.is_none()),
+                    "{comparison:?}"
+                );
+                assert!(comparison.text(&TERMINAL).contains("FAIL: "));
+            }
+        }
+    }
+    let (comparison, _) = compared_failing(false, true, &[], None);
+    insta::assert_snapshot!("text_of_a_broken_target", comparison.text(&TERMINAL));
+    insta::assert_snapshot!("markdown_of_a_broken_target", comparison.markdown());
+    assert_eq!(compared_failing(false, false, &[], None).0.broken(), None);
+}
+
+/// Times of the requests that succeed say little if a good part of the others fails.
+#[test]
+fn shares_of_errors_that_differ_are_told() {
+    let measures = vec!["p50".parse().expect("a figure")];
+    let of = |failed| {
+        let question = Question { measures: measures.clone(), ..question() };
+        compared(&interleaving(question, 120, 1.0 / 1.1, failed), None)
+    };
+    let told = of(10);
+    assert_eq!(told.verdict, Word::Better);
+    let [note] = &told.notes[..] else { panic!("one note: {:?}", told.notes) };
+    assert_eq!(note.code, "errors");
+    assert!(note.text.starts_with("0.0 % of A's requests failed, and 9.1 % of B's; "), "{}", note.text);
+    assert!(told.text(&TERMINAL).contains("9.1 % of B's"), "{}", told.text(&TERMINAL));
+    assert_eq!(of(0).notes, []);
 }
 
 #[test]

@@ -12,27 +12,37 @@ use crate::render::layout::Emphasis;
 
 /// Writes a comparison: its verdict, its notes and its figures; or the reasons why there is none.
 pub(super) fn comparison(page: &mut Markup, comparison: &Result<Comparison, Incomparable>) {
-    let comparison = match comparison {
-        Ok(comparison) => comparison,
+    match comparison {
+        Ok(comparison) => judged(page, comparison),
         Err(Incomparable(reasons)) => {
             let text = format!("These runs cannot be compared, only looked at: {}.", reasons.join("; "));
-            return page.element("p", "notice", &text);
+            page.element("p", "notice", &text);
         }
-    };
-    let (class, word) = match (&comparison.refused, comparison.verdict) {
-        (Some(_), _) => ("bad", "Not judged"),
-        (None, Word::Better) => ("good", "Better"),
-        (None, Word::Worse) => ("bad", "Worse"),
-        (None, Word::Same) => ("good", "Same"),
-        (None, Word::Undecided) => ("doubtful", "Undecided"),
+    }
+}
+
+/// Writes a comparison that could be made.
+pub(super) fn judged(page: &mut Markup, comparison: &Comparison) {
+    let (class, word) = match (&comparison.refused, comparison.broken(), comparison.verdict) {
+        (Some(_), _, _) => ("bad", "Not judged"),
+        (None, Some(_), _) => ("bad", "Fail"),
+        (None, None, Word::Better) => ("good", "Better"),
+        (None, None, Word::Worse) => ("bad", "Worse"),
+        (None, None, Word::Same) => ("good", "Same"),
+        (None, None, Word::Undecided) => ("doubtful", "Undecided"),
     };
     page.within("div", &format!("verdict {class}"), |page| {
         mark(page, class);
         page.within("div", "", |page| {
             page.element("p", "word", word);
             page.element("p", "", &format!("{}, compared with {}", comparison.b.name, comparison.a.name));
+            if let Some(run) = &comparison.interleaved {
+                page.element("p", "", &run.statement);
+            }
         });
     });
+    let findings = comparison.interleaved.iter().flat_map(|run| &run.findings);
+    page.notes(findings.map(|finding| &finding.evidence));
     if let Some(refused) = &comparison.refused {
         page.element("p", "notice", &format!("{refused}; no conclusions are drawn."));
     }

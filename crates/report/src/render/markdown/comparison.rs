@@ -11,9 +11,10 @@ use crate::render::text::comparison::{
 /// The whole page.
 pub(crate) fn page(comparison: &Comparison) -> String {
     let mut out = String::new();
-    let word = match (&comparison.refused, comparison.verdict) {
+    let word = match (&comparison.refused, comparison.broken()) {
         (Some(_), _) => "not judged",
-        (None, word) => word.name(),
+        (None, Some(broken)) => broken.words(),
+        (None, None) => comparison.verdict.name(),
     };
     // Writing to a string cannot fail, here and below.
     let _ = write!(out, "### Load test comparison: {word}\n\n");

@@ -62,8 +62,8 @@ pub(crate) fn group(group: &GroupResult) -> String {
 pub(crate) fn sides(comparison: &Comparison) -> [String; 2] {
     let (a, b) = (&comparison.a, &comparison.b);
     let Some(run) = &comparison.interleaved else { return [group(a), group(b)] };
-    [(a, run.a), (b, run.b)].map(|(side, requests)| {
-        let SideResult { ok, failed } = requests;
+    [(a, &run.a), (b, &run.b)].map(|(side, requests)| {
+        let SideResult { ok, failed, .. } = requests;
         format!("{}: {} requests, {failed} failed", side.name, ok + failed)
     })
 }
@@ -72,6 +72,10 @@ fn verdict(page: &mut Page<'_>, comparison: &Comparison) {
     if let Some(refused) = &comparison.refused {
         let rest = format!(": {refused}; no conclusions are drawn");
         page.emphasised_field("verdict", Emphasis::Bad, "NOT JUDGED", &rest);
+        return;
+    }
+    if let Some(broken) = comparison.broken() {
+        page.emphasised_field("verdict", Emphasis::Bad, "FAIL", &format!(": {}", broken.words()));
         return;
     }
     let named = |word: Word| -> Vec<&str> {
