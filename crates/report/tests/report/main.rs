@@ -12,8 +12,9 @@ mod repeated;
 mod saved;
 mod slices;
 
-use plimsoll_metrics::Peer;
-use plimsoll_report::{Format, RunResult, Style, render};
+use plimsoll_metrics::{Model, Peer, Reason, ReasonCode, RunRecord};
+use plimsoll_report::result::Finding;
+use plimsoll_report::{Format, RunResult, Style, TrialFigures, render};
 
 /// A terminal with everything but colour, which would hide the text in the snapshots.
 const TERMINAL: Style = Style { color: false, unicode: true, width: 100 };
@@ -320,6 +321,26 @@ fn a_summary_begins_and_ends_with_the_outcome_on_half_a_screen() {
         assert!(first.is_some_and(|line| line.starts_with(outcome)), "{name}");
         assert!(last.is_some_and(|line| line.starts_with(outcome) || line.starts_with("  ")), "{name}");
     }
+}
+
+/// Symptom: a search that the generator ended noted a consequence, "that part is the generator's; ".
+#[test]
+fn a_trial_names_its_cause_and_not_what_follows_from_it() {
+    let reason = |code, evidence: &str, hint: &str| Reason {
+        code,
+        evidence: evidence.to_owned(),
+        hint: hint.to_owned(),
+    };
+    let lag = reason(ReasonCode::StartLag, "start lag p50 is 1.54 ms", "");
+    let busy = reason(ReasonCode::CpuSaturation, "worker 0 had no CPU", "stop that work");
+    let cause = |reasons: &[&Reason]| {
+        let mut record = RunRecord::empty(Model::Open);
+        record.verdict.reasons = reasons.iter().map(|reason| (*reason).clone()).collect();
+        TrialFigures::new(&record).cause().map(Finding::in_words)
+    };
+    assert_eq!(cause(&[&lag, &busy]).as_deref(), Some("worker 0 had no CPU; stop that work"));
+    assert_eq!(cause(&[&lag]).as_deref(), Some("start lag p50 is 1.54 ms"));
+    assert_eq!(cause(&[]), None);
 }
 
 #[test]
