@@ -58,6 +58,24 @@ fn records_are_counted_beside_the_requests_that_carry_them() {
     assert!(fixture::open().records.is_none());
 }
 
+/// Symptom: "excellent, the store keeps up" a few lines below an invalid verdict.
+#[test]
+fn an_invalid_run_praises_no_store() {
+    let mut result = fixture::with_records();
+    let records = result.records.as_mut().expect("there are some");
+    records.target_per_s = records.acknowledged_per_s;
+    for (valid, said, other) in [
+        (true, "excellent, the store keeps up", "says nothing of the store"),
+        (false, "the run is invalid, which says nothing of the store", "keeps up"),
+    ] {
+        result.verdict.valid = valid;
+        for format in [Format::Summary, Format::Text, Format::Markdown] {
+            let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+            assert!(text.contains(said) && !text.contains(other), "{format:?}: {text}");
+        }
+    }
+}
+
 #[test]
 fn text_of_a_closed_run() {
     insta::assert_snapshot!(rendered(&fixture::closed(), Format::Text, &TERMINAL));
@@ -320,6 +338,40 @@ fn a_summary_begins_and_ends_with_the_outcome_on_half_a_screen() {
         let (first, last) = (text.lines().next(), text.lines().last());
         assert!(first.is_some_and(|line| line.starts_with(outcome)), "{name}");
         assert!(last.is_some_and(|line| line.starts_with(outcome) || line.starts_with("  ")), "{name}");
+    }
+}
+
+/// Lag of the generator's own that it cannot avoid is known before any figure is read.
+#[test]
+fn shared_wake_ups_are_told_in_the_first_lines() {
+    let said = "wake-ups were shared for 30.0 % of the time: the core was 96.0 % busy, which is part of the \
+                start lag";
+    let mut result = fixture::open();
+    for (share, is_told) in [(0.0, false), (0.10, false), (0.30, true)] {
+        result.generator.shared_wakeups_share = share;
+        result.generator.workers[0].cpu_share = Some(0.96);
+        for format in [Format::Summary, Format::Text, Format::Markdown] {
+            let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+            assert_eq!(text.to_lowercase().contains(said), is_told, "{format:?} {share}");
+            let Some((before, _)) = text.split_once("ake-ups were shared") else { continue };
+            assert!(before.contains("measurement valid") && !before.contains("p99"), "{format:?}: {before}");
+        }
+    }
+}
+
+/// A service time whose begin is not certain is counted, and a reader of all figures learns of it.
+#[test]
+fn uncertain_service_times_are_told() {
+    let mut result = fixture::open();
+    for (uncertain, said) in [
+        (0, None),
+        (1, Some("1 request (< 0.1 %): uncertain service times")),
+        (50, Some("50 requests (0.5 %): uncertain service times")),
+    ] {
+        result.generator.send_time_uncertain = uncertain;
+        let text = rendered(&result, Format::Text, &TERMINAL);
+        assert_eq!(text.contains("uncertain"), said.is_some(), "{text}");
+        assert!(said.is_none_or(|said| text.contains(said)), "{text}");
     }
 }
 
