@@ -16,8 +16,8 @@
 //!
 //! An invalid measurement proves nothing about times and rates. It does not make up errors, though: an
 //! [answer](plimsoll_core::ErrorClass::is_answer) of the target itself is a fact, whatever the generator did,
-//! and so is a request without an answer that waited more than twice as long as the generator stood still in
-//! the whole run. A limit of errors that is broken by answers alone is broken; and where nothing succeeded,
+//! and so is a request without an answer that waited more than twice as long as the generator may have stood
+//! still meanwhile. A limit of errors that is broken by answers alone is broken; and where nothing succeeded,
 //! and most failures are such facts, the target is the cause.
 //!
 //! A threshold on response times that would hold without the generator's own start lag
@@ -26,7 +26,7 @@
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 
 use crate::{
-    LimitedBy, ReasonCode, RunRecord, Stall, StepRecord, ThresholdResult, Verdict, WorkerRecord, figure,
+    Interval, LimitedBy, MachineInterval, ReasonCode, RunRecord, StepRecord, ThresholdResult, Verdict, figure,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -411,23 +411,71 @@ pub fn validity(valid: bool, reasons: &[String], limited_by: LimitedBy) -> Strin
 /// one for more than half of the time. `in_flight` of them were under way at the end, and `held_up` since the
 /// [warm-up](RunRecord::held_up).
 fn unanswered(record: &RunRecord, part: &StepRecord, in_flight: u64, held_up: u64) -> u64 {
-    let still = |worker: &WorkerRecord| {
-        let stalled = |sum: Nanos, stall: &Stall| sum + stall.length;
-        worker.stalls.iter().fold(worker.run_delay.unwrap_or_default(), stalled)
-    };
-    let Some(longest) = record.workers.iter().map(still).max() else { return 0 };
-    if record.workers.iter().any(|worker| worker.absent) {
+    if record.workers.is_empty() || record.workers.iter().any(|worker| worker.absent) {
         return 0;
     }
-    let ready = |waited: Nanos| longest.0.saturating_mul(2) < waited.0;
-    let timed_out = if ready(part.censored_service.from) { part.timed_out } else { 0 };
+    let all: Vec<Lost> = (0..).zip(&record.workers).map(|(number, _)| Lost::new(record, number)).collect();
+    let ready = |from: Nanos, until: Nanos, waited: Nanos| {
+        all.iter().all(|lost| lost.between(from, until).0.saturating_mul(2) < waited.0)
+    };
+    let ready_throughout = |waited: Nanos| ready(Nanos::ZERO, Nanos::MAX, waited);
+    let waited = part.censored_service.from;
+    let timed_out = if ready_throughout(waited) {
+        part.timed_out
+    } else {
+        // Each waited for this long before the interval in which it ended, or longer.
+        let was_ready = |part: &&Interval| {
+            !part.warmup && ready(part.at.since(part.length).since(waited), part.at, waited)
+        };
+        let found = record.intervals.iter().filter(was_ready).map(|part| part.timed_out);
+        let found = found.fold(0, u64::saturating_add).min(record.total.timed_out);
+        // Intervals have those of all steps: as many of them as the other steps have may be theirs.
+        found.saturating_sub(record.total.timed_out.saturating_sub(part.timed_out))
+    };
     let in_flight = match held_up {
-        0 if ready(record.drain) => in_flight,
+        0 if ready_throughout(record.drain) => in_flight,
         0 => 0,
-        held_up if ready(record.duration) => held_up,
+        held_up if ready_throughout(record.duration) => held_up,
         _ => 0,
     };
     timed_out.saturating_add(in_flight)
+}
+
+/// Time in which a worker could not take an answer: without a processor, or at a standstill.
+struct Lost {
+    /// Parts of the run, in their order: begin and end since its start, and the time that was lost in each.
+    delays: Vec<[Nanos; 3]>,
+    stalls: Vec<[Nanos; 3]>,
+    /// Time without a processor of which no part of the run tells: it may have been at any instant.
+    untold: Nanos,
+}
+
+impl Lost {
+    fn new(record: &RunRecord, number: usize) -> Self {
+        let worker = &record.workers[number];
+        let looks = &record.machine.intervals;
+        let delay = |look: &MachineInterval| look.workers.get(number).and_then(|thread| thread.run_delay);
+        let delays = looks
+            .iter()
+            .filter_map(|look| Some([look.at.since(look.length), look.at, delay(look)?]))
+            .collect();
+        let told = looks.iter().filter(|look| !look.warmup).filter_map(delay);
+        let told = told.fold(Nanos::ZERO, |sum, delay| sum + delay);
+        let stalls = worker.stalls.iter().map(|stall| [stall.at, stall.at + stall.length, stall.length]);
+        Self { delays, stalls: stalls.collect(), untold: worker.run_delay.unwrap_or_default().since(told) }
+    }
+
+    /// The most that may have been lost between two instants.
+    fn between(&self, from: Nanos, until: Nanos) -> Nanos {
+        let within = |parts: &[[Nanos; 3]]| {
+            let first = parts.partition_point(|[_, end, _]| *end <= from);
+            let parts = parts[first..].iter().take_while(|[begin, ..]| *begin < until);
+            let lost =
+                parts.map(|[begin, end, lost]| (*lost).min((*end).min(until).since((*begin).max(from))));
+            lost.fold(Nanos::ZERO, |sum, lost| sum + lost)
+        };
+        within(&self.delays) + within(&self.stalls) + self.untold
+    }
 }
 
 impl ThresholdFacts {

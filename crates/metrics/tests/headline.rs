@@ -3,8 +3,8 @@
 use plimsoll_core::{ErrorClass, ErrorCounts, Nanos};
 use plimsoll_metrics::record::Censored;
 use plimsoll_metrics::{
-    Cause, Headline, Interval, LimitedBy, Model, RunFacts, RunOutcome, RunRecord, Stall, StepRecord,
-    ThresholdFacts, WorkerRecord,
+    Cause, Headline, Interval, LimitedBy, MachineInterval, Model, RunFacts, RunOutcome, RunRecord, Stall,
+    StepRecord, ThreadUse, ThresholdFacts, WorkerRecord,
 };
 
 fn facts() -> RunFacts {
@@ -308,6 +308,62 @@ fn steps_of_one_server_have_an_outcome_of_their_own() {
     let of = |number, started| RunFacts::of_steps(&record, |other| other == number, started, 0).failure();
     assert_eq!(of(3, 8), None);
     assert_eq!(of(1, 200), said("none of 200 requests succeeded, all of them status_5xx"));
+}
+
+/// Symptom: a server that hangs had no verdict on a busy machine, since the delays of a whole run were held
+/// against the wait of a single request.
+#[test]
+fn silence_is_held_against_the_delays_of_the_same_time() {
+    let seconds = Nanos::from_secs;
+    // A minute, in each second of which 50 requests time out after one second, beside a build.
+    let hung = |delay_ms: fn(u64) -> u64| {
+        let mut record = RunRecord::empty(Model::Open);
+        (record.duration, record.accounting.started) = (seconds(60), 3_000);
+        (record.accounting.timed_out, record.total.timed_out) = (3_000, 3_000);
+        record.total.censored_service = Censored { count: 3_000, from: seconds(1) };
+        record.verdict.valid = false;
+        let delay = |second| Nanos::from_millis(delay_ms(second));
+        record.intervals = (1..=60)
+            .map(|second| Interval {
+                at: seconds(second),
+                length: seconds(1),
+                timed_out: 50,
+                ..Interval::default()
+            })
+            .collect();
+        record.machine.intervals = (1..=60)
+            .map(|second| MachineInterval {
+                at: seconds(second),
+                length: seconds(1),
+                workers: vec![ThreadUse { run_delay: Some(delay(second)), ..ThreadUse::default() }],
+                ..MachineInterval::default()
+            })
+            .collect();
+        let run_delay = (1..=60).map(delay).fold(Nanos::ZERO, |sum, delay| sum + delay);
+        record.workers = vec![WorkerRecord { run_delay: Some(run_delay), ..WorkerRecord::default() }];
+        record
+    };
+    let outcome = |record: &RunRecord| Headline::of(&RunFacts::of(record)).outcome;
+    // 12 s in all, of which no request waited through more than 400 ms.
+    let busy = hung(|_| 200);
+    assert_eq!(RunFacts::of(&busy).unanswered, 3_000);
+    assert_eq!(outcome(&busy), RunOutcome::Fail);
+    // One bad moment says nothing of the rest.
+    let once = hung(|second| if second == 30 { 900 } else { 100 });
+    assert_eq!(RunFacts::of(&once).unanswered, 2_900);
+    assert_eq!(outcome(&once), RunOutcome::Fail);
+    // Beside a generator that lacked its processor for most of the time there is no verdict.
+    let late = hung(|_| 600);
+    assert_eq!((RunFacts::of(&late).unanswered, outcome(&late)), (0, RunOutcome::NoVerdict));
+    // Neither is there one if the delays may have been at any time.
+    let mut untold = hung(|_| 200);
+    untold.machine.intervals.clear();
+    assert_eq!((RunFacts::of(&untold).unanswered, outcome(&untold)), (0, RunOutcome::NoVerdict));
+    // A stall counts for those that waited through it.
+    let mut stalled = hung(|_| 100);
+    stalled.workers[0].stalls = vec![Stall { worker: 0, at: seconds(10), length: seconds(20) }];
+    assert_eq!(RunFacts::of(&stalled).unanswered, 3_000 - 21 * 50);
+    assert_eq!(outcome(&stalled), RunOutcome::Fail);
 }
 
 #[test]

@@ -356,12 +356,16 @@ mod tests {
 
     #[test]
     fn what_is_no_rate_says_what_to_write() {
-        use ScheduleError::{Negative, NotARate, OutOfRange, ZeroRate};
+        use ScheduleError::{Negative, NotARate, OutOfRange, TooFast, ZeroRate};
         for text in ["0", "0.0", "0/s", "0k", "00"] {
             assert_eq!(parse_rate(text), Err(ZeroRate), "{text}");
         }
         for text in ["-5", "-0.5/s", "−3", "-0"] {
             assert_eq!(parse_rate(text), Err(Negative(text.to_owned())), "{text}");
+        }
+        // It was 17 s of nothing, and then no record.
+        for text in ["1000m", "100000000000", "100000001", "0.2g/s", "6001m/min"] {
+            assert_eq!(parse_rate(text), Err(TooFast(text.to_owned())), "{text}");
         }
         for text in [
             "",

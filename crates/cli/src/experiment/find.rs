@@ -275,7 +275,7 @@ impl<'a, T: Trials> Finder<'a, T> {
             trial.finding.replace('_', " "),
         );
         if trial.finding == finding_name(Finding::NotApplied)
-            && let Some(found) = trial.figures.findings.first()
+            && let Some(found) = trial.figures.cause()
         {
             line.push_str(&format!(": {}", found.evidence));
         }
@@ -361,10 +361,8 @@ impl<'a, T: Trials> Finder<'a, T> {
             notes.push("the lower end was not confirmed by another trial".to_owned());
         }
         let limit = self.trials.iter().rev().find(|trial| trial.finding == finding_name(Finding::NotApplied));
-        if let (End::Generator, Some(found)) =
-            (answer.end, limit.and_then(|trial| trial.figures.findings.first()))
-        {
-            notes.push(format!("{}; {}", found.evidence, found.hint));
+        if let (End::Generator, Some(found)) = (answer.end, limit.and_then(|trial| trial.figures.cause())) {
+            notes.push(found.in_words());
         }
         let width = answer.low.zip(answer.high).map(|(low, high)| high / low - 1.0);
         let statement = match answer.end {

@@ -179,6 +179,30 @@ fn a_trial_is_the_same_here_and_from_its_json() {
     assert_eq!((wide.drain, wide.connections.max), (seconds(30), plan.connections.max));
 }
 
+/// Requests are on time by default in every run of a plan. A search keeps the pacing that was asked
+/// for, and a probe beside a cheaper load is on time all the same.
+#[test]
+fn trials_and_probes_are_paced_as_a_run_is_by_default() {
+    let load = TrialLoad {
+        lead: Vec::new(),
+        rate: 50.0,
+        duration: seconds(4),
+        unit: seconds(2),
+        connections: None,
+        drain: seconds(2),
+    };
+    for (flags, of_trials) in [
+        (&[][..], Pacing::Adaptive),
+        (&["--pacing", "shared"], Pacing::Shared),
+        (&["--precise"], Pacing::Precise),
+    ] {
+        let plan = plan(&[&[URL, "--rate", "40"], flags].concat());
+        assert_eq!((plan.pacing, plan.as_trial(&load).expect("it fits").pacing), (of_trials, of_trials));
+        let probe = plan.as_probe(Rate::per_second(10)).expect("it fits");
+        assert_eq!((probe.pacing, probe.threads), (Pacing::Adaptive, 1));
+    }
+}
+
 #[test]
 fn users_open_connections_when_they_need_them() {
     let of = |line: &[&str]| {

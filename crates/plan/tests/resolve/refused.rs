@@ -66,6 +66,7 @@ fn load() {
         &[URL, "--rate", "1/m", "--duration", "10s"],
         &[URL, "--rate", "1e9999"],
         &[URL, "--rate", "100000000000000000000"],
+        &[URL, "--rate", "1000m", "--duration", "2s"],
         &[URL, "--rate", "5", "--duration", "1000000d"],
         &[URL, "--duration", "0"],
         &[URL, "--duration", "-1s"],

@@ -242,6 +242,12 @@ impl Finding {
             hint: reason.hint.clone(),
         }
     }
+
+    /// Returns the evidence, and the hint if there is one.
+    pub fn in_words(&self) -> String {
+        let hint = if self.hint.is_empty() { String::new() } else { format!("; {}", self.hint) };
+        format!("{}{hint}", self.evidence)
+    }
 }
 
 impl VerdictResult {

@@ -218,7 +218,7 @@ fn row(level: &SweepLevel) -> Row {
     cells.extend(level.event_streams.iter().flat_map(StreamLevel::cells));
     cells.push(level.figures.limited_by.replace('_', " "));
     let is_spoiled = level.finding.as_deref() == Some("not_applied");
-    let note = level.figures.findings.first().filter(|_| is_spoiled).map(|found| found.evidence.clone());
+    let note = level.figures.cause().filter(|_| is_spoiled).map(|found| found.evidence.clone());
     let label = level.finding.clone().unwrap_or_default().replace('_', " ");
     Row { label, cells, note: note.unwrap_or_default() }
 }

@@ -74,6 +74,12 @@ impl TrialFigures {
         }
     }
 
+    /// The finding that names the cause of the others, which have no hint of their own; the first one if none
+    /// has a hint.
+    pub fn cause(&self) -> Option<&Finding> {
+        self.findings.iter().find(|found| !found.hint.is_empty()).or(self.findings.first())
+    }
+
     /// Heads of the columns that [`cells`](Self::cells) fills.
     pub(crate) const HEADS: [&str; 6] = ["answered/s", "in flight", "p50", "p90", "p99", "errors"];
 

@@ -12,8 +12,9 @@ mod repeated;
 mod saved;
 mod slices;
 
-use plimsoll_metrics::Peer;
-use plimsoll_report::{Format, RunResult, Style, render};
+use plimsoll_metrics::{Model, Peer, Reason, ReasonCode, RunRecord};
+use plimsoll_report::result::Finding;
+use plimsoll_report::{Format, RunResult, Style, TrialFigures, render};
 
 /// A terminal with everything but colour, which would hide the text in the snapshots.
 const TERMINAL: Style = Style { color: false, unicode: true, width: 100 };
@@ -55,6 +56,24 @@ fn records_are_counted_beside_the_requests_that_carry_them() {
     let records = result.records.expect("there are some");
     assert_eq!((records.acknowledged, records.failed), (10_000_000, 3_000));
     assert!(fixture::open().records.is_none());
+}
+
+/// Symptom: "excellent, the store keeps up" a few lines below an invalid verdict.
+#[test]
+fn an_invalid_run_praises_no_store() {
+    let mut result = fixture::with_records();
+    let records = result.records.as_mut().expect("there are some");
+    records.target_per_s = records.acknowledged_per_s;
+    for (valid, said, other) in [
+        (true, "excellent, the store keeps up", "says nothing of the store"),
+        (false, "the run is invalid, which says nothing of the store", "keeps up"),
+    ] {
+        result.verdict.valid = valid;
+        for format in [Format::Summary, Format::Text, Format::Markdown] {
+            let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+            assert!(text.contains(said) && !text.contains(other), "{format:?}: {text}");
+        }
+    }
 }
 
 #[test]
@@ -320,6 +339,60 @@ fn a_summary_begins_and_ends_with_the_outcome_on_half_a_screen() {
         assert!(first.is_some_and(|line| line.starts_with(outcome)), "{name}");
         assert!(last.is_some_and(|line| line.starts_with(outcome) || line.starts_with("  ")), "{name}");
     }
+}
+
+/// Lag of the generator's own that it cannot avoid is known before any figure is read.
+#[test]
+fn shared_wake_ups_are_told_in_the_first_lines() {
+    let said = "wake-ups were shared for 30.0 % of the time: the core was 96.0 % busy, which is part of the \
+                start lag";
+    let mut result = fixture::open();
+    for (share, is_told) in [(0.0, false), (0.10, false), (0.30, true)] {
+        result.generator.shared_wakeups_share = share;
+        result.generator.workers[0].cpu_share = Some(0.96);
+        for format in [Format::Summary, Format::Text, Format::Markdown] {
+            let text = rendered(&result, format, &Style { width: 140, ..TERMINAL });
+            assert_eq!(text.to_lowercase().contains(said), is_told, "{format:?} {share}");
+            let Some((before, _)) = text.split_once("ake-ups were shared") else { continue };
+            assert!(before.contains("measurement valid") && !before.contains("p99"), "{format:?}: {before}");
+        }
+    }
+}
+
+/// A service time whose begin is not certain is counted, and a reader of all figures learns of it.
+#[test]
+fn uncertain_service_times_are_told() {
+    let mut result = fixture::open();
+    for (uncertain, said) in [
+        (0, None),
+        (1, Some("1 request (< 0.1 %): uncertain service times")),
+        (50, Some("50 requests (0.5 %): uncertain service times")),
+    ] {
+        result.generator.send_time_uncertain = uncertain;
+        let text = rendered(&result, Format::Text, &TERMINAL);
+        assert_eq!(text.contains("uncertain"), said.is_some(), "{text}");
+        assert!(said.is_none_or(|said| text.contains(said)), "{text}");
+    }
+}
+
+/// Symptom: a search that the generator ended noted a consequence, "that part is the generator's; ".
+#[test]
+fn a_trial_names_its_cause_and_not_what_follows_from_it() {
+    let reason = |code, evidence: &str, hint: &str| Reason {
+        code,
+        evidence: evidence.to_owned(),
+        hint: hint.to_owned(),
+    };
+    let lag = reason(ReasonCode::StartLag, "start lag p50 is 1.54 ms", "");
+    let busy = reason(ReasonCode::CpuSaturation, "worker 0 had no CPU", "stop that work");
+    let cause = |reasons: &[&Reason]| {
+        let mut record = RunRecord::empty(Model::Open);
+        record.verdict.reasons = reasons.iter().map(|reason| (*reason).clone()).collect();
+        TrialFigures::new(&record).cause().map(Finding::in_words)
+    };
+    assert_eq!(cause(&[&lag, &busy]).as_deref(), Some("worker 0 had no CPU; stop that work"));
+    assert_eq!(cause(&[&lag]).as_deref(), Some("start lag p50 is 1.54 ms"));
+    assert_eq!(cause(&[]), None);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use plimsoll_metrics::figure;
 
 use super::{facts, opening, rows, section, thresholds};
 use crate::Style;
-use crate::contract::result::{Finding, ModelKind, RunResult};
+use crate::contract::result::{ModelKind, RunResult};
 use crate::contract::summary::Summary;
 use crate::render::document::accounts::rate_line;
 use crate::render::document::{Document, Fact, Target, cell, seconds};
@@ -57,12 +57,11 @@ pub(crate) fn page(result: &RunResult, style: &Style) -> String {
 fn findings(page: &mut Page<'_>, document: &Document) {
     let before = page.lines();
     let all = document.findings().count();
-    let shown = document.findings().take_while(|(emphasis, _, Finding { code, evidence, hint })| {
+    let shown = document.findings().take_while(|(emphasis, _, found)| {
         let room = page.lines() - before < FINDINGS;
         if room {
-            let hint = if hint.is_empty() { String::new() } else { format!("; {hint}") };
-            let code = code.replace('_', " ");
-            page.statement(*emphasis, &format!("! {code}"), &format!(": {evidence}{hint}"));
+            let code = found.code.replace('_', " ");
+            page.statement(*emphasis, &format!("! {code}"), &format!(": {}", found.in_words()));
         }
         room
     });
