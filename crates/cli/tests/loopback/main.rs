@@ -25,6 +25,7 @@ mod fleet;
 mod foreign;
 mod grpc;
 mod grpc_sink;
+mod grpc_tonic;
 mod http2;
 mod imported;
 mod ingest_demo;
