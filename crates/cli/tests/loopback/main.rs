@@ -7,6 +7,7 @@
 mod accounts;
 mod accuracy;
 mod attack;
+mod autobahn;
 mod backends;
 mod cache;
 mod cache_load;
