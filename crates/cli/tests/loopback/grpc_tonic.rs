@@ -254,6 +254,26 @@ fn all_four_kinds_of_calls_are_answered() {
     }
 }
 
+/// The server answers a note only when it has come, and ends the call behind the last one.
+#[test]
+fn messages_of_both_sides_take_turns() {
+    let server = TonicServer::start(false);
+    let result = server.call("Chat", "-d {\"text\":\"a\"} --send 5 --wait -n 20 -c 2 --streams 3");
+    assert_eq!(at(&result, "/accounting/ok"), 20, "{:#}", result["error_examples"]);
+    assert_eq!(at(&result, "/event_streams/events"), 100);
+    assert_eq!(server.texts(), BTreeMap::from([("a".to_owned(), 100)]));
+    // A message that is not answered is the last one.
+    let notes = "-d [{\"text\":\"a\"},{\"text\":\"a\"},{\"text\":\"silence\"},{\"text\":\"b\"}]";
+    let result = server.call("Chat", &format!("{notes} --wait -n 3 -c 1 --streams 3 --timeout 300ms"));
+    assert_eq!(at(&result, "/accounting/timed_out"), 3, "{result:#}");
+    assert_eq!(server.texts(), BTreeMap::from([("a".to_owned(), 6), ("silence".to_owned(), 3)]));
+    // The server fails while there is more to send.
+    let notes = "-d [{\"text\":\"a\"},{\"status\":9},{\"text\":\"b\"}]";
+    let result = server.call("Chat", &format!("{notes} --wait -n 3 -c 1"));
+    assert_eq!(at(&result, "/errors/grpc_failed_precondition"), 3, "{result:#}");
+    assert_eq!(server.texts().get("b"), None);
+}
+
 #[test]
 fn every_status_is_a_class_of_errors() {
     let server = TonicServer::start(false);
