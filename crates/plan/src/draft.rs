@@ -319,6 +319,7 @@ fn union(one: &Needs, other: &Needs) -> Needs {
         fields,
         body: one.body || other.body,
         events: one.events || other.events,
+        in_turn: one.in_turn || other.in_turn,
         path: one.path || other.path,
         request: one.request || other.request,
     }

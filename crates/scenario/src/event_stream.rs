@@ -22,6 +22,8 @@ pub enum EventStream {
 pub struct MessageStream {
     /// Messages after which the call is cancelled, which is its good end then. `None`: the server ends it.
     pub take: Option<u32>,
+    /// Messages to the server take turns with its own: each but the first is sent when one has come.
+    pub in_turn: bool,
 }
 
 /// Meaning of an event.
@@ -83,9 +85,14 @@ impl EventStream {
     /// Returns the number of events that are enough: the response is broken off behind them.
     pub const fn enough(self) -> Option<u32> {
         match self {
-            Self::Grpc(MessageStream { take }) => take,
+            Self::Grpc(MessageStream { take, .. }) => take,
             Self::Sse | Self::Ndjson | Self::OpenAi => None,
         }
+    }
+
+    /// Returns `true` if each event lets another message of the request go.
+    pub const fn is_in_turn(self) -> bool {
+        matches!(self, Self::Grpc(MessageStream { in_turn: true, .. }))
     }
 
     /// Returns `true` if an event with this data says nothing but that the stream is complete: `[DONE]`.

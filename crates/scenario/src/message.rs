@@ -133,6 +133,8 @@ pub struct Needs {
     pub body: bool,
     /// `true` if the body of the response is read as it comes, as a stream of events.
     pub events: bool,
+    /// `true` if the content of the request goes out message by message, each but the first after an event.
+    pub in_turn: bool,
     /// `true` if the path of the request is kept.
     pub path: bool,
     /// `true` if the whole request is kept.

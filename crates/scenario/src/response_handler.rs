@@ -234,6 +234,7 @@ impl ResponseHandler {
         let collects: Box<[Collect]> = spec.collect.iter().map(Collect::compile).collect::<Result<_, _>>()?;
         needs.body |= !collects.is_empty() || spec.judge.iter().any(|spec| spec.judge.needs_body());
         needs.events = spec.stream.is_some();
+        needs.in_turn = spec.stream.is_some_and(EventStream::is_in_turn);
         needs.path |= spec.cookies || spec.extract.iter().any(|take| take.form != Conversion::Value);
         if spec.cookies {
             add_field(&mut needs, "set-cookie");

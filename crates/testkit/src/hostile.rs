@@ -14,6 +14,7 @@ mod barrage;
 mod cache;
 mod canister;
 mod certificates;
+mod grpc;
 mod http1;
 mod http2;
 mod mutation;
@@ -223,6 +224,7 @@ pub fn suites() -> Vec<Suite> {
     let mut suites =
         vec![http1::suite(), http2::suite(), tls::records(), tls::suite(), cache::suite(), canister::suite()];
     suites.push(websocket::suite());
+    suites.extend(grpc::suites());
     suites.extend(services::suites());
     suites
 }
@@ -280,6 +282,7 @@ mod tests {
             ("cache", "cache"),
             ("canister", "canister"),
             ("WebSocket", "websocket"),
+            ("gRPC", "grpc"),
             ("ingest, crud", "services"),
         ];
         let row = |(name, file): (&str, &str)| {

@@ -24,6 +24,12 @@ pub fn write_frame(is_compressed: bool, message: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(message);
 }
 
+/// Returns the length of the message at the start of a body, with its prefix: at most all of the body.
+pub fn message_length(body: &[u8]) -> usize {
+    let Some(([_, length @ ..], _)) = body.split_first_chunk::<PREFIX>() else { return body.len() };
+    body.len().min(PREFIX.saturating_add(u32::from_be_bytes(*length) as usize))
+}
+
 /// A fault in the framing of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {

@@ -81,6 +81,11 @@ fn hostile_websockets() {
 }
 
 #[test]
+fn hostile_servers_of_grpc() {
+    attack(&suites_of("gRPC"));
+}
+
+#[test]
 fn hostile_services() {
     attack(&["canister", "ingest", "crud"].map(suites_of).concat());
 }

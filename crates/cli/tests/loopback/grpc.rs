@@ -29,17 +29,17 @@ const PROTO: &str = include_str!("echo.proto");
 /// The messages of the service, as `prost` has them: written by hand, so that what is sent is read by other
 /// descriptors than those that made it.
 #[derive(Clone, PartialEq, prost::Message)]
-struct Note {
+pub(crate) struct Note {
     #[prost(string, tag = "1")]
-    text: String,
+    pub(crate) text: String,
     #[prost(uint32, tag = "2")]
-    status: u32,
+    pub(crate) status: u32,
     #[prost(message, optional, tag = "3")]
-    at: Option<Timestamp>,
+    pub(crate) at: Option<Timestamp>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
-struct Timestamp {
+pub(crate) struct Timestamp {
     #[prost(int64, tag = "1")]
     seconds: i64,
     #[prost(int32, tag = "2")]

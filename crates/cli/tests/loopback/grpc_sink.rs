@@ -1,5 +1,8 @@
 //! `plimsoll grpc` and steps of gRPC against `plimsoll sink --grpc`, whose log has the truth.
 
+use std::process::Command;
+
+use plimsoll_testkit::skip;
 use serde_json::Value;
 
 use crate::process::{Folder, run};
@@ -155,6 +158,48 @@ scenarios:
     let finished = run(&format!("run {plan} -n 5 -c 1 --quiet -o json"));
     let result: Value = serde_json::from_str(&finished.stdout).expect(&finished.stderr);
     assert_eq!(at(&result, "/accounting/ok"), 10, "{:#}", result["error_examples"]);
+}
+
+/// A watch of health goes on until its client cancels it.
+#[test]
+fn health_can_be_watched() {
+    let sink = Sink::start("--grpc --delay 1ms");
+    let line =
+        format!("grpc {} grpc.health.v1.Health/Watch -n 6 -c 1 --streams 3 --quiet -o json", sink.endpoint);
+    let watched = |flags: &str| -> Value {
+        let finished = run(&format!("{line} {flags}"));
+        serde_json::from_str(&finished.stdout).expect(&finished.stderr)
+    };
+    let result = watched("--take 1");
+    assert_eq!(at(&result, "/accounting/ok"), 6, "{:#}", result["error_examples"]);
+    assert_eq!(at(&result, "/event_streams/events"), 6);
+    let result = watched("--timeout 300ms");
+    assert_eq!(at(&result, "/accounting/timed_out"), 6, "{:#}", result["error_examples"]);
+    assert_eq!(at(&result, "/event_streams/events"), 6);
+    assert_eq!(sink.stop().truth.ended(&result, "replied"), 6);
+}
+
+/// The server, too, gives up at the deadline: curl waits longer than it has said.
+#[test]
+fn the_sink_ends_calls_at_their_deadlines() {
+    let folder = Folder::new();
+    let message = folder.write("message", b"\0\0\0\0\0");
+    for (args, method, timeout, said) in [
+        ("--delay 20s", "Echo", "100m", "grpc-status: 4"),
+        ("--delay 1ms", "Echo", "20S", "grpc-status: 0"),
+        ("--messages 1000/1s", "Repeat", "100m", "stream 1 was not closed cleanly: CANCEL"),
+    ] {
+        let sink = Sink::start(&format!("--grpc {args}"));
+        let url = format!("http://{}/plimsoll.sink.v1.Sink/{method}", sink.endpoint);
+        let ended = Command::new("curl")
+            .args(["-sv", "--http2-prior-knowledge", "-H", "content-type: application/grpc", "-H"])
+            .args([format!("grpc-timeout: {timeout}"), "--data-binary".to_owned(), format!("@{message}")])
+            .args(["-o", "/dev/null", &url])
+            .output();
+        let Ok(output) = ended else { return skip::without_program("curl") };
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(said) || text.contains("err 8"), "{args}: {text}");
+    }
 }
 
 /// Without a file, the server says what the method takes: its own service, and those that it was given.

@@ -7,6 +7,7 @@
 mod accounts;
 mod accuracy;
 mod attack;
+mod autobahn;
 mod backends;
 mod cache;
 mod cache_load;
@@ -25,6 +26,7 @@ mod fleet;
 mod foreign;
 mod grpc;
 mod grpc_sink;
+mod grpc_tonic;
 mod http2;
 mod imported;
 mod ingest_demo;

@@ -3,6 +3,7 @@
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, ConnId};
 use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict};
+use plimsoll_wire::grpc::message_length;
 use plimsoll_wire::http2::Captured as CapturedHead;
 
 use super::Worker;
@@ -73,10 +74,21 @@ impl<B: Backend> Worker<'_, B> {
         client.take_body(ticket, &mut captured.body);
         let record = self.records.of(request).event_streams(request.step);
         let came = Receipt { at, behind: self.batch.behind };
+        let before = captured.events().map_or(0, |events| events.events());
         captured.read_events(step, (status, came), record);
+        self.buffers.control.clear();
+        if step.stream.is_in_turn() {
+            let events = captured.events().map_or(0, |events| events.events());
+            for _ in before..events {
+                client.proceed(ticket, message_length, &mut self.buffers.control);
+            }
+        }
         if captured.has_enough(step) && self.buffers.enough.iter().all(|(known, _)| *known != ticket) {
             // Its ticket must not be used again while there are events that were told before.
             self.buffers.enough.push((ticket, status));
+        }
+        if !self.buffers.control.is_empty() {
+            self.write_control(slot);
         }
     }
 

@@ -3,6 +3,7 @@
 use plimsoll_core::Nanos;
 use plimsoll_driver::Backend;
 use plimsoll_scenario::{Context, FieldNeeds, Needs, RequestTemplate};
+use plimsoll_wire::grpc::message_length;
 use plimsoll_wire::http2::{self, Indexing, Payload, Submit};
 
 use super::Worker;
@@ -36,7 +37,10 @@ pub(super) fn submit(
     if cut {
         return (client.submit_cut(spec, head, out), out.len() - before);
     }
-    let ticket = client.submit(spec, head, out);
+    let ticket = match needs.in_turn && !body.is_empty() {
+        true => client.submit_part(spec, message_length(body.bytes()), head, out),
+        false => client.submit(spec, head, out),
+    };
     // Bytes that the windows hold back follow later and still belong to the request: the content, and at
     // least one more frame's head.
     let held_back = body_bytes.saturating_sub(out.len() - head_end);

@@ -181,6 +181,8 @@ impl Compiler<'_, '_> {
                 return self.form(Some(place), problem.with_hint(HINT));
             }
             (Some((verb, _)), None) => verb,
+            // That there is nothing was told where the mapping was read.
+            (None, _) if *spec == WebSocketSpec::default() => return None,
             (None, _) if receive.is_absent() => {
                 return self.form(place, Problem::new("the action is missing").with_hint(HINT));
             }

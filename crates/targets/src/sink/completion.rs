@@ -55,6 +55,11 @@ impl<B: Backend> Worker<B> {
             self.conclude_websocket(due);
             return false;
         }
+        if due.sent > 0 && due.at >= due.arrival.deadline {
+            // The head and a part of the messages are on their way.
+            self.reset(due);
+            return false;
+        }
         match (due.intent, &connection.protocol) {
             (Intent::Reply | Intent::Status(_) | Intent::Reject | Intent::Garbage, _) => {
                 return self.reply(due);
@@ -79,6 +84,7 @@ impl<B: Backend> Worker<B> {
     fn reset(&mut self, due: PendingReply) {
         let (code, action) = match due.intent {
             Intent::Refuse => (ErrorCode::RefusedStream, Action::Refused),
+            Intent::Reply => (ErrorCode::Cancel, Action::Reset),
             _ => (ErrorCode::InternalError, Action::Reset),
         };
         if let Some(connection) = self.table.get(due.arrival.conn)

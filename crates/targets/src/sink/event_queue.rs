@@ -14,12 +14,17 @@ use super::queue::{SingleServer, TokenServer};
 use super::service::Ask;
 use super::setup::Setup;
 
+/// The code of gRPC for a call that was not answered in time.
+const DEADLINE_EXCEEDED: u16 = 4;
+
 /// A request that was read and has no number yet.
 #[derive(Debug)]
 pub(crate) struct Arrival {
     pub(crate) conn: ConnId,
     /// When its last byte came.
     pub(crate) at: Nanos,
+    /// Its client waits no longer; never, if it has not said.
+    pub(crate) deadline: Nanos,
     /// Its header `x-plimsoll-id`, if there is a log.
     pub(crate) id: Option<Box<[u8]>>,
     pub(crate) to: Address,
@@ -113,14 +118,19 @@ impl EventQueue {
                 state.last_due = at + self.setup.forms.span(fate.intent, arrival.to.head_only);
             }
         }
+        let mut intent = fate.intent;
+        if at > arrival.deadline && intent == Intent::Reply {
+            (at, intent) = (arrival.deadline, Intent::Status(DEADLINE_EXCEEDED));
+        }
         self.sequence += 1;
-        let (sequence, intent) = (self.sequence, fate.intent);
+        let sequence = self.sequence;
         self.heap.push(Reverse(PendingReply { at, sequence, number, intent, arrival, sent: 0 }));
     }
 
     /// Takes back a request whose body goes on at `at`, after the bytes `sent`. It keeps its place: at the
     /// same time it comes before the requests that were admitted later.
     pub(crate) fn put_back(&mut self, due: PendingReply, at: Nanos, sent: usize) {
+        let at = at.min(due.arrival.deadline);
         self.heap.push(Reverse(PendingReply { at, sent, ..due }));
     }
 
@@ -159,7 +169,8 @@ mod tests {
 
     fn on_stream(stream: u32, slot: u32, at: u64) -> Arrival {
         let to = Address { stream, head_only: false, persistence: Persistence::Keep };
-        Arrival { conn: ConnId::new(slot, 1), at: Nanos(at), id: None, to, ask: Ask::Usual }
+        let deadline = Nanos::MAX;
+        Arrival { conn: ConnId::new(slot, 1), at: Nanos(at), deadline, id: None, to, ask: Ask::Usual }
     }
 
     fn drain(queue: &mut EventQueue) -> Vec<(u64, u64)> {
@@ -175,6 +186,27 @@ mod tests {
         assert!(queue.pop(Nanos(12)).is_none());
         assert_eq!(drain(&mut queue), [(1, 13), (0, 15)]);
         assert_eq!(queue.next(), Nanos::MAX);
+    }
+
+    #[test]
+    fn a_deadline_is_the_end_of_a_reply_that_comes_later() {
+        let mut queue = queue(|o| {
+            o.delay = Delay::Constant(Nanos(10));
+            o.faults.reset = 0.5;
+        });
+        for number in 0..20 {
+            for deadline in [Nanos(19), Nanos(20)] {
+                let arrival = Arrival { deadline, ..on_stream(1, 0, 10) };
+                queue.admit(arrival, number, Some(&mut State::default()));
+            }
+        }
+        let mut ends: Vec<_> =
+            std::iter::from_fn(|| queue.pop(Nanos::MAX)).map(|due| (due.at.0, due.intent)).collect();
+        ends.sort_unstable_by_key(|end| format!("{end:?}"));
+        ends.dedup();
+        // Faults stay those that the seed drew.
+        let expected = [(19, Intent::Status(4)), (20, Intent::Reply), (20, Intent::Reset)];
+        assert_eq!(ends, expected);
     }
 
     #[test]

@@ -89,6 +89,10 @@ impl SinkOptions {
             "the fixed capacity is one for the whole sink: use one thread with it",
         );
         require(
+            alone || !self.service.broadcasts(),
+            "messages to all clients need one thread, which has all of them: use one thread with broadcast",
+        );
+        require(
             usize::from(self.queue)
                 + usize::from(self.capacity.is_some())
                 + usize::from(self.per_connection_serial)
@@ -190,7 +194,7 @@ pub(crate) fn is_share(share: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::service::{Body, Reply};
+    use crate::sink::service::{Body, Reply, WebSocket};
 
     fn plain() -> SinkOptions {
         SinkOptions::new(Endpoint::Tcp(([127, 0, 0, 1], 0).into()))
@@ -246,5 +250,10 @@ mod tests {
         assert_eq!(SinkOptions { threads: 2, ..queue }.problems().len(), 1);
         let unix = SinkOptions { threads: 2, listen: Endpoint::Unix("s".into()), ..plain() };
         assert_eq!(unix.problems().len(), 1);
+        for (threads, broadcasts) in [(1, true), (2, false), (2, true)] {
+            let service = Service::WebSocket(WebSocket { broadcasts });
+            let problems = SinkOptions { threads, service, ..plain() }.problems();
+            assert_eq!(problems.len(), usize::from(threads == 2 && broadcasts), "{problems:?}");
+        }
     }
 }

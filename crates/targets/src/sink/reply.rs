@@ -29,9 +29,10 @@ impl Forms {
         Self { table, faults, book, slow: options.service.slow() }
     }
 
-    /// The answer to request `number` with one of the fault statuses.
+    /// The answer to request `number` with one of the fault statuses, or a code of gRPC.
     pub(crate) fn fault(&self, status: u16, number: u64) -> Answer<'_> {
         let form = self.faults.iter().find(|form| form.status == status);
+        let form = form.or_else(|| self.table.grpc()?.failure(status));
         Answer::plain(form.unwrap_or_else(|| self.table.largest()), number)
     }
 

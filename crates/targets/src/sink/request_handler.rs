@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::ConnId;
+use plimsoll_wire::grpc::read_timeout;
 use plimsoll_wire::http1::{self, Limits, RequestMemo, RequestServer};
 use plimsoll_wire::http2::{self, ErrorCode, Payload, Server, ServerOptions};
 
@@ -231,7 +232,8 @@ impl RequestHandler {
             state.outstanding += 1;
             let to = Address { stream: 0, head_only: request.head_request, persistence };
             let id = if self.logs { request.id.map(Into::into) } else { None };
-            return self.arrivals.push(Arrival { conn, at, id, to, ask: ask.into_owned() });
+            let (deadline, ask) = (Nanos::MAX, ask.into_owned());
+            return self.arrivals.push(Arrival { conn, at, deadline, id, to, ask });
         }
         let number = self.setup.count();
         let answer = self.setup.forms.table.answer(&ask, number, self.thread);
@@ -289,7 +291,11 @@ impl RequestHandler {
         state.requests += 1;
         let (stream, head_only) = (request.stream, request.head_request);
         let forms = &self.setup.forms;
-        if !request.whole || server.is_replying(stream) {
+        let watches = || {
+            let path = server.text(request.path);
+            request.status.is_none() && forms.table.grpc().is_some_and(|grpc| grpc.watches(path))
+        };
+        if !request.whole || server.is_replying(stream) || watches() {
             return self.take_part(server, state, at, request);
         }
         if !self.at_once || state.mute {
@@ -299,7 +305,10 @@ impl RequestHandler {
             let (path, content) = (server.text(request.path), server.text(request.content));
             let status = request.status.map(|status| server.text(status));
             let ask = forms.table.ask(server.text(request.method), path, content, status).into_owned();
-            return self.arrivals.push(Arrival { conn, at, id, to, ask });
+            let timeout = request.timeout.filter(|_| forms.table.grpc().is_some());
+            let timeout = timeout.and_then(|timeout| read_timeout(server.text(timeout)));
+            let deadline = timeout.map_or(Nanos::MAX, |timeout| Nanos(at.0.saturating_add(timeout)));
+            return self.arrivals.push(Arrival { conn, at, deadline, id, to, ask });
         }
         self.path.clear();
         if forms.table.are_many() {
@@ -342,6 +351,7 @@ impl RequestHandler {
         };
         self.body.clear();
         self.body.extend_from_slice(server.text(request.content));
+        let watches = grpc.watches(server.text(request.path));
         let answered = grpc.answer_part(server.text(request.path), &self.body, self.at_once);
         let Some((messages, bytes)) = answered else { return };
         server.consume(stream, bytes);
@@ -354,7 +364,11 @@ impl RequestHandler {
             );
             server.data(stream, Payload::Bytes(&messages), false, &mut self.out);
         }
-        if request.whole && server.trailers(stream, grpc.trailers(), &mut self.out) {
+        let is_answered = match watches {
+            true => !messages.is_empty(),
+            false => request.whole && server.trailers(stream, grpc.trailers(), &mut self.out),
+        };
+        if is_answered {
             let number = self.setup.count();
             self.answered += 1;
             if self.logs {

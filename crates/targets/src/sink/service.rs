@@ -86,6 +86,11 @@ impl Service {
         }
     }
 
+    /// Returns `true` if a message of one client goes to all.
+    pub(crate) const fn broadcasts(&self) -> bool {
+        matches!(self, Self::WebSocket(WebSocket { broadcasts: true }))
+    }
+
     /// The pace of bodies that are sent in pieces.
     pub(crate) const fn slow(&self) -> Option<SlowData> {
         match self {

@@ -63,12 +63,12 @@ fn frame(kind: u8, flags: u8, on: On, payload: impl Into<Vec<u8>>) -> Act {
 }
 
 /// A frame on the stream of the request.
-fn here(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
+pub(super) fn here(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
     frame(kind, flags, On::Request, payload)
 }
 
 /// A frame on the connection.
-fn aside(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
+pub(super) fn aside(kind: u8, flags: u8, payload: impl Into<Vec<u8>>) -> Act {
     frame(kind, flags, On::Number(0), payload)
 }
 
@@ -87,7 +87,7 @@ fn answer(acts: Vec<Act>) -> Vec<Act> {
 }
 
 /// The same, and the connection ends like this.
-fn ending(acts: Vec<Act>, end: Act) -> Vec<Act> {
+pub(super) fn ending(acts: Vec<Act>, end: Act) -> Vec<Act> {
     [vec![hello_with(&[]), Act::Await], acts, vec![end]].concat()
 }
 
@@ -107,7 +107,7 @@ fn head(block: impl Into<Vec<u8>>) -> Vec<Act> {
 }
 
 /// A literal field that is not indexed (RFC 7541 section 6.2.2), for names and values below 127 bytes.
-fn literal(name: &str, value: &str) -> Vec<u8> {
+pub(super) fn literal(name: &str, value: &str) -> Vec<u8> {
     let mut bytes = vec![0];
     for text in [name, value] {
         bytes.push(text.len() as u8);

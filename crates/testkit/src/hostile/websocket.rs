@@ -98,6 +98,11 @@ fn frames() -> Vec<Case> {
     cases.extend([
         Case::new("a close with 1001", CLOSED, held(after(&[0x88, 2, 0x03, 0xe9]))),
         Case::new("a close without a status", CLOSED, held(after(&[0x88, 0]))),
+        Case::new(
+            "a close, and more behind it",
+            CLOSED,
+            held(after(&[0x88, 2, 0x03, 0xe9, 0x89, 0, 0x81, 1, b'a', 0xff])),
+        ),
         Case::new("an end without a close", DROPPED, once(UPGRADE)),
         Case::new("an end within a message", DROPPED, once(after(&[0x81, 100, b'a']))),
         Case::new("an end within a head", DROPPED, once(after(&[0x81]))),

@@ -211,6 +211,8 @@ pub struct Client {
     slots: Vec<Stream>,
     /// Content of responses that is kept, by ticket.
     bodies: Vec<Vec<u8>>,
+    /// Content of requests that waits for [`proceed`](Self::proceed), by ticket.
+    held: Vec<Vec<u8>>,
     next_stream: u32,
 
     indexing: Indexing,
@@ -247,6 +249,7 @@ impl Client {
             streams: StreamTable::new(),
             slots: Vec::new(),
             bodies: Vec::new(),
+            held: Vec::new(),
             next_stream: 1,
             indexing: Indexing::new(options.encoder_table_size),
             peer: PeerSettings::default(),
@@ -342,6 +345,41 @@ impl Client {
             self.outflow.send(ticket, &mut stream.flow, spec.body, true, &self.peer, out);
         }
         ticket
+    }
+
+    /// [`submit`](Self::submit) of a request whose content goes out in parts: the first `length` bytes now,
+    /// and the rest by [`proceed`](Self::proceed).
+    pub fn submit_part(
+        &mut self,
+        spec: Submit<'_>,
+        length: usize,
+        head: impl FnOnce(&mut Indexing, &mut Vec<u8>),
+        out: &mut Vec<u8>,
+    ) -> u32 {
+        let (part, rest) = spec.body.bytes().split_at(length);
+        let ticket = self.open(&spec, false, head, out);
+        if self.held.len() <= ticket as usize {
+            self.held.resize_with(ticket as usize + 1, Vec::new);
+        }
+        self.held[ticket as usize].extend_from_slice(rest);
+        let flow = &mut self.slots[ticket as usize].flow;
+        self.outflow.send(ticket, flow, Payload::Bytes(part), rest.is_empty(), &self.peer, out);
+        ticket
+    }
+
+    /// Sends another part of the content of a request: as many bytes as `length` says of those that are left,
+    /// and the end of the stream with the last of them. Nothing if the request has ended or is whole.
+    pub fn proceed(&mut self, ticket: u32, length: impl FnOnce(&[u8]) -> usize, out: &mut Vec<u8>) {
+        let Some(held) = self.held.get_mut(ticket as usize).filter(|held| !held.is_empty()) else { return };
+        let part: Vec<u8> = held.drain(..length(held)).collect();
+        let flow = &mut self.slots[ticket as usize].flow;
+        self.outflow.send(ticket, flow, Payload::Bytes(&part), held.is_empty(), &self.peer, out);
+    }
+
+    /// Returns `true` if content of a request is still to be sent.
+    fn is_sending(&self, ticket: u32) -> bool {
+        let held = self.held.get(ticket as usize).is_some_and(|held| !held.is_empty());
+        held || self.outflow.waiting(ticket, &self.slots[ticket as usize].flow) > 0
     }
 
     /// [`submit`](Self::submit) of a request that will be [cancelled](Self::cancel) before it is whole:
@@ -474,6 +512,10 @@ impl Client {
         let stream = &mut self.slots[ticket as usize];
         self.streams.retire(stream.id());
         self.outflow.close(ticket, &mut stream.flow);
+        if let Some(held) = self.held.get_mut(ticket as usize) {
+            held.clear();
+            held.shrink_to(BODY_ROOM);
+        }
     }
 }
 
@@ -500,5 +542,49 @@ mod tests {
         client.receive(&head, &mut out, &mut events).unwrap();
         assert!(matches!(events[..], [Event::Ready, Event::Response { ticket: 1, .. }]), "{events:?}");
         assert_eq!(client.capacity(), 0);
+    }
+
+    /// Stream, flags and length of each frame.
+    fn frames(mut out: &[u8]) -> Vec<(u8, u8, u8)> {
+        let mut frames = Vec::new();
+        while let Some((head, rest)) = out.split_first_chunk::<9>() {
+            frames.push((head[3], head[4], head[2]));
+            out = &rest[usize::from(head[2])..];
+        }
+        frames
+    }
+
+    #[test]
+    fn content_goes_out_in_parts_and_what_is_held_ends_with_its_request() {
+        let (mut client, mut out) = (Client::new(&ClientOptions::default()), Vec::new());
+        let spec = Submit {
+            head_request: false,
+            capture: false,
+            keep_body: false,
+            tell_content: false,
+            body: Payload::Bytes(b"aabbbcc"),
+        };
+        let ticket = client.submit_part(spec, 2, |_, _| (), &mut out);
+        assert_eq!(frames(&out), [(1, 4, 0), (0, 0, 2)]);
+        out.clear();
+        client.proceed(ticket, |left| left.len().min(3), &mut out);
+        client.proceed(ticket, <[u8]>::len, &mut out);
+        client.proceed(ticket, <[u8]>::len, &mut out);
+        assert_eq!(frames(&out), [(0, 0, 3), (0, 1, 2)]);
+        out.clear();
+        let whole = client.submit_part(spec, 7, |_, _| (), &mut out);
+        assert_eq!(frames(&out), [(1, 4, 0), (0, 1, 7)]);
+        client.cancel(whole, &mut out);
+        let other = client.submit_part(spec, 1, |_, _| (), &mut out);
+        let mut events = Vec::new();
+        let settings_and_head = [0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 5, 0x88];
+        out.clear();
+        client.receive(&settings_and_head, &mut out, &mut events).unwrap();
+        assert!(matches!(events[..], [Event::Ready, Event::Response { .. }]), "{events:?}");
+        // The answer came before the end of the request.
+        assert_eq!(frames(&out), [(4, 1, 0), (3, 0, 4)]);
+        out.clear();
+        client.proceed(other, <[u8]>::len, &mut out);
+        assert!(out.is_empty());
     }
 }

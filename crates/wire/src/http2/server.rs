@@ -105,6 +105,8 @@ pub struct Request {
     pub id: Option<Span>,
     /// Value of the first field `x-plimsoll-status`.
     pub status: Option<Span>,
+    /// Value of the first field `grpc-timeout`.
+    pub timeout: Option<Span>,
     /// `false` if more of its content, or its end, is still to come: then the request is handed over again.
     /// The request may be answered before its end.
     pub whole: bool,

@@ -31,8 +31,6 @@ pub enum WebSocketError {
     CloseCode(u16),
     /// The payload of a close frame is one byte: too short for a status (section 5.5.1).
     ShortClose,
-    /// Something came after the close frame (section 5.5.1).
-    AfterClose,
 }
 
 impl WebSocketError {
@@ -62,7 +60,6 @@ impl fmt::Display for WebSocketError {
             Self::NotUtf8 => "a text is not UTF-8",
             Self::CloseCode(code) => return write!(f, "the status {code} must not be sent in a close frame"),
             Self::ShortClose => "the payload of a close frame is too short for a status",
-            Self::AfterClose => "something came after the close frame",
         })
     }
 }

@@ -20,7 +20,7 @@ pub enum Received {
     Ping,
     /// A pong.
     Pong,
-    /// The close frame: nothing comes after it.
+    /// The close frame. Bytes that come after it are discarded (RFC 6455 section 1.4).
     Close {
         /// The status; `None` if there is none.
         code: Option<u16>,
@@ -93,7 +93,10 @@ impl MessageReader {
             let frame = match self.frame {
                 Some(frame) => frame,
                 None if input.is_empty() => return Ok(None),
-                None if self.closed => return Err(WebSocketError::AfterClose),
+                None if self.closed => {
+                    *input = &[];
+                    return Ok(None);
+                }
                 None => {
                     let head = self.head.take(input);
                     let Some(head) = head else {

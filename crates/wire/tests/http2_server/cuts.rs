@@ -22,7 +22,14 @@ struct Transcript {
 
 /// Spans depend on the cuts; their texts do not.
 fn without_spans(request: Request) -> Request {
-    Request { method: Default::default(), path: Default::default(), id: None, status: None, ..request }
+    Request {
+        method: Default::default(),
+        path: Default::default(),
+        id: None,
+        status: None,
+        timeout: None,
+        ..request
+    }
 }
 
 /// `answers`: by stream, whether it is answered when all has come.

@@ -43,7 +43,6 @@ fn violations_of_a_server_are_named() {
         (&[0x88, 1, 3], WebSocketError::ShortClose),
         (&[0x88, 2, 3, 0xed], WebSocketError::CloseCode(1005)),
         (&[0x88, 3, 3, 0xe8, 0xff], WebSocketError::NotUtf8),
-        (&[0x88, 0, 0x81], WebSocketError::AfterClose),
     ];
     for (bytes, error) in cases {
         for size in [1, 2, 3, 7, 10_000] {
@@ -59,6 +58,19 @@ fn violations_of_a_server_are_named() {
         assert!([1002, 1007, 1009].contains(&error.close_code()));
     }
     assert_eq!(read(Role::Server, &[&[0x81, 0]], LIMIT).1, Some(WebSocketError::Unmasked));
+}
+
+/// A ping, a message or a second close frame behind the first one counted as a violation.
+#[test]
+fn bytes_behind_the_close_frame_are_discarded() {
+    for after in [&[0x89, 0][..], &[0x81, 1, b'a'], &[0x88, 0], &[0x80, 1, b'b'], &[0xff; 20], &[0x81]] {
+        let bytes = [&[0x01, 1, b'a', 0x88, 2, 3, 0xe8], after].concat();
+        for size in [1, 3, 100] {
+            let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
+            let expected = vec![Told::Close(Some(1000), String::new())];
+            assert_eq!(read(Role::Client, &pieces, LIMIT), (expected, None), "{}", bytes.escape_ascii());
+        }
+    }
 }
 
 #[test]

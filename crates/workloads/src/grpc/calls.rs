@@ -39,6 +39,7 @@ impl BodyFactory for CallFactory {
         }
         let method = method(spec, request, place, context)?;
         let (send, take) = counts(spec, &method, context)?;
+        let in_turn = turns(spec, &method, context)?;
         let gzip = context.read(&spec.compress, |text| match text {
             "gzip" => Ok(true),
             "none" => Ok(false),
@@ -51,7 +52,7 @@ impl BodyFactory for CallFactory {
         let headers = headers.into_iter().chain(of_gzip.into_iter().filter(|_| gzip));
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let of = format!("grpc {}", method.full_name()).into();
-        let stream = method.is_server_streaming().then_some(MessageStream { take });
+        let stream = method.is_server_streaming().then_some(MessageStream { take, in_turn });
         let judge = JudgeSpec { of, judge: Arc::new(CallJudge::new(method, stream, gzip)), pending: None };
         Some(BodyContent { body, headers, judge: Some(judge), stream: stream.map(EventStream::Grpc) })
     }
@@ -79,6 +80,16 @@ fn counts(
     }
     let send = context.read(&spec.send, number)?;
     Some((send.map_or(1, u64::from), context.read(&spec.take, number)?))
+}
+
+/// Returns `true` if messages of both sides take turns.
+fn turns(spec: &GrpcSpec, method: &MethodDescriptor, context: &mut dyn BodyContext) -> Option<bool> {
+    let is_wanted = spec.wait.get() == Some(&true);
+    if is_wanted && !(method.is_client_streaming() && method.is_server_streaming()) {
+        let message = format!("`{}` has no streams of messages in both directions", method.full_name());
+        return context.fail(spec.wait.place(), Problem::new(message).with_hint("leave `wait` out"));
+    }
+    Some(is_wanted)
 }
 
 /// Messages of one call at most.

@@ -13,6 +13,7 @@ use super::{Schema, SchemaError};
 
 const STATUS: &str = "grpc-status";
 const MESSAGE: &str = "grpc-message";
+const CONTENT_TYPE: &str = "content-type";
 
 /// Judge of the answers to a method. Messages of a stream are counted elsewhere: of its answers the status
 /// alone is judged.
@@ -53,17 +54,26 @@ impl CallJudge {
         }
     }
 
-    /// The code of a call; a status that is missing or none counts as unknown (PROTOCOL-HTTP2.md).
+    /// The code of a call; a status that is missing or none counts as unknown, and so does a success that
+    /// does not come from a server of gRPC (PROTOCOL-HTTP2.md).
     fn code_of(&self, received: &Received<'_>) -> usize {
         // A server that fails on the way may have sent one status in its head: the last one is that of the
         // call.
-        match received.fields.all(STATUS).last() {
+        let code = match received.fields.all(STATUS).last() {
             Some(status) => read_status(status).unwrap_or(UNKNOWN),
             // A call that was cancelled has none; one that ended too early is noticed by its messages.
             None if self.stream.is_some_and(|stream| stream.take.is_some()) => 0,
             None => UNKNOWN,
-        }
+        };
+        if code == 0 && !speaks_grpc(received) { UNKNOWN } else { code }
     }
+}
+
+/// Returns `true` if the content-type is that of gRPC, whatever its codec.
+fn speaks_grpc(received: &Received<'_>) -> bool {
+    let content_type = received.fields.all(CONTENT_TYPE).next().unwrap_or_default();
+    let codec = content_type.strip_prefix(b"application/grpc");
+    codec.is_some_and(|codec| matches!(codec.first(), None | Some(b'+' | b';')))
 }
 
 /// Returns the judge of the answers of the method at a path: for tests with hostile answers.
@@ -92,7 +102,7 @@ impl Judge for CallJudge {
     }
 
     fn fields(&self) -> &[&'static str] {
-        &[STATUS, MESSAGE]
+        &[STATUS, MESSAGE, CONTENT_TYPE]
     }
 
     fn needs_body(&self) -> bool {
@@ -119,8 +129,14 @@ impl Judge for CallJudge {
                 None => self.message(received.body).err().unwrap_or_default(),
             };
         }
-        if received.fields.all(STATUS).last().is_none() {
+        let status = received.fields.all(STATUS).last();
+        if status.is_none() {
             return "the answer has no grpc-status".to_owned();
+        }
+        if status.and_then(read_status) == Some(0) {
+            let content_type = received.fields.all(CONTENT_TYPE).next().unwrap_or_default();
+            let shown = String::from_utf8_lossy(&content_type[..content_type.len().min(LONGEST)]);
+            return format!("status OK with the content-type `{shown}`, which is not application/grpc");
         }
         let message = received.fields.all(MESSAGE).last().map(read_status_message).unwrap_or_default();
         let message: String = message.chars().take(LONGEST).collect();
@@ -144,6 +160,7 @@ mod tests {
     fn judged(fields: &[(&str, &str)], body: &[u8]) -> (Judgement, String) {
         let judge = judge(&schema(), "/shop.v1.Orders/Place").unwrap();
         let mut list = FieldList::default();
+        list.push(b"content-type", b"application/grpc");
         fields.iter().for_each(|(name, value)| list.push(name.as_bytes(), value.as_bytes()));
         let received = Received::new(200, &list, body);
         (judge.judge(&received), judge.describe(&received))
@@ -158,6 +175,39 @@ mod tests {
             assert_eq!(judgement, Judgement::Failed(class));
             assert_eq!(words, format!("status {name}: no €"));
             assert_eq!(class.name(), format!("grpc_{}", name.to_ascii_lowercase()));
+        }
+    }
+
+    /// A proxy's page with a status was a success.
+    #[test]
+    fn a_success_comes_from_a_server_of_grpc() {
+        let judge = judge(&schema(), "/shop.v1.Orders/Place").unwrap();
+        for (content_type, is_good) in [
+            ("application/grpc", true),
+            ("application/grpc+proto", true),
+            ("application/grpc;a=b", true),
+            ("application/grpc-web", false),
+            ("text/html", false),
+            ("", false),
+        ] {
+            for status in ["0", "5"] {
+                let mut list = FieldList::default();
+                list.push(CONTENT_TYPE.as_bytes(), content_type.as_bytes());
+                list.push(STATUS.as_bytes(), status.as_bytes());
+                let received = Received::new(200, &list, b"\0\0\0\0\0");
+                let expected = match (status, is_good) {
+                    ("5", _) => Judgement::Failed(ErrorClass::GrpcNotFound),
+                    (_, true) => Judgement::Good,
+                    (_, false) => Judgement::Failed(ErrorClass::GrpcUnknown),
+                };
+                assert_eq!(judge.judge(&received), expected, "{content_type}, {status}");
+                let said = judge.describe(&received);
+                assert_eq!(
+                    said.contains("is not application/grpc"),
+                    expected == Judgement::Failed(ErrorClass::GrpcUnknown),
+                    "{said}"
+                );
+            }
         }
     }
 

@@ -47,6 +47,8 @@ pub struct GrpcLoad {
     pub send: Option<u32>,
     /// Messages of an answer after which the call is cancelled, where the answer is a stream.
     pub take: Option<u32>,
+    /// Send each message but the first when one has come, where both sides stream.
+    pub wait: bool,
     /// The deadline that the server is told (`grpc-timeout`).
     pub deadline: Option<Nanos>,
 }
@@ -94,6 +96,9 @@ impl GrpcLoad {
             if let Some(count) = count {
                 call.insert(key.to_owned(), json!(count.to_string()));
             }
+        }
+        if self.wait {
+            call.insert("wait".to_owned(), json!(true));
         }
         call
     }
@@ -153,6 +158,7 @@ mod tests {
             gzip: false,
             send: None,
             take: None,
+            wait: false,
             deadline: None,
         }
     }
@@ -173,6 +179,7 @@ mod tests {
             gzip: true,
             send: Some(3),
             take: Some(2),
+            wait: true,
             deadline: Some(Nanos(1_500_000_000)),
             ..load()
         };
@@ -182,6 +189,7 @@ mod tests {
             step["grpc"],
             json!({
                 "descriptor_set": "shop.pb", "message": { "id": "a" }, "compress": "gzip", "send": "3", "take": "2",
+                "wait": true,
             })
         );
         assert_eq!(step["headers"], json!({ "grpc-timeout": "1500000u" }));

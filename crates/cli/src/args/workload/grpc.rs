@@ -13,7 +13,7 @@ use crate::args::run::RunArgs;
 use crate::base::failure::Failure;
 
 /// Settings of the plan that the flags come to, each with its flag.
-pub(crate) const SETTINGS: [(&str, &str); 9] = [
+pub(crate) const SETTINGS: [(&str, &str); 10] = [
     ("server", "HOST:PORT"),
     ("post", "METHOD"),
     ("proto", "--proto"),
@@ -22,6 +22,7 @@ pub(crate) const SETTINGS: [(&str, &str); 9] = [
     ("messages", "--data-file"),
     ("send", "--send"),
     ("take", "--take"),
+    ("wait", "--wait"),
     ("grpc-timeout", "--deadline"),
 ];
 
@@ -76,6 +77,10 @@ struct CallArgs {
     /// Cancel a call that streams from the server after N messages, as a success
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     take: Option<u32>,
+    /// In a call that streams in both directions, send each message but the first when one of the server has
+    /// come
+    #[arg(long)]
+    wait: bool,
     /// Deadline of each call, which the server is told (grpc-timeout): 500ms
     ///
     /// A call that has no answer by then has timed out. A server that keeps deadlines ends it with
@@ -111,6 +116,7 @@ impl GrpcArgs {
             gzip: call.gzip,
             send: call.send,
             take: call.take,
+            wait: call.wait,
             deadline,
         })
     }

@@ -109,7 +109,7 @@ pub(crate) struct WebSocketServiceArgs {
     /// upgrade, and closes with 1011 in place of answering a message.
     #[arg(long, conflicts_with_all = ["status", "body_size", "content_type", "slow_data", "grpc"])]
     websocket: bool,
-    /// Send each message to all clients (of one thread), and not only back
+    /// Send each message to all clients, and not only back. Needs one thread
     #[arg(long, requires = "websocket")]
     broadcast: bool,
 }

@@ -86,7 +86,6 @@ const MOST_MESSAGES: u32 = 1_000_000;
 const LONGEST_ANSWER: usize = 64 << 20;
 
 const INTERNAL: u16 = 13;
-const UNIMPLEMENTED: u16 = 12;
 const RESOURCE_EXHAUSTED: u16 = 8;
 
 /// The state of health: field 1 is 1, SERVING.
@@ -106,9 +105,9 @@ enum Method {
     /// Answers with the number of the call.
     Count,
     Health,
+    /// Answers with the state of health, and goes on: it never changes.
+    Watch,
     Reflection,
-    /// Fails as unimplemented, although the service is known.
-    Nothing,
 }
 
 /// A call, as far as it is answered.
@@ -160,8 +159,7 @@ impl GrpcForms {
         for (path, method) in [
             ("/plimsoll.sink.v1.Sink/Count", Method::Count),
             ("/grpc.health.v1.Health/Check", Method::Health),
-            // Clients that cannot watch the health ask for it instead.
-            ("/grpc.health.v1.Health/Watch", Method::Nothing),
+            ("/grpc.health.v1.Health/Watch", Method::Watch),
             ("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Method::Reflection),
             ("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Method::Reflection),
         ] {
@@ -206,9 +204,8 @@ impl GrpcForms {
                 given(Cow::Borrowed(last))
             }
             Method::Count => GrpcCall { counts: true, ..given(Cow::Borrowed(&[])) },
-            Method::Health => given(Cow::Borrowed(SERVING)),
+            Method::Health | Method::Watch => given(Cow::Borrowed(SERVING)),
             Method::Reflection => given(Cow::Owned(self.reflect(body))),
-            Method::Nothing => failed(UNIMPLEMENTED),
         }
     }
 
@@ -222,10 +219,22 @@ impl GrpcForms {
     ) -> Option<(Cow<'a, [u8]>, usize)> {
         let whole = whole_messages(body);
         match self.method(target) {
+            Method::Watch if whole == 0 => Some((Cow::Borrowed(&[]), 0)),
+            Method::Watch => Some((Cow::Borrowed(SERVING), whole)),
             Method::Chat if at_once => Some((Cow::Borrowed(&body[..whole]), whole)),
             Method::Reflection => Some((Cow::Owned(self.reflect(&body[..whole])), whole)),
             _ => None,
         }
+    }
+
+    /// Returns `true` if the answer to a call of this method goes on until its client cancels it.
+    pub(crate) fn watches(&self, target: &[u8]) -> bool {
+        self.method(target) == Method::Watch
+    }
+
+    /// The reply of a failed call.
+    pub(in crate::sink) fn failure(&self, code: u16) -> Option<&EncodedReply> {
+        self.failures.get(usize::from(code).checked_sub(1)?)
     }
 
     /// Appends the header block of a good answer.
@@ -326,7 +335,6 @@ mod tests {
         assert_eq!(told("/a.B/Collect", TWO), (0, TWO[6..].to_vec()));
         assert_eq!(told("/a.B/Collect", b""), (0, vec![0; PREFIX]));
         assert_eq!(told("/grpc.health.v1.Health/Check", b"\0\0\0\0\0"), (0, SERVING.to_vec()));
-        assert_eq!(told("/grpc.health.v1.Health/Watch", b"\0\0\0\0\0").0, UNIMPLEMENTED);
         for broken in [&b"<html>"[..], &TWO[..8], b"\x02\0\0\0\0"] {
             assert_eq!(told("/any.Thing/At", broken).0, INTERNAL, "{}", broken.escape_ascii());
         }
@@ -353,6 +361,8 @@ mod tests {
         assert_eq!(part("/a.B/Chat", true), Some((Cow::Borrowed(&TWO[..6]), 6)));
         assert_eq!(part("/a.B/Chat", false), None);
         assert_eq!(part("/a.B/Collect", true), None);
+        assert_eq!(part("/grpc.health.v1.Health/Watch", false), Some((Cow::Borrowed(SERVING), 6)));
+        assert!(forms.watches(b"/grpc.health.v1.Health/Watch"));
         let (_, bytes) = part("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", false).unwrap();
         assert_eq!(bytes, 6);
     }

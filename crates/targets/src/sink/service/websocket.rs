@@ -36,7 +36,8 @@ const UPGRADE_REQUIRED: u16 = 426;
 /// A server of WebSockets, which does nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WebSocket {
-    /// Each message goes to all clients of the thread that has it, and not to its sender alone.
+    /// Each message goes to all clients, and not to its sender alone. Needs one thread, which has all of
+    /// them.
     pub broadcasts: bool,
 }
 
@@ -204,7 +205,8 @@ impl RequestHandler {
             server.farewell = ends.then_some(GOING_AWAY);
             state.outstanding += 1;
             let to = Address { stream: 0, head_only: false, persistence: Persistence::Keep };
-            return self.arrivals.push(Arrival { conn, at, id: None, to, ask: Ask::WebSocket(ask) });
+            let (deadline, ask) = (Nanos::MAX, Ask::WebSocket(ask));
+            return self.arrivals.push(Arrival { conn, at, deadline, id: None, to, ask });
         }
         server.write(&ask, &mut self.out);
         self.answer_websocket(server, at, status_of(&ask), ends);

@@ -425,7 +425,7 @@ impl Client {
             return self.malformed(ticket, "less content than the head of the response announces", sinks);
         }
         sinks.events.push(Event::Response { ticket, response: stream.response() });
-        if self.outflow.waiting(ticket, &stream.flow) > 0 {
+        if self.is_sending(ticket) {
             // Section 8.1: the server has answered without waiting for the end of the request.
             put_rst_stream(sinks.out, stream.id(), ErrorCode::Cancel);
         }

@@ -434,6 +434,7 @@ fn hand_over(stream: u32, head: &RequestHead, body_bytes: u64, text: &mut Vec<u8
         path: head.path.shifted(at),
         id: head.id.map(|id| id.shifted(at)),
         status: head.status.map(|status| status.shifted(at)),
+        timeout: head.timeout.map(|timeout| timeout.shifted(at)),
         whole: true,
         head_request: head.head_request,
         body_bytes,

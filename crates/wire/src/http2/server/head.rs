@@ -13,6 +13,9 @@ const ID_HEADER: &[u8] = b"x-plimsoll-id";
 /// The header field by which a client names the status that a server is to answer with.
 const STATUS_HEADER: &[u8] = b"x-plimsoll-status";
 
+/// The header field by which a client of gRPC says how long it waits.
+const TIMEOUT_HEADER: &[u8] = b"grpc-timeout";
+
 /// Text beyond this is not kept in a place that will be used again.
 const TEXT_KEPT: usize = 4096;
 
@@ -25,6 +28,7 @@ pub(super) struct RequestHead {
     pub(super) path: Span,
     pub(super) id: Option<Span>,
     pub(super) status: Option<Span>,
+    pub(super) timeout: Option<Span>,
     pub(super) content_length: Option<u64>,
     pub(super) head_request: bool,
     /// A CONNECT request: valid, but there is nothing that it could be connected to.
@@ -48,6 +52,7 @@ impl Clone for RequestHead {
         self.path = other.path;
         self.id = other.id;
         self.status = other.status;
+        self.timeout = other.timeout;
         self.content_length = other.content_length;
         self.head_request = other.head_request;
         self.connect = other.connect;
@@ -156,6 +161,7 @@ impl HeadReader {
                 value.clone_into(&mut self.host);
             }
             STATUS_HEADER if self.head.status.is_none() => self.head.status = Some(self.head.put(value)),
+            TIMEOUT_HEADER if self.head.timeout.is_none() => self.head.timeout = Some(self.head.put(value)),
             ID_HEADER if self.head.id.is_none() => self.head.id = Some(self.head.put(value)),
             _ => {}
         }

@@ -38,4 +38,8 @@ pub struct GrpcSpec {
     /// server ends it.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub take: Field<Text>,
+    /// In a call that streams in both directions, send each message but the first when one of the server has
+    /// come. Default: all are sent at once.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub wait: Field<bool>,
 }
