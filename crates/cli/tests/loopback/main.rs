@@ -7,7 +7,6 @@
 mod accounts;
 mod accuracy;
 mod attack;
-mod autobahn;
 mod backends;
 mod cache;
 mod cache_load;

@@ -147,7 +147,7 @@ fn the_page_has_the_answer_and_the_course_of_each_interval() {
     {
         assert!(slower.contains(expected), "{expected}");
     }
-    // Of the 30 looks, those from the tenth second on have an interval: 21 lower ends, and as many upper ones.
+    // Of the 30 looks, those from the tenth second on have an interval: 21 lower ends and 21 upper ones.
     let area = slower.split("<polygon points=\"").nth(1).and_then(|rest| rest.split('"').next());
     assert_eq!(area.map(|points| points.split(' ').count()), Some(42));
     // Without a look there is nothing to draw.

@@ -376,7 +376,7 @@ fn responses() -> Vec<Case> {
         ("503", ErrorClass::Status5xx),
         ("404", ErrorClass::Status4xx),
         ("415", ErrorClass::Status4xx),
-        ("302", ErrorClass::Check),
+        ("302", ErrorClass::GrpcUnknown),
         ("204", ErrorClass::Protocol),
         ("200", ErrorClass::GrpcUnknown),
     ] {
@@ -424,28 +424,29 @@ fn streams() -> Vec<Case> {
         vec![
             ("no trailers", vec![head(), here(DATA, END, three())]),
             ("a status of letters", answer(&three(), &[("grpc-status", "x")])),
-            ("HTML", {
-                let block = [&[0x88][..], &literal("content-type", "text/html")].concat();
-                vec![here(HEADERS, END_HEADERS, block), here(DATA, END, b"<html>".as_slice())]
-            }),
         ],
     ));
     list.extend(cases(
         &[Ends::Failed(ErrorClass::GrpcUnavailable)],
         vec![("a status behind messages", { answer(&three(), &[("grpc-status", "14")]) })],
     ));
+    let html = [&[0x88][..], &literal("content-type", "text/html")].concat();
+    let html = vec![here(HEADERS, END_HEADERS, html), here(DATA, END, b"<html>".as_slice())];
+    let long = good(b"\0\xff\xff\xff\xffabc");
+    list.extend(cases(PROTOCOL, vec![("HTML", html), ("a length of 2^32 - 1", long)]));
     list.extend(cases(
         INCOMPLETE,
         vec![
             ("half a message", good(&three()[..20])),
             ("half a prefix", good(&three()[..18])),
             ("a length beyond the body", good(b"\0\0\0\0\x7fabc")),
-            ("a length of 2^32 - 1", good(b"\0\xff\xff\xff\xffabc")),
         ],
     ));
     for (name, code) in CODES {
         let acts = served(vec![head(), data(three()), reset(code)]);
-        list.push(Case::new(format!("messages, and a reset with {name}"), INCOMPLETE, acts));
+        let refused = [Ends::Failed(ErrorClass::StreamRefused)];
+        let ends: &[Ends] = if code == 7 { &refused } else { INCOMPLETE };
+        list.push(Case::new(format!("messages, and a reset with {name}"), ends, acts));
     }
     list.extend([
         Case::new("messages, and the end", INCOMPLETE, ending(vec![head(), data(three())], Act::Close)),
@@ -456,12 +457,6 @@ fn streams() -> Vec<Case> {
         ),
         Case::new("messages, and silence", TIMED_OUT, ending(vec![head(), data(three())], Act::Hold)),
         Case::new("a message too few", INCOMPLETE, served(good(&three()))).with("--take 4"),
-        Case::new(
-            "messages without an end",
-            OK,
-            served(vec![head(), Act::Repeat(2_000, Box::new(data(three())))]),
-        )
-        .with("--take 4"),
     ]);
     list
 }
