@@ -74,11 +74,11 @@ impl<B: Backend> Worker<'_, B> {
         client.take_body(ticket, &mut captured.body);
         let record = self.records.of(request).event_streams(request.step);
         let came = Receipt { at, behind: self.batch.behind };
-        let before = captured.events().map_or(0, |events| events.events());
+        let before = captured.events().map_or(0, StreamState::events);
         captured.read_events(step, (status, came), record);
         self.buffers.control.clear();
         if step.stream.is_in_turn() {
-            let events = captured.events().map_or(0, |events| events.events());
+            let events = captured.events().map_or(0, StreamState::events);
             for _ in before..events {
                 client.proceed(ticket, message_length, &mut self.buffers.control);
             }
