@@ -196,8 +196,10 @@ impl StreamState {
     fn finish_messages(&self, stream: EventStream, whole: bool) -> Result<(), (ErrorClass, String)> {
         let messages = self.facts.events;
         let why = match (whole, stream.enough()) {
+            // The call was broken off behind the last one that was wanted, in whatever came after it.
+            (_, Some(wanted)) if messages >= u64::from(wanted) => return Ok(()),
             (false, _) => format!("the stream ended in the middle of a message, after {messages} whole ones"),
-            (true, Some(wanted)) if messages < u64::from(wanted) => {
+            (true, Some(wanted)) => {
                 format!("the stream ended after {messages} of the {wanted} messages that were to be taken")
             }
             _ => return Ok(()),
@@ -337,6 +339,8 @@ pub(crate) fn record(
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_scenario::MessageStream;
+
     use super::*;
 
     const OPENAI: StreamedStep = StreamedStep { stream: EventStream::OpenAi, drains: true, logs: false };
@@ -421,6 +425,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_call_of_which_enough_messages_have_come_is_whole() {
+        let (one, half) = (b"\0\0\0\0\x02hi".as_slice(), b"\0\0\0\0\x02h".as_slice());
+        let ended = |take: Option<u32>, parts: &[&[u8]]| {
+            let stream = EventStream::Grpc(MessageStream { take, in_turn: false });
+            let step = StreamedStep { stream, drains: true, logs: false };
+            let (mut state, mut record) = (StreamState::new(stream), EventStreamRecord::default());
+            state.read(step, &mut parts.concat(), on_time(1), &mut record);
+            state.finish(step, &mut record).map_err(|(_, why)| why)
+        };
+        assert_eq!(ended(None, &[one, one]), Ok(()));
+        assert_eq!(ended(Some(2), &[one, one]), Ok(()));
+        // A server that floods is in the middle of the next one when the call is broken off.
+        assert_eq!(ended(Some(2), &[one, one, half]), Ok(()));
+        let broken =
+            |messages| format!("the stream ended in the middle of a message, after {messages} whole ones");
+        assert_eq!(ended(None, &[one, half]), Err(broken(1)));
+        assert_eq!(ended(Some(2), &[one, half]), Err(broken(1)));
+        let few = "the stream ended after 1 of the 2 messages that were to be taken".to_owned();
+        assert_eq!(ended(Some(2), &[one]), Err(few));
     }
 
     #[test]
