@@ -10,8 +10,7 @@ use crate::sink::Sink;
 use plimsoll_testkit::verdict;
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
-const NOT_RUN: [(&str, &str); 17] = [
-    ("shop.yaml", "the reader's recording"),
+const NOT_RUN: [(&str, &str); 16] = [
     ("ShareGPT.json", "the reader's prompts and key"),
     ("https://", "the reader's certificate"),
     ("--http2", "the reader's server"),

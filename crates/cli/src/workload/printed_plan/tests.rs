@@ -185,7 +185,7 @@ const OWN_FLAGS: [(&str, &[(&str, &str)]); 11] = [
     ),
     (
         "grpc 127.0.0.1:1 --proto PROTO --call echo.v1.Echo/Chat",
-        &[("send", "--send 3"), ("take", "--take 2")],
+        &[("send", "--send 3"), ("take", "--take 2"), ("wait", "--send 3 --wait")],
     ),
     (
         "llm http://127.0.0.1:1 --model m",
