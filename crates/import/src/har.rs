@@ -208,9 +208,15 @@ fn read(
     headers(&mut request, &mut step, findings);
     body(&mut request, &mut step, findings);
     request.rest(findings, is_comment);
-    if options.expect_status
-        && let Some(status) = status.filter(|status| (200..=599).contains(status))
+    // A browser asks for things that are not there: their replay is as good as the recording was.
+    let has_failed = status.is_some_and(|status| status >= 400);
+    if let Some(status) = status.filter(|status| (200..=599).contains(status))
+        && (options.expect_status || has_failed)
     {
+        if has_failed && !options.expect_status {
+            let becomes = format!("the status was {status} in the recording: it is expected");
+            findings.note(entry.at.as_str(), &url.path, becomes);
+        }
         let mut expect = ExpectSpec::default();
         expect.status = vec![text(status.to_string())];
         step.expect = Field::new(expect);

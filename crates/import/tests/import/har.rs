@@ -158,6 +158,18 @@ fn values_of_responses_become_variables() {
 }
 
 #[test]
+fn a_request_that_failed_in_the_recording_is_expected_to_fail() {
+    let mut missing =
+        exchange(0, ("GET", "http://shop.example/favicon.ico", fields([]), None), (fields([]), ""));
+    missing["response"]["status"] = json!(404);
+    let fine = exchange(1, ("GET", "http://shop.example/", fields([]), None), (fields([]), ""));
+    let written = imported(&json!({"log": {"entries": [missing, fine]}}), &Options::default());
+    let note = "note: /log/entries/0: `/favicon.ico`: the status was 404 in the recording: it is expected";
+    assert!(written.contains(note), "{written}");
+    assert_eq!(written.matches("status:\n").count(), 1, "{written}");
+}
+
+#[test]
 fn servers_take_the_place_of_those_of_the_recording() {
     let servers = ["ads.example=http://127.0.0.1:9000", "https://localhost:8443"];
     let servers = servers.map(|server| Server::parse(server).unwrap()).to_vec();
