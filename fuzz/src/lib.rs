@@ -59,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     ("import_h2loadrunner", import::h2loadrunner),
     ("import_har", import::har),
     ("import_jmeter", import::jmeter),
+    ("import_k6", import::k6),
     ("import_openapi", import::openapi),
     ("import_postman", import::postman),
     ("import_vegeta", import::vegeta),

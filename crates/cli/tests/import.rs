@@ -46,7 +46,7 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "har", "basic_get.json", "--only", "h", "--no-think"],
         &["import", "openapi", "basic_get.json", "--server", "http://h"],
         &["import", "vegeta", "users.csv", "--steps"],
-        &["import", "k6", "x"],
+        &["import", "locust", "x"],
         &[
             "import",
             "postman",
@@ -57,6 +57,9 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "postman", "../postman/login.json"],
         &["import", "artillery", "../artillery/ramp_first.yml"],
         &["import", "jmeter", "../jmeter/arrivals.jmx"],
+        &["import", "k6", "../k6/login_flow.js", "--env", "BASE_URL=http://h"],
+        &["import", "k6", "../k6/several.js", "--scenario", "report"],
+        &["import", "k6", "../k6/get.js", "--env", "BASE_URL"],
         &["import"],
         &["import", "curl"],
     ]

@@ -19,6 +19,11 @@ impl Ratio {
         Some(Self { over: over / divisor, under: under / divisor })
     }
 
+    /// A whole number.
+    pub(crate) fn whole(number: u128) -> Self {
+        Self { over: number, under: 1 }
+    }
+
     /// The number that a text like `0.25` is, with at most nine decimals; `None` for anything else.
     pub(crate) fn decimal(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -19,7 +19,7 @@ use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
 use crate::names::Names;
 
-pub(crate) use complete::settle;
+pub(crate) use complete::{each_request, settle};
 pub(crate) use data::{Csv, Headed};
 pub(crate) use text::{Slot, Syntax, Writing};
 
@@ -130,6 +130,15 @@ impl Variables {
     /// Reserves a name for something other than a variable of the source.
     pub(crate) fn take(&mut self, wish: &str) -> String {
         self.names.take(wish)
+    }
+
+    /// A new variable that is named like `wish`, with the template of its first value if it has one. No name
+    /// of the source stands for it.
+    pub(crate) fn fresh(&mut self, wish: &str, template: Option<String>) -> String {
+        let name = self.names.take(wish);
+        let variable = Variable { name: name.clone(), value: None, template, at: String::new() };
+        self.known.insert(format!("${{{name}}}"), variable);
+        name
     }
 
     /// Gives a variable its first value, which may name others. Returns `false` if it has one already.

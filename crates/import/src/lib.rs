@@ -14,6 +14,7 @@
 //! Postman       │
 //! Artillery     │
 //! JMeter        │
+//! k6            │
 //! protobuf      │
 //! ghz          ─┘
 //! ```
@@ -28,6 +29,7 @@ pub mod grpc;
 pub mod h2loadrunner;
 pub mod har;
 pub mod jmeter;
+pub mod k6;
 pub mod openapi;
 pub mod postman;
 pub mod vegeta;

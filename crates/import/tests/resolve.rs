@@ -47,17 +47,18 @@ fn examples_of_h2loadrunner_are_plans() {
 }
 
 #[test]
-fn examples_of_postman_artillery_and_jmeter_are_plans() {
+fn examples_of_other_tools_are_plans() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut wrong = String::new();
     let mut count = 0;
-    for tool in ["postman", "artillery", "jmeter"] {
+    for tool in ["postman", "artillery", "jmeter", "k6"] {
         let folder = tests.join(tool);
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             // Its one scenario is of WebSockets.
-            if name.ends_with(".csv") || name.contains("environment") || name == "websocket.yml" {
+            let is_data = name.ends_with(".csv") || name == "users.json" || name.contains("environment");
+            if is_data || path.is_dir() || name == "websocket.yml" || name.ends_with(".requests") {
                 continue;
             }
             let text = std::fs::read(&path).unwrap();
@@ -69,6 +70,10 @@ fn examples_of_postman_artillery_and_jmeter_are_plans() {
                     plimsoll_import::postman::import(&text, &options, &folder, &Disk)
                 }
                 "artillery" => plimsoll_import::artillery::import(&text, &folder, &Disk),
+                "k6" => {
+                    let options = plimsoll_import::k6::Options { name: name.clone(), ..Default::default() };
+                    plimsoll_import::k6::import(&text, &options, &folder, &Disk)
+                }
                 _ => plimsoll_import::jmeter::import(&text, &folder, &Disk),
             };
             let plan = folder.join(format!("{name}.yaml"));
@@ -86,7 +91,7 @@ fn examples_of_postman_artillery_and_jmeter_are_plans() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(count, 35);
+    assert_eq!(count, 54);
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub(crate) enum ImportKind {
     Artillery,
     #[serde(rename = "jmeter")]
     JMeter,
+    K6,
 }
 
 impl ImportKind {
@@ -31,6 +32,7 @@ impl ImportKind {
             Self::Postman => "postman",
             Self::Artillery => "artillery",
             Self::JMeter => "jmeter",
+            Self::K6 => "k6",
         }
     }
 
@@ -48,6 +50,13 @@ impl ImportKind {
         }
         if text.contains("<jmeterTestPlan") {
             return Some(Self::JMeter);
+        }
+        let imports = |line: &str| {
+            let from = line.trim_start().strip_prefix("import").and_then(|rest| rest.split_once(['"', '\'']));
+            from.is_some_and(|(_, from)| ["k6/", "k6'", "k6\""].iter().any(|begin| from.starts_with(begin)))
+        };
+        if text.lines().any(imports) {
+            return Some(Self::K6);
         }
         let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
         if has_line("openapi:") {
@@ -102,6 +111,8 @@ mod tests {
             ("a.json", "{\"info\": {\"schema\": \"x\"}, \"item\": []}", Some(ImportKind::Postman)),
             ("a.yml", "config:\n  target: http://a\nscenarios:\n  - flow: []\n", Some(ImportKind::Artillery)),
             ("a.jmx", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", Some(ImportKind::JMeter)),
+            ("a.js", "// a shop\nimport http from 'k6/http';\n", Some(ImportKind::K6)),
+            ("a.js", "import { k6 } from './k6.js';\n", None),
             ("a.json", "{\"x\": 1}", None),
             ("a.txt", "hello", None),
             ("a.txt", "", None),

@@ -56,6 +56,12 @@ pub(crate) enum ImportFormat {
     /// Thread groups become scenarios, and their threads users.
     #[command(name = "jmeter")]
     Jmeter(FileArgs),
+    /// A script of k6, in JavaScript or TypeScript
+    ///
+    /// It is read and not carried out: the requests of its functions become steps, what needs a program is
+    /// noted with its line.
+    #[command(name = "k6")]
+    K6(K6Args),
     /// A service of gRPC as protobuf writes it
     ///
     /// Every method becomes a step, with a message that is made up from its type.
@@ -160,6 +166,18 @@ pub(crate) struct PostmanArgs {
     /// An environment of Postman, whose variables win over those of the collection
     #[arg(long, value_name = "FILE")]
     pub(crate) environment: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct K6Args {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// A value of `__ENV`; may be given several times
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Only this one of the script's scenarios
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scenario: Option<String>,
 }
 
 #[derive(Debug, Args)]

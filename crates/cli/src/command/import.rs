@@ -1,11 +1,12 @@
 //! `plimsoll import`: descriptions of other tools, printed as plan files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_import::grpc::{ghz, proto};
-use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, openapi, postman, vegeta};
-use plimsoll_plan::{Disk, PlanPatch, ScriptHost};
+use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
+use plimsoll_plan::{Disk, PlanPatch, Problem, ScriptHost};
 use serde_json::json;
 
 use crate::args::document::DocumentFormat;
@@ -57,12 +58,22 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         }
         ImportFormat::Proto(args) => {
             let (from, options) = (&args.from, proto::Options { server: args.server.clone() });
-            let name = from.file.file_name().map(|name| name.to_string_lossy().into_owned());
-            let imported = proto::import(&name.unwrap_or_default(), &options, folder(&from.file), &Disk);
+            let name = file_name(&from.file);
+            let imported = proto::import(&name, &options, folder(&from.file), &Disk);
             (imported, from.strictness.strict)
         }
         ImportFormat::Ghz(from) => {
             (ghz::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
+        }
+        ImportFormat::K6(args) => {
+            let from = &args.from;
+            let options = k6::Options {
+                name: file_name(&from.file),
+                environment: environment_of(&args.env)?,
+                scenario: args.scenario.clone(),
+            };
+            let imported = k6::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
+            (imported, from.strictness.strict)
         }
         ImportFormat::Jmeter(from) => {
             (jmeter::import(&read(&from.file)?, folder(&from.file), &Disk), from.strictness.strict)
@@ -78,4 +89,22 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
     }
     stdout::to_stdout(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Success)
+}
+
+/// The name of a file without its folder; none of the standard input.
+fn file_name(file: &Path) -> String {
+    let name = file.file_name().filter(|_| file != Path::new("-"));
+    name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// `NAME=VALUE`, by their names.
+fn environment_of(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pair = |given: &String| match given.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(Failure::usage(
+            Problem::new(format!("--env: `{}` is not a name with a value", given.escape_debug()))
+                .with_hint("write it as --env NAME=VALUE"),
+        )),
+    };
+    given.iter().map(pair).collect()
 }

@@ -35,11 +35,7 @@ const POSTMAN_ENVIRONMENT: Kind = Kind {
 const ARTILLERY: Kind =
     Kind { what: "an Artillery script", advice: "plimsoll import artillery {} > plan.yaml" };
 const JMETER: Kind = Kind { what: "a JMeter test plan", advice: "plimsoll import jmeter {} > plan.yaml" };
-const K6: Kind = Kind {
-    what: "a k6 script",
-    advice: "there is no import of {} yet: its options, checks and thresholds have their places in a plan \
-             (docs/plans.md), and a HAR can be imported (plimsoll import har)",
-};
+const K6: Kind = Kind { what: "a k6 script", advice: "plimsoll import k6 {} > plan.yaml" };
 const LOCUST: Kind = Kind {
     what: "a Locust file",
     advice: "there is no import of {} yet: tasks are scenarios with a `weight`, wait times `think` (docs/plans.md)",
@@ -81,14 +77,25 @@ fn recognized(name: &str) -> Option<Kind> {
         "har" => Some(HAR),
         "jmx" => Some(JMETER),
         "lua" => Some(LUA),
-        "js" | "mjs" | "ts" if text.contains("k6") => Some(K6),
+        "js" | "mjs" | "ts" if is_k6(&text) => Some(K6),
         "py" if text.contains("locust") => Some(LOCUST),
         "scala" | "java" | "kt" if text.contains("gatling") => Some(GATLING),
         _ if text.contains("<jmeterTestPlan") => Some(JMETER),
+        _ if is_k6(&text) => Some(K6),
         "json" => of_keys(&keys(&text)?, &text),
         "yaml" | "yml" => of_keys(&keys_of_yaml(&text), &text),
         _ => None,
     }
+}
+
+/// Returns `true` if a line imports from `k6` or one of its modules.
+fn is_k6(text: &str) -> bool {
+    text.lines().any(|line| {
+        let from = line.trim_start().strip_prefix("import").and_then(|rest| rest.split_once(['"', '\'']));
+        from.is_some_and(|(_, from)| {
+            from.starts_with("k6/") || from.starts_with("k6'") || from.starts_with("k6\"")
+        })
+    })
 }
 
 /// The members of a JSON object; nothing of one that is not whole.
@@ -134,6 +141,19 @@ fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_of_k6_import_from_it() {
+        for (text, is) in [
+            ("import http from 'k6/http';", true),
+            ("// load\nimport { check } from \"k6\";\n", true),
+            ("import k6 from './k6.js';", false),
+            ("// as in k6: import nothing", false),
+            ("const k6 = 'k6/http';", false),
+        ] {
+            assert_eq!(is_k6(text), is, "{text}");
+        }
+    }
 
     #[test]
     fn keys_are_those_of_the_outermost_level() {

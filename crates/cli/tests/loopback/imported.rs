@@ -1,6 +1,10 @@
 //! Files of other tools, imported and run: the requests that the tools would make, as the sink saw them.
 
 use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -129,5 +133,165 @@ fn a_test_plan_of_jmeter_makes_its_requests() {
     };
     let (result, steps, saw) = imported("jmeter", "test.jmx", test_plan, "");
     assert_eq!(steps, counts([("First", 6), ("Second", 12)]));
+    assert_true(&result, &steps, &saw);
+}
+
+/// The scripts of k6 that the crate `import` is tested with.
+fn scripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/k6")
+}
+
+/// What the server of `bench/scripts/k6.py` answers.
+const ANSWER: &str =
+    r#"{"token":"t-0","id":7,"user":{"name":"Ann"},"items":[{"id":1},{"id":2}],"next":"/next/1"}"#;
+
+/// A server that gives that answer, and keeps its requests: the first line, the headers that a script
+/// decides in their order, and the body.
+struct Recorder {
+    authority: String,
+    requests: Arc<Mutex<Vec<Vec<String>>>>,
+}
+
+impl Recorder {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        let authority = listener.local_addr().expect("it has one").to_string();
+        let requests = Arc::<Mutex<Vec<Vec<String>>>>::default();
+        let noted = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let noted = Arc::clone(&noted);
+                std::thread::spawn(move || serve(stream, &noted));
+            }
+        });
+        Self { authority, requests }
+    }
+
+    fn take(&self) -> Vec<Vec<String>> {
+        std::mem::take(&mut self.requests.lock().expect("no panic"))
+    }
+}
+
+/// Headers of the connection, and those that name the program.
+const IGNORED: [&str; 5] = ["host", "user-agent", "content-length", "connection", "accept-encoding"];
+
+fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Vec<String>>>) {
+    loop {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            if stream.read_exact(&mut byte).is_err() {
+                return;
+            }
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).expect("text");
+        let mut lines = head.trim_end().split("\r\n");
+        let first = lines.next().expect("a first line").trim_end_matches(" HTTP/1.1").to_owned();
+        let headers: Vec<(String, &str)> = lines
+            .map(|line| line.split_once(": ").expect("a field"))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().expect("a number"))];
+        stream.read_exact(&mut body).expect("the body");
+        let mut kept: Vec<String> = headers
+            .iter()
+            .filter(|(name, _)| !IGNORED.contains(&name.as_str()))
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        kept.sort();
+        let body = String::from_utf8(body).expect("text");
+        let is_head = first.starts_with("HEAD ");
+        let request = [vec![first], kept, vec![body]].concat();
+        noted.lock().expect("no panic").push(request.iter().map(|line| kind(line)).collect());
+        let reply = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-trace: trace-1\r\ncontent-length: \
+             {}\r\n\r\n{}",
+            ANSWER.len(),
+            if is_head { "" } else { ANSWER }
+        );
+        if stream.write_all(reply.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Values that are drawn, by their kinds: as in `bench/scripts/k6.py`.
+fn kind(line: &str) -> String {
+    let mut line = line.to_owned();
+    for (expression, kind) in [
+        ("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", "UUID"),
+        ("(random=)[^&]+", "${1}RANDOM"),
+        ("(\"random\":)\"[^\"]+\"", "${1}\"RANDOM\""),
+        ("^(x-random: ).+", "${1}RANDOM"),
+        ("(t=)[0-9]{13}", "${1}TIME"),
+    ] {
+        line = regex::Regex::new(expression).expect("it is one").replace_all(&line, kind).into_owned();
+    }
+    line
+}
+
+/// `bench/scripts/k6.py --write` keeps the requests that k6 itself makes in the files `*.requests`.
+#[test]
+fn scripts_of_k6_make_the_requests_that_k6_makes() {
+    let server = Recorder::start();
+    let mut count = 0;
+    for entry in std::fs::read_dir(scripts()).expect("the folder") {
+        let wanted = entry.expect("an entry").path();
+        if wanted.extension().is_none_or(|ending| ending != "requests") {
+            continue;
+        }
+        count += 1;
+        let folder = Folder::new();
+        let copied = |name: &str, content: &str| {
+            folder.write(name, content.replace("127.0.0.1:8080", &server.authority));
+        };
+        std::fs::create_dir(folder.file("lib")).expect("a new folder");
+        for name in ["lib/api.js", "users.json", "accounts.csv"] {
+            copied(name, &std::fs::read_to_string(scripts().join(name)).expect("the file"));
+        }
+        let script = ["js", "ts"].map(|ending| wanted.with_extension(ending));
+        let script = script.iter().find(|path| path.exists()).expect("its script");
+        let name = script.file_name().and_then(|name| name.to_str()).expect("a name");
+        let text = std::fs::read_to_string(script).expect("the script");
+        copied(name, &text);
+        let plan = run(&format!("import k6 {}", folder.file(name)));
+        assert_eq!(plan.code, Some(0), "{name}: {}", plan.stderr);
+        let plan = folder.write("plan.yaml", plan.stdout);
+        assert_eq!(run(&format!("check {plan}")).code, Some(0), "{name}");
+        server.take();
+        let tried = run(&format!("try {plan} -o json"));
+        assert_eq!(tried.code, Some(0), "{name}: {}{}", tried.stdout, tried.stderr);
+        let mut requests = server.take();
+        // Requests that are sent at once arrive in any order.
+        if text.contains("http.batch") {
+            requests.sort();
+        }
+        let mut shown = String::new();
+        for request in requests {
+            let lines: Vec<&str> =
+                request.iter().map(String::as_str).filter(|line| !line.is_empty()).collect();
+            shown.push_str(&lines.join("\n"));
+            shown.push_str("\n\n");
+        }
+        let shown = shown.replace(&server.authority, "127.0.0.1:8080");
+        assert_eq!(shown, std::fs::read_to_string(&wanted).expect("the requests"), "{name}");
+    }
+    assert_eq!(count, 18);
+}
+
+#[test]
+fn a_script_of_k6_makes_its_requests_under_load() {
+    let script = |endpoint: &str| {
+        let text = std::fs::read_to_string(scripts().join("loops.js")).expect("the script");
+        text.replace("127.0.0.1:8080", endpoint)
+            .split("  const res = http.get('http")
+            .next()
+            .map_or_else(String::new, |begin| format!("{begin}}}\n"))
+    };
+    let (result, steps, saw) = imported("k6", "loops.js", script, "-n 4 --users 2");
+    let sum: u64 = steps.values().sum();
+    assert_eq!((steps["front"], steps["GET /again"], sum), (4, 16, 4 * 12), "{steps:?}");
     assert_true(&result, &steps, &saw);
 }

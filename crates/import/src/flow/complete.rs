@@ -111,7 +111,8 @@ fn origin_of(url: &str) -> Option<&str> {
     Some(&url[..end])
 }
 
-fn each_request(steps: &mut [Field<StepSpec>], change: &mut dyn FnMut(&mut StepSpec)) {
+/// Changes every request among steps, also within others.
+pub(crate) fn each_request(steps: &mut [Field<StepSpec>], change: &mut dyn FnMut(&mut StepSpec)) {
     for step in steps {
         let Field::Given(step, _) = step else { continue };
         match &mut step.kind {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, openapi, postman, vegeta};
+use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -171,6 +171,7 @@ fn all(text: &[u8]) {
     shown(&postman::import(text, &postman::Options { environment: Some(text.to_vec()) }, here, &files));
     shown(&artillery::import(text, here, &files));
     shown(&jmeter::import(text, here, &files));
+    shown(&k6::import(text, &k6::Options::default(), here, &files));
     if let Ok(text) = std::str::from_utf8(text) {
         shown(&curl::import(text, here, &files));
     }
@@ -263,9 +264,13 @@ fn elements() -> impl Strategy<Value = String> {
 #[test]
 fn beginnings_of_examples_are_imported_or_refused() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    for tool in ["postman", "artillery", "jmeter"] {
+    for tool in ["postman", "artillery", "jmeter", "k6"] {
         for entry in std::fs::read_dir(tests.join(tool)).expect("the folder") {
-            let text = std::fs::read(entry.expect("an entry").path()).expect("the file");
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                continue;
+            }
+            let text = std::fs::read(path).expect("the file");
             for tenth in 1..=10 {
                 all(&text[..text.len() * tenth / 10]);
             }
@@ -307,6 +312,30 @@ proptest! {
         let value = serde_json::json!({"info": {}, "item": [{"name": "r", "request": "http://h/", "event":
         event}]});
         all(value.to_string().as_bytes());
+    }
+
+    #[test]
+    fn any_statements_are_imported_or_refused(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "http.get('http://h/'", "http.post(`http://h/${", "}`", ")", "(", ", ", ";", "\n", "{", "}",
+                "[",
+                "]", "check(r, { a: (r) => r.status === 200 })", "group('g', () => {", "});", "const r \
+                 = ", "r",
+                ".json('a')", ".a", "sleep(1)", "Math.random()", " * ", " + ", "if (", " else ", "for \
+                 (const x of [1, 2]) ",
+                "for (let i = 0; i < 3; i++) ", "while (", "return", "f(", "const f = (x) => ", "__VU",
+                "__ENV.A || 'b'",
+                "JSON.stringify(", "open('two.csv')", " ? ", " : ", "'${a}'", "\u{e4}", "...", "await ",
+            ]),
+            0..30,
+        ),
+    ) {
+        let script = format!(
+            "import http from 'k6/http'; import {{ check, group, sleep }} from 'k6';\n\
+             export default function () {{ http.get('http://h/');\n{}\n}}", parts.concat()
+        );
+        all(script.as_bytes());
     }
 
     #[test]

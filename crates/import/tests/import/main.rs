@@ -8,6 +8,7 @@ mod h2loadrunner;
 mod har;
 mod hostile;
 mod jmeter;
+mod k6;
 mod openapi;
 mod postman;
 mod vegeta;

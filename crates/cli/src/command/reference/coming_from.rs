@@ -136,6 +136,7 @@ const GENERATORS: [Generator; 9] = [
         differs: "A k6 script becomes a plan here: steps, variables, extractions, thresholds, and Lua where \
                   that does not suffice. Users with think time are `--users`, arrival rates `--rate`.",
         parts: &[
+            ("script.js", "`plimsoll import k6 script.js` makes a plan of it"),
             ("--vus 50 --duration 30s", "`--users 50 -d 30s`"),
             ("--iterations 1000", "`-n 1000`"),
             (

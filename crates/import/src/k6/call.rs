@@ -1,0 +1,843 @@
+//! Calls: of functions of the script, and of what k6, its libraries and JavaScript provide.
+
+use std::rc::Rc;
+
+use base64::Engine as _;
+use plimsoll_plan::document::Field;
+
+use super::syntax::{Element, Expression, Kind, Span};
+use super::value::{Part, Statuses, Test, Text, Tree, Uniform, Value, Writing};
+use super::{Importer, Item, LONGEST_TEXT, MOST_ITEMS, data, title};
+use crate::draft::percent_encoded;
+use crate::flow::check::{self as checks, Place};
+use crate::flow::{self, MOST_WRITTEN_OUT};
+
+const LEFT_OUT: &str = "it is not carried out: it is left out";
+
+impl Importer<'_> {
+    pub(super) fn call(
+        &mut self,
+        callee: &Expression,
+        arguments: &[Element],
+        scope: usize,
+        span: Span,
+    ) -> Value {
+        let (object, name) = match &callee.kind {
+            Kind::Member(object, name) => (Some(object), name.clone()),
+            Kind::Name(name) => (None, name.clone()),
+            _ => (None, String::new()),
+        };
+        if let Some(object) = object {
+            let owner = self.evaluate(object, scope);
+            if name == "push"
+                && let (Value::Array(items), Kind::Name(variable)) = (&owner, &object.kind)
+            {
+                let mut items = items.to_vec();
+                items.extend(self.elements(arguments, scope));
+                if items.len() <= MOST_WRITTEN_OUT
+                    && let Some(owner) = self.scope_of(variable, scope)
+                {
+                    self.scopes[owner].names.insert(variable.clone(), Value::list(items));
+                }
+                return Value::Undefined;
+            }
+            let member = match &owner {
+                Value::Object(_) | Value::Builtin(_) => self.member(&owner, &name),
+                _ => Value::Undefined,
+            };
+            let values = self.elements(arguments, scope);
+            return match member {
+                Value::Function(closure) => self.invoke(&closure, values, span),
+                Value::Builtin(path) => self.builtin(&path, values, span),
+                _ => self.method(&owner, &name, values, span),
+            };
+        }
+        match self.evaluate(callee, scope) {
+            Value::Function(closure) => {
+                let values = self.elements(arguments, scope);
+                self.invoke(&closure, values, span)
+            }
+            Value::Builtin(path) => {
+                let values = self.elements(arguments, scope);
+                self.builtin(&path, values, span)
+            }
+            _ => {
+                self.elements(arguments, scope);
+                self.note(span, LEFT_OUT);
+                Value::Unknown
+            }
+        }
+    }
+
+    pub(super) fn construct(
+        &mut self,
+        callee: &Expression,
+        arguments: &[Element],
+        scope: usize,
+        span: Span,
+    ) -> Value {
+        let callee = self.evaluate(callee, scope);
+        let values = self.elements(arguments, scope);
+        match &callee {
+            Value::Builtin(path) => match (path.as_str(), values.as_slice()) {
+                ("data.SharedArray", [_, Value::Function(make)]) => {
+                    let make = Rc::clone(make);
+                    self.invoke(&make, Vec::new(), span)
+                }
+                ("Date", []) => Value::Builtin("now".to_owned()),
+                ("Error", _) => Value::Unknown,
+                ("Array", _) => Value::list(Vec::new()),
+                (path, _) if path.starts_with("metrics.") => {
+                    self.note(span, "plans have no metrics of their own: it is left out");
+                    Value::Builtin("metric".to_owned())
+                }
+                _ => {
+                    self.note(span, LEFT_OUT);
+                    Value::Unknown
+                }
+            },
+            _ => {
+                self.note(span, LEFT_OUT);
+                Value::Unknown
+            }
+        }
+    }
+
+    /// A function that is provided.
+    fn builtin(&mut self, path: &str, values: Vec<Value>, span: Span) -> Value {
+        if let Some(function) = path.strip_prefix("http.") {
+            return self.http(function, &values, span);
+        }
+        if let Some(function) = path.strip_prefix("Math.") {
+            return self.math(function, &values, span);
+        }
+        let first = values.first().cloned().unwrap_or(Value::Undefined);
+        match path {
+            "k6.check" => self.check(&values, span),
+            "k6.group" => self.group(&values, span),
+            "k6.sleep" => {
+                self.sleep(&first, span);
+                Value::Undefined
+            }
+            "k6.fail" => {
+                self.note(span, "the iteration ends here");
+                self.is_ending = true;
+                Value::Undefined
+            }
+            "k6.randomSeed" => {
+                match first.number() {
+                    Some(seed) if seed >= 0.0 => {
+                        self.settings.seed = crate::draft::text(super::value::shown(seed))
+                    }
+                    _ => self.note(span, LEFT_OUT),
+                }
+                Value::Undefined
+            }
+            "open" => match first.constant() {
+                Some(path) => Value::File(data::relative(&path)),
+                None => {
+                    self.note(span, "the name of the file is not known before the run: it is left out");
+                    Value::Unknown
+                }
+            },
+            "JSON.stringify" => match first {
+                Value::Unknown => Value::Unknown,
+                value => Value::in_json(value),
+            },
+            "JSON.parse" => self.parsed(&first, span),
+            "papaparse.parse" => self.papaparse(&values, span),
+            "String" => match first.constant() {
+                Some(text) => Value::String(text),
+                None => {
+                    let mut text = self.text_of(&first, span);
+                    text.is_number = false;
+                    Value::Text(text)
+                }
+            },
+            "Number" | "parseInt" | "parseFloat" => match (first.number(), &first) {
+                (Some(number), _) if path == "parseInt" => Value::Number(number.trunc()),
+                (Some(number), _) => Value::Number(number),
+                (None, Value::Text(text)) => Value::Text(Text { is_number: true, ..text.clone() }),
+                (None, Value::Taken(..) | Value::Body(..) | Value::Row(..)) => {
+                    let text = self.text_of(&first, span);
+                    Value::Text(Text { is_number: true, ..text })
+                }
+                _ => first,
+            },
+            "encodeURIComponent" | "encodeURI" => self.encoded(&first, path == "encodeURI", span),
+            "Object.freeze" | "Object.assign" if values.len() < 2 => first,
+            "Object.assign" => {
+                let mut members: Vec<(String, Value)> = Vec::new();
+                for value in &values {
+                    let Value::Object(more) = value else { continue };
+                    for (key, value) in more.iter() {
+                        members.retain(|(known, _)| known != key);
+                        members.push((key.clone(), value.clone()));
+                    }
+                }
+                Value::object(members)
+            }
+            "Object.keys" | "Object.values" | "Object.entries" => match &first {
+                Value::Object(members) => Value::list(
+                    members
+                        .iter()
+                        .map(|(key, value)| match path {
+                            "Object.keys" => Value::text(key.as_str()),
+                            "Object.values" => value.clone(),
+                            _ => Value::list(vec![Value::text(key.as_str()), value.clone()]),
+                        })
+                        .collect(),
+                ),
+                _ => Value::Unknown,
+            },
+            "Array.from" => match (&first, values.get(1)) {
+                (Value::Array(_), None) => first,
+                (Value::Object(_), make) => {
+                    let count = first.member("length").and_then(Value::number).unwrap_or_default();
+                    let count = (count.max(0.0) as usize).min(MOST_WRITTEN_OUT);
+                    let make = match make {
+                        Some(Value::Function(make)) => Some(Rc::clone(make)),
+                        _ => None,
+                    };
+                    let item = |importer: &mut Self, index: usize| match &make {
+                        Some(make) => {
+                            importer.invoke(make, vec![Value::Undefined, Value::Number(index as f64)], span)
+                        }
+                        None => Value::Undefined,
+                    };
+                    Value::list((0..count).map(|index| item(self, index)).collect())
+                }
+                _ => Value::Unknown,
+            },
+            "Promise.all" => first,
+            "Date.now" => Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot("timestamp_ms") }),
+            "utils.uuidv4" | "crypto.randomUUID" => {
+                Value::Text(Text { is_drawn: true, ..Text::slot("uuid") })
+            }
+            "utils.randomIntBetween" => match (first.number(), values.get(1).and_then(Value::number)) {
+                (Some(low), Some(high)) if low.fract() == 0.0 && high.fract() == 0.0 && low <= high => {
+                    Value::Uniform(Uniform { low, high, is_whole: true, draw: None })
+                }
+                _ => self.unknown_call(span),
+            },
+            "utils.randomString" => {
+                let length = first.number().filter(|length| (1.0..=4096.0).contains(length));
+                match length {
+                    Some(length) => {
+                        if values.len() > 1 {
+                            self.note(span, "its characters are letters and digits");
+                        }
+                        let slot = format!("random_string({})", super::value::shown(length));
+                        Value::Text(Text { is_drawn: true, ..Text::slot(slot) })
+                    }
+                    None => self.unknown_call(span),
+                }
+            }
+            "utils.randomItem" => self.random_item(&first, span),
+            "utils.findBetween" => match (
+                &first,
+                values.get(1).and_then(Value::constant),
+                values.get(2).and_then(Value::constant),
+            ) {
+                (Value::Taken(request, Place::Body), Some(left), Some(right)) => {
+                    let expression = format!("(?s){}(.*?){}", regex::escape(&left), regex::escape(&right));
+                    self.found_by(*request, &expression, "found", span)
+                }
+                _ => self.unknown_call(span),
+            },
+            "encoding.b64encode" => match first.constant() {
+                Some(text) => {
+                    let engine = match values.get(1).and_then(Value::constant).as_deref() {
+                        Some("url") => base64::engine::general_purpose::URL_SAFE,
+                        _ => base64::engine::general_purpose::STANDARD,
+                    };
+                    Value::String(engine.encode(text))
+                }
+                None => self.function_of("base64", &first, span),
+            },
+            "crypto.sha256" => self.function_of("hash(sha256, ", &first, span),
+            "url.URL" | "URL" => first,
+            _ if path.starts_with("console.") => {
+                self.note(span, "nothing is logged: it is left out");
+                Value::Undefined
+            }
+            _ if path.starts_with("metric") => {
+                self.note(span, "plans have no metrics of their own: it is left out");
+                Value::Undefined
+            }
+            _ => self.unknown_call(span),
+        }
+    }
+
+    fn unknown_call(&mut self, span: Span) -> Value {
+        self.note(span, LEFT_OUT);
+        Value::Unknown
+    }
+
+    fn check(&mut self, values: &[Value], span: Span) -> Value {
+        let Some(Value::Object(checks)) = values.get(1) else {
+            self.note(span, "the checks are not known before the run: they are left out");
+            return Value::Unknown;
+        };
+        let subject = values.first().cloned().unwrap_or(Value::Undefined);
+        if !self.has_checks {
+            self.has_checks = true;
+            let at = self.at(span);
+            let becomes = "a check that does not hold makes its request fail here";
+            self.findings.note(at, "check", becomes);
+        }
+        let mut requests = Vec::new();
+        for (name, check) in checks.iter() {
+            let (value, span) = match check {
+                Value::Function(closure) => {
+                    let closure = Rc::clone(closure);
+                    (self.invoke(&closure, vec![subject.clone()], span), closure.function.span)
+                }
+                value => (value.clone(), span),
+            };
+            let taken = match self.test(&value, span) {
+                Some(test) => {
+                    requests_of(&test, &mut requests);
+                    self.expect(&test, span)
+                }
+                None => false,
+            };
+            if !taken {
+                let at = self.at(span);
+                let becomes =
+                    format!("nothing in a plan is the same as the check \"{name}\": it is left out");
+                let said = self.said(span);
+                self.findings.note(at, &said, becomes);
+            }
+        }
+        if let Value::Response(request) = subject
+            && !requests.contains(&request)
+        {
+            requests.push(request);
+        }
+        Value::Test(Test::Checked(requests))
+    }
+
+    fn group(&mut self, values: &[Value], span: Span) -> Value {
+        let (Some(name), Some(Value::Function(body))) =
+            (values.first().and_then(Value::constant), values.get(1))
+        else {
+            return self.unknown_call(span);
+        };
+        self.groups.push(title(&name));
+        let value = self.invoke(&Rc::clone(body), Vec::new(), span);
+        self.groups.pop();
+        value
+    }
+
+    fn sleep(&mut self, value: &Value, span: Span) {
+        let nanos = |seconds: f64| (seconds.clamp(0.0, 1e9) * 1e9).round() as u64;
+        let pause = match value {
+            Value::Uniform(uniform) => {
+                if uniform.is_whole {
+                    self.note(span, "the pause is any time between these seconds");
+                }
+                flow::uniform(nanos(uniform.low), nanos(uniform.high))
+            }
+            Value::Text(text) => match text.parts.as_slice() {
+                [Part::Environment(_, Some(default))] if default.parse::<f64>().is_ok() => {
+                    self.note(span, format!("pauses have a fixed time: {default} s are taken"));
+                    let seconds = nanos(default.parse().unwrap_or_default());
+                    flow::uniform(seconds, seconds)
+                }
+                _ => {
+                    self.note(span, "the length of the pause is not known before the run: it is left out");
+                    return;
+                }
+            },
+            value => match value.number() {
+                Some(seconds) if seconds > 0.0 => flow::uniform(nanos(seconds), nanos(seconds)),
+                Some(_) => return,
+                None => {
+                    self.note(span, "the length of the pause is not known before the run: it is left out");
+                    return;
+                }
+            },
+        };
+        if self.aside.is_some() {
+            return;
+        }
+        let last = self.items.last().and_then(|items| items.last());
+        if let Some(Item::Request(request)) = last
+            && self.requests[*request].step.think.is_absent()
+        {
+            self.requests[*request].step.think = Field::new(pause);
+            return;
+        }
+        self.push(Item::Step(flow::pause(pause)));
+    }
+
+    fn math(&mut self, function: &str, values: &[Value], span: Span) -> Value {
+        let numbers: Option<Vec<f64>> = values.iter().map(Value::number).collect();
+        match (function, values, numbers.as_deref()) {
+            ("random", ..) => Value::Uniform(Uniform { low: 0.0, high: 1.0, is_whole: false, draw: None }),
+            ("floor" | "trunc" | "round" | "ceil", [Value::Uniform(uniform)], _) if !uniform.is_whole => {
+                // Neither end is drawn, so that only the numbers in between can come out.
+                let (low, high) = match function {
+                    "floor" | "trunc" => (uniform.low.floor(), uniform.high.ceil() - 1.0),
+                    "ceil" => (uniform.low.floor() + 1.0, uniform.high.ceil()),
+                    _ => {
+                        self.note(span, "both ends are drawn as often as the numbers in between");
+                        (uniform.low.round(), uniform.high.round())
+                    }
+                };
+                Value::Uniform(Uniform { low, high: high.max(low), is_whole: true, draw: None })
+            }
+            ("floor" | "trunc" | "round" | "ceil", [Value::Uniform(_) | Value::Counter(_)], _) => {
+                values[0].clone()
+            }
+            ("floor" | "round" | "trunc", [Value::Text(_)], _) => values[0].clone(),
+            ("floor", _, Some([number])) => Value::Number(number.floor()),
+            ("ceil", _, Some([number])) => Value::Number(number.ceil()),
+            ("round", _, Some([number])) => Value::Number((number + 0.5).floor()),
+            ("trunc", _, Some([number])) => Value::Number(number.trunc()),
+            ("abs", _, Some([number])) => Value::Number(number.abs()),
+            ("sqrt", _, Some([number])) => Value::Number(number.sqrt()),
+            ("pow", _, Some([base, exponent])) => Value::Number(base.powf(*exponent)),
+            ("min", _, Some(numbers)) => Value::Number(numbers.iter().copied().fold(f64::INFINITY, f64::min)),
+            ("max", _, Some(numbers)) => {
+                Value::Number(numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+            }
+            _ => self.unknown_call(span),
+        }
+    }
+
+    fn parsed(&mut self, value: &Value, span: Span) -> Value {
+        match value {
+            Value::File(path) => {
+                let path = path.clone();
+                let Some(content) = self.read(&path, span) else { return Value::Unknown };
+                match serde_json::from_str(content.trim_start_matches('\u{feff}')) {
+                    Ok(json) => Value::of_json(&json),
+                    Err(wrong) => {
+                        let at = self.at(span);
+                        let message = format!("`{}` is not JSON: {wrong}", crate::findings::quoted(&path));
+                        self.findings.problem(&at, message);
+                        Value::Unknown
+                    }
+                }
+            }
+            Value::Taken(request, Place::Body) => Value::Body(*request, Vec::new()),
+            Value::Json(inner) => Value::clone(inner),
+            value => match value.constant().and_then(|text| serde_json::from_str(&text).ok()) {
+                Some(json) => Value::of_json(&json),
+                None => self.unknown_call(span),
+            },
+        }
+    }
+
+    fn papaparse(&mut self, values: &[Value], span: Span) -> Value {
+        let Some(Value::File(path)) = values.first() else { return self.unknown_call(span) };
+        let options = values.get(1).cloned().unwrap_or(Value::Undefined);
+        let has_head = options.member("header").and_then(Value::truth).unwrap_or(false);
+        let delimiter =
+            options.member("delimiter").and_then(Value::constant).unwrap_or_else(|| ",".to_owned());
+        let path = path.clone();
+        self.csv(&path, has_head, if delimiter.is_empty() { ",".to_owned() } else { delimiter }, span)
+    }
+
+    fn random_item(&mut self, list: &Value, span: Span) -> Value {
+        let Value::Array(items) = list else { return self.random_row(list, span) };
+        let texts: Option<Vec<String>> = items
+            .iter()
+            .map(|item| match item {
+                Value::String(_) | Value::Number(_) => item.constant().filter(|text| is_pickable(text)),
+                _ => None,
+            })
+            .collect();
+        match texts {
+            Some(texts) if !texts.is_empty() => {
+                let is_number = items.iter().all(|item| matches!(item, Value::Number(_)));
+                let slot = format!("pick({})", texts.join(", "));
+                Value::Text(Text { is_number, is_drawn: true, ..Text::slot(slot) })
+            }
+            _ => self.random_row(list, span),
+        }
+    }
+
+    /// A value in the body that a regular expression finds.
+    fn found_by(&mut self, request: usize, expression: &str, wish: &str, span: Span) -> Value {
+        if !checks::is_regex(expression) {
+            return self.unknown_call(span);
+        }
+        let is_aside = self.requests[request].aside;
+        let name = self.variables.fresh(wish, is_aside.then(String::new));
+        let mut extract = plimsoll_plan::document::ExtractSpec::default();
+        extract.regex = crate::draft::text(expression);
+        if !is_aside {
+            self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
+        }
+        Value::Text(Text::slot(name))
+    }
+
+    /// A function of plans of a text.
+    fn function_of(&mut self, function: &str, value: &Value, span: Span) -> Value {
+        let text = self.text_of(value, span);
+        let template = self.written(&text, Writing::Plain);
+        let Some(quoted) = flow::in_quotes(&template) else { return self.unknown_call(span) };
+        let call = match function.strip_suffix(", ") {
+            Some(begun) => format!("{begun}, {quoted})"),
+            None => format!("{function}({quoted})"),
+        };
+        Value::Text(Text { is_drawn: text.is_drawn, ..Text::slot(call) })
+    }
+
+    fn encoded(&mut self, value: &Value, is_whole: bool, span: Span) -> Value {
+        let kept: &[u8] = if is_whole { b"!*'();/?:@&=+$,#" } else { b"!*'()" };
+        if let Some(text) = value.constant() {
+            return Value::String(percent_encoded(&text, kept));
+        }
+        let text = self.text_of(value, span);
+        let mut encoded = Text { is_drawn: text.is_drawn, ..Text::default() };
+        for part in text.parts {
+            encoded.push(match part {
+                Part::Literal(text) => Part::Literal(percent_encoded(&text, kept)),
+                Part::Slot(inside) => Part::Encoded(inside),
+                other => other,
+            });
+        }
+        Value::Text(encoded)
+    }
+
+    /// A method of a value.
+    fn method(&mut self, owner: &Value, name: &str, values: Vec<Value>, span: Span) -> Value {
+        let first = values.first().cloned().unwrap_or(Value::Undefined);
+        match owner {
+            Value::Response(request) => return self.of_response(*request, name, &first, span),
+            Value::Array(items) => {
+                if let Some(value) = self.of_list(items, name, &values, span) {
+                    return value;
+                }
+            }
+            Value::Taken(..) | Value::Body(..) => {
+                if let Some(value) = self.of_taken(owner, name, &first, span) {
+                    return value;
+                }
+            }
+            Value::Regex(expression) if name == "test" => {
+                if let Some((request, place)) = place_of(&first)
+                    && checks::is_regex(expression)
+                {
+                    return Value::Test(Test::Value(request, place, checks::matches(expression.clone())));
+                }
+            }
+            Value::Builtin(path) if path == "now" => {
+                return match name {
+                    "getTime" | "valueOf" => {
+                        Value::Text(Text { is_number: true, is_drawn: true, ..Text::slot("timestamp_ms") })
+                    }
+                    _ => self.unknown_call(span),
+                };
+            }
+            Value::Json(_) if matches!(name, "toString" | "trim") => return owner.clone(),
+            _ => {}
+        }
+        if let (Some(text), Value::String(_) | Value::Number(_) | Value::Boolean(_) | Value::Json(_)) =
+            (owner.constant(), owner)
+            && let Some(value) = of_text(&text, name, &values)
+        {
+            return value;
+        }
+        match (owner, name) {
+            (
+                Value::Text(_) | Value::Uniform(_) | Value::Counter(_) | Value::Row(..),
+                "toString" | "trim" | "toFixed",
+            ) => owner.clone(),
+            (Value::Text(_) | Value::Row(..), "toUpperCase" | "toLowerCase") => {
+                self.function_of(if name == "toUpperCase" { "upper" } else { "lower" }, owner, span)
+            }
+            _ => self.unknown_call(span),
+        }
+    }
+
+    fn of_response(&mut self, request: usize, name: &str, first: &Value, span: Span) -> Value {
+        match (name, first) {
+            ("json", Value::Undefined) => Value::Body(request, Vec::new()),
+            ("json", first) => match first.constant().as_deref().and_then(selector) {
+                Some(path) => Value::Body(request, path),
+                None => {
+                    self.note(span, "plans have no such selector: it is left out");
+                    Value::Unknown
+                }
+            },
+            ("submitForm" | "clickLink", _) => {
+                self.note(
+                    span,
+                    "a request that is found in a page is not sent: write it as a step of its own",
+                );
+                Value::Unknown
+            }
+            _ => self.unknown_call(span),
+        }
+    }
+
+    fn of_taken(&mut self, owner: &Value, name: &str, first: &Value, span: Span) -> Option<Value> {
+        let (request, place) = place_of(owner)?;
+        let spec = match (name, first) {
+            ("match" | "search", Value::Regex(expression)) if checks::is_regex(expression) => {
+                checks::matches(expression.clone())
+            }
+            ("includes" | "startsWith" | "endsWith" | "indexOf", text) => {
+                let text = self.text_of(text, span);
+                let template = self.written(&text, Writing::Plain);
+                let mut spec = checks::contains(template.clone());
+                if name == "startsWith" || name == "endsWith" {
+                    spec = Default::default();
+                    let part = if name == "startsWith" { &mut spec.starts } else { &mut spec.ends };
+                    *part = crate::draft::text(template);
+                }
+                spec
+            }
+            ("toString" | "trim", _) => return Some(owner.clone()),
+            _ => return None,
+        };
+        let test = Test::Value(request, place, spec);
+        Some(if matches!(name, "indexOf" | "search") { Value::Found(test) } else { Value::Test(test) })
+    }
+
+    fn of_list(
+        &mut self,
+        items: &Rc<Tree<Vec<Value>>>,
+        name: &str,
+        values: &[Value],
+        span: Span,
+    ) -> Option<Value> {
+        let items = Rc::clone(items);
+        let function = match values.first() {
+            Some(Value::Function(function)) => Some(Rc::clone(function)),
+            _ => None,
+        };
+        Some(match (name, function) {
+            ("forEach" | "map", Some(function)) => {
+                if items.len() > MOST_WRITTEN_OUT {
+                    self.note(span, format!("at most {MOST_WRITTEN_OUT} turns are taken over"));
+                }
+                let mut all = Vec::new();
+                for (index, item) in items.iter().take(MOST_WRITTEN_OUT).enumerate() {
+                    let arguments = vec![item.clone(), Value::Number(index as f64)];
+                    all.push(self.invoke(&function, arguments, span));
+                }
+                if name == "map" { Value::list(all) } else { Value::Undefined }
+            }
+            ("filter" | "find" | "some" | "every", Some(function)) => {
+                let mut kept = Vec::new();
+                for item in items.iter().take(MOST_WRITTEN_OUT) {
+                    let value = self.invoke(&function, vec![item.clone()], span);
+                    match self.truth(&value) {
+                        Some(true) => kept.push(item.clone()),
+                        Some(false) => {}
+                        None => return None,
+                    }
+                }
+                match name {
+                    "filter" => Value::list(kept),
+                    "find" => kept.into_iter().next().unwrap_or(Value::Undefined),
+                    "some" => Value::Boolean(!kept.is_empty()),
+                    _ => Value::Boolean(kept.len() == items.len()),
+                }
+            }
+            ("join", None) => {
+                let separator = values.first().and_then(Value::constant).unwrap_or_else(|| ",".to_owned());
+                if separator.len().saturating_mul(items.len()) > LONGEST_TEXT {
+                    return None;
+                }
+                let mut joined = Text::default();
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        joined.push(Part::Literal(separator.clone()));
+                    }
+                    let item = self.text_of(item, span);
+                    joined.append(item);
+                }
+                match joined.parts.as_slice() {
+                    [] => Value::text(""),
+                    [Part::Literal(text)] => Value::String(text.clone()),
+                    _ => Value::Text(joined),
+                }
+            }
+            ("includes", None) => match values.first() {
+                Some(Value::Taken(request, Place::Status)) => {
+                    let mut statuses = Statuses::range(1, 0);
+                    for item in items.iter() {
+                        let status = item.number()? as u16;
+                        statuses = statuses.or(&Statuses::range(status, status));
+                    }
+                    Value::Test(Test::Status(*request, statuses))
+                }
+                Some(value) => {
+                    let wanted = value.constant()?;
+                    Value::Boolean(items.iter().any(|item| item.constant().as_ref() == Some(&wanted)))
+                }
+                None => return None,
+            },
+            ("concat", None) => {
+                let mut all = items.to_vec();
+                if all.len() > MOST_ITEMS {
+                    return None;
+                }
+                for value in values {
+                    match value {
+                        Value::Array(more) => all.extend(more.iter().cloned()),
+                        value => all.push(value.clone()),
+                    }
+                }
+                Value::list(all)
+            }
+            ("slice", None) => {
+                let at = |index: usize, otherwise: usize| match values.get(index).and_then(Value::number) {
+                    Some(number) if number < 0.0 => (items.len() as f64 + number).max(0.0) as usize,
+                    Some(number) => (number as usize).min(items.len()),
+                    None => otherwise,
+                };
+                let (from, to) = (at(0, 0), at(1, items.len()));
+                Value::list(items.get(from..to.max(from)).unwrap_or_default().to_vec())
+            }
+            ("reverse", None) => Value::list(items.iter().rev().cloned().collect()),
+            ("keys", None) => {
+                Value::list((0..items.len()).map(|index| Value::Number(index as f64)).collect())
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The requests that a test is about.
+fn requests_of(test: &Test, requests: &mut Vec<usize>) {
+    match test {
+        Test::Status(request, _) | Test::Value(request, ..) | Test::Time(request) => {
+            if !requests.contains(request) {
+                requests.push(*request);
+            }
+        }
+        Test::Checked(more) => {
+            let new: Vec<usize> = more.iter().copied().filter(|one| !requests.contains(one)).collect();
+            requests.extend(new);
+        }
+        Test::All(all) | Test::Any(all) => all.iter().for_each(|test| requests_of(test, requests)),
+        Test::Not(inner) => requests_of(inner, requests),
+        Test::Plan(_) => {}
+    }
+}
+
+/// The place of a value in a response.
+fn place_of(value: &Value) -> Option<(usize, Place)> {
+    match value {
+        Value::Taken(request, place) => Some((*request, place.clone())),
+        Value::Body(request, path) if path.is_empty() => Some((*request, Place::Body)),
+        Value::Body(request, path) => Some((*request, Place::Json(checks::json_pointer(path)))),
+        _ => None,
+    }
+}
+
+/// The parts of a selector of `Response.json`: `a.b.0.c`.
+fn selector(selector: &str) -> Option<Vec<String>> {
+    let parts: Vec<String> = selector.split('.').map(str::to_owned).collect();
+    let is_part =
+        |part: &String| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || "_-$".contains(c));
+    parts.iter().all(is_part).then_some(parts)
+}
+
+/// Returns `true` if `pick` takes the text as it is.
+fn is_pickable(text: &str) -> bool {
+    !text.is_empty()
+        && text.trim() == text
+        && !text.contains([',', '"', '\'', '{', '}', '(', ')', '$'])
+        && !text.contains(char::is_control)
+}
+
+/// Methods of a text that is known.
+fn of_text(text: &str, name: &str, values: &[Value]) -> Option<Value> {
+    let first = values.first().and_then(Value::constant);
+    let count =
+        |index: usize| values.get(index).and_then(Value::number).map(|number| number.max(0.0) as usize);
+    let chars: Vec<char> = text.chars().collect();
+    Some(match (name, first.as_deref()) {
+        ("toString" | "valueOf", _) => Value::text(text),
+        ("toUpperCase", _) => Value::String(text.to_uppercase()),
+        ("toLowerCase", _) => Value::String(text.to_lowercase()),
+        ("trim", _) => Value::text(text.trim()),
+        ("includes", Some(part)) => Value::Boolean(text.contains(part)),
+        ("startsWith", Some(part)) => Value::Boolean(text.starts_with(part)),
+        ("endsWith", Some(part)) => Value::Boolean(text.ends_with(part)),
+        ("concat", Some(more)) => Value::String(format!("{text}{more}")),
+        ("split", Some(separator)) if !separator.is_empty() => {
+            Value::list(text.split(separator).map(Value::text).collect())
+        }
+        ("replace", Some(from)) if matches!(values.first(), Some(Value::String(_))) => {
+            Value::String(text.replacen(from, &values.get(1)?.constant()?, 1))
+        }
+        ("replaceAll", Some(from)) if matches!(values.first(), Some(Value::String(_))) => {
+            let to = values.get(1)?.constant()?;
+            let longest = text.matches(from).count().saturating_mul(to.len());
+            if longest > LONGEST_TEXT {
+                return None;
+            }
+            Value::String(text.replace(from, &to))
+        }
+        ("repeat", Some(_)) => {
+            let times = count(0)?;
+            if text.len().saturating_mul(times) > LONGEST_TEXT {
+                return None;
+            }
+            Value::String(text.repeat(times))
+        }
+        ("slice" | "substring", _) => {
+            let from = count(0).unwrap_or(0).min(chars.len());
+            let to = count(1).unwrap_or(chars.len()).min(chars.len()).max(from);
+            if values.iter().any(|value| value.number().is_some_and(|number| number < 0.0)) {
+                return None;
+            }
+            Value::String(chars[from..to].iter().collect())
+        }
+        ("padStart", Some(_)) => {
+            let (length, with) =
+                (count(0)?, values.get(1).and_then(Value::constant).unwrap_or_else(|| " ".to_owned()));
+            if length > LONGEST_TEXT || with.chars().count() != 1 {
+                return None;
+            }
+            Value::String(format!("{}{text}", with.repeat(length.saturating_sub(chars.len()))))
+        }
+        ("toFixed", _) => {
+            Value::String(format!("{:.*}", count(0).unwrap_or(0).min(20), text.parse::<f64>().ok()?))
+        }
+        ("indexOf", Some(part)) => Value::Number(text.find(part).map_or(-1.0, |at| at as f64)),
+        _ => return None,
+    })
+}
+
+/// A time in nanoseconds: `10s`, `1m30s`, or a number of milliseconds.
+pub(super) fn duration(value: &Value) -> Option<u64> {
+    if let Value::Number(number) = value {
+        return (*number >= 0.0).then(|| (number * 1e6).round() as u64);
+    }
+    let text = value.constant()?;
+    let mut rest = text.trim();
+    if let Ok(number) = rest.parse::<f64>() {
+        return (number >= 0.0).then(|| (number * 1e6).round() as u64);
+    }
+    let mut nanos = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let end = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        nanos += number
+            * match rest[..end].trim() {
+                "ns" => 1.0,
+                "us" | "µs" => 1e3,
+                "ms" => 1e6,
+                "s" => 1e9,
+                "m" => 60e9,
+                "h" => 3600e9,
+                "d" => 86_400e9,
+                _ => return None,
+            };
+        rest = &rest[end..];
+    }
+    (0.0..1.8e19).contains(&nanos).then(|| nanos.round() as u64)
+}

@@ -1,0 +1,561 @@
+//! JavaScript and TypeScript, as the parser of Oxc reads them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast;
+use oxc_parser::Parser;
+use oxc_span::{GetSpan, SourceType};
+use plimsoll_plan::{Problem, Problems};
+
+use super::syntax::{
+    Element, Expression, Function, Imported, Kind, Pattern, Property, Span, Statement, StatementKind, Target,
+};
+use crate::findings::quoted;
+
+/// Longest script in bytes.
+const LONGEST: usize = 4 << 20;
+
+/// Deepest nesting of brackets, and most `<` in a row, which may be those of types.
+const DEEPEST_BRACKETS: usize = 300;
+
+/// Stack of the parser for each byte of a script: it calls itself for what is within something else, and
+/// takes about 1 KiB for each bracket. The memory is reserved, and used as far as a script needs it.
+const STACK_OF_A_BYTE: usize = 2 << 10;
+
+/// The same for any script.
+const STACK: usize = 16 << 20;
+
+/// Deepest nesting of statements and expressions that is looked at.
+const DEEPEST: usize = 100;
+
+/// The statements of a script.
+pub(super) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Statement>, Problems> {
+    let wrong = |line: usize, message: &str| -> Problems {
+        let hint = "the file has to be a script of k6, in JavaScript or TypeScript";
+        Problem::new(format!("{name}:{line}: {message}")).with_hint(hint).into()
+    };
+    if text.len() > LONGEST {
+        return Err(wrong(1, "the script is longer than 4 MiB"));
+    }
+    if let Some(at) = too_deep(text) {
+        let message = format!("brackets are nested deeper than {DEEPEST_BRACKETS}");
+        return Err(wrong(line_of(text, at), &message));
+    }
+    let is_typed =
+        Path::new(name).extension().is_some_and(|ending| ["ts", "mts", "cts"].iter().any(|ts| ending == *ts));
+    let read = || {
+        let allocator = Allocator::default();
+        let kind = if is_typed { SourceType::ts() } else { SourceType::mjs() };
+        let mut parsed = Parser::new(&allocator, text, kind).parse();
+        if !is_typed && parsed.diagnostics.has_errors() {
+            // A script from the standard input has no name that would say that it has types.
+            let typed = Parser::new(&allocator, text, SourceType::ts()).parse();
+            if !typed.diagnostics.has_errors() {
+                parsed = typed;
+            }
+        }
+        if let Some(error) = parsed.diagnostics.errors().next() {
+            let at = error.labels.first().map_or(0, |label| label.offset());
+            return Err((line_of(text, at as usize), quoted(&error.message)));
+        }
+        let lowering = Lowering { module, depth: std::cell::Cell::new(0) };
+        Ok(lowering.statements(&parsed.program.body))
+    };
+    let result = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .stack_size(STACK + text.len() * STACK_OF_A_BYTE)
+            .spawn_scoped(scope, read);
+        thread.ok().and_then(|thread| thread.join().ok())
+    });
+    match result {
+        Some(Ok(statements)) => Ok(statements),
+        Some(Err((line, message))) => Err(wrong(line, &message)),
+        None => Err(wrong(1, "there is not enough memory to read it")),
+    }
+}
+
+/// The number of the line there, from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    text.get(..at).unwrap_or_default().matches('\n').count() + 1
+}
+
+/// The place of the first bracket that is nested too deeply. It is a rough count, which takes comments and
+/// regular expressions for code.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut depth, mut angles, mut quote, mut is_escaped) = (0_usize, 0, None, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match quote {
+            Some(_) if is_escaped => is_escaped = false,
+            Some(_) if byte == b'\\' => is_escaped = true,
+            // Only the quotes of templates hold several lines.
+            Some(open) if byte == open || (byte == b'\n' && open != b'`') => quote = None,
+            Some(_) => {}
+            None => match byte {
+                b'"' | b'\'' | b'`' => quote = Some(byte),
+                b'(' | b'[' | b'{' => depth += 1,
+                b')' | b']' | b'}' => (depth, angles) = (depth.saturating_sub(1), 0),
+                b'<' => angles += 1,
+                b';' => angles = 0,
+                _ => {}
+            },
+        }
+        if depth.max(angles) > DEEPEST_BRACKETS {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Takes over what the parser has read.
+struct Lowering {
+    module: usize,
+    depth: std::cell::Cell<usize>,
+}
+
+impl Lowering {
+    fn span(&self, span: oxc_span::Span) -> Span {
+        Span { module: self.module, start: span.start as usize, end: span.end as usize }
+    }
+
+    fn statements(&self, statements: &[ast::Statement<'_>]) -> Vec<Statement> {
+        let mut all = Vec::with_capacity(statements.len());
+        for statement in statements {
+            self.statement(statement, &mut all);
+        }
+        all
+    }
+
+    /// A statement as a block.
+    fn block(&self, statement: &ast::Statement<'_>) -> Vec<Statement> {
+        let mut all = Vec::new();
+        match statement {
+            ast::Statement::BlockStatement(block) => return self.statements(&block.body),
+            statement => self.statement(statement, &mut all),
+        }
+        all
+    }
+
+    fn statement(&self, statement: &ast::Statement<'_>, all: &mut Vec<Statement>) {
+        let span = self.span(statement.span());
+        let kind = self.within(|| StatementKind::Other, || self.kind_of_statement(statement, span, all));
+        all.push(Statement { span, kind });
+    }
+
+    /// What `read` makes of something, unless it is nested too deeply.
+    fn within<T>(&self, other: impl FnOnce() -> T, read: impl FnOnce() -> T) -> T {
+        self.depth.set(self.depth.get() + 1);
+        let read = if self.depth.get() > DEEPEST { other() } else { read() };
+        self.depth.set(self.depth.get() - 1);
+        read
+    }
+
+    fn kind_of_statement(
+        &self,
+        statement: &ast::Statement<'_>,
+        span: Span,
+        all: &mut Vec<Statement>,
+    ) -> StatementKind {
+        use ast::Statement as S;
+        match statement {
+            S::ExpressionStatement(one) => StatementKind::Expression(self.expression(&one.expression)),
+            S::VariableDeclaration(declared) => self.variables(declared),
+            S::FunctionDeclaration(function) => self.function_statement(function),
+            S::ReturnStatement(one) => {
+                StatementKind::Return(one.argument.as_ref().map(|value| self.expression(value)))
+            }
+            S::IfStatement(one) => StatementKind::If(
+                self.expression(&one.test),
+                self.block(&one.consequent),
+                one.alternate.as_ref().map(|other| self.block(other)).unwrap_or_default(),
+            ),
+            S::ForStatement(one) => {
+                let before = one.init.as_ref().map(|init| {
+                    let kind = match init {
+                        ast::ForStatementInit::VariableDeclaration(declared) => self.variables(declared),
+                        other => match other.as_expression() {
+                            Some(expression) => StatementKind::Expression(self.expression(expression)),
+                            None => StatementKind::Empty,
+                        },
+                    };
+                    Box::new(Statement { span: self.span(init.span()), kind })
+                });
+                StatementKind::For {
+                    before,
+                    test: one.test.as_ref().map(|test| self.expression(test)),
+                    update: one.update.as_ref().map(|update| self.expression(update)),
+                    body: self.block(&one.body),
+                }
+            }
+            S::ForOfStatement(one) => {
+                let pattern = match &one.left {
+                    ast::ForStatementLeft::VariableDeclaration(declared) => declared
+                        .declarations
+                        .first()
+                        .map_or(Pattern::Other, |declared| self.pattern(&declared.id)),
+                    _ => Pattern::Other,
+                };
+                StatementKind::ForOf(pattern, self.expression(&one.right), self.block(&one.body))
+            }
+            S::WhileStatement(one) => StatementKind::While(self.expression(&one.test), self.block(&one.body)),
+            S::DoWhileStatement(one) => {
+                StatementKind::While(self.expression(&one.test), self.block(&one.body))
+            }
+            S::BlockStatement(block) => StatementKind::Block(self.statements(&block.body)),
+            S::TryStatement(one) => StatementKind::Try(
+                self.statements(&one.block.body),
+                one.handler.as_ref().map(|handler| self.span(handler.span)),
+                one.finalizer.as_ref().map(|last| self.statements(&last.body)).unwrap_or_default(),
+            ),
+            S::ThrowStatement(one) => StatementKind::Throw(self.expression(&one.argument)),
+            S::BreakStatement(_) => StatementKind::Break,
+            S::ContinueStatement(_) => StatementKind::Continue,
+            S::EmptyStatement(_) => StatementKind::Empty,
+            S::ImportDeclaration(one) if one.import_kind.is_type() => StatementKind::Empty,
+            S::ImportDeclaration(one) => {
+                let mut names = Vec::new();
+                for specifier in one.specifiers.iter().flatten() {
+                    use ast::ImportDeclarationSpecifier as I;
+                    let (theirs, ours) = match specifier {
+                        I::ImportSpecifier(one) => {
+                            (one.imported.name().to_string(), one.local.name.to_string())
+                        }
+                        I::ImportDefaultSpecifier(one) => ("default".to_owned(), one.local.name.to_string()),
+                        I::ImportNamespaceSpecifier(one) => ("*".to_owned(), one.local.name.to_string()),
+                    };
+                    names.push(Imported { theirs, ours });
+                }
+                StatementKind::Import { from: one.source.value.to_string(), names }
+            }
+            S::ExportNamedDeclaration(one) => StatementKind::Export(exported(&one.specifiers)),
+            S::ExportFromDeclaration(one) => {
+                // The names go through this script, under names that it cannot have.
+                let mut names = exported(&one.specifiers);
+                let through = names.iter().map(|(theirs, _)| Imported {
+                    theirs: theirs.clone(),
+                    ours: format!("{theirs} of another"),
+                });
+                let kind =
+                    StatementKind::Import { from: one.source.value.to_string(), names: through.collect() };
+                all.push(Statement { span, kind });
+                names.iter_mut().for_each(|(ours, _)| ours.push_str(" of another"));
+                StatementKind::Export(names)
+            }
+            S::ExportDeclaration(one) => match &one.declaration {
+                ast::Declaration::VariableDeclaration(declared) => {
+                    let mut names = Vec::new();
+                    for declared in &declared.declarations {
+                        names_of(&self.pattern(&declared.id), &mut names);
+                    }
+                    all.push(Statement { span, kind: self.variables(declared) });
+                    StatementKind::Export(names)
+                }
+                ast::Declaration::FunctionDeclaration(function) => {
+                    let name = function.id.iter().map(|name| (name.name.to_string(), name.name.to_string()));
+                    let names = name.collect();
+                    all.push(Statement { span, kind: self.function_statement(function) });
+                    StatementKind::Export(names)
+                }
+                ast::Declaration::ClassDeclaration(_) => StatementKind::Other,
+                _ => StatementKind::Empty,
+            },
+            S::ExportDefaultDeclaration(one) => match &one.declaration {
+                ast::ExportDefaultDeclarationKind::FunctionDeclaration(function) => {
+                    let kind = Kind::Function(self.function(function));
+                    StatementKind::ExportDefault(Expression { span: self.span(function.span), kind })
+                }
+                other => match other.as_expression() {
+                    Some(expression) => StatementKind::ExportDefault(self.expression(expression)),
+                    None => StatementKind::Other,
+                },
+            },
+            S::TSTypeAliasDeclaration(_) | S::TSInterfaceDeclaration(_) => StatementKind::Empty,
+            _ => StatementKind::Other,
+        }
+    }
+
+    fn variables(&self, declared: &ast::VariableDeclaration<'_>) -> StatementKind {
+        let all = declared.declarations.iter().map(|declared| {
+            (self.pattern(&declared.id), declared.init.as_ref().map(|value| self.expression(value)))
+        });
+        StatementKind::Declare(all.collect())
+    }
+
+    fn function_statement(&self, function: &ast::Function<'_>) -> StatementKind {
+        match &function.id {
+            Some(name) => StatementKind::Function(name.name.to_string(), self.function(function)),
+            None => StatementKind::Other,
+        }
+    }
+
+    fn function(&self, function: &ast::Function<'_>) -> Arc<Function> {
+        let body = function.body.as_ref().map(|body| self.statements(&body.statements)).unwrap_or_default();
+        Arc::new(Function {
+            span: self.span(function.span),
+            parameters: self.parameters(&function.params),
+            body,
+        })
+    }
+
+    fn parameters(&self, parameters: &ast::FormalParameters<'_>) -> Vec<Pattern> {
+        let mut all: Vec<Pattern> = parameters
+            .items
+            .iter()
+            .map(|parameter| {
+                let pattern = self.pattern(&parameter.pattern);
+                match &parameter.initializer {
+                    Some(default) => Pattern::Default(Box::new(pattern), Box::new(self.expression(default))),
+                    None => pattern,
+                }
+            })
+            .collect();
+        if parameters.rest.is_some() {
+            all.push(Pattern::Other);
+        }
+        all
+    }
+
+    fn pattern(&self, pattern: &ast::BindingPattern<'_>) -> Pattern {
+        self.within(|| Pattern::Other, || self.kind_of_pattern(pattern))
+    }
+
+    fn kind_of_pattern(&self, pattern: &ast::BindingPattern<'_>) -> Pattern {
+        use ast::BindingPattern as B;
+        match pattern {
+            B::BindingIdentifier(name) => Pattern::Name(name.name.to_string()),
+            B::AssignmentPattern(one) => {
+                Pattern::Default(Box::new(self.pattern(&one.left)), Box::new(self.expression(&one.right)))
+            }
+            B::ObjectPattern(one) => {
+                let mut members = Vec::new();
+                for property in &one.properties {
+                    let Some(key) = property.key.static_name() else { return Pattern::Other };
+                    members.push((key.to_string(), self.pattern(&property.value)));
+                }
+                let rest = one.rest.as_ref().and_then(|rest| match self.pattern(&rest.argument) {
+                    Pattern::Name(name) => Some(name),
+                    _ => None,
+                });
+                Pattern::Object(members, rest)
+            }
+            B::ArrayPattern(one) => Pattern::Array(
+                one.elements.iter().map(|item| item.as_ref().map(|item| self.pattern(item))).collect(),
+            ),
+        }
+    }
+
+    fn expression(&self, expression: &ast::Expression<'_>) -> Expression {
+        let span = self.span(expression.span());
+        let kind = self.within(|| Kind::Other, || self.kind(expression.get_inner_expression()));
+        Expression { span, kind }
+    }
+
+    fn boxed(&self, expression: &ast::Expression<'_>) -> Box<Expression> {
+        Box::new(self.expression(expression))
+    }
+
+    fn kind(&self, expression: &ast::Expression<'_>) -> Kind {
+        use ast::Expression as E;
+        match expression {
+            E::NullLiteral(_) => Kind::Null,
+            E::BooleanLiteral(one) => Kind::Boolean(one.value),
+            E::NumericLiteral(one) => Kind::Number(one.value),
+            E::StringLiteral(one) => Kind::String(one.value.to_string()),
+            E::RegExpLiteral(one) => {
+                Kind::Regex(one.regex.pattern.text.to_string(), one.regex.flags.to_string())
+            }
+            E::Identifier(one) => Kind::Name(one.name.to_string()),
+            E::TemplateLiteral(one) => Kind::Template(texts(one), self.all(&one.expressions)),
+            E::TaggedTemplateExpression(one) => {
+                Kind::Tagged(self.boxed(&one.tag), texts(&one.quasi), self.all(&one.quasi.expressions))
+            }
+            E::ArrayExpression(one) => {
+                let mut elements = Vec::new();
+                for element in &one.elements {
+                    match element {
+                        ast::ArrayExpressionElement::SpreadElement(spread) => {
+                            elements
+                                .push(Element { is_spread: true, value: self.expression(&spread.argument) });
+                        }
+                        element => {
+                            if let Some(value) = element.as_expression() {
+                                elements.push(Element { is_spread: false, value: self.expression(value) });
+                            }
+                        }
+                    }
+                }
+                Kind::Array(elements)
+            }
+            E::ObjectExpression(one) => {
+                let mut properties = Vec::new();
+                for property in &one.properties {
+                    match property {
+                        ast::ObjectPropertyKind::ObjectProperty(pair) => {
+                            let span = self.span(pair.key.span());
+                            let key = match (pair.key.static_name(), pair.key.as_expression()) {
+                                (Some(name), _) if !pair.computed => {
+                                    Expression { span, kind: Kind::String(name.to_string()) }
+                                }
+                                (_, Some(key)) => self.expression(key),
+                                _ => Expression { span, kind: Kind::Other },
+                            };
+                            properties.push(Property::Pair(key, self.expression(&pair.value)));
+                        }
+                        ast::ObjectPropertyKind::SpreadProperty(spread) => {
+                            properties.push(Property::Spread(self.expression(&spread.argument)));
+                        }
+                    }
+                }
+                Kind::Object(properties)
+            }
+            E::ArrowFunctionExpression(one) => {
+                let body = match &one.body {
+                    ast::ArrowFunctionBody::FunctionBody(body) => self.statements(&body.statements),
+                    body => body.as_expression().map_or_else(Vec::new, |value| {
+                        let value = self.expression(value);
+                        vec![Statement { span: value.span, kind: StatementKind::Return(Some(value)) }]
+                    }),
+                };
+                let parameters = self.parameters(&one.params);
+                Kind::Function(Arc::new(Function { span: self.span(one.span), parameters, body }))
+            }
+            E::FunctionExpression(one) => Kind::Function(self.function(one)),
+            E::UnaryExpression(one) => Kind::Unary(one.operator.as_str(), self.boxed(&one.argument)),
+            E::BinaryExpression(one) if one.operator.as_str() == "+" => {
+                // Long sums are lists, and not nested deeply.
+                let mut terms = vec![self.expression(&one.right)];
+                let mut left = &one.left;
+                while let E::BinaryExpression(inner) = left
+                    && inner.operator.as_str() == "+"
+                {
+                    terms.push(self.expression(&inner.right));
+                    left = &inner.left;
+                }
+                terms.push(self.expression(left));
+                terms.reverse();
+                Kind::Sum(terms)
+            }
+            E::BinaryExpression(one) => {
+                Kind::Binary(one.operator.as_str(), self.boxed(&one.left), self.boxed(&one.right))
+            }
+            E::LogicalExpression(one) => {
+                Kind::Binary(one.operator.as_str(), self.boxed(&one.left), self.boxed(&one.right))
+            }
+            E::ConditionalExpression(one) => Kind::Conditional(
+                self.boxed(&one.test),
+                self.boxed(&one.consequent),
+                self.boxed(&one.alternate),
+            ),
+            E::AssignmentExpression(one) => {
+                let target = self.target(&one.left);
+                Kind::Assign(Box::new(target), one.operator.as_str(), self.boxed(&one.right))
+            }
+            E::UpdateExpression(one) => {
+                let span = self.span(one.span);
+                let target = match &one.argument {
+                    ast::SimpleAssignmentTarget::AssignmentTargetIdentifier(name) => {
+                        Expression { span: self.span(name.span), kind: Kind::Name(name.name.to_string()) }
+                    }
+                    other => match other.as_member_expression() {
+                        Some(member) => Expression { span, kind: self.member(member) },
+                        None => Expression { span, kind: Kind::Other },
+                    },
+                };
+                let operator = if one.operator.as_str() == "++" { "+=" } else { "-=" };
+                let added = Expression { span, kind: Kind::Number(1.0) };
+                Kind::Assign(Box::new(Target::Expression(target)), operator, Box::new(added))
+            }
+            E::CallExpression(one) => self.call(one),
+            E::NewExpression(one) => Kind::New(self.boxed(&one.callee), self.arguments(&one.arguments)),
+            E::StaticMemberExpression(one) => {
+                Kind::Member(self.boxed(&one.object), one.property.name.to_string())
+            }
+            E::ComputedMemberExpression(one) => {
+                Kind::Index(self.boxed(&one.object), self.boxed(&one.expression))
+            }
+            E::ChainExpression(one) => match &one.expression {
+                ast::ChainElement::CallExpression(call) => self.call(call),
+                ast::ChainElement::TSNonNullExpression(inner) => {
+                    self.kind(inner.expression.get_inner_expression())
+                }
+                other => other.as_member_expression().map_or(Kind::Other, |member| self.member(member)),
+            },
+            E::AwaitExpression(one) => Kind::Await(self.boxed(&one.argument)),
+            E::SequenceExpression(one) => Kind::Sequence(self.all(&one.expressions)),
+            _ => Kind::Other,
+        }
+    }
+
+    fn all(&self, expressions: &[ast::Expression<'_>]) -> Vec<Expression> {
+        expressions.iter().map(|one| self.expression(one)).collect()
+    }
+
+    fn call(&self, call: &ast::CallExpression<'_>) -> Kind {
+        Kind::Call(self.boxed(&call.callee), self.arguments(&call.arguments))
+    }
+
+    fn arguments(&self, arguments: &[ast::Argument<'_>]) -> Vec<Element> {
+        let element = |argument: &ast::Argument<'_>| match argument {
+            ast::Argument::SpreadElement(spread) => {
+                Some(Element { is_spread: true, value: self.expression(&spread.argument) })
+            }
+            argument => {
+                let value = argument.as_expression()?;
+                Some(Element { is_spread: false, value: self.expression(value) })
+            }
+        };
+        arguments.iter().filter_map(element).collect()
+    }
+
+    fn member(&self, member: &ast::MemberExpression<'_>) -> Kind {
+        use ast::MemberExpression as M;
+        match member {
+            M::StaticMemberExpression(one) => {
+                Kind::Member(self.boxed(&one.object), one.property.name.to_string())
+            }
+            M::ComputedMemberExpression(one) => {
+                Kind::Index(self.boxed(&one.object), self.boxed(&one.expression))
+            }
+            M::PrivateFieldExpression(_) => Kind::Other,
+        }
+    }
+
+    fn target(&self, target: &ast::AssignmentTarget<'_>) -> Target {
+        let span = self.span(target.span());
+        if let ast::AssignmentTarget::AssignmentTargetIdentifier(name) = target {
+            return Target::Expression(Expression { span, kind: Kind::Name(name.name.to_string()) });
+        }
+        match target.as_member_expression() {
+            Some(member) => Target::Expression(Expression { span, kind: self.member(member) }),
+            None => Target::Pattern(Pattern::Other),
+        }
+    }
+}
+
+/// Names of a script, and those under which it exports them.
+fn exported(names: &[ast::ExportSpecifier<'_>]) -> Vec<(String, String)> {
+    names.iter().map(|name| (name.local.name().to_string(), name.exported.name().to_string())).collect()
+}
+
+/// The texts around the slots of a template.
+fn texts(template: &ast::TemplateLiteral<'_>) -> Vec<String> {
+    let text = |part: &ast::TemplateElement<'_>| {
+        part.value.cooked.as_ref().map_or_else(|| part.value.raw.to_string(), ToString::to_string)
+    };
+    template.quasis.iter().map(text).collect()
+}
+
+/// Names that a pattern declares, as a module exports them.
+fn names_of(pattern: &Pattern, names: &mut Vec<(String, String)>) {
+    match pattern {
+        Pattern::Name(name) => names.push((name.clone(), name.clone())),
+        Pattern::Default(inner, _) => names_of(inner, names),
+        Pattern::Object(members, rest) => {
+            members.iter().for_each(|(_, member)| names_of(member, names));
+            names.extend(rest.iter().map(|rest| (rest.clone(), rest.clone())));
+        }
+        Pattern::Array(items) => items.iter().flatten().for_each(|item| names_of(item, names)),
+        Pattern::Other => {}
+    }
+}

@@ -1,0 +1,516 @@
+//! Values of a script, as far as they are known before the run, and how they become templates.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_plan::document::MatchSpec;
+
+use super::syntax::Function;
+use crate::draft::{escaped, percent_encoded};
+use crate::flow::check::Place;
+
+/// A value of an expression.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Undefined,
+    Null,
+    Boolean(bool),
+    Number(f64),
+    String(String),
+    /// A text that has slots.
+    Text(Text),
+    /// A text in JSON of this value.
+    Json(Rc<Tree<Value>>),
+    /// A number that is drawn, each of them as likely.
+    Uniform(Uniform),
+    /// A number that counts.
+    Counter(Counter),
+    Array(Rc<Tree<Vec<Value>>>),
+    Object(Rc<Tree<Vec<(String, Value)>>>),
+    Function(Rc<Closure>),
+    /// Something that k6, one of its libraries or JavaScript provides, by its path: `http.get`.
+    Builtin(String),
+    /// The response to a request, by the number of the request.
+    Response(usize),
+    /// A value in it.
+    Taken(usize, Place),
+    /// A part of its JSON.
+    Body(usize, Vec<String>),
+    /// The content of a file.
+    File(String),
+    /// Rows of a CSV file.
+    Csv(usize),
+    /// A row of a data source, or the part of it with this path.
+    Row(usize, Vec<String>),
+    /// Another part of a response: `headers`, `timings.duration`.
+    Facet(usize, Vec<String>),
+    /// The length of a value that is not known.
+    Length(Rc<Value>),
+    /// The place at which a text was found, if the test holds.
+    Found(Test),
+    /// Something that holds or not.
+    Test(Test),
+    Regex(String),
+    /// A part of a form that is a file.
+    FormFile,
+    /// It is not known before the run.
+    Unknown,
+}
+
+/// Values within a value. A script may put them into each other again and again: how deep and how large they
+/// are is known, and bounded.
+#[derive(Clone, Debug)]
+pub(super) struct Tree<T> {
+    within: T,
+    depth: usize,
+    /// Roughly in bytes.
+    size: usize,
+}
+
+/// Deepest nesting of values.
+const DEEPEST: usize = 200;
+
+/// Largest value, roughly in bytes.
+const LARGEST: usize = 64 << 20;
+
+impl<T> std::ops::Deref for Tree<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.within
+    }
+}
+
+impl<T> Tree<T> {
+    /// `None` if it is too deep or too large. Depth and size are those of all that is within it.
+    fn new(within: T, extents: impl Fn(&T) -> (usize, usize)) -> Option<Rc<Self>> {
+        let (depth, size) = extents(&within);
+        (depth < DEEPEST && size <= LARGEST).then(|| Rc::new(Self { within, depth: depth + 1, size }))
+    }
+}
+
+/// Something that holds or not.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// The status of a response is in one of these ranges.
+    Status(usize, Statuses),
+    /// A value in a response is as described.
+    Value(usize, Place, MatchSpec),
+    /// The time of a request is within a limit.
+    Time(usize),
+    /// The checks of these requests hold.
+    Checked(Vec<usize>),
+    /// A condition of plans.
+    Plan(String),
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    Not(Box<Test>),
+}
+
+impl Test {
+    /// The number of tests in it.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::All(all) | Self::Any(all) => 1 + all.iter().map(Self::count).sum::<usize>(),
+            Self::Not(inner) => 1 + inner.count(),
+            _ => 1,
+        }
+    }
+}
+
+/// Ranges of statuses, both ends included, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Statuses(Vec<(u16, u16)>);
+
+/// The statuses that plans can expect.
+const FIRST_STATUS: u16 = 200;
+const LAST_STATUS: u16 = 599;
+
+impl Statuses {
+    /// The statuses from `first` to `last`.
+    pub(super) fn range(first: u16, last: u16) -> Self {
+        let (first, last) = (first.max(FIRST_STATUS), last.min(LAST_STATUS));
+        Self(if first <= last { vec![(first, last)] } else { Vec::new() })
+    }
+
+    /// All others.
+    pub(super) fn others(&self) -> Self {
+        self.filter(|status, known| !known.contains(status))
+    }
+
+    pub(super) fn and(&self, other: &Self) -> Self {
+        self.filter(|status, known| known.contains(status) && other.contains(status))
+    }
+
+    pub(super) fn or(&self, other: &Self) -> Self {
+        self.filter(|status, known| known.contains(status) || other.contains(status))
+    }
+
+    fn contains(&self, status: u16) -> bool {
+        self.0.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    }
+
+    fn filter(&self, is_in: impl Fn(u16, &Self) -> bool) -> Self {
+        let mut ranges: Vec<(u16, u16)> = Vec::new();
+        for status in (FIRST_STATUS..=LAST_STATUS).filter(|status| is_in(*status, self)) {
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == status => *last = status,
+                _ => ranges.push((status, status)),
+            }
+        }
+        Self(ranges)
+    }
+
+    /// As plans write them.
+    pub(super) fn written(&self) -> Vec<String> {
+        let range = |&(first, last): &(u16, u16)| match (first, last) {
+            _ if first == last => first.to_string(),
+            (200, 299) => "2xx".to_owned(),
+            (300, 399) => "3xx".to_owned(),
+            (400, 499) => "4xx".to_owned(),
+            (500, 599) => "5xx".to_owned(),
+            _ => format!("{first}-{last}"),
+        };
+        self.0.iter().map(range).collect()
+    }
+
+    /// Returns `true` if none of them is an error.
+    pub(super) fn are_good(&self) -> bool {
+        !self.0.is_empty() && self.0.iter().all(|(_, last)| *last < 400)
+    }
+}
+
+/// A function with the names that are known around it.
+#[derive(Clone, Debug)]
+pub(super) struct Closure {
+    pub(super) function: Arc<Function>,
+    pub(super) scope: usize,
+}
+
+/// A number between two others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Uniform {
+    pub(super) low: f64,
+    /// Included if it is whole.
+    pub(super) high: f64,
+    pub(super) is_whole: bool,
+    /// The variable that keeps it, by the number of the draw.
+    pub(super) draw: Option<usize>,
+}
+
+/// A number that k6 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counter {
+    /// It is that of the user, not of the iteration.
+    pub(super) is_user: bool,
+    /// Added to what k6 counts, which begins with 1 for users and with 0 for iterations.
+    pub(super) shift: i64,
+    /// There was a remainder taken of it.
+    pub(super) wraps: bool,
+}
+
+/// A text with slots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Text {
+    pub(super) parts: Vec<Part>,
+    /// All of it is one number.
+    pub(super) is_number: bool,
+    /// It is another one each time that it is written.
+    pub(super) is_drawn: bool,
+}
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Literal(String),
+    /// The inside of a slot.
+    Slot(String),
+    /// The same, encoded for URLs.
+    Encoded(String),
+    /// A variable of the environment, with its default.
+    Environment(String, Option<String>),
+}
+
+/// The way in which a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writing {
+    Plain,
+    /// Path and query of a URL.
+    Target,
+    /// A name or a value of a form.
+    Form,
+    /// Within the quotes of JSON.
+    Json,
+}
+
+/// Characters that stay as they are in targets.
+const IN_TARGETS: &[u8] = b":/?#[]@!$&'()*+,;=%";
+
+impl Text {
+    pub(super) fn of(part: Part) -> Self {
+        Self { parts: vec![part], ..Self::default() }
+    }
+
+    pub(super) fn slot(inside: impl Into<String>) -> Self {
+        Self::of(Part::Slot(inside.into()))
+    }
+
+    /// Roughly in bytes.
+    fn length(&self) -> usize {
+        let length = |part: &Part| match part {
+            Part::Literal(text) | Part::Slot(text) | Part::Encoded(text) => text.len(),
+            Part::Environment(name, default) => name.len() + default.as_ref().map_or(0, String::len),
+        };
+        self.parts.iter().map(|part| size_of::<Part>() + length(part)).sum()
+    }
+
+    pub(super) fn push(&mut self, part: Part) {
+        match (self.parts.last_mut(), part) {
+            (_, Part::Literal(text)) if text.is_empty() => {}
+            (Some(Part::Literal(before)), Part::Literal(more)) => before.push_str(&more),
+            (_, part) => self.parts.push(part),
+        }
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.is_drawn |= other.is_drawn;
+        self.is_number = false;
+        other.parts.into_iter().for_each(|part| self.push(part));
+    }
+
+    /// The template. `dollar` gives the name of a variable whose value is `$`: one in front of a slot would
+    /// make it literal text.
+    pub(super) fn template(&self, writing: Writing, mut dollar: impl FnMut() -> String) -> String {
+        let mut template = String::new();
+        for (index, part) in self.parts.iter().enumerate() {
+            let slot = match (part, writing) {
+                (Part::Literal(text), _) => {
+                    let before_slot = index + 1 < self.parts.len();
+                    let kept = if before_slot { text.trim_end_matches('$') } else { text };
+                    template.push_str(&literal(kept, writing));
+                    for _ in kept.len()..text.len() {
+                        template.push_str(&format!("${{{}}}", dollar()));
+                    }
+                    continue;
+                }
+                (Part::Slot(inside), Writing::Form)
+                | (Part::Encoded(inside), Writing::Plain | Writing::Form) => {
+                    format!("urlencode(${{{inside}}})")
+                }
+                (Part::Slot(inside), Writing::Json) if !self.is_number => format!("json(${{{inside}}})"),
+                (Part::Encoded(inside), Writing::Json) => format!("urlencode(${{{inside}}})"),
+                (Part::Slot(inside) | Part::Encoded(inside), _) => inside.clone(),
+                (Part::Environment(name, default), _) => {
+                    format!("env({name}, {})", default.as_deref().unwrap_or_default()).replace(", )", ",)")
+                }
+            };
+            template.push_str(&format!("${{{slot}}}"));
+        }
+        template
+    }
+}
+
+/// A literal text as it stands in a template.
+pub(super) fn literal(text: &str, writing: Writing) -> String {
+    match writing {
+        Writing::Plain => escaped(text),
+        // Without braces nothing looks like a slot.
+        Writing::Target => percent_encoded(text, IN_TARGETS),
+        Writing::Form => percent_encoded(text, b"").replace("%20", "+"),
+        Writing::Json => {
+            let quoted = serde_json::Value::from(text).to_string();
+            escaped(quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default())
+        }
+    }
+}
+
+impl Value {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// A list, unless it is too large to be one.
+    pub(super) fn list(values: Vec<Self>) -> Self {
+        let extents = |values: &Vec<Self>| sum(values.iter().map(Self::extents));
+        Tree::new(values, extents).map_or(Self::Unknown, Self::Array)
+    }
+
+    /// An object, unless it is too large to be one.
+    pub(super) fn object(members: Vec<(String, Self)>) -> Self {
+        let of_member = |(key, value): &(String, Self)| {
+            let (depth, size) = value.extents();
+            (depth, size + key.len())
+        };
+        let extents = |members: &Vec<(String, Self)>| sum(members.iter().map(of_member));
+        Tree::new(members, extents).map_or(Self::Unknown, Self::Object)
+    }
+
+    /// The text in JSON of a value, unless it is too large.
+    pub(super) fn in_json(value: Self) -> Self {
+        // A text in JSON within another is escaped.
+        let extents = |value: &Self| {
+            let (depth, size) = value.extents();
+            (depth, size.saturating_mul(2))
+        };
+        Tree::new(value, extents).map_or(Self::Unknown, Self::Json)
+    }
+
+    /// How deep it is, and its size, roughly in bytes.
+    fn extents(&self) -> (usize, usize) {
+        let own = size_of::<Self>();
+        match self {
+            Self::Array(tree) => (tree.depth, tree.size),
+            Self::Object(tree) => (tree.depth, tree.size),
+            Self::Json(tree) => (tree.depth, tree.size),
+            value => (0, own + value.text_length()),
+        }
+    }
+
+    /// Bytes of a text that it is.
+    pub(super) fn text_length(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Text(text) => text.length(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes that are new in it: those of texts, and elements of lists.
+    pub(super) fn size(&self) -> usize {
+        self.extents().1
+    }
+
+    /// The text that JavaScript makes of a value that is known; `None` for all others.
+    pub(super) fn constant(&self) -> Option<String> {
+        Some(match self {
+            Self::Undefined => "undefined".to_owned(),
+            Self::Null => "null".to_owned(),
+            Self::Boolean(flag) => flag.to_string(),
+            Self::Number(number) => shown(*number),
+            Self::String(text) => text.clone(),
+            Self::Json(value) => value.json()?.to_string(),
+            Self::Array(items) => {
+                let item = |item: &Self| match item {
+                    Self::Undefined | Self::Null => Some(String::new()),
+                    item => item.constant(),
+                };
+                items.iter().map(item).collect::<Option<Vec<_>>>()?.join(",")
+            }
+            _ => return None,
+        })
+    }
+
+    /// The value as JSON, if it is known.
+    pub(super) fn json(&self) -> Option<serde_json::Value> {
+        use serde_json::Value as Json;
+        Some(match self {
+            Self::Null | Self::Undefined => Json::Null,
+            Self::Boolean(flag) => Json::from(*flag),
+            Self::Number(number) => number_json(*number),
+            Self::String(text) => Json::from(text.as_str()),
+            Self::Json(_) => Json::from(self.constant()?),
+            Self::Array(items) => Json::Array(items.iter().map(Self::json).collect::<Option<_>>()?),
+            Self::Object(members) => {
+                let known = members.iter().filter(|(_, value)| !matches!(value, Self::Undefined));
+                let pairs = known.map(|(key, value)| Some((key.clone(), value.json()?)));
+                Json::Object(pairs.collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
+    }
+
+    /// A value of JSON.
+    pub(super) fn of_json(json: &serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(flag) => Self::Boolean(*flag),
+            Json::Number(number) => Self::Number(number.as_f64().unwrap_or(f64::NAN)),
+            Json::String(text) => Self::String(text.clone()),
+            Json::Array(items) => Self::list(items.iter().map(Self::of_json).collect()),
+            Json::Object(members) => {
+                Self::object(members.iter().map(|(key, value)| (key.clone(), Self::of_json(value))).collect())
+            }
+        }
+    }
+
+    /// `true` or `false`, if that is known.
+    pub(super) fn truth(&self) -> Option<bool> {
+        Some(match self {
+            Self::Undefined | Self::Null => false,
+            Self::Boolean(flag) => *flag,
+            Self::Number(number) => *number != 0.0 && !number.is_nan(),
+            Self::String(text) => !text.is_empty(),
+            Self::Array(_)
+            | Self::Object(_)
+            | Self::Function(_)
+            | Self::Builtin(_)
+            | Self::Json(_)
+            | Self::File(_)
+            | Self::Csv(_)
+            | Self::Regex(_) => true,
+            _ => return None,
+        })
+    }
+
+    /// The number, if it is one or a text of one.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
+            Self::Boolean(flag) => Some(f64::from(*flag)),
+            _ => None,
+        }
+    }
+
+    /// A member of an object.
+    pub(super) fn member(&self, name: &str) -> Option<&Self> {
+        match self {
+            Self::Object(members) => {
+                members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The depth and the size of several values together.
+fn sum(extents: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
+    extents.fold((0, size_of::<Value>()), |(deepest, all), (depth, size)| {
+        (deepest.max(depth), all.saturating_add(size))
+    })
+}
+
+/// A number as JavaScript writes it (exponents aside).
+pub(super) fn shown(number: f64) -> String {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        format!("{}", number as i64)
+    } else {
+        format!("{number}")
+    }
+}
+
+fn number_json(number: f64) -> serde_json::Value {
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        serde_json::Value::from(number as i64)
+    } else {
+        serde_json::Number::from_f64(number).map_or(serde_json::Value::Null, serde_json::Value::Number)
+    }
+}
+
+impl Uniform {
+    /// The slot that draws it.
+    pub(super) fn slot(&self) -> String {
+        if self.is_whole {
+            format!("random_int({}, {})", shown(self.low), shown(self.high))
+        } else {
+            format!("random_float({}, {}, 9)", decimals(self.low), decimals(self.high))
+        }
+    }
+}
+
+/// A number with nine digits at most.
+fn decimals(number: f64) -> String {
+    let text = format!("{number:.9}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
