@@ -127,7 +127,7 @@ impl Importer<'_> {
             "k6.randomSeed" => {
                 match first.number() {
                     Some(seed) if seed >= 0.0 => {
-                        self.settings.seed = crate::draft::text(super::value::shown(seed))
+                        self.settings.seed = crate::draft::text(super::value::shown(seed));
                     }
                     _ => self.note(span, LEFT_OUT),
                 }

@@ -181,7 +181,14 @@ impl Importer<'_> {
                 checks::expect(step, place, spec.clone(), &at, &said, &mut self.findings);
                 true
             }
-            Test::All(all) => all.iter().fold(true, |taken, test| self.expect(test, span) && taken),
+            Test::All(all) => {
+                let mut taken = true;
+                // Each is tried, also behind one that cannot be taken over.
+                for test in all {
+                    taken &= self.expect(test, span);
+                }
+                taken
+            }
             Test::Checked(_) => true,
             Test::Time(_) => {
                 let becomes =
@@ -367,10 +374,10 @@ fn known(operator: &str, left: &Value, one: &str, right: &Value, other: &str) ->
                 _ => Some(one.cmp(other)),
             };
             match operator {
-                "<" => order.is_some_and(|order| order.is_lt()),
-                "<=" => order.is_some_and(|order| order.is_le()),
-                ">" => order.is_some_and(|order| order.is_gt()),
-                ">=" => order.is_some_and(|order| order.is_ge()),
+                "<" => order.is_some_and(std::cmp::Ordering::is_lt),
+                "<=" => order.is_some_and(std::cmp::Ordering::is_le),
+                ">" => order.is_some_and(std::cmp::Ordering::is_gt),
+                ">=" => order.is_some_and(std::cmp::Ordering::is_ge),
                 _ => false,
             }
         }

@@ -176,10 +176,10 @@ impl Importer<'_> {
         let mut follows = true;
         let mut has_jar = false;
         if let Value::Object(members) = parameters {
-            for (name, value) in members.to_vec() {
+            for (name, value) in members.iter() {
                 match name.as_str() {
-                    "headers" => self.headers(&value, &mut step, span),
-                    "cookies" => self.cookies(&value, &mut step, span),
+                    "headers" => self.headers(value, &mut step, span),
+                    "cookies" => self.cookies(value, &mut step, span),
                     "tags" => {
                         if let Value::Object(tags) = &value {
                             for (key, value) in tags.iter() {
@@ -194,10 +194,10 @@ impl Importer<'_> {
                             }
                         }
                     }
-                    "timeout" => match duration(&value).filter(|nanos| *nanos > 0) {
+                    "timeout" => match duration(value).filter(|nanos| *nanos > 0) {
                         Some(nanos) => step.timeout = text(amount::time(nanos)),
                         None => {
-                            self.findings.note(at.as_str(), "timeout", "it is not a time: it is left out")
+                            self.findings.note(at.as_str(), "timeout", "it is not a time: it is left out");
                         }
                     },
                     "redirects" => match value.number() {
@@ -210,7 +210,11 @@ impl Importer<'_> {
                             }
                         }
                         None => {
-                            self.findings.note(at.as_str(), "redirects", "it is not a number: it is left out")
+                            self.findings.note(
+                                at.as_str(),
+                                "redirects",
+                                "it is not a number: it is left out",
+                            );
                         }
                     },
                     "responseCallback" => match &value {
@@ -442,9 +446,9 @@ impl Importer<'_> {
             }
             Value::Object(members) => {
                 let mut object = serde_json::Map::new();
-                for (key, member) in members.to_vec() {
+                for (key, member) in members.iter() {
                     if !matches!(member, Value::Undefined) {
-                        object.insert(escaped(&key), self.json_tree(&member, span)?);
+                        object.insert(escaped(key), self.json_tree(member, span)?);
                     }
                 }
                 Json::Object(object)
@@ -487,10 +491,10 @@ impl Importer<'_> {
             }
             Value::Object(members) => {
                 let mut pairs = Vec::new();
-                for (key, member) in members.to_vec() {
+                for (key, member) in members.iter() {
                     if !matches!(member, Value::Undefined) {
-                        let key = value::literal(&key, Writing::Json);
-                        pairs.push(format!("\"{key}\":{}", self.json_text(&member, span)));
+                        let key = value::literal(key, Writing::Json);
+                        pairs.push(format!("\"{key}\":{}", self.json_text(member, span)));
                     }
                 }
                 format!("{{{}}}", pairs.join(","))

@@ -164,13 +164,13 @@ impl Importer<'_> {
         let at = self.at(start);
         let mut planned = Vec::new();
         if let Some(Value::Object(scenarios)) = options.member("scenarios") {
-            for (name, scenario) in scenarios.to_vec() {
+            for (name, scenario) in scenarios.iter() {
                 let Value::Object(_) = &scenario else {
                     let becomes = "it is not known before the run: it is left out";
-                    self.findings.note(format!("options.scenarios.{name}"), &name, becomes);
+                    self.findings.note(format!("options.scenarios.{name}"), name, becomes);
                     continue;
                 };
-                planned.extend(self.scenario_options(&name, &scenario));
+                planned.extend(self.scenario_options(name, scenario));
             }
             for key in ["vus", "duration", "iterations", "stages"] {
                 if options.member(key).is_some() {
@@ -328,7 +328,7 @@ impl Importer<'_> {
             return Vec::new();
         };
         let mut all = Vec::new();
-        for stage in stages.to_vec() {
+        for stage in stages.iter() {
             let duration = self.time(stage.member("duration"), &format!("{at}.duration"));
             let target = self.number(stage.member("target"), &format!("{at}.target"));
             let target = target.and_then(rate_of).and_then(|target| target.times(unit?));
@@ -400,14 +400,14 @@ impl Importer<'_> {
             }
             return;
         };
-        for (key, value) in members.to_vec() {
+        for (key, value) in members.iter() {
             let said = match value.constant() {
                 Some(value) => format!("{key}: {value}"),
                 None => key.clone(),
             };
             match key.as_str() {
                 "vus" | "duration" | "iterations" | "stages" | "scenarios" => {}
-                "thresholds" => self.thresholds_of(&value),
+                "thresholds" => self.thresholds_of(value),
                 "insecureSkipTLSVerify" => {
                     if value.truth() == Some(true) {
                         self.settings.insecure = Field::new(true);

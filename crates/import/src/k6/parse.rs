@@ -57,7 +57,7 @@ pub(super) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Stateme
             }
         }
         if let Some(error) = parsed.diagnostics.errors().next() {
-            let at = error.labels.first().map_or(0, |label| label.offset());
+            let at = error.labels.first().map_or(0, oxc_span::LabeledSpan::offset);
             return Err((line_of(text, at as usize), quoted(&error.message)));
         }
         let lowering = Lowering { module, depth: std::cell::Cell::new(0) };

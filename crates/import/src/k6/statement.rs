@@ -12,6 +12,7 @@ use crate::flow::MOST_WRITTEN_OUT;
 
 /// The way in which a block ends.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
 pub(super) enum End {
     /// With its last statement.
     Open,

@@ -18,10 +18,10 @@ impl Importer<'_> {
             );
             return;
         };
-        for (metric, limits) in metrics.to_vec() {
+        for (metric, limits) in metrics.iter() {
             let limits = match limits {
                 Value::Array(limits) => limits.to_vec(),
-                one => vec![one],
+                one => vec![one.clone()],
             };
             for limit in limits {
                 let (that, abort, delay) = match &limit {
@@ -34,10 +34,10 @@ impl Importer<'_> {
                 };
                 let Some(that) = that else {
                     let at = format!("options.thresholds.{metric}");
-                    self.findings.note(at, &metric, "it is not known before the run: it is left out");
+                    self.findings.note(at, metric, "it is not known before the run: it is left out");
                     continue;
                 };
-                self.threshold(&metric, &that, abort == Some(true), delay);
+                self.threshold(metric, &that, abort == Some(true), delay);
             }
         }
     }

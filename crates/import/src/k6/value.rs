@@ -91,6 +91,7 @@ impl<T> Tree<T> {
 
 /// Something that holds or not.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
 pub(super) enum Test {
     /// The status of a response is in one of these ranges.
     Status(usize, Statuses),
