@@ -308,11 +308,10 @@ def table(options) -> None:
     days = sorted({result["run"]["started_at"][:10] for result in results})
     tool = results[0]["tool"]
     invalid = sum(not result["verdict"]["valid"] for result in results)
-    # Runs are tried again until one is valid, so what is left is the machine's doing.
     doubt = "The measurements of all runs are valid."
     if invalid:
-        doubt = f"**{invalid} of {len(results)} measurements are invalid**: their figures show what was seen while the machine "
-        doubt += "had other things to do,\nand not what the server can do. Make the board again on a quiet machine."
+        doubt = f"**{invalid} of {len(results)} measurements are invalid**: their figures are what was seen, and not what the server can do.\n"
+        doubt += "The column says why: a server that answers faster than one core can ask, or a machine with other things to do."
     page = f"""# Board
 
 Servers by protocol, and what limited each run. Made by `bench/scripts/board.py` from the evidence beside it: `plimsoll verify bench/board/*.evidence`
