@@ -53,7 +53,7 @@ async fn serve(address: &str, tls: Option<TlsAcceptor>) -> Result<(), Failure> {
         let (stream, _) = listener.accept().await?;
         let tls = tls.clone();
         tokio::spawn(async move {
-            // How a connection ends is the client's business.
+            // The client may end its connection in any way.
             let _ = connection(stream, tls).await;
         });
     }

@@ -10,14 +10,14 @@ ghz is had by `go install github.com/bojand/ghz/cmd/ghz@latest`. Tools that are 
 """
 
 import argparse
-import os
 import pathlib
 import shutil
 import statistics
 import struct
 import subprocess
-import sys
 import tempfile
+
+from child import cpu_seconds
 
 PROTO = pathlib.Path(__file__).resolve().parents[2] / "crates/targets/src/sink/service/grpc/sink.proto"
 METHOD = "plimsoll.sink.v1.Sink/Echo"
@@ -31,20 +31,6 @@ def message(text: str) -> bytes:
         varint, length = varint + bytes([length & 0x7F | 0x80]), length >> 7
     payload = b"\x0a" + varint + bytes([length]) + data
     return b"\0" + struct.pack(">I", len(payload)) + payload
-
-
-def cpu_seconds(command: list[str], core: str) -> float:
-    """Runs a command on a core; its CPU time, that of its threads and children included."""
-    process = subprocess.Popen(
-        ["taskset", "-c", core, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    # 3 is a run whose verdict is that the machine was the limit, which is the point here.
-    if process.returncode not in (0, 3):
-        sys.exit(f"{' '.join(command)}\nended with {process.returncode}:\n{output}")
-    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:

@@ -27,6 +27,8 @@ import sys
 import tempfile
 import time
 
+from child import cpu_seconds
+
 K6 = """
 import ws from 'k6/ws';
 export const options = { vus: CONNECTIONS, iterations: CONNECTIONS };
@@ -64,20 +66,6 @@ def sink(program: str, core: str) -> tuple[subprocess.Popen, str]:
     command = ["taskset", "-c", core, program, "sink", "--websocket", "--listen", "127.0.0.1:0"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=raise_limit)
     return server, server.stderr.readline().split("listening on ")[1].strip()
-
-
-def cpu_seconds(command: list[str], core: str) -> float:
-    """Runs a command on a core; its CPU time, that of its threads and children included."""
-    process = subprocess.Popen(
-        ["taskset", "-c", core, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    # 3 is a run whose verdict is that the machine was the limit, which is the point here.
-    if process.returncode not in (0, 3):
-        sys.exit(f"{' '.join(command)}\nended with {process.returncode}:\n{output}")
-    return usage.ru_utime + usage.ru_stime
 
 
 def echo(args: argparse.Namespace) -> None:

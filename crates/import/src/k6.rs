@@ -97,7 +97,7 @@ struct Request {
     taken: Vec<(Place, String)>,
 }
 
-/// What a scenario does.
+/// One part of a scenario, in order.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
 enum Item {
@@ -140,7 +140,7 @@ struct Importer<'a> {
     folder: &'a Path,
     files: &'a dyn Files,
     scripts: Vec<Arc<Script>>,
-    /// What each script exports.
+    /// The exports of each script, by their names.
     exports: Vec<BTreeMap<String, Value>>,
     /// Scripts by their paths; `None` while they are read.
     known: BTreeMap<String, Option<usize>>,
@@ -175,7 +175,7 @@ struct Importer<'a> {
     /// Statuses that all requests expect.
     statuses: Option<Vec<String>>,
     most_redirects: String,
-    /// What checks mean was said.
+    /// `true` once the meaning of checks in a plan is noted.
     has_checks: bool,
     /// Functions that were called, by their places.
     called: BTreeSet<Span>,

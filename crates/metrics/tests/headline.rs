@@ -302,7 +302,7 @@ fn steps_of_one_server_have_an_outcome_of_their_own() {
     assert_eq!(of(&[3], 8, 4), said("none of 8 requests was answered"));
     assert_eq!(of(&[3], 0, 4), said("none of 4 requests was answered"));
     assert_eq!(of(&[3], 0, 0), None);
-    // What may be the generator's fault is no failure of the server.
+    // A failure that may be the generator's fault is none of the server.
     record.verdict.valid = false;
     record.workers[0].stalls = vec![Stall { worker: 0, at: Nanos::ZERO, length: Nanos::from_secs(4) }];
     let of = |number, started| RunFacts::of_steps(&record, |other| other == number, started, 0).failure();

@@ -23,7 +23,7 @@ pub struct Authority {
     key: String,
     /// The key of all hosts' certificates.
     host_key: KeyPair,
-    /// What hosts are answered with, by their names.
+    /// TLS configurations of hosts, by their names.
     hosts: HashMap<String, Arc<ServerConfig>>,
 }
 
@@ -66,7 +66,7 @@ impl Authority {
         &self.certificate
     }
 
-    /// Returns its key, as PEM. Whoever has it can read the connections of a client that trusts the
+    /// Returns its key, as PEM. It decrypts the connections of every client that trusts the
     /// certificate.
     pub fn key(&self) -> &str {
         &self.key

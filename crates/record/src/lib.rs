@@ -20,7 +20,7 @@ pub use recording::{BodyFile, Recording};
 /// Options of the proxy.
 #[derive(Debug)]
 pub struct Options {
-    /// Address to listen on, of loopback: whoever reaches a proxy can use it.
+    /// Address to listen on, of loopback: every client that reaches the proxy can use it.
     pub listen: SocketAddr,
     /// Signs certificates for hosts.
     pub authority: Authority,

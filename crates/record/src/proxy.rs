@@ -57,7 +57,7 @@ const OF_A_CONNECTION: [&str; 8] = [
 type Answer = Response<UnsyncBoxBody<Bytes, hyper::Error>>;
 type Say = Box<dyn Fn(&str)>;
 
-/// What all connections share.
+/// State that all connections share.
 struct Proxy {
     client: Client<HttpsConnector<HttpConnector>, Passing>,
     authority: RefCell<Authority>,
@@ -212,7 +212,7 @@ impl Proxy {
         *forwarded.headers_mut() = sent.clone();
         // The client of hyper makes it of the URL.
         forwarded.headers_mut().remove(HOST);
-        // So that the recording has bodies that can be read.
+        // Compressed bodies could not be read in the recording.
         let identity = HeaderValue::from_static("identity");
         forwarded.headers_mut().insert(HeaderName::from_static("accept-encoding"), identity);
         let response = self.client.request(forwarded).await.map_err(|error| because(&error))?;

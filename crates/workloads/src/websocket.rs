@@ -17,7 +17,7 @@ pub struct WebSocketLoad {
     pub messages: u32,
     /// Subprotocols to offer, separated by commas.
     pub subprotocol: Option<String>,
-    /// How a message ends.
+    /// The end of a message.
     pub answer: Answer,
 }
 

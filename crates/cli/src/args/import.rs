@@ -106,7 +106,7 @@ pub(crate) struct HarArgs {
     pub(crate) reading: RecordingArgs,
 }
 
-/// How a recording becomes a plan.
+/// Conversion of a recording into a plan.
 #[derive(Debug, Args)]
 pub(crate) struct RecordingArgs {
     /// No think time between the requests

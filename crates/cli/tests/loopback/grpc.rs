@@ -75,7 +75,7 @@ impl EchoServer {
         Self { address, seen, _runtime: runtime }
     }
 
-    /// How often each text came, and forgets that.
+    /// Returns the count of each text that came, and starts anew.
     fn take_seen(&self) -> BTreeMap<String, u64> {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }

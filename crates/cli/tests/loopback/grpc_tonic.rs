@@ -123,7 +123,7 @@ impl ServerStreamingService<Note> for Calls {
                 sender.send(Ok(note.clone())).await.expect("a client that waits");
             }
             if note.text == "die" {
-                // What was sent has to leave before.
+                // Messages that were sent have to leave before.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 seen.dies.notify_one();
                 std::future::pending::<()>().await;

@@ -141,7 +141,7 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/k6")
 }
 
-/// What the server of `bench/scripts/k6.py` answers.
+/// The answer of the server of `bench/scripts/k6.py`.
 const ANSWER: &str =
     r#"{"token":"t-0","id":7,"user":{"name":"Ann"},"items":[{"id":1},{"id":2}],"next":"/next/1"}"#;
 

@@ -28,7 +28,7 @@ pub(super) struct EventBatch {
 impl EventBatch {
     /// Begins the events of a pass.
     pub(super) const fn begin(&mut self) {
-        // What the last pass left has waited for this one as well.
+        // Bytes that the last pass left have waited for this one as well.
         let left = if self.more { self.behind } else { Nanos::ZERO };
         self.behind = Nanos(left.0.saturating_add(self.away.0));
         self.more = false;

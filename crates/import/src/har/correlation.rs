@@ -384,7 +384,7 @@ impl Finder {
     }
 }
 
-/// How a variable is written into a text, so that the server reads its value.
+/// Encoding of a variable in a text, from which the server reads its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Plain,

@@ -11,7 +11,7 @@ use crate::flow::check::Place;
 /// Deepest nesting of expressions, blocks and calls that is followed.
 pub(super) const DEEPEST: usize = 96;
 
-/// So many bytes of values count as much as an expression.
+/// Bytes of values that count as one expression.
 const BYTES_OF_ONE: usize = 1024;
 
 /// Most tests in one.

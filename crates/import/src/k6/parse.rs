@@ -143,7 +143,7 @@ impl Lowering {
         all.push(Statement { span, kind });
     }
 
-    /// What `read` makes of something, unless it is nested too deeply.
+    /// Calls `read` one level deeper, or `other` where that is [too deep](DEEPEST).
     fn within<T>(&self, other: impl FnOnce() -> T, read: impl FnOnce() -> T) -> T {
         self.depth.set(self.depth.get() + 1);
         let read = if self.depth.get() > DEEPEST { other() } else { read() };

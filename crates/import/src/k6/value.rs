@@ -356,7 +356,7 @@ impl Value {
         Tree::new(value, extents).map_or(Self::Unknown, Self::Json)
     }
 
-    /// How deep it is, and its size, roughly in bytes.
+    /// Its depth, and its size, roughly in bytes.
     fn extents(&self) -> (usize, usize) {
         let own = size_of::<Self>();
         match self {

@@ -300,7 +300,7 @@ fn scripts_that_go_on_for_ever_are_bounded() {
     }
 }
 
-/// What is nested is read by functions that call themselves, in the parser and here.
+/// The parser and the reader of its tree are recursive: nesting takes stack.
 #[test]
 fn nesting_is_bounded() {
     let nested =

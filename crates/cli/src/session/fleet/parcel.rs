@@ -78,7 +78,7 @@ impl Parcel {
     /// Adds an argument of the processes of agents.
     pub(crate) fn add_argument(&mut self, argument: String) {
         let args = &mut self.prepare.args;
-        // What follows `--` is the script's.
+        // Words behind `--` are the script's.
         let place = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
         args.insert(place, argument);
     }
