@@ -24,8 +24,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Signs certificates for hosts.
     pub authority: Authority,
-    /// Certificates of authorities beside the system's that servers may have, as PEM.
-    pub roots: Vec<u8>,
+    /// Authorities of servers in the place of the system's, as PEM; `None` for the system's.
+    pub authorities: Option<Vec<u8>>,
     /// `true` if any certificate of a server is accepted.
     pub insecure: bool,
     /// Bytes of a body that are kept at most.

@@ -20,10 +20,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use plimsoll_core::Nanos;
 use plimsoll_driver::clock;
-use rustls::ClientConfig;
-use rustls::crypto::aws_lc_rs;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject as _;
+use plimsoll_wire::tls::{ClientConfig, ClientOptions};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -304,66 +301,14 @@ const fn version(version: Version) -> &'static str {
     }
 }
 
-/// The TLS of a client: the system's authorities, and those of the options.
-fn client_config(options: &Options) -> Result<ClientConfig, RecordError> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| RecordError::new(error.to_string(), "report this"))?;
-    if options.insecure {
-        let any = Arc::new(AnyCertificate(provider));
-        return Ok(builder.dangerous().with_custom_certificate_verifier(any).with_no_client_auth());
-    }
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    for certificate in CertificateDer::pem_slice_iter(&options.roots) {
-        let added = certificate
-            .map_err(|error| error.to_string())
-            .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()));
-        added.map_err(|error| {
-            RecordError::new(format!("--cacert: {error}"), "name a file with certificates in PEM")
-        })?;
-    }
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-/// Accepts every certificate of a server.
-#[derive(Debug)]
-struct AnyCertificate(Arc<rustls::crypto::CryptoProvider>);
-
-impl rustls::client::danger::ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &rustls_pki_types::ServerName<'_>,
-        _: &[u8],
-        _: rustls_pki_types::UnixTime,
-    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
-        Ok(rustls::client::danger::ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+/// The TLS towards servers, as that of a load. The connector adds the protocols to offer.
+fn client_config(options: &Options) -> Result<rustls::ClientConfig, RecordError> {
+    let client = ClientOptions {
+        verify: !options.insecure,
+        ca_pem: options.authorities.iter().cloned().collect(),
+        alpn: Vec::new(),
+        ..ClientOptions::default()
+    };
+    let made = ClientConfig::new(&client).map(|config| config.to_rustls());
+    made.map_err(|error| RecordError::new(error.to_string(), "check --cacert: it names certificates in PEM"))
 }

@@ -22,7 +22,7 @@ pub(crate) struct RecordArgs {
     /// [default: `record` in the user's data of this program]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) ca: Option<PathBuf>,
-    /// Certificates that servers may be signed by, beside the system's (PEM)
+    /// Certificate authorities of servers, in the place of the system's (PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
     /// Accept any certificate of a server

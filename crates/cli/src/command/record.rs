@@ -29,21 +29,24 @@ pub(crate) fn command(args: &RecordArgs) -> Result<Exit, Failure> {
         Failure::environment(problem.with_hint("name a folder: --ca FOLDER"))
     })?;
     let (authority, certificate) = authority(&folder)?;
-    let roots = args.cacert.as_deref().map(import::read).transpose()?.unwrap_or_default();
+    let authorities = args.cacert.as_deref().map(import::read).transpose()?;
     let file = args.file.display().to_string();
     say(&format!(
         "for https the client has to trust {}: curl --cacert, NODE_EXTRA_CA_CERTS,",
         certificate.display()
     ));
     say("  REQUESTS_CA_BUNDLE, or an authority in the settings of a browser of its own profile");
-    let listen = args.listen;
-    let (insecure, most_body) = (args.insecure, MOST_BODY);
-    let told = file.clone();
-    let options = Options { listen, authority, roots, insecure, most_body };
+    let options = Options {
+        listen: args.listen,
+        authority,
+        authorities,
+        insecure: args.insecure,
+        most_body: MOST_BODY,
+    };
     let recorded = plimsoll_record::record(options, move |text| {
         say(text);
         if text.starts_with("listening") {
-            say(&format!("set it as the client's HTTP proxy, and end with ^C: the plan goes to {told}"));
+            say(&format!("set it as the client's HTTP proxy, and end with ^C: the plan goes to {file}"));
         }
     });
     let recording = recorded

@@ -45,7 +45,7 @@ const ALLOWED: &[(&str, &[&[&str]])] = &[
     ("import", &[WORDS, &["plan", "workloads"]]),
     ("workloads", &[WORDS, &["schedule", "scenario", "plan", "synth", "ic", "wire"]]),
     ("cluster", &[WORDS, &["driver", "plan", "report", "scenario", "schedule"]]),
-    ("record", &[WORDS, &["driver"]]),
+    ("record", &[WORDS, &["driver", "wire"]]),
     ("replica", &[WORDS, &["driver"]]),
     ("fleet", &[WORDS, &["driver", "report", "store"]]),
     ("web", &[WORDS, &["driver", "fleet", "report", "store"]]),

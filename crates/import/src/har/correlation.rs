@@ -15,7 +15,7 @@ use crate::draft::{self, percent_decoded};
 use crate::findings::Findings;
 use crate::flow::check::{self, Place};
 use crate::names::Names;
-use crate::source::Object;
+use crate::source::{Object, below};
 
 /// Least length of a value with a digit that is told from a word or a number that is there by chance.
 const LEAST_WITH_DIGIT: usize = 8;
@@ -221,7 +221,7 @@ impl Finder {
         let Some(body) = &answer.body else { return };
         match serde_json::from_str::<Value>(body) {
             Ok(value @ (Value::Object(_) | Value::Array(_))) => {
-                self.leaves(request, &value, &mut String::new(), "");
+                self.leaves(request, &value, "", "");
             }
             _ => {
                 let text = self.texts.len();
@@ -237,28 +237,22 @@ impl Finder {
         }
     }
 
-    /// Notes the texts and numbers of a JSON value.
-    fn leaves(&mut self, request: usize, value: &Value, pointer: &mut String, name: &str) {
-        let length = pointer.len();
+    /// Notes the texts and numbers of the JSON value at `pointer`.
+    fn leaves(&mut self, request: usize, value: &Value, pointer: &str, name: &str) {
         match value {
             Value::Object(members) => {
                 for (name, value) in members {
-                    pointer.push('/');
-                    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-                    self.leaves(request, value, pointer, name);
-                    pointer.truncate(length);
+                    self.leaves(request, value, &below(pointer, name), name);
                 }
             }
             Value::Array(items) => {
                 for (index, value) in items.iter().enumerate() {
-                    pointer.push_str(&format!("/{index}"));
-                    self.leaves(request, value, pointer, name);
-                    pointer.truncate(length);
+                    self.leaves(request, value, &below(pointer, index), name);
                 }
             }
             _ => {
                 let Some(leaf) = leaf(value) else { return };
-                let extract = || check::extract(&Place::Json(pointer.clone()));
+                let extract = || check::extract(&Place::Json(pointer.to_owned()));
                 let within = || pointer.split('/').rev().skip(1).map(str::to_owned).collect();
                 let origin =
                     || Origin { request, name: name.to_owned(), within: within(), extract: extract() };

@@ -140,6 +140,11 @@ impl ClientConfig {
         }
         Ok(Self(Arc::new(config)))
     }
+
+    /// Returns the configuration for clients that drive rustls themselves.
+    pub fn to_rustls(&self) -> rustls::ClientConfig {
+        (*self.0).clone()
+    }
 }
 
 /// The authorities to trust: those given, else the system's. The certificates that were given are returned,
