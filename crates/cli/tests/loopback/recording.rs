@@ -284,6 +284,11 @@ fn mistakes_are_told() {
     let dead = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
     let answer = recorder.curl(&[&format!("http://{dead}/")]);
     assert!(answer.starts_with("HTTP/1.1 502") && answer.contains("refused"), "{answer}");
+    // A server whose certificate nobody vouches for, without -k.
+    let sink = Sink::start("--self-signed");
+    let ca = format!("{}/ca.pem", recorder.folder.file("ca"));
+    let answer = recorder.curl(&["--cacert", &ca, &format!("https://{}/", sink.endpoint)]);
+    assert!(answer.contains("HTTP/1.1 502") && answer.contains("ertificate"), "{answer}");
     let socket = ["-H", "connection: upgrade", "-H", "upgrade: websocket", "http://127.0.0.1:1/"];
     assert!(recorder.curl(&socket).starts_with("HTTP/1.1 501"));
     let process = recorder.process;
