@@ -55,8 +55,10 @@ class Fleet:
         self.plimsoll = options.plimsoll
         self.folder = str(folder / "fleet")
         up = [self.plimsoll, "fleet", "up", "--listen", "127.0.0.1:0", "--agents", ",".join(AGENTS)]
-        told = subprocess.run([*up, "--folder", self.folder], check=True, capture_output=True, text=True).stdout
-        self.url = next(line.split(": ", 1)[1] for line in told.splitlines() if line.startswith("broker: "))
+        told = subprocess.run([*up, "--folder", self.folder], capture_output=True, text=True)
+        if told.returncode != 0:
+            raise RuntimeError(told.stderr)
+        self.url = next(line.split(": ", 1)[1] for line in told.stdout.splitlines() if line.startswith("broker: "))
         self.agents = {}
         for name in AGENTS:
             command = [self.plimsoll, "agent", "--nats", self.url, "--creds", f"{self.folder}/{name}.key"]
@@ -96,6 +98,7 @@ def a_round(options, fleet, url, number, folder):
             text, _ = load(options, url, number * 1000 + run, fleet.flags(agents))
             (sides[side] / f"{run}.json").write_text(text)
     command = [options.plimsoll, "compare", str(sides["one"]), str(sides["two"]), "-o", "json", "--allow-invalid", "--force"]
+    command += [part for metric in options.metrics.split(",") for part in ("--metric", metric)]
     told = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
     figures = {one["metric"]: one["verdict"] for one in told["metrics"] if one.get("judged", True)}
     invalid = 0
@@ -130,13 +133,17 @@ def main():
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--rate", type=int, default=2000)
+    parser.add_argument("--metrics", default="p50,p90,p99,rate,errors", help="the metrics that are compared")
+    parser.add_argument("--delay", default="0ms", help="time after which the sink answers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        sink, line = started([options.plimsoll, "sink", "--listen", "127.0.0.1:0"], "listening on ")
+        sink = [options.plimsoll, "sink", "--listen", "127.0.0.1:0", "--delay", options.delay]
+        sink, line = started(sink, "listening on ")
         url = "http://" + line.split("listening on ")[1].removeprefix("http://") + "/"
-        fleet = Fleet(options, folder)
+        fleet = None
         try:
+            fleet = Fleet(options, folder)
             verdicts = []
             for number in range(options.rounds):
                 verdict, figures, invalid = a_round(options, fleet, url, number, folder)
@@ -148,10 +155,11 @@ def main():
                 pairs.append(a_pair(options, fleet, url, number))
                 say(f"pair {number + 1}: alone {pairs[-1][0]:.2f} s of CPU, agent and its process {pairs[-1][1]:.2f} s")
         finally:
-            fleet.stop()
+            if fleet:
+                fleet.stop()
             sink.send_signal(signal.SIGINT)
             sink.wait()
-    print(f"{options.rate}/s for {options.seconds} s, {options.runs} runs a side")
+    print(f"{options.rate}/s for {options.seconds} s, answered after {options.delay}, {options.runs} runs a side")
     if verdicts:
         told = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts)))
         print(f"| two agents at half the rate beside one | {told} of {len(verdicts)} |")
