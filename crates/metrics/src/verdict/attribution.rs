@@ -194,10 +194,20 @@ impl Judge<'_> {
             return None;
         }
         let most = classes.max_by_key(|class| total.errors[**class as usize])?;
-        let most = if total.timed_out > total.errors[*most as usize] { "timed out" } else { most.name() };
+        let timed_out = total.timed_out > total.errors[*most as usize];
+        let name = if timed_out { "timed out" } else { most.name() };
         let evidence =
-            format!("{} of the requests were not served, most of them: {most}", figure::share(share));
-        Some(limited(LimitedBy::Target, evidence, "look at the errors below and at the target's own log"))
+            format!("{} of the requests were not served, most of them: {name}", figure::share(share));
+        // The next request and the end of the connection then cross on their way.
+        let closes_idle = *most == ErrorClass::ClosedBeforeResponse && record.connections.closed_idle > 0;
+        let hint = match closes_idle && !timed_out {
+            true => {
+                "the target closes connections between requests and does not say so in its responses: \
+                 --disable-keepalive gives each request a connection of its own"
+            }
+            false => "look at the errors below and at the target's own log",
+        };
+        Some(limited(LimitedBy::Target, evidence, hint))
     }
 
     /// A target on this machine that had no CPU time left.

@@ -400,6 +400,19 @@ fn a_target_that_falls_behind_is_the_limit() {
 }
 
 #[test]
+fn a_target_that_closes_connections_without_a_word_has_a_hint_of_its_own() {
+    let with_idle_ends = |closed_idle| {
+        let mut record = good(Model::Closed);
+        watched(&mut record);
+        record.total.errors[ErrorClass::ClosedBeforeResponse as usize] = 900;
+        record.connections.closed_idle = closed_idle;
+        judge(&record).limited_by.hint
+    };
+    assert!(with_idle_ends(40).contains("--disable-keepalive"));
+    assert!(with_idle_ends(0).contains("the target's own log"));
+}
+
+#[test]
 fn what_nothing_shows_is_unknown() {
     // Whoever throws needs a whole core for it, and the generator is not to blame.
     let throws: fn(&mut RunRecord) = |r| {
