@@ -173,7 +173,6 @@ impl Command {
             Use::Range => self.headers.push(("range".into(), format!("bytes={value}"), at.clone())),
             Use::Cookie => self.cookie(value, at, findings),
             Use::Compressed => {
-                findings.note(at.as_str(), "", "responses are asked for compressed, and not decompressed");
                 self.headers.push(("accept-encoding".into(), "deflate, gzip, br, zstd".into(), at.clone()));
             }
             Use::Basic => self.basic(value, at, findings),

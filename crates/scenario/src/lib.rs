@@ -11,6 +11,7 @@
 
 mod cache;
 mod condition;
+mod content_coding;
 mod context;
 mod cookie;
 mod dynamic;
@@ -45,6 +46,7 @@ pub mod token;
 mod websocket;
 
 pub use condition::Condition;
+pub use content_coding::decode_content;
 pub use context::{Constants, Context, Scope};
 pub use cookie::CookieJar;
 pub use dynamic::DynamicRequest;

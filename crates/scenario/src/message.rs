@@ -71,7 +71,8 @@ pub struct Received<'a> {
     pub status: u16,
     /// The fields, without `:status`.
     pub fields: &'a FieldList,
-    /// The content, without the framing of chunks and not decompressed.
+    /// The content, without the framing of chunks; unpacked if the [handler asks for
+    /// that](crate::ResponseHandler::decodes).
     pub body: &'a [u8],
     /// The host that was asked, without a port: cookies belong to it.
     pub host: &'a [u8],

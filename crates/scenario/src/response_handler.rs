@@ -148,12 +148,14 @@ pub struct ReactionSpec {
     pub stream: Option<EventStream>,
     /// `true` if Set-Cookie fields go into the session's jar.
     pub cookies: bool,
+    /// `true` if the request asks for compressed content: a body that is read is unpacked before.
+    pub decodes: bool,
 }
 
 impl fmt::Debug for ReactionSpec {
     /// This text identifies the plan: unused parts do not change it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { statuses, checks, extract, collect, judge, poll, stream, cookies } = self;
+        let Self { statuses, checks, extract, collect, judge, poll, stream, cookies, decodes } = self;
         let mut text = f.debug_struct("ReactionSpec");
         text.field("statuses", statuses).field("checks", checks).field("extract", extract);
         if !collect.is_empty() {
@@ -167,6 +169,9 @@ impl fmt::Debug for ReactionSpec {
         }
         if let Some(stream) = stream {
             text.field("stream", stream);
+        }
+        if *decodes {
+            text.field("decodes", decodes);
         }
         text.field("cookies", cookies).finish()
     }
@@ -239,6 +244,9 @@ impl ResponseHandler {
         if spec.cookies {
             add_field(&mut needs, "set-cookie");
         }
+        if spec.decodes && needs.body {
+            add_field(&mut needs, "content-encoding");
+        }
         for name in spec.judge.iter().flat_map(|spec| spec.judge.fields()) {
             add_field(&mut needs, name);
         }
@@ -270,6 +278,11 @@ impl ResponseHandler {
             && self.spec.stream.is_none()
             && self.takes.is_empty()
             && checks.all(Check::reads_response_alone)
+    }
+
+    /// Returns `true` if bodies are unpacked by [`decode_content`](crate::decode_content) before they are read.
+    pub fn decodes(&self) -> bool {
+        self.spec.decodes && self.needs.body
     }
 
     /// Returns `true` if the handler puts rows into pools.

@@ -130,6 +130,18 @@ impl Template {
         text.replace("${", "$${")
     }
 
+    /// The same for the bytes of a file.
+    pub fn escape_bytes(bytes: &[u8]) -> Vec<u8> {
+        let mut escaped = Vec::with_capacity(bytes.len());
+        for (at, &byte) in bytes.iter().enumerate() {
+            if byte == b'$' && bytes.get(at + 1) == Some(&b'{') {
+                escaped.push(b'$');
+            }
+            escaped.push(byte);
+        }
+        escaped
+    }
+
     /// Appends bytes that are always the same.
     pub fn push_literal(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {

@@ -102,6 +102,7 @@ fn judging_a_response() {
         poll: None,
         stream: None,
         cookies: false,
+        decodes: false,
     };
     let handler = ResponseHandler::compile(&spec, &Scope::new(&names)).unwrap();
     let mut fields = FieldList::default();

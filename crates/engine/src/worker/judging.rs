@@ -2,7 +2,7 @@
 
 use plimsoll_core::{ErrorClass, Nanos, Outcome};
 use plimsoll_driver::{Backend, ConnId};
-use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict};
+use plimsoll_scenario::{Needs, Received, ScriptError, Session, Verdict, decode_content};
 use plimsoll_wire::grpc::message_length;
 use plimsoll_wire::http2::Captured as CapturedHead;
 
@@ -201,6 +201,11 @@ impl<B: Backend> Worker<'_, B> {
         let plan = self.plan;
         let step = &plan.steps[request.step as usize];
         let Captured { fields, body, stream, streams, .. } = self.exchanges.captures.get_mut(request.capture);
+        let handler = &self.steps.handlers[request.step as usize];
+        let undecoded = match handler.decodes() {
+            true => decode_content(fields, body, Needs::LONGEST_BODY).err(),
+            false => None,
+        };
         let pool = &self.pools[pool as usize];
         let session = self.iterations.sessions.get(request.session);
         let received = Received {
@@ -211,7 +216,6 @@ impl<B: Backend> Worker<'_, B> {
             unix_s: self.clock.unix_s(),
             ..Received::new(status, fields, body)
         };
-        let handler = &self.steps.handlers[request.step as usize];
         let (mut outcome, mut reason, mut fault) = (Outcome::Ok, None, None);
         // A stream that is not whole is a failure of its own, and not one of the checks on its events.
         let mut broken = None;
@@ -241,6 +245,9 @@ impl<B: Backend> Worker<'_, B> {
         if step.needs.body && body.len() >= Needs::LONGEST_BODY {
             outcome = Outcome::Failed(ErrorClass::Check);
             reason = Some(format!("a body of {} MiB or more is not read", Needs::LONGEST_BODY >> 20));
+        } else if let Some(why) = undecoded {
+            outcome = Outcome::Failed(ErrorClass::Check);
+            reason = Some(why);
         } else if let Some(script) = step.check_script
             && let Some(scripts) = &mut self.content.scripts
         {

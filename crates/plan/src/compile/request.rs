@@ -10,9 +10,7 @@ use super::scenario::{Part, keep_path};
 use super::server::Origin;
 use super::variables::LAST_PATH;
 use super::{Compiler, is_on};
-use crate::document::{
-    AddressSpec, BY_SCRIPT, BodySpec, Field, Keyed, RequestStep, SAME_URL, StepSpec, Text,
-};
+use crate::document::{AddressSpec, BY_SCRIPT, Field, Keyed, RequestStep, SAME_URL, StepSpec, Text};
 use crate::draft::Draft;
 use crate::protocol::{Protocol, ProtocolRow};
 use crate::requests::{closes, foreign_to_http2, from_template};
@@ -116,6 +114,7 @@ impl Compiler<'_, '_> {
         let away = aim.strays.then(|| over(common, layers.clone()));
         let layers = [credentials.into_iter().collect(), layers];
         let headers = layers.into_iter().fold(self.headers.clone(), over);
+        handler.decodes = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
         let deadline = headers.iter().rev().find(|(name, _)| name.eq_ignore_ascii_case("grpc-timeout"));
         let draft = Draft {
             server: aim.origin.server,
@@ -347,10 +346,7 @@ impl Compiler<'_, '_> {
             return Some(word.to_ascii_uppercase());
         }
         let Some(given) = self.plain_given(method)? else {
-            let BodySpec { body, body_file, template_file, json, .. } = &request.body;
-            let bodies = [body.is_absent(), body_file.is_absent(), template_file.is_absent()];
-            let empty = bodies.into_iter().all(|absent| absent) && json.is_absent();
-            return Some(if empty { "GET" } else { "POST" }.to_owned());
+            return Some(request.default_method().to_owned());
         };
         match check_method(&given) {
             Ok(()) => Some(given),
