@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_plan::document::{
-    BranchStep, Document, Field, PauseSpec, RepetitionStep, SetStep, Settings, StepKind, StepSpec,
+    BranchStep, Document, Field, FormPartSpec, PauseSpec, RepetitionStep, SetStep, Settings, StepKind,
+    StepSpec,
 };
 use serde_json::Value;
 
@@ -430,19 +431,38 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic ${{base64({quote}{pair}{quote})}}")
 }
 
-/// The line between the parts of a form: nothing that a value has.
-const BOUNDARY: &str = "plimsoll-7d1a4c9be0f24563";
+/// A part of a form whose name and value are templates.
+pub(crate) fn value_part(name: impl Into<String>, value: impl Into<String>) -> FormPartSpec {
+    let mut part = FormPartSpec::default();
+    part.name = draft::text(name);
+    part.value = draft::text(value);
+    part
+}
 
-/// A form of several parts, and its content type. Names and values are templates.
-pub(crate) fn multipart(parts: &[(String, String)]) -> (String, String) {
-    let mut body = String::new();
-    for (name, value) in parts {
-        let name = name.replace('"', "%22").replace(['\r', '\n'], " ");
-        let head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"");
-        body.push_str(&format!("{head}\r\n\r\n{value}\r\n"));
-    }
-    body.push_str(&format!("--{BOUNDARY}--\r\n"));
-    (format!("multipart/form-data; boundary={BOUNDARY}"), body)
+/// A part of a form with a file. Its name is a template; the path is not.
+pub(crate) fn file_part(name: impl Into<String>, path: &str) -> FormPartSpec {
+    let mut part = FormPartSpec::default();
+    part.name = draft::text(name);
+    part.file = draft::literal(path);
+    part
+}
+
+/// A part of a form in the place of a file whose content is not known: an empty one of that name.
+pub(crate) fn empty_file_part(name: impl Into<String>, filename: &str) -> FormPartSpec {
+    let mut part = value_part(name, "");
+    part.filename = draft::literal(filename);
+    part
+}
+
+/// Puts a form of several parts into a step. The plan sends its own `content-type`: one that names no boundary,
+/// by which parts are told apart, is left out.
+pub(crate) fn put_form(step: &mut StepSpec, parts: Vec<FormPartSpec>) {
+    let request = step.request_mut();
+    request.headers.0.retain(|(name, _, value)| {
+        let has_boundary = value.get().is_some_and(|value| value.as_str().contains("boundary="));
+        has_boundary || !name.as_str().eq_ignore_ascii_case("content-type")
+    });
+    request.body.multipart = parts.into_iter().map(Field::new).collect();
 }
 
 /// Headers of connections, which are never sent as they are written.

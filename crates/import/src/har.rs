@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::Imported;
 use crate::draft::{self, Url, text};
 use crate::findings::Findings;
+use crate::flow;
 use crate::source::{self, Object};
 use correlation::Answer;
 
@@ -282,13 +283,7 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
         // Plimsoll's own recordings have bodies there that are not text.
         _ if file.is_some() => step.request_mut().body.body_file = draft::literal(file.unwrap_or_default()),
         Some(content) if !content.is_empty() => step.request_mut().body.body = draft::literal(content),
-        _ if media_type.starts_with("multipart/") => {
-            findings.note(
-                data.at.as_str(),
-                &media_type,
-                "the parts of the form were not recorded: no body is sent",
-            );
-        }
+        _ if media_type.starts_with("multipart/") => form(parameters, &media_type, &data.at, step, findings),
         _ => {
             let pairs: Vec<(&str, &str)> = parameters
                 .into_iter()
@@ -311,6 +306,42 @@ fn body(request: &mut Object<'_>, step: &mut StepSpec, findings: &mut Findings) 
     if !typed && has_body && !media_type.is_empty() {
         draft::header(step, "content-type", &draft::escaped(&media_type), &data.at, findings);
     }
+}
+
+/// A form whose parts were recorded by name. Recordings have the names of files, and not their content.
+fn form(
+    parameters: Vec<Object<'_>>,
+    media_type: &str,
+    at: &str,
+    step: &mut StepSpec,
+    findings: &mut Findings,
+) {
+    if parameters.is_empty() {
+        findings.note(at, media_type, "the parts of the form were not recorded: no body is sent");
+        return;
+    }
+    let mut parts = Vec::new();
+    for mut parameter in parameters {
+        parameter.skip(&["comment"]);
+        let name = draft::escaped(parameter.text("name", findings).unwrap_or_default());
+        let value = parameter.text("value", findings).unwrap_or_default();
+        let file = parameter.text("fileName", findings).filter(|file| !file.is_empty());
+        let content_type = parameter.text("contentType", findings);
+        parameter.rest(findings, is_comment);
+        let mut part = match file {
+            Some(file) => {
+                let becomes = "its content was not recorded: an empty file is sent; name yours as `file`";
+                findings.note(parameter.at.as_str(), file, becomes);
+                flow::empty_file_part(name, file)
+            }
+            None => flow::value_part(name, draft::escaped(value)),
+        };
+        if let Some(content_type) = content_type.filter(|content_type| !content_type.is_empty()) {
+            part.content_type = draft::literal(content_type);
+        }
+        parts.push(part);
+    }
+    flow::put_form(step, parts);
 }
 
 fn document(mut recorded: Vec<Recorded>, options: &Options, findings: &mut Findings) -> Document {

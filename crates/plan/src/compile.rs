@@ -18,6 +18,7 @@ mod data;
 mod extraction;
 mod known;
 mod matching;
+mod multipart;
 mod parallel;
 mod pause;
 mod poll;

@@ -29,6 +29,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "jsonl-data",
     "kept-rows",
     "loops",
+    "multipart",
     "on-failure",
     "once-only",
     "open-rate",

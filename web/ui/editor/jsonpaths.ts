@@ -1,4 +1,4 @@
-import { METHODS, stepKind } from "./knowledge.ts";
+import { BODIES, METHODS, stepKind } from "./knowledge.ts";
 import { items } from "./outline.ts";
 import type { Path } from "./schema.ts";
 import { keysIn, type Tree, typedAt } from "./tree.ts";
@@ -88,7 +88,7 @@ function nameOf(tree: Tree, path: Path): string | null {
   const target = typedAt(tree, [...path, kind]) ?? "";
   if ((METHODS as readonly string[]).includes(kind)) return `${kind.toUpperCase()} ${target}`;
   if (kind !== "request") return kind === "same_url" ? "GET the same URL" : null;
-  const hasBody = ["body", "body_file", "template_file", "json", "batch"].some((key) =>
+  const hasBody = BODIES.some((key) =>
     keysIn(tree, path).includes(key),
   );
   return `${typedAt(tree, [...path, "method"]) ?? (hasBody ? "POST" : "GET")} ${target}`;

@@ -31,6 +31,19 @@ export const VALUES: Record<string, Record<string, string[]>> = {
 /** Methods that a step has keys for. */
 export const METHODS = ["get", "post", "put", "patch", "delete", "head"] as const;
 
+/** The keys of bodies, of which a step has one. */
+export const BODIES = [
+  "body",
+  "body_file",
+  "template_file",
+  "json",
+  "multipart",
+  "batch",
+  "canister",
+  "completion",
+  "grpc",
+];
+
 /** Keys of which a map has one at most, by definition. */
 export const ONE_OF: Record<string, string[][]> = {
   Settings: [
@@ -40,7 +53,7 @@ export const ONE_OF: Record<string, string[][]> = {
   ],
   PhaseSpec: [["rate", "stages", "users", "user_stages"]],
   DataSpec: [["csv", "jsonl", "list", "range"]],
-  StepSpec: [["body", "body_file", "template_file", "json", "batch", "canister"]],
+  StepSpec: [BODIES],
   CacheSpec: [
     ["put", "get", "delete", "ping"],
     ["value", "value_file"],

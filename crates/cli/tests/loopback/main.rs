@@ -8,6 +8,7 @@ mod accounts;
 mod accuracy;
 mod attack;
 mod backends;
+mod bodies;
 mod cache;
 mod cache_load;
 mod canister;

@@ -347,10 +347,11 @@ impl Importer<'_> {
                 self.note_function(&request.place(key), function);
             }
         }
-        if request.value("gzip").is_some() {
-            let becomes =
-                "responses are not unpacked: add the header `accept-encoding` to ask for compressed ones";
-            self.findings.note(request.place("gzip"), "gzip", becomes);
+        if request.flag("gzip", &mut self.findings) == Some(true)
+            && !flow::has_header(&step, "accept-encoding")
+        {
+            let at = request.place("gzip");
+            flow::put_header(&mut step, "accept-encoding", "gzip", &at, &mut self.findings);
         }
         request.rest(&mut self.findings, is_extension);
         Some((step, condition))
@@ -440,10 +441,8 @@ impl Importer<'_> {
                 flow::put_header(step, "content-type", kind, &form.at, &mut self.findings);
             }
             step.request_mut().body.body = text(pairs.join("&"));
-        } else if let Some(value) = request.value("formData") {
-            let becomes =
-                "a form of several parts is not taken over: put it into a file, and name it as `body_file`";
-            self.findings.note(place(request, "formData"), &shown(value), becomes);
+        } else if let Some(form) = request.object("formData", &mut self.findings) {
+            self.form_data(&form, step);
         } else if let Some(body) = request.value("body") {
             let at = place(request, "body");
             let template = self.variables.template(&plain(body), Writing::Plain, &at, &mut self.findings);
@@ -452,6 +451,27 @@ impl Importer<'_> {
             }
         }
         request.skip(&["json", "form", "formData", "body"]);
+    }
+
+    /// A form of several parts. A value is a text, or an object with the file in `fromFile`.
+    fn form_data(&mut self, form: &Object<'_>, step: &mut StepSpec) {
+        let mut parts = Vec::new();
+        for (name, value) in form.members() {
+            let at = form.place(name);
+            let mut template =
+                |text: &str| self.variables.template(text, Writing::Plain, &at, &mut self.findings);
+            let name = template(name);
+            let told = |key: &str| value.get(key).map(plain);
+            let mut part = match told("fromFile") {
+                Some(path) => flow::file_part(name, &path),
+                None => flow::value_part(name, template(&told("value").unwrap_or_else(|| plain(value)))),
+            };
+            for (key, field) in [("filename", &mut part.filename), ("contentType", &mut part.content_type)] {
+                *field = told(key).map(|written| text(template(&written))).unwrap_or_default();
+            }
+            parts.push(part);
+        }
+        flow::put_form(step, parts);
     }
 
     /// JSON whose texts are templates.

@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use plimsoll_plan::Files;
-use plimsoll_plan::document::StepSpec;
+use plimsoll_plan::document::{FormPartSpec, StepSpec};
 
 use super::Argument;
 use super::options::Use;
 use crate::draft::{self, text};
 use crate::findings::Findings;
-
-/// Between the parts of a form: long enough that no content has it by chance.
-const BOUNDARY: &str = "plimsoll-form-2f6c1e8a94d7b350";
+use crate::flow;
 
 /// Reads files that options name.
 pub(super) struct Reader<'a> {
@@ -61,6 +59,7 @@ enum Kind {
     None,
     Text(String),
     File(String),
+    Form(Vec<FormPartSpec>),
 }
 
 impl Content {
@@ -72,7 +71,7 @@ impl Content {
     pub(super) fn as_query(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
-            Kind::None | Kind::File(_) => None,
+            Kind::None | Kind::File(_) | Kind::Form(_) => None,
         }
     }
 
@@ -93,6 +92,7 @@ impl Content {
             Kind::None => {}
             Kind::Text(content) => step.request_mut().body.body = draft::literal(content),
             Kind::File(name) => step.request_mut().body.body_file = text(name.as_str()),
+            Kind::Form(parts) => flow::put_form(step, parts.clone()),
         }
     }
 }
@@ -175,20 +175,16 @@ fn urlencoded(value: &str, at: &str, reader: &Reader<'_>, findings: &mut Finding
 
 /// A form in parts (RFC 7578).
 fn multipart(forms: &[&Argument], reader: &Reader<'_>, findings: &mut Findings) -> Content {
-    let mut body = String::new();
+    let mut parts = Vec::new();
     for given in forms {
         let Some((name, value)) = given.value.split_once('=') else {
             let message = format!("`{}` is not a part of a form", given.value);
             findings.hinted(&given.at, message, "write name=value or name=@file");
             continue;
         };
-        if let Some(part) = part(name, value, given, reader, findings) {
-            body.push_str(&format!("--{BOUNDARY}\r\n{part}\r\n"));
-        }
+        parts.extend(part(name, value, given, reader, findings));
     }
-    body.push_str(&format!("--{BOUNDARY}--\r\n"));
-    let content_type = Some(format!("multipart/form-data; boundary={BOUNDARY}"));
-    Content { kind: Kind::Text(body), content_type, accept: None }
+    Content { kind: Kind::Form(parts), content_type: None, accept: None }
 }
 
 fn part(
@@ -197,11 +193,10 @@ fn part(
     given: &Argument,
     reader: &Reader<'_>,
     findings: &mut Findings,
-) -> Option<String> {
-    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(name));
+) -> Option<FormPartSpec> {
+    let name = draft::escaped(name);
     if given.used == Use::FormString {
-        return Some(format!("{head}\r\n\r\n{value}"));
+        return Some(flow::value_part(name, draft::escaped(value)));
     }
     let (value, parameters) = parameters(value);
     let parameter =
@@ -210,20 +205,21 @@ fn part(
     {
         findings.note(given.at.as_str(), value, format!("`;{name}=` of a form is not known: it is left out"));
     }
-    let (content, default_type) = match (value.strip_prefix('@'), value.strip_prefix('<')) {
+    let (mut part, default_type) = match (value.strip_prefix('@'), value.strip_prefix('<')) {
         (Some(file), _) => {
-            let content = reader.read_text(file, &given.at, findings)?;
-            let known = parameter("filename").or_else(|| file.rsplit('/').next()).unwrap_or_default();
-            head.push_str(&format!("; filename=\"{}\"", quoted(known)));
-            (content, Some(media_type(file)))
+            // Read now, too: a file that is not there is told with the option that names it.
+            reader.read(file, &given.at, findings)?;
+            (flow::file_part(name, file), Some(media_type(file)))
         }
-        (None, Some(file)) => (reader.read_text(file, &given.at, findings)?, None),
-        (None, None) => (value.to_owned(), None),
+        (None, Some(file)) => {
+            let content = reader.read_text(file, &given.at, findings)?;
+            (flow::value_part(name, draft::escaped(&content)), None)
+        }
+        (None, None) => (flow::value_part(name, draft::escaped(value)), None),
     };
-    if let Some(media_type) = parameter("type").or(default_type) {
-        head.push_str(&format!("\r\nContent-Type: {media_type}"));
-    }
-    Some(format!("{head}\r\n\r\n{content}"))
+    part.filename = parameter("filename").map(draft::literal).unwrap_or_default();
+    part.content_type = parameter("type").or(default_type).map(draft::literal).unwrap_or_default();
+    Some(part)
 }
 
 /// Cuts `value;type=…;filename=…`.

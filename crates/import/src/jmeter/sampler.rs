@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_plan::document::StepSpec;
+use plimsoll_plan::document::{FormPartSpec, StepSpec};
 
 use super::scope::{Scope, arguments};
 use super::tree::{Node, inner, items, value};
@@ -239,15 +239,23 @@ impl Importer<'_> {
             }
             return;
         }
-        for one in named {
-            let becomes = "a part that is a file is left out: put the whole form into a file, and name it \
-                           as `body_file`";
-            self.findings.note(at, &file(one, "File.path"), becomes);
-        }
-        if all.is_empty() {
+        let files: Vec<FormPartSpec> = named
+            .into_iter()
+            .map(|one| {
+                let name = self.template(file(one, "File.paramname").trim(), at);
+                let path = self.variables.expanded(&file(one, "File.path"));
+                let mut part = flow::file_part(name, path.trim());
+                let kind = file(one, "File.mimetype");
+                if !kind.trim().is_empty() {
+                    part.content_type = draft::literal(kind.trim());
+                }
+                part
+            })
+            .collect();
+        if all.is_empty() && files.is_empty() {
             return;
         }
-        if as_body {
+        if as_body && files.is_empty() {
             let whole: String = all.iter().map(|argument| argument.value.as_str()).collect();
             let template = self.template(&whole, at);
             if !template.is_empty() {
@@ -255,14 +263,12 @@ impl Importer<'_> {
             }
             return;
         }
-        if node.flag("HTTPSampler.DO_MULTIPART_POST") {
-            let parts: Vec<(String, String)> = all
-                .iter()
-                .map(|argument| (self.template(&argument.name, at), self.template(&argument.value, at)))
-                .collect();
-            let (kind, content) = flow::multipart(&parts);
-            flow::put_header(step, "content-type", &kind, at, &mut self.findings);
-            step.request_mut().body.body = text(content);
+        if node.flag("HTTPSampler.DO_MULTIPART_POST") || !files.is_empty() {
+            let values = all.iter().map(|argument| {
+                flow::value_part(self.template(&argument.name, at), self.template(&argument.value, at))
+            });
+            let parts = values.collect::<Vec<_>>().into_iter().chain(files).collect();
+            flow::put_form(step, parts);
             return;
         }
         let mut pairs = Vec::new();

@@ -224,7 +224,7 @@ impl Importer<'_> {
                 typed(step, "application/x-www-form-urlencoded");
                 let pairs = self.pairs(&mut body, "urlencoded");
                 let mut written = Vec::new();
-                for (name, value, _) in pairs {
+                for Pair { name, value, .. } in pairs {
                     let mut encoded =
                         |text: &str| self.variables.template(text, Writing::Form, &at, &mut self.findings);
                     written.push(format!("{}={}", encoded(&name), encoded(&value)));
@@ -235,7 +235,7 @@ impl Importer<'_> {
             "file" => {
                 let source = body.members().get("file").and_then(|file| file.get("src"));
                 let name = source.and_then(Value::as_str).unwrap_or_default();
-                if !name.is_empty() && self.files.read(&self.folder.join(name)).is_ok() {
+                if self.is_there(name) {
                     step.request_mut().body.body_file = text(name);
                 } else {
                     let becomes =
@@ -247,8 +247,8 @@ impl Importer<'_> {
         }
     }
 
-    /// The enabled pairs of a form; the last part is `true` for the name of a file.
-    fn pairs(&mut self, body: &mut Object<'_>, key: &'static str) -> Vec<(String, String, bool)> {
+    /// The enabled pairs of a form.
+    fn pairs(&mut self, body: &mut Object<'_>, key: &'static str) -> Vec<Pair> {
         if let Some(Value::String(form)) = body.members().get(key) {
             let decoded = |text: &str| {
                 String::from_utf8_lossy(&draft::percent_decoded(&text.replace('+', " "))).into_owned()
@@ -256,47 +256,76 @@ impl Importer<'_> {
             let pairs = form.split('&').filter(|pair| !pair.is_empty());
             return pairs
                 .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
-                .map(|(name, value)| (decoded(name), decoded(value), false))
+                .map(|(name, value)| (decoded(name), decoded(value)))
+                .map(|(name, value)| Pair { name, value, is_file: false, content_type: None })
                 .collect();
         }
         let mut pairs = Vec::new();
         for mut pair in body.objects(key, &mut self.findings) {
-            pair.skip(&["description", "uuid", "id", "contentType", "fileName"]);
+            pair.skip(&["description", "uuid", "id", "fileName"]);
             let name = pair.value("key").map(plain).unwrap_or_default();
             let is_file = pair.text("type", &mut self.findings) == Some("file");
             let value = pair.value(if is_file { "src" } else { "value" });
+            let content_type = pair.text("contentType", &mut self.findings).map(str::to_owned);
             pair.skip(&["src", "value"]);
             let disabled = pair.flag("disabled", &mut self.findings) == Some(true);
             pair.rest(&mut self.findings, is_own);
             if !disabled {
-                pairs.push((name, value.map(plain).unwrap_or_default(), is_file));
+                // Several files of one field are several parts of that name.
+                let values = match value {
+                    Some(Value::Array(several)) if is_file => several.iter().map(plain).collect(),
+                    value => vec![value.map(plain).unwrap_or_default()],
+                };
+                let pair =
+                    |value| Pair { name: name.clone(), value, is_file, content_type: content_type.clone() };
+                pairs.extend(values.into_iter().map(pair));
             }
         }
         pairs
     }
 
-    /// A form of several parts, written out with texts only.
+    fn is_there(&self, file: &str) -> bool {
+        !file.is_empty() && self.files.read(&self.folder.join(file)).is_ok()
+    }
+
+    /// A form of several parts.
     fn form_data(&mut self, body: &mut Object<'_>, step: &mut StepSpec) {
         let at = body.at.clone();
         let mut parts = Vec::new();
-        for (name, value, is_file) in self.pairs(body, "formdata") {
-            if is_file {
-                let becomes = "a part that is a file is left out: put the whole form into a file, and name \
-                               it as \
-                               `body_file`";
+        for Pair { name, value, is_file, content_type } in self.pairs(body, "formdata") {
+            let is_there = is_file && self.is_there(&value);
+            if is_file && !is_there {
+                let becomes = "the file is not there: an empty one is sent; name yours as `file`";
                 self.findings.note(at.as_str(), &format!("{name}: {value}"), becomes);
-                continue;
             }
             let mut template =
                 |text: &str| self.variables.template(text, Writing::Plain, &at, &mut self.findings);
-            parts.push((template(&name), template(&value)));
+            let mut part = match is_file {
+                true if is_there => flow::file_part(template(&name), &value),
+                true => {
+                    let filename = value.rsplit(['/', '\\']).next().unwrap_or_default();
+                    flow::empty_file_part(template(&name), filename)
+                }
+                false => flow::value_part(template(&name), template(&value)),
+            };
+            if let Some(content_type) = content_type {
+                part.content_type = text(template(&content_type));
+            }
+            parts.push(part);
         }
         if !parts.is_empty() {
-            let (kind, content) = flow::multipart(&parts);
-            flow::put_header(step, "content-type", &kind, &at, &mut self.findings);
-            step.request_mut().body.body = text(content);
+            flow::put_form(step, parts);
         }
     }
+}
+
+/// A field of a form.
+struct Pair {
+    name: String,
+    /// Its value, or the path of its file.
+    value: String,
+    is_file: bool,
+    content_type: Option<String>,
 }
 
 /// Splits a URL into the part before its query, and the query. A `?` within a slot does not count.

@@ -170,6 +170,32 @@ fn a_request_that_failed_in_the_recording_is_expected_to_fail() {
 }
 
 #[test]
+fn parts_of_a_form_are_those_of_the_recording() {
+    let mut upload = exchange(0, ("POST", "http://shop.example/up", fields([]), None), (fields([]), ""));
+    upload["request"]["headers"] =
+        json!([{"name": "Content-Type", "value": "multipart/form-data; boundary=----WebKit7"}]);
+    upload["request"]["postData"] = json!({"mimeType": "multipart/form-data; boundary=----WebKit7", "params": [
+        {"name": "title", "value": "costs ${5}"},
+        {"name": "file", "fileName": "a.png", "contentType": "image/png"}]});
+    let written = imported(&json!({"log": {"entries": [upload]}}), &Options::default());
+    let parts = "multipart:
+      - name: title
+        value: costs $${5}
+      - name: file
+        value: ''
+        filename: a.png
+        content_type: image/png
+";
+    let found: String =
+        written.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect();
+    assert!(found.contains(parts.trim_start()), "{written}");
+    assert!(written.contains("boundary=----WebKit7"), "{written}");
+    let note = "note: /log/entries/0/request/postData/params/1: `a.png`: its content was not recorded: an empty file \
+                is sent; name yours as `file`";
+    assert!(written.contains(note), "{written}");
+}
+
+#[test]
 fn servers_take_the_place_of_those_of_the_recording() {
     let servers = ["ads.example=http://127.0.0.1:9000", "https://localhost:8443"];
     let servers = servers.map(|server| Server::parse(server).unwrap()).to_vec();

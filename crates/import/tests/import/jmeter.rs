@@ -84,6 +84,29 @@ fn threads_are_users_or_arrivals() {
     }
 }
 
+#[test]
+fn files_are_parts_of_a_form() {
+    let file = properties(&[
+        ("File.path", "report.pdf"),
+        ("File.paramname", "report"),
+        ("File.mimetype", "application/pdf"),
+    ]);
+    let argument = properties(&[("Argument.name", "title"), ("Argument.value", "${__UUID}")]);
+    let request = format!(
+        "<HTTPSamplerProxy testname='r'><stringProp name='HTTPSampler.domain'>h</stringProp>\
+         <stringProp name='HTTPSampler.method'>POST</stringProp>\
+         <elementProp name='HTTPsampler.Files'><collectionProp name='HTTPFileArgs.files'>\
+         <elementProp elementType='HTTPFileArg'>{file}</elementProp></collectionProp></elementProp>\
+         <elementProp name='HTTPsampler.Arguments'><collectionProp name='Arguments.arguments'>\
+         <elementProp elementType='HTTPArgument'>{argument}</elementProp></collectionProp></elementProp>\
+         </HTTPSamplerProxy>"
+    );
+    let text = imported(&test_plan(&properties(&[("ThreadGroup.num_threads", "1")]), &request));
+    let parts = "- name: title\n        value: ${uuid}\n      - name: report\n        file: report.pdf\n        \
+                 content_type: application/pdf\n";
+    assert!(text.contains(parts), "{text}");
+}
+
 /// Elements in a group are for its samplers, and those below a sampler for that one alone.
 #[test]
 fn elements_hold_where_they_are() {

@@ -135,6 +135,28 @@ fn the_environment_wins_over_the_collection() {
 }
 
 #[test]
+fn files_of_a_form_are_parts_of_their_own() {
+    let body = json!({"mode": "formdata", "formdata": [
+        {"key": "n", "type": "file", "src": ["body", "/gone/b.png"]},
+        {"key": "t", "value": "{}", "contentType": "application/json"}]});
+    let header = json!([{"key": "Content-Type", "value": "multipart/form-data"}]);
+    let items = json!([{"name": "Up", "request": {"method": "POST", "url": "http://h/", "header": header, "body": body}}]);
+    let written = imported(&collection(items));
+    assert!(written.contains("- name: n\n        file: body\n"), "{written}");
+    assert!(written.contains("- name: n\n        value: ''\n        filename: b.png\n"), "{written}");
+    assert!(
+        written.contains("- name: t\n        value: '{}'\n        content_type: application/json\n"),
+        "{written}"
+    );
+    // It would be without a boundary.
+    assert!(!written.contains("multipart/form-data"), "{written}");
+    assert!(
+        written
+            .contains("`n: /gone/b.png`: the file is not there: an empty one is sent; name yours as `file`")
+    );
+}
+
+#[test]
 fn a_file_that_is_there_is_the_body() {
     let body = json!({"mode": "file", "file": {"src": "body"}});
     let request = json!({"method": "PUT", "url": "http://h/", "body": body});

@@ -52,6 +52,7 @@ impl Compiler<'_, '_> {
                 let headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
                 Some(BodyContent { body: Body::Text(text.into_bytes()), headers, judge: None, stream: None })
             }
+            Some("multipart") => self.multipart(request, part, known),
             Some(key) => self.made_body(key, request, place),
         }
     }

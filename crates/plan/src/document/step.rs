@@ -102,7 +102,7 @@ pub enum StepKind {
 }
 
 /// All keys of steps, in the order in which they are written.
-const KEYS: [&str; 43] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
+const KEYS: [&str; 44] = joined(&[&KEYS_BEFORE_BODY, &body::KEYS, &KEYS_AFTER_BODY]);
 
 const KEYS_BEFORE_BODY: [&str; 14] = [
     "name",

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    BodySpec, Document, Field, PauseSpec, RepetitionStep, RequestStep, RowsStep, ScenarioSpec, StepKind,
-    StepSpec, Text,
+    Document, Field, PauseSpec, RepetitionStep, RequestStep, RowsStep, ScenarioSpec, StepKind, StepSpec, Text,
 };
 
 impl Document {
@@ -144,11 +143,12 @@ impl StepSpec {
 impl RequestStep {
     /// The method where no field is named after it.
     fn free_method(&self) -> &str {
-        let BodySpec { body, body_file, template_file, json, batch, .. } = &self.body;
-        let has_body = [body, body_file, template_file].iter().any(|body| !body.is_absent())
-            || !json.is_absent()
-            || !batch.is_absent();
-        self.address.method.get().map_or(if has_body { "POST" } else { "GET" }, Text::as_str)
+        self.address.method.get().map_or_else(|| self.default_method(), Text::as_str)
+    }
+
+    /// The method where none is given.
+    pub(crate) fn default_method(&self) -> &'static str {
+        if self.body.given().is_empty() { "GET" } else { "POST" }
     }
 }
 

@@ -92,6 +92,48 @@ fn bodies() {
 }
 
 #[test]
+fn forms_of_several_parts() {
+    let files = [("plans/up/a \"b\".bin", "${uuid}\r\n--plimsoll-7d1a4c9be0f24563\r\n")];
+    let sent = |step: &str| {
+        let plan = resolve(&steps(step), &files, &[]).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        request(&plan, 0)
+    };
+    let values = "- post: /
+           multipart:
+             - {name: 'the \"title\"', value: 'no ${sequence}'}
+             - {name: note, value: '', content_type: text/plain}";
+    let boundary = "plimsoll-7d1a4c9be0f24563";
+    let sent_values = sent(values);
+    let (head, body) = sent_values.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("Content-Type: multipart/form-data; boundary={boundary}")), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
+    let expected = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"the %22title%22\"\r\n\r\nno 7\r\n\
+         --{boundary}\r\nContent-Disposition: form-data; name=\"note\"\r\nContent-Type: text/plain\r\n\r\n\r\n\
+         --{boundary}--\r\n"
+    );
+    assert_eq!(body, expected);
+    // A file is sent as it is, also where it looks like a template or like the end of a part.
+    let file = sent("- {post: /, multipart: [{name: f, file: 'up/a \"b\".bin'}]}");
+    let other = format!("{boundary}-1");
+    let expected = format!(
+        "--{other}\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a %22b%22.bin\"\r\n\
+         Content-Type: application/octet-stream\r\n\r\n${{uuid}}\r\n--{boundary}\r\n\r\n--{other}--\r\n"
+    );
+    assert_eq!(file.split_once("\r\n\r\n").unwrap().1, expected);
+    assert!(file.contains(&format!("boundary={other}\r\n")), "{file}");
+    // A boundary of the step's own, as a recording has it, and the name that the server sees.
+    let own = sent(
+        "- {post: /, headers: {content-type: 'multipart/related; boundary=\"me\"'}, \
+            multipart: [{name: f, value: x, filename: '${sequence}.txt'}]}",
+    );
+    assert!(own.contains("content-type: multipart/related; boundary=\"me\"\r\n"), "{own}");
+    assert!(own.ends_with(
+        "--me\r\nContent-Disposition: form-data; name=\"f\"; filename=\"7.txt\"\r\n\r\nx\r\n--me--\r\n"
+    ));
+}
+
+#[test]
 fn what_is_asked_for_again() {
     let of = |steps: &str| {
         plan(&format!(

@@ -3,6 +3,7 @@
 mod canister;
 mod completion;
 mod grpc;
+mod multipart;
 
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -14,6 +15,7 @@ use crate::document::{Field, Text};
 pub use canister::CanisterSpec;
 pub use completion::CompletionSpec;
 pub use grpc::GrpcSpec;
+pub use multipart::FormPartSpec;
 
 /// Body of a request: at most one of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
@@ -27,6 +29,9 @@ pub struct BodySpec {
     pub template_file: Field<Text>,
     /// Body as JSON, with `content-type: application/json`; its texts are templates.
     pub json: Field<Value>,
+    /// Body as a form with files, `multipart/form-data`: a list of parts, `{name: title, value: Report}` or
+    /// `{name: report, file: report.pdf, content_type: application/pdf}`.
+    pub multipart: Vec<Field<FormPartSpec>>,
     /// Body as a batch of synthesized metrics, logs, traces or events, another one each time, with the
     /// headers that its format needs: what `plimsoll ingest --print-plan` shows.
     pub batch: Field<Value>,
@@ -42,14 +47,15 @@ pub struct BodySpec {
 }
 
 /// The keys of bodies, in the order in which they are written.
-pub(super) const KEYS: [&str; 8] =
-    ["body", "body_file", "template_file", "json", "batch", "canister", "completion", "grpc"];
+pub(super) const KEYS: [&str; 9] =
+    ["body", "body_file", "template_file", "json", "multipart", "batch", "canister", "completion", "grpc"];
 
 part!(BodySpec {
     "body": body,
     "body_file": body_file,
     "template_file": template_file,
     "json": json,
+    "multipart": multipart,
     "batch": batch,
     "canister": canister,
     "completion": completion,
