@@ -8,7 +8,9 @@ mod text;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
+use plimsoll_plan::Files;
 use plimsoll_plan::document::{
     BranchStep, Document, Field, FormPartSpec, PauseSpec, RepetitionStep, SetStep, Settings, StepKind,
     StepSpec,
@@ -439,8 +441,20 @@ pub(crate) fn value_part(name: impl Into<String>, value: impl Into<String>) -> F
     part
 }
 
-/// A part of a form with a file. Its name is a template; the path is not.
-pub(crate) fn file_part(name: impl Into<String>, path: &str) -> FormPartSpec {
+/// A part of a form with a file of `folder`. Its name is a template; the path is not. A file that is not there
+/// becomes an empty one, with a note.
+pub(crate) fn file_part(
+    name: impl Into<String>,
+    path: &str,
+    (folder, files): (&Path, &dyn Files),
+    at: &str,
+    findings: &mut Findings,
+) -> FormPartSpec {
+    if path.is_empty() || files.read(&folder.join(path)).is_err() {
+        findings.note(at, path, "the file is not there: an empty one is sent; name yours as `file`");
+        let filename = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        return empty_file_part(name, filename);
+    }
     let mut part = FormPartSpec::default();
     part.name = draft::text(name);
     part.file = draft::literal(path);

@@ -463,11 +463,16 @@ impl Importer<'_> {
             let name = template(name);
             let told = |key: &str| value.get(key).map(plain);
             let mut part = match told("fromFile") {
-                Some(path) => flow::file_part(name, &path),
+                Some(path) => {
+                    flow::file_part(name, &path, (self.folder, self.files), &at, &mut self.findings)
+                }
                 None => flow::value_part(name, template(&told("value").unwrap_or_else(|| plain(value)))),
             };
             for (key, field) in [("filename", &mut part.filename), ("contentType", &mut part.content_type)] {
-                *field = told(key).map(|written| text(template(&written))).unwrap_or_default();
+                if let Some(written) = told(key) {
+                    let written = self.variables.template(&written, Writing::Plain, &at, &mut self.findings);
+                    *field = text(written);
+                }
             }
             parts.push(part);
         }

@@ -207,9 +207,10 @@ fn part(
     }
     let (mut part, default_type) = match (value.strip_prefix('@'), value.strip_prefix('<')) {
         (Some(file), _) => {
-            // Read now, too: a file that is not there is told with the option that names it.
+            // A file that is not there is an error of the command, as it is for curl.
             reader.read(file, &given.at, findings)?;
-            (flow::file_part(name, file), Some(media_type(file)))
+            let place = (reader.folder, reader.files);
+            (flow::file_part(name, file, place, &given.at, findings), Some(media_type(file)))
         }
         (None, Some(file)) => {
             let content = reader.read_text(file, &given.at, findings)?;

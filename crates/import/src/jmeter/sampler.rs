@@ -244,7 +244,8 @@ impl Importer<'_> {
             .map(|one| {
                 let name = self.template(file(one, "File.paramname").trim(), at);
                 let path = self.variables.expanded(&file(one, "File.path"));
-                let mut part = flow::file_part(name, path.trim());
+                let place = (self.folder, self.files);
+                let mut part = flow::file_part(name, path.trim(), place, at, &mut self.findings);
                 let kind = file(one, "File.mimetype");
                 if !kind.trim().is_empty() {
                     part.content_type = draft::literal(kind.trim());

@@ -293,23 +293,18 @@ impl Importer<'_> {
         let at = body.at.clone();
         let mut parts = Vec::new();
         for Pair { name, value, is_file, content_type } in self.pairs(body, "formdata") {
-            let is_there = is_file && self.is_there(&value);
-            if is_file && !is_there {
-                let becomes = "the file is not there: an empty one is sent; name yours as `file`";
-                self.findings.note(at.as_str(), &format!("{name}: {value}"), becomes);
-            }
             let mut template =
                 |text: &str| self.variables.template(text, Writing::Plain, &at, &mut self.findings);
             let mut part = match is_file {
-                true if is_there => flow::file_part(template(&name), &value),
                 true => {
-                    let filename = value.rsplit(['/', '\\']).next().unwrap_or_default();
-                    flow::empty_file_part(template(&name), filename)
+                    let name = template(&name);
+                    flow::file_part(name, &value, (self.folder, self.files), &at, &mut self.findings)
                 }
                 false => flow::value_part(template(&name), template(&value)),
             };
             if let Some(content_type) = content_type {
-                part.content_type = text(template(&content_type));
+                let written = self.variables.template(&content_type, Writing::Plain, &at, &mut self.findings);
+                part.content_type = text(written);
             }
             parts.push(part);
         }

@@ -101,10 +101,22 @@ fn files_are_parts_of_a_form() {
          <elementProp elementType='HTTPArgument'>{argument}</elementProp></collectionProp></elementProp>\
          </HTTPSamplerProxy>"
     );
-    let text = imported(&test_plan(&properties(&[("ThreadGroup.num_threads", "1")]), &request));
-    let parts = "- name: title\n        value: ${uuid}\n      - name: report\n        file: report.pdf\n        \
-                 content_type: application/pdf\n";
-    assert!(text.contains(parts), "{text}");
+    let plan = test_plan(&properties(&[("ThreadGroup.num_threads", "1")]), &request);
+    let text = shown(&import(plan.as_bytes(), Path::new(""), &Named(&[("report.pdf", b"%PDF")])));
+    let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+    let begin = lines.iter().position(|line| *line == "multipart:").expect("a form");
+    let parts = [
+        "- name: title",
+        "value: ${uuid}",
+        "- name: report",
+        "file: report.pdf",
+        "content_type: application/pdf",
+    ];
+    assert_eq!(lines[begin + 1..begin + 6], parts, "{text}");
+    let missing = imported(&plan);
+    assert!(
+        missing.contains("filename: report.pdf") && missing.contains("`report.pdf`: the file is not there")
+    );
 }
 
 /// Elements in a group are for its samplers, and those below a sampler for that one alone.

@@ -98,10 +98,8 @@ fn forms_of_several_parts() {
         let plan = resolve(&steps(step), &files, &[]).unwrap_or_else(|problems| panic!("{problems:#?}"));
         request(&plan, 0)
     };
-    let values = "- post: /
-           multipart:
-             - {name: 'the \"title\"', value: 'no ${sequence}'}
-             - {name: note, value: '', content_type: text/plain}";
+    let values = "- {post: /, multipart: [{name: 'the \"title\"', value: 'no ${sequence}'}, \
+                  {name: note, value: '', content_type: text/plain}]}";
     let boundary = "plimsoll-7d1a4c9be0f24563";
     let sent_values = sent(values);
     let (head, body) = sent_values.split_once("\r\n\r\n").unwrap();
