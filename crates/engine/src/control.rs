@@ -216,7 +216,7 @@ impl Control {
     }
 
     /// The instant since the start from which on this process takes part; zero if it is there from the start.
-    pub(crate) fn joins_at(&self) -> Nanos {
+    pub fn joins_at(&self) -> Nanos {
         Nanos(self.joins_at.load(Ordering::Acquire))
     }
 

@@ -617,7 +617,7 @@ impl Coordinator {
             Word::Unsteered { error, .. } => {
                 actions.push(CoordinatorAction::Notice(Notice::Unsteered { agent: name, error }));
             }
-            Word::Preparing | Word::Nothing => {}
+            Word::Preparing | Word::Nothing | Word::Saved { .. } => {}
         }
         actions.extend(self.advance(now));
         actions

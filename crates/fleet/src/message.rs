@@ -13,7 +13,7 @@ use crate::fabric::Delivery;
 use crate::subject::{Subject, parse};
 
 /// The version of the messages: raised when one changes its meaning.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// Sign of life of an agent, once per second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +123,7 @@ pub enum Order {
     },
     /// Forget the run, and end its process at once. Of the name of a holder: be free again.
     Release,
-    /// Send the saved part of the run.
+    /// Send the saved parts of the run: one for each share that the agent had.
     Collect,
 }
 
@@ -247,6 +247,11 @@ pub enum Word {
     Part(Piece),
     /// The agent has nothing of the run.
     Nothing,
+    /// The agent has saved parts of these shares of the run, and sends them.
+    Saved {
+        /// Numbers of the shares.
+        shares: Vec<u32>,
+    },
 }
 
 impl Word {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_fleet::{
-    Agent, AgentAction, AgentIdentity, Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage,
-    Delivery, End, HostEvent, Line, MemberEnd, Notice, Now, OnLoss, Prepare, Steer, SteerCommand,
-    WIRE_VERSION,
+    Agent, AgentAction, AgentIdentity, Collector, Coordinator, CoordinatorAction, CoordinatorOptions,
+    CoordinatorStage, Delivery, End, HostEvent, Line, MemberEnd, Notice, Now, OnLoss, Prepare, Steer,
+    SteerCommand, WIRE_VERSION,
 };
 
 const TICK: Nanos = Nanos::from_millis(50);
@@ -319,7 +319,15 @@ impl World {
                     host.ended.extend(host.processes.remove_entry(&run));
                 }
                 AgentAction::Collect { run } => {
-                    let saved = self.machines[machine].history.get(&run).cloned().unwrap_or_default();
+                    // Names of shares that were taken over have a number at the end.
+                    let share = |name: &str| match name.strip_prefix(&*run)?.strip_prefix('-') {
+                        Some(number) => number.parse().ok(),
+                        None => Some(0),
+                    };
+                    let history = &self.machines[machine].history;
+                    let saved =
+                        history.iter().filter_map(|(name, saved)| Some((share(name)?, saved.clone())));
+                    let saved = saved.collect();
                     events.push((String::new(), HostEvent::Collected { run, saved }));
                 }
             }
@@ -806,6 +814,74 @@ fn a_second_coordinator_is_told_that_the_agent_is_busy() {
     assert!(other.refusals()[0].error.contains("busy with run r1"), "{:?}", other.refusals());
     world.run();
     world.check("the first run");
+}
+
+/// Asks all agents that are still there for what they have saved, as `plimsoll fleet collect` does.
+fn collected(world: &mut World) -> BTreeMap<(String, u32), u64> {
+    let names = (1..=world.machines.len()).map(|number| format!("agent-{number}"));
+    let mut collector = Collector::new("r1", names.collect());
+    let end = world.now + Nanos::from_secs(60);
+    while !collector.is_over(world.ours(), Nanos::from_secs(5)) && world.now < end {
+        world.now += TICK;
+        let now = world.ours();
+        let due: Vec<Flight> = std::mem::take(&mut world.flights);
+        let (due, later): (Vec<_>, Vec<_>) = due.into_iter().partition(|flight| flight.at <= world.now);
+        world.flights = later;
+        for Flight { to, delivery, .. } in due {
+            match to {
+                None => collector.hear(&delivery, now),
+                Some(machine) if world.lives(machine) => {
+                    let theirs = world.theirs(machine);
+                    let actions = world.machines[machine].agent.hear(&delivery, theirs);
+                    world.carry_out(machine, actions);
+                }
+                Some(_) => {}
+            }
+        }
+        for machine in (0..world.machines.len()).filter(|machine| world.lives(*machine)).collect::<Vec<_>>() {
+            let theirs = world.theirs(machine);
+            let actions = world.machines[machine].agent.tick(theirs);
+            world.carry_out(machine, actions);
+        }
+        for Delivery { subject, payload } in collector.tick(now) {
+            for machine in 0..world.machines.len() {
+                if subject.ends_with(&format!("agent-{}", machine + 1)) {
+                    world.send(Some(machine), None, &subject, &payload);
+                }
+            }
+        }
+    }
+    collector.parts().iter().map(|(share, part)| (share.clone(), count_of(part))).collect()
+}
+
+/// Symptom: of agents that had taken shares over, only the share that they began with was collected.
+#[test]
+fn shares_that_were_taken_over_are_collected_after_the_coordinator_has_died() {
+    let mut taken = 0;
+    for seed in 0..40 {
+        let bad = Weather { loss: 0.1, twice: 0.1, delay: Nanos::from_millis(20) };
+        let weather = if seed < 4 { FAIR } else { bad };
+        let mut world = World::new(100 + seed, 3, weather, OnLoss::Takeover);
+        // In bad weather the start takes its time.
+        world.machines[1].dies = Some(Nanos::from_secs(10));
+        world.coordinator_dies = Some(Nanos::from_secs(32));
+        world.run();
+        assert!(world.trouble.is_empty(), "seed {seed}: {:?}", world.trouble);
+        let saved: BTreeMap<(String, u32), u64> = (0..3)
+            .filter(|machine| world.lives(*machine))
+            .flat_map(|machine| {
+                let name = format!("agent-{}", machine + 1);
+                let share = |run: &str| run.strip_prefix("r1-").map_or(0, |number| number.parse().unwrap());
+                let history = &world.machines[machine].history;
+                let all: Vec<_> = history.iter().map(|(run, saved)| (share(run), count_of(saved))).collect();
+                all.into_iter().map(move |(share, count)| ((name.clone(), share), count))
+            })
+            .collect();
+        taken += u64::from(saved.keys().any(|(_, share)| *share > 0));
+        assert_eq!(collected(&mut world), saved, "seed {seed}");
+        assert!(world.trouble.is_empty(), "seed {seed}: {:?}", world.trouble);
+    }
+    assert!(taken > 20, "{taken}");
 }
 
 #[test]

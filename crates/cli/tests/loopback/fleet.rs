@@ -445,6 +445,58 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     other.assert_refused(2, "no agent has data of run nothing");
 }
 
+/// An agent is killed, another takes its shard over, and then the command is killed: what all of them have
+/// saved is one result, in which the owners of the shard follow each other.
+#[test]
+fn shards_that_were_taken_over_can_be_collected() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let mut agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let load = "--rate 90 -d 10m -c 6 -t 1 --seed 5 --on-loss takeover --orphan 5s";
+    let mut coordinator = Process::plimsoll(&format!("run {} {load} {}", sink.url(), broker.flags()));
+    let line = coordinator.stderr.wait_for("fleet: run ");
+    let id = line.split(' ').nth(2).expect("it has an id").to_owned();
+    sink.wait_for_load();
+    agents[1].signal("KILL");
+    let line = coordinator.stderr.wait_for("takes lost shards over from");
+    let from = line.split(' ').rev().nth(2).and_then(|word| word.parse::<u64>().ok()).expect("an instant");
+    // Seconds later the taker is sending: a whole second is 90 requests, of which all have been seen.
+    sink.wait_for_requests(90 * (from as u32 + 2));
+    coordinator.signal("KILL");
+    coordinator.wait();
+    for agent in [0, 2] {
+        agents[agent].stderr.wait_for(": free");
+    }
+    let collect = format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key"));
+    // The lost agent has not come back: all that it was to make is unknown.
+    let without = parsed(&run(&collect));
+    assert_fleet_balances(&without);
+    let taken = |result: &Value| -> Vec<Value> {
+        let agents = result["agents"].as_array().expect("agents");
+        agents.iter().filter(|agent| agent["shard"] == "2/3").cloned().collect()
+    };
+    let owners = taken(&without);
+    let [lost, taker] = &*owners else { panic!("{:#}", without["agents"]) };
+    assert_eq!((&lost["name"], &lost["state"]), (&Value::from("-"), &Value::from("lost")), "{lost:#}");
+    assert_eq!((unknown(&without), &lost["unknown"]), (from * 30, &Value::from(from * 30)), "{lost:#}");
+    assert_eq!((&taker["from_s"], &taker["state"]), (&Value::from(from as f64), &Value::from("finished")));
+    assert!(taker["started"].as_u64() > Some(0), "{taker:#}");
+    // With what it has left, some of that is known.
+    let _back = broker.agent("b");
+    let collected = run(&collect);
+    assert_eq!(collected.code, Some(7), "{collected:?}");
+    let result = parsed(&collected);
+    assert_fleet_balances(&result);
+    let owners = taken(&result);
+    let [lost, _] = &*owners else { panic!("{:#}", result["agents"]) };
+    assert_eq!((&lost["name"], &lost["state"]), (&Value::from("b"), &Value::from("lost")), "{lost:#}");
+    assert!(lost["started"].as_u64() > Some(0) && unknown(&result) < from * 30, "{lost:#}");
+    assert_eq!(account(&result, "scheduled"), account(&without, "scheduled"), "{:#}", result["accounting"]);
+    let reasons = result["verdict"]["invalid_reasons"].as_array().expect("a list");
+    assert!(reasons.iter().any(|reason| reason == "agent_lost"), "{}", result["verdict"]);
+    assert!(sink.stop().requests >= delivered(&result));
+}
+
 #[test]
 fn a_fleet_is_steered_as_one_load() {
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };

@@ -31,7 +31,7 @@ impl SavedRun {
     /// The same of shards some of which may be missing, once they were checked.
     pub(super) fn merge_some_shards(runs: &[Self]) -> Result<Self, MergeError> {
         let mut merged = Self::merge(runs)?;
-        merged.result.run.shard = None;
+        (merged.result.run.shard, merged.result.run.taken_over) = (None, None);
         merged.judge_as_one();
         let starts = || runs.iter().map(|run| run.result.run.started_at_unix_ns);
         let apart = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
