@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use serde::Deserialize;
 
 use crate::agent::hash;
 use crate::clock_estimate::ClockEstimate;
@@ -55,7 +56,8 @@ const MOST_TAKEOVERS: usize = 8;
 const HELD_UP: Nanos = Nanos::from_secs(1);
 
 /// Policy after the loss of an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnLoss {
     /// All others stop.
     #[default]
@@ -64,6 +66,20 @@ pub enum OnLoss {
     Continue,
     /// All others go on, and one of them takes its shards over.
     Takeover,
+}
+
+impl OnLoss {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Abort, Self::Continue, Self::Takeover];
+
+    /// The word for it, in flags and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Abort => "abort",
+            Self::Continue => "continue",
+            Self::Takeover => "takeover",
+        }
+    }
 }
 
 /// A run that is to be carried out.
