@@ -618,12 +618,50 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
     let ran = run(&format!("run {} --rate 20 -d 1s -c 4 {flags} -o json", sink.url()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     for (args, message) in [
-        ("--on-loss continue", "a trial without one of its agents"),
-        ("--on-loss takeover", "a trial without one of its agents"),
-        ("--sweep connections=1,2", "--fleet and --sweep exclude each other"),
+        ("--on-loss continue", "a run without one of its agents"),
+        ("--on-loss takeover", "a run without one of its agents"),
+        ("--sweep threads=1,2", "--fleet and --sweep threads exclude each other"),
     ] {
         let refused = run(&format!("find {} --slo p90<1s {args} {flags}", sink.url()));
         refused.assert_refused(2, message);
+    }
+    drop(agents);
+}
+
+/// Each level of a sweep is a run of the same agents, which refuse other runs in between.
+#[test]
+fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let flags = broker.flags();
+    let sweep = format!("find {} --sweep rate=100,200 -d 1s -c 4 -t 1 -o json {flags}", sink.url());
+    let sweeping = Process::plimsoll(&sweep);
+    sink.wait_for_load();
+    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
+    other.assert_refused(1, "agent a: it is busy with run");
+    let swept = sweeping.finish();
+    assert_eq!(swept.code, Some(0), "{swept:?}");
+    let result = parsed(&swept);
+    let levels = result["levels"].as_array().expect("levels");
+    let values: Vec<f64> = levels.iter().filter_map(|level| level["value"].as_f64()).collect();
+    assert_eq!((result["setting"].as_str(), values), (Some("rate"), vec![100.0, 200.0]), "{result:#}");
+    for level in levels.iter().filter(|level| level["finding"] != "not_applied") {
+        let (rate, answered) = (level["value"].as_f64(), level["achieved_per_s"].as_f64());
+        let (rate, answered) = (rate.expect("a rate"), answered.expect("a rate"));
+        assert!((answered - rate).abs() < rate / 2.0, "the load is that of both: {level:#}");
+    }
+    // Connections are those of the whole load, and users of a closed load: both agents have one of two.
+    let slow = Sink::start("--delay 5ms");
+    let closed = run(&format!("find {} --sweep connections=2,4 -d 1s -t 1 -o json {flags}", slow.url()));
+    assert_eq!(closed.code, Some(0), "{closed:?}");
+    let result = parsed(&closed);
+    let levels = result["levels"].as_array().expect("levels");
+    assert_eq!(levels.len(), 2, "{result:#}");
+    for level in levels {
+        let (value, users) = (level["value"].as_f64(), level["in_flight"].as_f64());
+        let (value, users) = (value.expect("a number"), users.expect("a number"));
+        assert!(users > value / 2.0 && users < value * 1.1, "{level:#}");
     }
     drop(agents);
 }

@@ -92,8 +92,8 @@ impl SavedRun {
         };
     }
 
-    /// The record as far as thresholds read it.
-    pub(super) fn as_record(&self) -> RunRecord {
+    /// The record as far as thresholds, and the figures of one of several runs, read it.
+    pub fn as_record(&self) -> RunRecord {
         let result = &self.result;
         let completed = result.rate.achieved_per_s.unwrap_or(0.0) * result.duration_s;
         let mut record = RunRecord {
