@@ -455,10 +455,12 @@ impl Agent {
                 None
             }
             Order::Clock { exchange } => Some(Word::Clock { exchange, unix_ns: now.unix.0 }),
-            Order::Arm { start_at_unix_ns, from_ns } => match session.stage {
+            Order::Arm { start_at_unix_ns, from_ns, orders } => match session.stage {
                 Stage::Ready | Stage::Armed { .. } => {
                     session.stage = Stage::Armed { start_at_unix_ns, from_ns };
                     if from_ns > 0 {
+                        // Before the start: the process skips what is due before by its schedule.
+                        session.steer(&orders, actions);
                         session.begin(now, actions);
                     }
                     Some(Word::Armed { start_at_unix_ns })
@@ -589,11 +591,7 @@ impl Agent {
                 _ => {}
             }
             if session.stage == Stage::Begun {
-                for steer in beat.orders.iter().filter(|steer| steer.number > session.steered) {
-                    actions.push(AgentAction::Steer { run: session.name.clone(), steer: *steer });
-                }
-                let last = beat.orders.iter().map(|steer| steer.number).max().unwrap_or(0);
-                session.steered = session.steered.max(last);
+                session.steer(&beat.orders, actions);
             }
         }
     }
@@ -690,6 +688,14 @@ impl Session {
         let run = self.name.clone();
         actions.extend(self.lease.map(|until| AgentAction::Lease { run: run.clone(), until_ns: until.0 }));
         actions.push(AgentAction::Start { run, at_unix_ns: start_at_unix_ns, from_ns });
+    }
+
+    /// Passes those orders on that the process has not got yet.
+    fn steer(&mut self, orders: &[Steer], actions: &mut Vec<AgentAction>) {
+        let new = orders.iter().filter(|steer| steer.number > self.steered);
+        actions.extend(new.map(|steer| AgentAction::Steer { run: self.name.clone(), steer: *steer }));
+        let last = orders.iter().map(|steer| steer.number).max().unwrap_or(0);
+        self.steered = self.steered.max(last);
     }
 
     /// Takes a lease that counts from an instant.

@@ -834,7 +834,7 @@ impl Coordinator {
                 if side.armed == Some(start_at_unix_ns) {
                     return None;
                 }
-                Order::Arm { start_at_unix_ns, from_ns: 0 }
+                Order::Arm { start_at_unix_ns, from_ns: 0, orders: Vec::new() }
             }
             _ => return None,
         };
@@ -907,9 +907,6 @@ impl Coordinator {
             let lost = self.sides[place].name.clone();
             vec![CoordinatorAction::Notice(Notice::NotTaken { lost, reason })]
         };
-        if !self.orders.is_empty() {
-            return not_taken("the rate was changed or paused, which an agent that joins later cannot know");
-        }
         if self.sides.len() > self.options.agents.len() * (1 + MOST_TAKEOVERS) {
             return not_taken("too many agents were lost");
         }
@@ -993,7 +990,8 @@ impl Coordinator {
                 let earliest = now.unix.since(start) + TAKEOVER_LEAD;
                 let from =
                     *takeover.from.get_or_insert_with(|| Nanos(earliest.0.div_ceil(BOUNDARY.0) * BOUNDARY.0));
-                Order::Arm { start_at_unix_ns: clock.there(start).0, from_ns: from.0 }
+                let orders = self.orders.clone();
+                Order::Arm { start_at_unix_ns: clock.there(start).0, from_ns: from.0, orders }
             }
         };
         side.ordered = Some(now.monotonic);

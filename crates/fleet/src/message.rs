@@ -104,6 +104,9 @@ pub enum Order {
         /// For a share that is taken over: the instant since then from which on the agent has it. It does not
         /// wait for a beat then.
         from_ns: u64,
+        /// Orders so far, for a share that is taken over: the schedule has the changes of all of them.
+        #[serde(default)]
+        orders: Vec<Steer>,
     },
     /// The agent has its share for some seconds more, from when it sent that sign of life on. Only for runs
     /// whose shares may be taken over: without a lease nothing is sent.
