@@ -459,7 +459,8 @@ fn shards_that_were_taken_over_can_be_collected() {
     sink.wait_for_load();
     agents[1].signal("KILL");
     let line = coordinator.stderr.wait_for("takes lost shards over from");
-    let from = line.split(' ').rev().nth(2).and_then(|word| word.parse::<u64>().ok()).expect("an instant");
+    let instant = line.split(' ').rev().nth(2).and_then(|word| word.parse::<f64>().ok());
+    let from = instant.expect("an instant") as u64;
     // Seconds later the taker is sending: a whole second is 90 requests, of which all have been seen.
     sink.wait_for_requests(90 * (from as u32 + 2));
     coordinator.signal("KILL");
@@ -635,7 +636,7 @@ fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
     let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
     let mut sink = Sink::telling("");
     let flags = broker.flags();
-    let sweep = format!("find {} --sweep rate=100,200 -d 1s -c 4 -t 1 -o json {flags}", sink.url());
+    let sweep = format!("find {} --sweep rate=500,1000 -d 1s -c 4 -t 1 -o json {flags}", sink.url());
     let sweeping = Process::plimsoll(&sweep);
     sink.wait_for_load();
     let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
@@ -645,7 +646,7 @@ fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
     let result = parsed(&swept);
     let levels = result["levels"].as_array().expect("levels");
     let values: Vec<f64> = levels.iter().filter_map(|level| level["value"].as_f64()).collect();
-    assert_eq!((result["setting"].as_str(), values), (Some("rate"), vec![100.0, 200.0]), "{result:#}");
+    assert_eq!((result["setting"].as_str(), values), (Some("rate"), vec![500.0, 1_000.0]), "{result:#}");
     for level in levels.iter().filter(|level| level["finding"] != "not_applied") {
         let (rate, answered) = (level["value"].as_f64(), level["achieved_per_s"].as_f64());
         let (rate, answered) = (rate.expect("a rate"), answered.expect("a rate"));
