@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentResult, Result } from "../ui/app/result.ts";
 import { brokerOf, fleetIn, fleetOf, type Machines, USUAL_BROKER } from "../ui/fleet/broker.ts";
-import { clockText } from "../ui/runs/agents.tsx";
+import { clockText, shardText } from "../ui/runs/agents.tsx";
 import { ended, listening, type Listening, program } from "./program.ts";
 import { hasBrowser, launch, open, serve, type Served, violations } from "./ui.ts";
 
@@ -24,18 +24,20 @@ test("a broker is the usual one where none is typed", () => {
 
 test("a run is on this machine, or on the agents that were typed", () => {
   globalThis.localStorage ??= { setItem: () => {} } as unknown as Storage;
-  const typed = { nats: "", creds: "fleet/c.key", ca: "", agents: " a , b", onLoss: "continue" } as const;
+  const typed = { nats: "", creds: "fleet/c.key", ca: "", agents: " a , b", onLoss: "takeover" } as const;
   const machines = (on: Machines["on"]): Machines => ({ ...typed, on });
   expect(fleetOf(machines("here"))).toEqual({});
   const broker = { nats: USUAL_BROKER, creds: "fleet/c.key", ca: null };
-  expect(fleetOf(machines("fleet"))).toEqual({ fleet: { broker, agents: "a,b", goes_on: true } });
+  expect(fleetOf(machines("fleet"))).toEqual({ fleet: { broker, agents: "a,b", on_loss: "takeover" } });
 });
 
 test("the fleet of a command line is that of another run", () => {
   expect(fleetIn(["run", "-", "--rate", "5"], "/plans")).toEqual({});
   const args = [`--fleet=${USUAL_BROKER}`, "--fleet-creds=/plans/fleet/c.key", "--agents", "2"];
   const broker = { nats: USUAL_BROKER, creds: "fleet/c.key", ca: null };
-  expect(fleetIn(args, "/plans")).toEqual({ fleet: { broker, agents: "2", goes_on: false } });
+  expect(fleetIn(args, "/plans")).toEqual({ fleet: { broker, agents: "2", on_loss: "abort" } });
+  const lossy = (onLoss: string) => fleetIn([...args, `--on-loss=${onLoss}`], "/plans").fleet?.on_loss;
+  expect(["continue", "takeover", "cry"].map(lossy)).toEqual(["continue", "takeover", "abort"]);
 });
 
 test("a clock is told with its bound", () => {
@@ -46,6 +48,11 @@ test("a clock is told with its bound", () => {
     "+1.50 µs ± 2.00 µs",
     "-1.50 ms ± 2.00 µs",
   ]);
+});
+
+test("shards that an agent has taken over are told apart", () => {
+  const shard = (from_s: number | null) => shardText({ shard: "2/3", from_s } as AgentResult);
+  expect([shard(null), shard(15)]).toEqual(["2/3", "2/3 from 15.0 s"]);
 });
 
 /** True if there is a broker's program; where there must be one, its absence is an error. */
@@ -132,7 +139,11 @@ describe.skipIf(!hasBrowser() || !hasBroker())("a fleet", () => {
     await tab.getByRole("textbox", { name: "Broker" }).fill(broker);
     await tab.getByRole("textbox", { name: "Key" }).fill("fleet/coordinator.key");
     await tab.getByRole("textbox", { name: "Agents" }).fill("a, b");
-    await tab.getByRole("combobox", { name: "If an agent is lost" }).selectOption("the others go on");
+    const loss = tab.getByRole("combobox", { name: "If an agent is lost" });
+    await loss.selectOption("the others go on");
+    expect(await tab.getByText("without data and scripts").count()).toBe(0);
+    await loss.selectOption("another takes its shards over");
+    await tab.getByText("For a load with a rate, without data and scripts").waitFor();
     await tab.getByRole("textbox", { name: "Duration" }).fill("60s");
     await tab.getByRole("textbox", { name: "Name of the run" }).fill("lossy");
     expect(await violations(tab)).toEqual([]);
@@ -147,7 +158,8 @@ describe.skipIf(!hasBrowser() || !hasBroker())("a fleet", () => {
     const lost = agents.pop();
     lost?.child.kill("SIGKILL");
     await row("b").getByText("lost").waitFor({ timeout: 90_000 });
-    await row("a").getByText("running").waitFor();
+    // It has the shards of the lost one, too, from a multiple of five seconds on.
+    await part.locator("tbody tr", { hasText: /a\d+(-\d+)?\/\d+ from \d+/ }).getByText("running").waitFor({ timeout: 60_000 });
     expect(await violations(tab)).toEqual([]);
     await tab.getByRole("button", { name: "Stop" }).click();
     await tab.getByText("exit code 7").waitFor({ timeout: 60_000 });

@@ -216,7 +216,7 @@ impl Control {
     }
 
     /// The instant since the start from which on this process takes part; zero if it is there from the start.
-    pub(crate) fn joins_at(&self) -> Nanos {
+    pub fn joins_at(&self) -> Nanos {
         Nanos(self.joins_at.load(Ordering::Acquire))
     }
 
@@ -260,7 +260,7 @@ impl Control {
     }
 
     /// Changes the rate, pauses or resumes at an instant since the start. In the closed model, which has no
-    /// schedule, that is at once.
+    /// schedule, that is at once. A run that waits for its start may be changed at any instant.
     ///
     /// # Errors
     /// As [`set_rate`](Self::set_rate), and if the instant is too near.
@@ -321,6 +321,12 @@ impl Control {
     /// Another handle for a run before the actual one: stopped with it, but not steered otherwise.
     pub(crate) fn for_preflight(&self) -> Self {
         Self { stop: self.stop.clone(), ..Self::default() }
+    }
+
+    /// The run of `plan` is about to begin: changes of its rate may be made from here on at instants since
+    /// its start, even at those that are over by the time at which this process [joins](Self::join_at).
+    pub fn expect(&self, plan: &Plan) {
+        self.steering.expect(plan);
     }
 
     /// The run of `plan` begins at `start` on the driver's clock: from here on it can be steered.

@@ -377,7 +377,10 @@ fn conduct<B>(
         _ if backend == SIMULATED => None,
         StartTime::WhenReady => None,
         StartTime::At(at) => Some(at),
-        StartTime::OnCommand => Some(control.wait_for_start()?),
+        StartTime::OnCommand => {
+            control.expect(plan);
+            Some(control.wait_for_start()?)
+        }
     };
     let (start, started_unix) = match at {
         Some(at) => {

@@ -445,6 +445,8 @@ impl<B: Backend> Worker<'_, B> {
     fn join(&mut self, start: Nanos) -> Nanos {
         let joins_at = self.control.joins_at();
         if joins_at > Nanos::ZERO {
+            // By the schedule with all changes that were made before it came.
+            self.heed_changes(start + joins_at);
             for pool in &mut self.pools {
                 pool.take_before(joins_at, &[]);
             }

@@ -102,7 +102,8 @@ pub enum AgentAction {
         /// The process, by the name of its run.
         run: String,
     },
-    /// Look for the saved parts of a run. Answered by [`HostEvent::Collected`].
+    /// Look for the saved parts of a run and of the shares that were taken over. Answered by
+    /// [`HostEvent::Collected`].
     Collect {
         /// The run.
         run: String,
@@ -145,12 +146,12 @@ pub enum HostEvent {
         /// The saved run; empty if there is none.
         saved: Vec<u8>,
     },
-    /// The saved part of a run; empty if nothing was saved.
+    /// The saved parts of a run.
     Collected {
         /// The run.
         run: String,
-        /// The saved run; empty if there is none.
-        saved: Vec<u8>,
+        /// The saved runs by the numbers of their shares.
+        saved: BTreeMap<u32, Vec<u8>>,
     },
 }
 
@@ -163,8 +164,8 @@ pub struct Agent {
     sessions: Vec<Session>,
     /// Whoever holds it between two runs, and until when.
     held: Option<(String, Nanos)>,
-    /// Runs that were asked for after their end, with their results.
-    collected: BTreeMap<String, PartOutbox>,
+    /// Runs that were asked for after their end, with the results of their shares.
+    collected: BTreeMap<String, BTreeMap<u32, PartOutbox>>,
 }
 
 /// A share of the run that the agent is claimed by.
@@ -282,11 +283,10 @@ impl Agent {
     pub fn note(&mut self, name: &str, event: HostEvent, now: Now) -> Vec<AgentAction> {
         let mut actions = Vec::new();
         if let HostEvent::Collected { run, saved } = event {
-            if saved.is_empty() {
-                actions.push(self.say((&run, 0), Word::Nothing, &[]));
-            } else {
-                let outbox = self.collected.entry(run).or_default();
-                outbox.offer(saved, Some(End::default()));
+            actions.push(self.say((&run, 0), Word::Saved { shares: saved.keys().copied().collect() }, &[]));
+            for (share, saved) in saved {
+                let outboxes = self.collected.entry(run.clone()).or_default();
+                outboxes.entry(share).or_default().offer(saved, Some(End::default()));
             }
             self.send_parts(now, &mut actions);
             return actions;
@@ -455,10 +455,12 @@ impl Agent {
                 None
             }
             Order::Clock { exchange } => Some(Word::Clock { exchange, unix_ns: now.unix.0 }),
-            Order::Arm { start_at_unix_ns, from_ns } => match session.stage {
+            Order::Arm { start_at_unix_ns, from_ns, orders } => match session.stage {
                 Stage::Ready | Stage::Armed { .. } => {
                     session.stage = Stage::Armed { start_at_unix_ns, from_ns };
                     if from_ns > 0 {
+                        // Before the start: the process skips what is due before by its schedule.
+                        session.steer(&orders, actions);
                         session.begin(now, actions);
                     }
                     Some(Word::Armed { start_at_unix_ns })
@@ -526,9 +528,13 @@ impl Agent {
             let word = Word::Busy { run: run.clone() };
             return actions.push(self.say((&run, 0), word, &[]));
         }
-        // A part that did not arrive is repeated anyway.
-        if self.collected.get(&run).is_none_or(PartOutbox::is_idle) {
-            actions.push(AgentAction::Collect { run });
+        match self.collected.get(&run) {
+            // Parts that did not arrive are repeated anyway.
+            Some(outboxes) => {
+                let word = Word::Saved { shares: outboxes.keys().copied().collect() };
+                actions.push(self.say((&run, 0), word, &[]));
+            }
+            None => actions.push(AgentAction::Collect { run }),
         }
     }
 
@@ -554,9 +560,9 @@ impl Agent {
 
     /// Forgets what has arrived: parts and intervals up to these numbers.
     fn note_arrived(&mut self, (run, share): (&str, u32), part: u64, interval: u64, now: Now) {
-        if let Some(outbox) = self.collected.get_mut(run) {
-            outbox.note_arrived(part);
-            if outbox.is_finished() {
+        if let Some(outboxes) = self.collected.get_mut(run) {
+            outboxes.get_mut(&share).into_iter().for_each(|outbox| outbox.note_arrived(part));
+            if outboxes.values().all(PartOutbox::is_finished) {
                 self.collected.remove(run);
             }
         }
@@ -585,11 +591,7 @@ impl Agent {
                 _ => {}
             }
             if session.stage == Stage::Begun {
-                for steer in beat.orders.iter().filter(|steer| steer.number > session.steered) {
-                    actions.push(AgentAction::Steer { run: session.name.clone(), steer: *steer });
-                }
-                let last = beat.orders.iter().map(|steer| steer.number).max().unwrap_or(0);
-                session.steered = session.steered.max(last);
+                session.steer(&beat.orders, actions);
             }
         }
     }
@@ -604,8 +606,11 @@ impl Agent {
             let pieces = session.outbox.due(now.monotonic);
             due.extend(pieces.into_iter().map(|piece| (of.clone(), piece)));
         }
-        for (run, outbox) in &mut self.collected {
-            due.extend(outbox.due(now.monotonic).into_iter().map(|piece| ((run.clone(), 0), piece)));
+        for (run, outboxes) in &mut self.collected {
+            for (share, outbox) in outboxes {
+                let pieces = outbox.due(now.monotonic);
+                due.extend(pieces.into_iter().map(|piece| ((run.clone(), *share), piece)));
+            }
         }
         // Intervals first: a coordinator that has them all is done with the last part.
         for ((run, share), word, bytes) in told {
@@ -624,12 +629,28 @@ impl Agent {
     }
 }
 
+/// Name of the run of the process that has a share: that of the fleet's run, with a number for a share that
+/// was taken over.
+fn name_of(run: &str, share: u32) -> String {
+    if share == 0 { run.to_owned() } else { format!("{run}-{share}") }
+}
+
+/// The share of a run whose process has a run of this name: the inverse of [`name_of`].
+pub(crate) fn share_of(run: &str, name: &str) -> Option<u32> {
+    let number = name.strip_prefix(run)?;
+    if number.is_empty() {
+        Some(0)
+    } else {
+        number.strip_prefix('-')?.parse().ok().filter(|share| *share > 0)
+    }
+}
+
 impl Session {
     fn new((run, share): (&str, u32), orphan: Nanos) -> Self {
         Self {
             run: run.to_owned(),
             share,
-            name: if share == 0 { run.to_owned() } else { format!("{run}-{share}") },
+            name: name_of(run, share),
             lease: None,
             orphan,
             hold: None,
@@ -667,6 +688,14 @@ impl Session {
         let run = self.name.clone();
         actions.extend(self.lease.map(|until| AgentAction::Lease { run: run.clone(), until_ns: until.0 }));
         actions.push(AgentAction::Start { run, at_unix_ns: start_at_unix_ns, from_ns });
+    }
+
+    /// Passes those orders on that the process has not got yet.
+    fn steer(&mut self, orders: &[Steer], actions: &mut Vec<AgentAction>) {
+        let new = orders.iter().filter(|steer| steer.number > self.steered);
+        actions.extend(new.map(|steer| AgentAction::Steer { run: self.name.clone(), steer: *steer }));
+        let last = orders.iter().map(|steer| steer.number).max().unwrap_or(0);
+        self.steered = self.steered.max(last);
     }
 
     /// Takes a lease that counts from an instant.
@@ -768,4 +797,19 @@ impl Session {
 /// SHA-256 in hexadecimal digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_a_process_is_in_its_name() {
+        for (share, name) in [(0, "r1"), (3, "r1-3"), (12, "r1-12")] {
+            assert_eq!((name_of("r1", share), share_of("r1", name)), (name.to_owned(), Some(share)));
+        }
+        for other in ["r", "r12", "r1-", "r1-0", "r1-x", "r1-3-4", "x1"] {
+            assert_eq!(share_of("r1", other), None, "{other}");
+        }
+    }
 }

@@ -17,9 +17,10 @@ const REPEAT: Nanos = Nanos::from_secs(1);
 pub struct Collector {
     run: String,
     asked: BTreeSet<String>,
-    /// Agents that have nothing, or whose run goes on.
-    without: BTreeSet<String>,
-    inboxes: BTreeMap<String, PartInbox>,
+    /// The shares that agents have saved parts of: none, if their run goes on.
+    shares: BTreeMap<String, Vec<u32>>,
+    /// By agent and share.
+    inboxes: BTreeMap<(String, u32), PartInbox>,
     next: Nanos,
     heard: Option<Nanos>,
 }
@@ -30,7 +31,7 @@ impl Collector {
         Self {
             run: run.to_owned(),
             asked: agents.into_iter().collect(),
-            without: BTreeSet::new(),
+            shares: BTreeMap::new(),
             inboxes: BTreeMap::new(),
             next: Nanos::ZERO,
             heard: None,
@@ -50,11 +51,13 @@ impl Collector {
             return;
         }
         self.heard = Some(now.monotonic);
+        let agent = agent.to_owned();
         match said.word {
             Word::Part(piece) => {
-                self.inboxes.entry(agent.to_owned()).or_default().take(&piece, body);
+                self.inboxes.entry((agent, said.share)).or_default().take(&piece, body);
             }
-            Word::Nothing | Word::Busy { .. } => drop(self.without.insert(agent.to_owned())),
+            Word::Saved { shares } => drop(self.shares.insert(agent, shares)),
+            Word::Busy { .. } => drop(self.shares.insert(agent, Vec::new())),
             _ => {}
         }
     }
@@ -67,21 +70,24 @@ impl Collector {
         self.next = now.monotonic + REPEAT;
         self.heard.get_or_insert(now.monotonic);
         let silent = self.asked.iter().filter(|agent| !self.is_done(agent));
-        let asked = silent.map(|agent| self.order(agent, Order::Collect));
-        let arrived = self
-            .inboxes
-            .iter()
-            .map(|(agent, inbox)| self.order(agent, Order::Arrived { part: inbox.arrived(), interval: 0 }));
+        let asked = silent.map(|agent| self.order((agent, 0), Order::Collect));
+        let arrived = self.inboxes.iter().map(|((agent, share), inbox)| {
+            self.order((agent, *share), Order::Arrived { part: inbox.arrived(), interval: 0 })
+        });
         asked.chain(arrived).collect()
     }
 
-    fn order(&self, agent: &str, order: Order) -> Delivery {
-        let message = ToAgent { wire: WIRE_VERSION, run: self.run.clone(), share: 0, order };
+    fn order(&self, (agent, share): (&str, u32), order: Order) -> Delivery {
+        let message = ToAgent { wire: WIRE_VERSION, run: self.run.clone(), share, order };
         Delivery { subject: subject::orders(agent), payload: encode(&message, &[]) }
     }
 
     fn is_done(&self, agent: &str) -> bool {
-        self.without.contains(agent) || self.inboxes.get(agent).is_some_and(|inbox| inbox.end().is_some())
+        let has_come = |share: &u32| {
+            let inbox = self.inboxes.get(&(agent.to_owned(), *share));
+            inbox.is_some_and(|inbox| inbox.end().is_some())
+        };
+        self.shares.get(agent).is_some_and(|shares| shares.iter().all(has_come))
     }
 
     /// Returns `true` once all have answered, or none has for `patience`.
@@ -90,9 +96,10 @@ impl Collector {
         all || self.heard.is_some_and(|heard| now.monotonic.since(heard) > patience)
     }
 
-    /// The saved runs that have arrived completely, as bytes by agent.
-    pub fn parts(&self) -> BTreeMap<String, Vec<u8>> {
+    /// The saved runs that have arrived completely, as bytes by agent and share: one that began with the run
+    /// has the number zero.
+    pub fn parts(&self) -> BTreeMap<(String, u32), Vec<u8>> {
         let whole = self.inboxes.iter().filter(|(_, inbox)| inbox.end().is_some());
-        whole.map(|(agent, inbox)| (agent.clone(), inbox.part().to_vec())).collect()
+        whole.map(|(share, inbox)| (share.clone(), inbox.part().to_vec())).collect()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
+use serde::Deserialize;
 
 use crate::agent::hash;
 use crate::clock_estimate::ClockEstimate;
@@ -55,7 +56,8 @@ const MOST_TAKEOVERS: usize = 8;
 const HELD_UP: Nanos = Nanos::from_secs(1);
 
 /// Policy after the loss of an agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnLoss {
     /// All others stop.
     #[default]
@@ -64,6 +66,20 @@ pub enum OnLoss {
     Continue,
     /// All others go on, and one of them takes its shards over.
     Takeover,
+}
+
+impl OnLoss {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Abort, Self::Continue, Self::Takeover];
+
+    /// The word for it, in flags and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Abort => "abort",
+            Self::Continue => "continue",
+            Self::Takeover => "takeover",
+        }
+    }
 }
 
 /// A run that is to be carried out.
@@ -617,7 +633,7 @@ impl Coordinator {
             Word::Unsteered { error, .. } => {
                 actions.push(CoordinatorAction::Notice(Notice::Unsteered { agent: name, error }));
             }
-            Word::Preparing | Word::Nothing => {}
+            Word::Preparing | Word::Nothing | Word::Saved { .. } => {}
         }
         actions.extend(self.advance(now));
         actions
@@ -818,7 +834,7 @@ impl Coordinator {
                 if side.armed == Some(start_at_unix_ns) {
                     return None;
                 }
-                Order::Arm { start_at_unix_ns, from_ns: 0 }
+                Order::Arm { start_at_unix_ns, from_ns: 0, orders: Vec::new() }
             }
             _ => return None,
         };
@@ -891,9 +907,6 @@ impl Coordinator {
             let lost = self.sides[place].name.clone();
             vec![CoordinatorAction::Notice(Notice::NotTaken { lost, reason })]
         };
-        if !self.orders.is_empty() {
-            return not_taken("the rate was changed or paused, which an agent that joins later cannot know");
-        }
         if self.sides.len() > self.options.agents.len() * (1 + MOST_TAKEOVERS) {
             return not_taken("too many agents were lost");
         }
@@ -977,7 +990,8 @@ impl Coordinator {
                 let earliest = now.unix.since(start) + TAKEOVER_LEAD;
                 let from =
                     *takeover.from.get_or_insert_with(|| Nanos(earliest.0.div_ceil(BOUNDARY.0) * BOUNDARY.0));
-                Order::Arm { start_at_unix_ns: clock.there(start).0, from_ns: from.0 }
+                let orders = self.orders.clone();
+                Order::Arm { start_at_unix_ns: clock.there(start).0, from_ns: from.0, orders }
             }
         };
         side.ordered = Some(now.monotonic);

@@ -24,7 +24,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use crate::agent::{AgentAction, HostEvent};
+use crate::agent::{AgentAction, HostEvent, share_of};
 use crate::control_port::ControlPort;
 use crate::limits::AgentLimits;
 use crate::message::{End, Line, Prepare, Steer, SteerCommand};
@@ -109,7 +109,7 @@ impl Host {
             AgentAction::Publish { .. } => return,
             AgentAction::Spawn { run, prepare, files } => return self.spawn(run, *prepare, &files),
             AgentAction::Collect { run } => {
-                let saved = self.saved(&run).unwrap_or_default();
+                let saved = saved_shares(&self.options.folder.join(HISTORY), &run).unwrap_or_default();
                 return self.tell(run.clone(), HostEvent::Collected { run, saved });
             }
             AgentAction::Lease { run, until_ns } => {
@@ -142,10 +142,6 @@ impl Host {
     fn tell(&self, run: String, event: HostEvent) {
         // The receiver has gone.
         let _ = self.events.send((run, event));
-    }
-
-    fn saved(&self, run: &str) -> io::Result<Vec<u8>> {
-        saved(&self.options.folder.join(HISTORY), run)
     }
 
     fn spawn(&mut self, run: String, prepare: Prepare, files: &BTreeMap<String, Vec<u8>>) {
@@ -195,6 +191,24 @@ const HISTORY: &str = "history.db";
 /// Returns the saved run as bytes; empty if nothing was saved.
 fn saved(history: &Path, run: &str) -> io::Result<Vec<u8>> {
     let Some(store) = Store::open_existing(history).map_err(io::Error::other)? else { return Ok(Vec::new()) };
+    so_far(&store, run)
+}
+
+/// Returns the saved runs of all shares of a fleet's run, by their numbers, as bytes.
+fn saved_shares(history: &Path, run: &str) -> io::Result<BTreeMap<u32, Vec<u8>>> {
+    let mut shares = BTreeMap::new();
+    let Some(store) = Store::open_existing(history).map_err(io::Error::other)? else { return Ok(shares) };
+    for name in store.values_of(TAG, run).map_err(io::Error::other)? {
+        let Some(share) = share_of(run, &name) else { continue };
+        let saved = so_far(&store, &name)?;
+        if !saved.is_empty() {
+            shares.insert(share, saved);
+        }
+    }
+    Ok(shares)
+}
+
+fn so_far(store: &Store, run: &str) -> io::Result<Vec<u8>> {
     let tag = Tag { name: TAG.to_owned(), value: run.to_owned() };
     let found = store.latest_so_far(&tag).map_err(io::Error::other)?;
     found.as_ref().map_or(Ok(Vec::new()), SavedRun::to_bytes)

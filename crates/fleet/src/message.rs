@@ -13,7 +13,7 @@ use crate::fabric::Delivery;
 use crate::subject::{Subject, parse};
 
 /// The version of the messages: raised when one changes its meaning.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// Sign of life of an agent, once per second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +104,9 @@ pub enum Order {
         /// For a share that is taken over: the instant since then from which on the agent has it. It does not
         /// wait for a beat then.
         from_ns: u64,
+        /// Orders so far, for a share that is taken over: the schedule has the changes of all of them.
+        #[serde(default)]
+        orders: Vec<Steer>,
     },
     /// The agent has its share for some seconds more, from when it sent that sign of life on. Only for runs
     /// whose shares may be taken over: without a lease nothing is sent.
@@ -123,7 +126,7 @@ pub enum Order {
     },
     /// Forget the run, and end its process at once. Of the name of a holder: be free again.
     Release,
-    /// Send the saved part of the run.
+    /// Send the saved parts of the run: one for each share that the agent had.
     Collect,
 }
 
@@ -247,6 +250,11 @@ pub enum Word {
     Part(Piece),
     /// The agent has nothing of the run.
     Nothing,
+    /// The agent has saved parts of these shares of the run, and sends them.
+    Saved {
+        /// Numbers of the shares.
+        shares: Vec<u32>,
+    },
 }
 
 impl Word {

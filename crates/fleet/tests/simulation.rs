@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use plimsoll_core::{Nanos, Random};
 use plimsoll_fleet::{
-    Agent, AgentAction, AgentIdentity, Coordinator, CoordinatorAction, CoordinatorOptions, CoordinatorStage,
-    Delivery, End, HostEvent, Line, MemberEnd, Notice, Now, OnLoss, Prepare, Steer, SteerCommand,
-    WIRE_VERSION,
+    Agent, AgentAction, AgentIdentity, Collector, Coordinator, CoordinatorAction, CoordinatorOptions,
+    CoordinatorStage, Delivery, End, HostEvent, Line, MemberEnd, Notice, Now, OnLoss, Prepare, Steer,
+    SteerCommand, WIRE_VERSION,
 };
 
 const TICK: Nanos = Nanos::from_millis(50);
@@ -47,17 +47,59 @@ struct Process {
     /// Until when it may send, if its share is leased.
     lease: Option<Nanos>,
     stop: Option<Nanos>,
-    steered: Vec<Steer>,
+    /// Changes of the rate that it has accepted.
+    changes: Vec<Steer>,
     next_line: Nanos,
     /// Requests that its intervals have reported.
     told: u64,
 }
 
+/// Requests of the whole load until an instant since the start: one each 10 ms unless its rate was changed.
+fn due(changes: &[Steer], until: Nanos) -> u64 {
+    const USUAL: u64 = 100;
+    let until = until.min(LOAD);
+    // In requests times nanoseconds per second.
+    let (mut sum, mut since, mut base, mut rate) = (0_u128, Nanos::ZERO, USUAL, USUAL);
+    for change in changes {
+        let at = Nanos(change.at_ns).min(until);
+        sum += u128::from(rate) * u128::from(at.since(since).0);
+        since = since.max(at);
+        rate = match change.command {
+            SteerCommand::Rate { count, .. } => {
+                base = count;
+                count
+            }
+            SteerCommand::Pause => 0,
+            SteerCommand::Resume => base,
+            SteerCommand::Stop | SteerCommand::StopNow => rate,
+        };
+    }
+    ((sum + u128::from(rate) * u128::from(until.since(since).0)) / 1_000_000_000) as u64
+}
+
+/// Requests that the shards have until an instant since the start.
+fn planned_by(changes: &[Steer], (first, held): (u64, u64), of: u64, until: Nanos) -> u64 {
+    let all = due(changes, until);
+    (0..all).filter(|index| (first..first + held).contains(&(index % of))).count() as u64
+}
+
 impl Process {
-    /// Requests that the shards have until an instant since the start: one each 10 ms of the whole load.
-    fn planned((first, held): (u64, u64), of: u64, until: Nanos) -> u64 {
-        let all = until.0.min(LOAD.0) / 10_000_000;
-        (0..all).filter(|index| (first..first + held).contains(&(index % of))).count() as u64
+    /// The same of a load whose rate was not changed.
+    fn planned(shards: (u64, u64), of: u64, until: Nanos) -> u64 {
+        planned_by(&[], shards, of, until)
+    }
+
+    /// Accepts a change of the rate, unless it is too late for that.
+    fn change(&mut self, steer: Steer, now: Nanos) -> bool {
+        let begun = self.start.map(|start| start + self.from).filter(|begun| now >= *begun);
+        let is_late = begun.is_some()
+            && self
+                .start
+                .is_some_and(|start| now.since(start) + Nanos::from_millis(200) > Nanos(steer.at_ns));
+        if !is_late {
+            self.changes.push(steer);
+        }
+        !is_late
     }
 
     /// Makes what is due, unless its lease is over.
@@ -68,7 +110,7 @@ impl Process {
     }
 
     fn counted(&self) -> u64 {
-        let until = |at| Self::planned(self.shards, self.of, at);
+        let until = |at| planned_by(&self.changes, self.shards, self.of, at);
         until(self.reached).saturating_sub(until(self.from))
     }
 
@@ -134,6 +176,9 @@ struct World {
     /// Machines without a network, and for how long.
     partitions: Vec<(usize, Nanos, Nanos)>,
     stop_at: Option<Nanos>,
+    /// Changes of the rate that the user makes, and the orders that they became.
+    changes_at: Vec<(Nanos, SteerCommand)>,
+    changed: Vec<Steer>,
     /// `true` once the coordinator has announced the start.
     has_begun: bool,
     trouble: Vec<String>,
@@ -178,6 +223,8 @@ impl World {
             coordinator_dies: None,
             partitions: Vec::new(),
             stop_at: None,
+            changes_at: Vec::new(),
+            changed: Vec::new(),
             has_begun: false,
             trouble: Vec::new(),
             notices: Vec::new(),
@@ -262,7 +309,7 @@ impl World {
                         reached: Nanos::ZERO,
                         lease: prepare.is_leased.then_some(Nanos::ZERO),
                         stop: None,
-                        steered: Vec::new(),
+                        changes: Vec::new(),
                         next_line: Nanos::ZERO,
                         told: 0,
                     };
@@ -297,8 +344,10 @@ impl World {
                     if let Some(process) = self.machines[machine].processes.get_mut(&run) {
                         if matches!(steer.command, SteerCommand::Stop | SteerCommand::StopNow) {
                             process.stop.get_or_insert(now);
+                        } else if !process.change(steer, now) {
+                            let error = "too late".to_owned();
+                            events.push((run, HostEvent::Unsteered { number: steer.number, error }));
                         }
-                        process.steered.push(steer);
                     }
                 }
                 AgentAction::TakePart { run } => {
@@ -319,7 +368,15 @@ impl World {
                     host.ended.extend(host.processes.remove_entry(&run));
                 }
                 AgentAction::Collect { run } => {
-                    let saved = self.machines[machine].history.get(&run).cloned().unwrap_or_default();
+                    // Names of shares that were taken over have a number at the end.
+                    let share = |name: &str| match name.strip_prefix(&*run)?.strip_prefix('-') {
+                        Some(number) => number.parse().ok(),
+                        None => Some(0),
+                    };
+                    let history = &self.machines[machine].history;
+                    let saved =
+                        history.iter().filter_map(|(name, saved)| Some((share(name)?, saved.clone())));
+                    let saved = saved.collect();
                     events.push((String::new(), HostEvent::Collected { run, saved }));
                 }
             }
@@ -413,7 +470,27 @@ impl World {
                 let actions = self.coordinator.steer(SteerCommand::Stop, Nanos::ZERO, self.ours());
                 self.coordinate(actions);
             }
+            self.change_rate();
             let actions = self.coordinator.tick(self.ours());
+            self.coordinate(actions);
+        }
+    }
+
+    /// Makes the user's changes that are due, each of which applies three seconds later.
+    fn change_rate(&mut self) {
+        let now = self.now;
+        let (due, later) = std::mem::take(&mut self.changes_at).into_iter().partition(|(at, _)| *at <= now);
+        self.changes_at = later;
+        let due: Vec<(Nanos, SteerCommand)> = due;
+        for (_, command) in due {
+            let Some(start) = self.coordinator.start().filter(|_| self.has_begun) else { continue };
+            let at = (EPOCH + now).since(start) + Nanos::from_secs(3);
+            if self.coordinator.is_stopping() || self.coordinator.stage() == CoordinatorStage::Over {
+                continue;
+            }
+            let number = self.changed.len() as u64 + 1;
+            self.changed.push(Steer { number, at_ns: at.0, command });
+            let actions = self.coordinator.steer(command, at, self.ours());
             self.coordinate(actions);
         }
     }
@@ -484,14 +561,24 @@ impl World {
             // its shards: no request is made twice.
             let (from, until) = member.span;
             let shards = (member.shards.0.into(), member.shards.1.into());
-            let planned = |at| Process::planned(shards, of, at);
+            // An agent that was cut off may have missed a change, which it says.
+            let known_changes = |process: &Process| {
+                let end = process.reached;
+                self.changed.iter().all(|steer| Nanos(steer.at_ns) >= end || process.changes.contains(steer))
+            };
+            let is_steered = process.is_none_or(known_changes);
+            let planned = |at| planned_by(&self.changed, shards, of, at);
             let span = planned(until.unwrap_or(LOAD)).saturating_sub(planned(from));
             match &member.end {
                 MemberEnd::Ended(_) => assert_eq!(known, made, "{what}"),
                 MemberEnd::Died(_) | MemberEnd::Lost => assert!(known <= made, "{what}"),
                 MemberEnd::None => assert_eq!((from, made), (Nanos::MAX, 0), "{what} goes on"),
             }
-            assert!(made <= span, "{what}: {made} of {span} in {:?}", member.span);
+            assert!(made <= span || !is_steered, "{what}: {made} of {span} in {:?}", member.span);
+            let was_told = self.notices.iter().any(
+                |(_, notice)| matches!(notice, Notice::Unsteered { agent, .. } if *agent == member.name),
+            );
+            assert!(is_steered || was_told || !was_there, "{what} has missed a change");
             if let (Some(process), Some(until)) = (process, until) {
                 assert!(
                     process.reached <= until,
@@ -553,7 +640,7 @@ fn a_fleet_in_fair_weather_makes_the_whole_load() {
 /// no agent makes requests unless all were ready.
 #[test]
 fn every_fleet_ends_and_its_accounts_balance() {
-    let (mut begun, mut lost, mut refused, mut orphaned, mut taken) = (0, 0, 0, 0, 0);
+    let (mut begun, mut lost, mut refused, mut orphaned, mut taken, mut steered) = (0, 0, 0, 0, 0, 0);
     for seed in seeds(300) {
         let mut random = Random::new(seed, 0);
         let weather = Weather {
@@ -592,19 +679,28 @@ fn every_fleet_ends_and_its_accounts_balance() {
         if random.below(6) == 0 {
             world.stop_at = Some(instant(&mut random));
         }
+        let mut at = Nanos::ZERO;
+        for _ in 0..several(&mut random) {
+            at += instant(&mut random);
+            let rate = SteerCommand::Rate { count: 20 * (1 + random.below(9)), period_ns: 1_000_000_000 };
+            let command = [rate, SteerCommand::Pause, SteerCommand::Resume][random.below(3) as usize];
+            world.changes_at.push((at, command));
+        }
         world.run();
         world.check(&format!("seed {seed}"));
         let members = world.coordinator.members();
+        let is_taken = members.iter().any(|member| member.span.1.is_some());
+        steered += u64::from(is_taken && !world.changed.is_empty());
         begun += u64::from(members.iter().any(|member| member.arrived > 0));
         lost += u64::from(members.iter().any(|member| member.end == MemberEnd::Lost));
         refused += u64::from(!world.coordinator.refusals().is_empty());
         orphaned += u64::from(!world.coordinator_lives());
-        taken += u64::from(members.iter().any(|member| member.span.1.is_some()));
+        taken += u64::from(is_taken);
     }
     if std::env::var_os("PLIMSOLL_SEEDS").is_none() {
         assert!(
-            begun > 150 && lost > 20 && refused > 10 && orphaned > 10 && taken > 10,
-            "{begun} {lost} {refused} {orphaned} {taken}"
+            begun > 150 && lost > 20 && refused > 10 && orphaned > 10 && taken > 10 && steered > 3,
+            "{begun} {lost} {refused} {orphaned} {taken} {steered}"
         );
     }
 }
@@ -711,6 +807,43 @@ fn another_agent_takes_the_shards_of_a_lost_one_over() {
     assert_eq!([known[0], known[2], known[3]], [planned[0], planned[2], planned[3]]);
 }
 
+/// Symptom: after a change of the rate nobody took shards over, because one that joined later did not know
+/// it. All of them have one schedule, with the changes before a loss, until the takeover, and after it.
+#[test]
+fn one_that_takes_shards_over_has_the_schedule_with_all_changes_of_the_rate() {
+    let secs = Nanos::from_secs;
+    let rate = |count| SteerCommand::Rate { count, period_ns: 1_000_000_000 };
+    for seed in 0..40 {
+        let mut world = World::new(300 + seed, 3, FAIR, OnLoss::Takeover);
+        world.machines[1].dies = Some(secs(13));
+        // The load begins after six seconds or so, and another has the shards after some 25.
+        let mut random = Random::new(seed, 7);
+        let mut at = secs(8);
+        for command in [rate(300), SteerCommand::Pause, SteerCommand::Resume, rate(40)] {
+            world.changes_at.push((at, command));
+            at += Nanos(TICK.0 * (1 + random.below(150)));
+        }
+        world.run();
+        world.check(&format!("seed {seed}"));
+        let members = world.coordinator.members();
+        let [_, lost, _, taker] = &*members else { panic!("seed {seed}: {members:?}") };
+        let from = taker.span.0;
+        assert_eq!(lost.span.1, Some(from), "seed {seed}");
+        assert!(matches!(taker.end, MemberEnd::Ended(_)), "seed {seed}: {:?}", taker.end);
+        let planned = |member: &plimsoll_fleet::Member| {
+            let shards = (member.shards.0.into(), member.shards.1.into());
+            let until = |at| planned_by(&world.changed, shards, 6, at);
+            until(member.span.1.unwrap_or(LOAD)) - until(member.span.0)
+        };
+        let sum: u64 = members.iter().map(planned).sum();
+        assert_eq!(sum, due(&world.changed, LOAD), "seed {seed}: every arrival has one owner");
+        for member in [&members[0], &members[2], taker] {
+            assert_eq!(count_of(&member.part), planned(member), "seed {seed}: {}", member.name);
+        }
+        assert!(count_of(&lost.part) < planned(lost), "seed {seed}");
+    }
+}
+
 /// An agent that is cut off, and lives, stops by itself before another has its shards. When it is back, all
 /// that it had made is known.
 #[test]
@@ -771,6 +904,74 @@ fn agents_without_a_coordinator_stop_and_keep_what_they_have() {
         assert_eq!(machine.history.get("r1").map(|saved| count_of(saved)), Some(made));
         assert!(made > 0);
     }
+}
+
+/// Asks all agents that are still there for what they have saved, as `plimsoll fleet collect` does.
+fn collected(world: &mut World) -> BTreeMap<(String, u32), u64> {
+    let names = (1..=world.machines.len()).map(|number| format!("agent-{number}"));
+    let mut collector = Collector::new("r1", names.collect());
+    let end = world.now + Nanos::from_secs(60);
+    while !collector.is_over(world.ours(), Nanos::from_secs(5)) && world.now < end {
+        world.now += TICK;
+        let now = world.ours();
+        let due: Vec<Flight> = std::mem::take(&mut world.flights);
+        let (due, later): (Vec<_>, Vec<_>) = due.into_iter().partition(|flight| flight.at <= world.now);
+        world.flights = later;
+        for Flight { to, delivery, .. } in due {
+            match to {
+                None => collector.hear(&delivery, now),
+                Some(machine) if world.lives(machine) => {
+                    let theirs = world.theirs(machine);
+                    let actions = world.machines[machine].agent.hear(&delivery, theirs);
+                    world.carry_out(machine, actions);
+                }
+                Some(_) => {}
+            }
+        }
+        for machine in (0..world.machines.len()).filter(|machine| world.lives(*machine)).collect::<Vec<_>>() {
+            let theirs = world.theirs(machine);
+            let actions = world.machines[machine].agent.tick(theirs);
+            world.carry_out(machine, actions);
+        }
+        for Delivery { subject, payload } in collector.tick(now) {
+            for machine in 0..world.machines.len() {
+                if subject.ends_with(&format!("agent-{}", machine + 1)) {
+                    world.send(Some(machine), None, &subject, &payload);
+                }
+            }
+        }
+    }
+    collector.parts().iter().map(|(share, part)| (share.clone(), count_of(part))).collect()
+}
+
+/// Symptom: of agents that had taken shares over, only the share that they began with was collected.
+#[test]
+fn shares_that_were_taken_over_are_collected_after_the_coordinator_has_died() {
+    let mut taken = 0;
+    for seed in 0..40 {
+        let bad = Weather { loss: 0.1, twice: 0.1, delay: Nanos::from_millis(20) };
+        let weather = if seed < 4 { FAIR } else { bad };
+        let mut world = World::new(100 + seed, 3, weather, OnLoss::Takeover);
+        // In bad weather the start takes its time.
+        world.machines[1].dies = Some(Nanos::from_secs(10));
+        world.coordinator_dies = Some(Nanos::from_secs(32));
+        world.run();
+        assert!(world.trouble.is_empty(), "seed {seed}: {:?}", world.trouble);
+        let saved: BTreeMap<(String, u32), u64> = (0..3)
+            .filter(|machine| world.lives(*machine))
+            .flat_map(|machine| {
+                let name = format!("agent-{}", machine + 1);
+                let share = |run: &str| run.strip_prefix("r1-").map_or(0, |number| number.parse().unwrap());
+                let history = &world.machines[machine].history;
+                let all: Vec<_> = history.iter().map(|(run, saved)| (share(run), count_of(saved))).collect();
+                all.into_iter().map(move |(share, count)| ((name.clone(), share), count))
+            })
+            .collect();
+        taken += u64::from(saved.keys().any(|(_, share)| *share > 0));
+        assert_eq!(collected(&mut world), saved, "seed {seed}");
+        assert!(world.trouble.is_empty(), "seed {seed}: {:?}", world.trouble);
+    }
+    assert!(taken > 20, "{taken}");
 }
 
 #[test]

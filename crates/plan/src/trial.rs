@@ -41,6 +41,16 @@ pub struct TrialLoad {
     pub drain: Nanos,
 }
 
+impl TrialLoad {
+    /// The argument that makes the plan of an agent's run this trial of it.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON, which no trial causes.
+    pub fn argument(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self).map(|text| format!("--trial={text}"))
+    }
+}
+
 /// A rate to the thousandth of an iteration per second.
 fn exact(rate: f64) -> Rate {
     let count = (rate * 1_000.0).round().max(1.0) as u64;

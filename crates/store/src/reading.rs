@@ -157,6 +157,22 @@ impl Store {
         Ok(rows)
     }
 
+    /// The values of a tag that begin like that, in their order; of several runs with one value it is there
+    /// once.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn values_of(&self, tag: &str, begin: &str) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT DISTINCT value FROM tags WHERE tag = ?1 AND substr(value, 1, length(?2)) = ?2 \
+                   ORDER BY value";
+        let read = || {
+            let mut statement = self.db.prepare(sql)?;
+            let values = statement.query_map([tag, begin], |row| row.get(0))?;
+            values.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        read().map_err(|error| self.failed(error))
+    }
+
     /// Reads a run that is over, by its number; `None` if it is not there, or goes on.
     ///
     /// # Errors

@@ -133,6 +133,7 @@ mod tests {
     use plimsoll_metrics::interval::MOST_INTERVALS;
     use plimsoll_metrics::{Histogram, Interval, IntervalDownsampler, Outline, Tally};
     use plimsoll_report::RunContext;
+    use plimsoll_report::agent::TakenOver;
     use plimsoll_report::result::ModelKind;
     use plimsoll_report::saved::MOST_PARTS;
 
@@ -157,17 +158,9 @@ mod tests {
         fn begin(&self, id: &str) -> Ongoing {
             let tag = |text: &str| text.parse::<Tag>().unwrap();
             let labels = Labels { name: Some("nightly".to_owned()), tags: vec![tag("a=b"), tag("a=c")] };
-            let beginning = Beginning {
-                context: RunContext { run_id: id.to_owned(), ..RunContext::default() },
-                model: ModelKind::Open,
-                started_unix_ns: 1_772_366_400_250_000_000,
-                warmup_ns: 2_000_000_000,
-                steps: vec![("one".to_owned(), String::new()), ("two".to_owned(), String::new())],
-                plan: Some("run: {}".to_owned()),
-            };
             let interval = Nanos::from_secs(1);
             let keeper = IntervalDownsampler::new(interval, None, vec![interval * 2], Outline::default());
-            self.open().begin(&beginning, keeper, &labels, "maker").unwrap()
+            self.open().begin(&beginning(id), keeper, &labels, "maker").unwrap()
         }
     }
 
@@ -175,6 +168,17 @@ mod tests {
         fn drop(&mut self) {
             // The system cleans up files that cannot be removed.
             let _ = std::fs::remove_dir_all(self.0.parent().unwrap());
+        }
+    }
+
+    fn beginning(id: &str) -> Beginning {
+        Beginning {
+            context: RunContext { run_id: id.to_owned(), ..RunContext::default() },
+            model: ModelKind::Open,
+            started_unix_ns: 1_772_366_400_250_000_000,
+            warmup_ns: 2_000_000_000,
+            steps: vec![("one".to_owned(), String::new()), ("two".to_owned(), String::new())],
+            plan: Some("run: {}".to_owned()),
         }
     }
 
@@ -246,6 +250,27 @@ mod tests {
         assert_eq!((count(&store, "intervals"), count(&store, "parts")), (0, 0));
         store.remove(&[row.number]).unwrap();
         assert_eq!((count(&store, "runs"), count(&store, "tags")), (0, 0));
+    }
+
+    /// Symptom: of a killed process that had taken a shard over, nobody knew from when on it had it.
+    #[test]
+    fn what_is_known_later_of_a_beginning_is_in_the_run_of_a_killed_process() {
+        let file = File::new("amended");
+        let mut ongoing = file.begin("7a4e");
+        let taken_over = Some(TakenOver { from_s: 15.0, arrivals_before: 1_500 });
+        let mut beginning = beginning("7a4e");
+        beginning.context.taken_over = taken_over;
+        ongoing.amend(&beginning).unwrap();
+        ongoing.note(&interval(3), Nanos(3)).unwrap();
+        drop(ongoing);
+        let store = file.open();
+        let tag = Tag { name: "a".to_owned(), value: "c".to_owned() };
+        let run = store.latest_so_far(&tag).unwrap().unwrap();
+        assert_eq!((run.result.run.taken_over, run.result.accounting.started), (taken_over, 4));
+        assert_eq!(store.values_of("a", "").unwrap(), ["c"]);
+        assert!(
+            store.values_of("a", "b").unwrap().is_empty() && store.values_of("b", "").unwrap().is_empty()
+        );
     }
 
     #[test]

@@ -101,6 +101,17 @@ impl Ongoing {
         &self.id
     }
 
+    /// Writes what is known of the beginning once more, if more is known by now.
+    ///
+    /// # Errors
+    /// If it cannot be written; then it stays as it was.
+    pub fn amend(&mut self, beginning: &Beginning) -> Result<(), StoreError> {
+        let text = serde_json::to_string(beginning).unwrap_or_default();
+        let sql = "UPDATE runs SET beginning = ?2 WHERE number = ?1";
+        let written = self.store.db.execute(sql, params![self.number, text]);
+        written.map(drop).map_err(|error| self.store.failed(error))
+    }
+
     /// Writes an interval, in one transaction. `interval` still has its steps.
     ///
     /// # Errors

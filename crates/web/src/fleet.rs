@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::extract::State;
+use plimsoll_fleet::OnLoss;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -27,9 +28,9 @@ pub(crate) struct FleetChoice {
     broker: Broker,
     /// A number, or names with commas between; all that are free if it is missing.
     agents: Option<String>,
-    /// `true` if the others go on after the loss of an agent.
+    /// Policy after the loss of an agent.
     #[serde(default)]
-    goes_on: bool,
+    on_loss: OnLoss,
 }
 
 impl Broker {
@@ -61,8 +62,8 @@ impl FleetChoice {
         let mut words = self.broker.words(folder, ["--fleet", "--fleet-creds", "--fleet-ca"])?;
         let agents = self.agents.as_deref().map(str::trim).filter(|agents| !agents.is_empty());
         words.extend(agents.map(|agents| format!("--agents={agents}")));
-        if self.goes_on {
-            words.push("--on-loss=continue".to_owned());
+        if self.on_loss != OnLoss::default() {
+            words.push(format!("--on-loss={}", self.on_loss.name()));
         }
         Ok(words)
     }
@@ -103,7 +104,7 @@ mod tests {
         let choice = |creds, agents: Option<&str>| FleetChoice {
             broker: broker(creds),
             agents: agents.map(str::to_owned),
-            goes_on: agents.is_some(),
+            on_loss: if agents.is_some() { OnLoss::Takeover } else { OnLoss::Abort },
         };
         assert_eq!(choice(None, None).words(&folder).unwrap(), ["--fleet=nats://127.0.0.1:4222"]);
         let all = choice(Some("fleet/coordinator.key"), Some("a,b")).words(&folder).unwrap();
@@ -111,7 +112,7 @@ mod tests {
             all[1].starts_with("--fleet-creds=/") && all[1].ends_with("fleet/coordinator.key"),
             "{all:?}"
         );
-        assert_eq!(all[2..], ["--agents=a,b", "--on-loss=continue"]);
+        assert_eq!(all[2..], ["--agents=a,b", "--on-loss=takeover"]);
         for elsewhere in ["/etc/passwd", "../x.key", "fleet/none.key", "fleet/.x.key", "plan.yaml"] {
             assert!(choice(Some(elsewhere), None).words(&folder).is_err(), "{elsewhere}");
         }

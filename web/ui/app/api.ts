@@ -139,9 +139,12 @@ export interface FleetChoice {
   broker: Broker;
   /** A number, or names with commas between; null: all that are free. */
   agents: string | null;
-  /** True if the others go on after the loss of one. */
-  goes_on: boolean;
+  /** Policy after the loss of one. */
+  on_loss: OnLoss;
 }
+
+/** The others stop or go on after the loss of an agent, or one of them takes its shards over. */
+export type OnLoss = "abort" | "continue" | "takeover";
 
 /** The broker of a fleet; files are named from the folder on. */
 export interface Broker {

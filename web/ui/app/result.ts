@@ -224,6 +224,8 @@ export interface AgentResult {
   ok: number;
   failed: number;
   unknown: number;
+  /** Seconds since the start from which on it has the shard of a lost agent; null if it had it from the start. */
+  from_s?: number | null;
   rate_per_s: number | null;
   start_lag_p99_ns: number | null;
   cpu_cores: number | null;

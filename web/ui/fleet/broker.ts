@@ -1,6 +1,6 @@
 /** The broker of a fleet, as it was typed. */
 
-import type { Broker, FleetChoice } from "../app/api.ts";
+import type { Broker, FleetChoice, OnLoss } from "../app/api.ts";
 
 /** That of `plimsoll fleet up`. */
 export const USUAL_BROKER = "nats://127.0.0.1:4222";
@@ -46,13 +46,18 @@ export interface Machines extends Typed {
   onLoss: OnLoss;
 }
 
-/** What the others do if an agent is lost. */
-export type OnLoss = "abort" | "continue";
-
+/** What happens if an agent is lost. */
 export const ON_LOSS: readonly { value: OnLoss; label: string }[] = [
   { value: "abort", label: "the others stop" },
   { value: "continue", label: "the others go on" },
+  { value: "takeover", label: "another takes its shards over" },
 ];
+
+/** The needs of a choice, in words. */
+export const needsOf = (onLoss: OnLoss): string | undefined =>
+  onLoss === "takeover"
+    ? "For a load with a rate, without data and scripts. Another agent has the shards some 15 to 20 s after the loss; what is due until then is unknown."
+    : undefined;
 
 /** This machine, and the broker that was looked at last in case that it is a fleet. */
 export const thisMachine = (): Machines => ({ ...lastBroker(), on: "here", agents: "", onLoss: "abort" });
@@ -67,7 +72,7 @@ export function fleetOf(machines: Machines): { fleet?: FleetChoice } {
     fleet: {
       broker: brokerOf(machines),
       agents: chosen === "" ? null : chosen,
-      goes_on: onLoss === "continue",
+      on_loss: onLoss,
     },
   };
 }
@@ -91,7 +96,7 @@ export function fleetIn(args: string[], folder: string): { fleet?: FleetChoice }
     fleet: {
       broker: { nats, creds: file(given("--fleet-creds")), ca: file(given("--fleet-ca")) },
       agents: given("--agents"),
-      goes_on: given("--on-loss") === "continue",
+      on_loss: ON_LOSS.find(({ value }) => value === given("--on-loss"))?.value ?? "abort",
     },
   };
 }

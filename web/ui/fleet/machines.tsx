@@ -1,7 +1,7 @@
 /** Fields of the machines that carry out a run: this one, or the agents of a fleet. */
 
 import { SelectField, TextField } from "../app/controls.tsx";
-import { type Machines, ON_LOSS, type Typed, USUAL_BROKER } from "./broker.ts";
+import { type Machines, needsOf, ON_LOSS, type Typed, USUAL_BROKER } from "./broker.ts";
 
 /** The broker of a fleet, and the files that it knows us by. */
 export function BrokerFields(props: { value: Typed; set: (part: Partial<Typed>) => void }) {
@@ -61,6 +61,7 @@ export function MachineFields({ value, onChange }: { value: Machines; onChange: 
             value={value.onLoss}
             onChange={(onLoss) => set({ onLoss })}
             options={ON_LOSS}
+            hint={needsOf(value.onLoss)}
           />
         </>
       )}

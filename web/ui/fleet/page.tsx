@@ -17,7 +17,7 @@ import {
 import { go, link } from "../app/router.ts";
 import { flagsOf } from "../editor/flags.ts";
 import { isPlan } from "../find/plan.ts";
-import { brokerOf, keepBroker, lastBroker, ON_LOSS, type OnLoss } from "./broker.ts";
+import { brokerOf, keepBroker, lastBroker, needsOf, ON_LOSS } from "./broker.ts";
 import { BrokerFields } from "./machines.tsx";
 
 /** Time between two looks at the agents. Each tells of itself once a second. */
@@ -165,7 +165,7 @@ function RunOnFleet(props: { broker: api.Broker; agents: api.Agent[]; chosen: st
   const plan = useSignal("");
   const rate = useSignal("");
   const duration = useSignal("");
-  const onLoss = useSignal<OnLoss>("abort");
+  const onLoss = useSignal<api.OnLoss>("abort");
   const busy = useSignal(false);
   const failed = useSignal<api.ApiError | null>(null);
   const isOver = useRef(false);
@@ -193,7 +193,7 @@ function RunOnFleet(props: { broker: api.Broker; agents: api.Agent[]; chosen: st
         fleet: {
           broker,
           agents: chosen.length === 0 ? null : chosen.join(","),
-          goes_on: onLoss.peek() === "continue",
+          on_loss: onLoss.peek(),
         },
       });
       if (!isOver.current) go(link("live", id));
@@ -232,6 +232,7 @@ function RunOnFleet(props: { broker: api.Broker; agents: api.Agent[]; chosen: st
           value={onLoss.value}
           onChange={(value) => (onLoss.value = value)}
           options={ON_LOSS}
+          hint={needsOf(onLoss.value)}
         />
         <p class="whole hint">
           {chosen.length === 0

@@ -1,6 +1,6 @@
 /** The agents of a fleet that carried out a run: their shares, clocks, limits, and what was lost. */
 
-import { count, nanos, perSecond, share } from "../../src/figure.ts";
+import { count, nanos, perSecond, seconds, share } from "../../src/figure.ts";
 import { Badge, type BadgeKind, Table } from "../app/controls.tsx";
 import type { AgentResult, Result } from "../app/result.ts";
 import { Facts, Part } from "./parts.tsx";
@@ -24,7 +24,7 @@ export function AgentsPart({ result }: { result: Result }) {
       <Table
         caption="Agents"
         rows={agents}
-        rowKey={({ name }) => name}
+        rowKey={({ name, shard, from_s }) => `${name} ${shard} ${from_s ?? 0}`}
         columns={[
           {
             key: "state",
@@ -36,7 +36,7 @@ export function AgentsPart({ result }: { result: Result }) {
             text: true,
           },
           { key: "name", title: "agent", cell: ({ name }) => name, heads: true, text: true },
-          { key: "shard", title: "shard", cell: ({ shard }) => shard },
+          { key: "shard", title: "shard", cell: shardText },
           { key: "started", title: "started", cell: ({ started }) => count(started) },
           { key: "failed", title: "failed", cell: ({ failed }) => count(failed) },
           { key: "unknown", title: "unknown", cell: ({ unknown }) => count(unknown) },
@@ -66,6 +66,10 @@ function stateOf({ state, valid }: AgentResult): { word: string; kind: BadgeKind
   if (state === "running") return { word: "running", kind: "live" };
   return valid ? { word: "ok", kind: "good" } : { word: "invalid", kind: "doubtful" };
 }
+
+/** Its shard, and from when on it has it if it was another's. */
+export const shardText = ({ shard, from_s }: AgentResult): string =>
+  from_s == null ? shard : `${shard} from ${seconds(from_s)}`;
 
 /** By how much the clock of an agent was ahead, and the bound of that: `+1.2 ms ± 0.1 ms`. */
 export function clockText({ clock_ahead_ns, clock_bound_ns }: AgentResult): string {

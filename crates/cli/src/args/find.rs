@@ -104,6 +104,17 @@ impl SweptSetting {
         }
     }
 
+    /// Takes it out of the flags of a plan, and returns it as an argument of `plimsoll run`.
+    pub(crate) fn take(self, flags: &mut PlanPatch) -> Option<String> {
+        let (flag, given) = match self {
+            Self::Connections => ("--connections", flags.connections.take()),
+            Self::Streams => ("--max-concurrent-streams", flags.max_concurrent_streams.pop()),
+            Self::Threads => ("--threads", flags.threads.take()),
+            Self::Rate => ("--rate", flags.rate.take()),
+        };
+        given.map(|given| format!("{flag}={}", given.text))
+    }
+
     /// Sets it in the flags of a plan.
     pub(crate) fn set(self, value: &str, flags: &mut PlanPatch) {
         let given = RawValue::new("--sweep", value);

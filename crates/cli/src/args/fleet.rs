@@ -173,16 +173,15 @@ impl FleetRunArgs {
         let credentials = ("--fleet-creds", self.fleet_creds.as_ref());
         let address = address(url, credentials, self.fleet_ca.as_ref(), "coordinator").map_err(&mut note);
         let agents = self.agents.as_deref().map_or(Ok(AgentChoice::All), choice).map_err(&mut note);
-        let on_loss = match self.on_loss.as_deref() {
-            None | Some("abort") => OnLoss::Abort,
-            Some("continue") => OnLoss::Continue,
-            Some("takeover") => OnLoss::Takeover,
-            Some(other) => {
-                let problem = Problem::new(format!("--on-loss: unknown value `{}`", other.escape_debug()));
-                note(problem.with_hint("write abort, continue or takeover"));
-                OnLoss::Abort
-            }
-        };
+        let chosen = self.on_loss.as_deref().map_or(Some(OnLoss::default()), |word| {
+            OnLoss::ALL.into_iter().find(|on_loss| on_loss.name() == word)
+        });
+        let on_loss = chosen.unwrap_or_else(|| {
+            let word = self.on_loss.as_deref().unwrap_or_default().escape_debug();
+            let problem = Problem::new(format!("--on-loss: unknown value `{word}`"));
+            note(problem.with_hint("write abort, continue or takeover"));
+            OnLoss::default()
+        });
         let orphan = match self.orphan.as_deref().map(parse_duration) {
             None => USUAL_ORPHAN,
             Some(Ok(orphan)) if orphan >= SHORTEST_ORPHAN => orphan,

@@ -298,11 +298,14 @@ pub(crate) fn collect(args: &FleetCollectArgs, style: &Style) -> Result<Exit, Fa
     Ok(if is_whole { exit } else { crate::base::exit::worse(exit, Exit::AgentLost) })
 }
 
+/// The saved runs of a fleet's run, by agent and number of the share.
+type Parts = BTreeMap<(String, u32), Vec<u8>>;
+
 /// The shares of all agents of a run. A shard without an agent counts as lost.
-fn shares(parts: &BTreeMap<String, Vec<u8>>, run: &str) -> Result<Vec<FleetShare>, Failure> {
-    let mut found: BTreeMap<u32, FleetShare> = BTreeMap::new();
+fn shares(parts: &Parts, run: &str) -> Result<Vec<FleetShare>, Failure> {
+    let mut owners: BTreeMap<u32, Vec<FleetShare>> = BTreeMap::new();
     let (mut all, mut held) = (0, BTreeSet::new());
-    for (name, bytes) in parts {
+    for ((name, _), bytes) in parts {
         let unreadable = |error| {
             Failure::environment(Problem::new(format!(
                 "the saved run of agent {name} cannot be read: {error}"
@@ -318,33 +321,102 @@ fn shares(parts: &BTreeMap<String, Vec<u8>>, run: &str) -> Result<Vec<FleetShare
             shard: shard.to_owned(),
             version: saved.result.tool.version.clone(),
             cores: saved.result.run.host.cpus as u32,
+            from_s: saved.result.run.taken_over.map(|taken| taken.from_s),
             ..AgentResult::default()
         };
         held.extend(numbers.clone());
-        found.insert(*numbers.start(), FleetShare { agent, run: Some(saved) });
+        owners.entry(*numbers.start()).or_default().push(FleetShare { agent, run: Some(saved) });
     }
-    if found.is_empty() {
+    if owners.is_empty() {
         let problem = Problem::new(format!("no agent has data of run {}", run.escape_debug()));
         let hint = "`plimsoll fleet list` shows the agents; start missing ones again on the same folders";
         return Err(Failure::usage(problem.with_hint(hint)));
     }
     for number in (1..=all).filter(|number| !held.contains(number)) {
-        found.entry(number).or_insert_with(|| FleetShare {
-            agent: AgentResult {
-                name: "-".to_owned(),
-                shard: format!("{number}/{all}"),
-                state: AgentState::Lost,
-                ..AgentResult::default()
-            },
-            run: None,
-        });
+        owners.entry(number).or_default().push(nobody(format!("{number}/{all}")));
     }
-    Ok(found.into_values().collect())
+    owners.values_mut().for_each(account_for_owners);
+    Ok(owners.into_values().flatten().collect())
+}
+
+/// The share of an agent of which nothing is known but its shards.
+fn nobody(shard: String) -> FleetShare {
+    let agent = AgentResult {
+        name: "-".to_owned(),
+        shard,
+        state: AgentState::Lost,
+        limited_by: "unknown".to_owned(),
+        ..AgentResult::default()
+    };
+    FleetShare { agent, run: None }
+}
+
+/// Accounts for the owners of one shard, one after another: of each that another has followed, the arrivals
+/// until then that are not known. The first of them may have left nothing.
+fn account_for_owners(owners: &mut Vec<FleetShare>) {
+    owners
+        .sort_by(|one, other| one.agent.from_s.unwrap_or(0.0).total_cmp(&other.agent.from_s.unwrap_or(0.0)));
+    if let Some(first) = owners.first().filter(|first| first.agent.from_s.is_some()) {
+        owners.insert(0, nobody(first.agent.shard.clone()));
+    }
+    let mut accounted = 0;
+    for next in 1..owners.len() {
+        let [lost, taker] = &mut owners[next - 1..=next] else { return };
+        let Some(taken) = taker.run.as_ref().and_then(|run| run.result.run.taken_over) else { continue };
+        let known = lost.run.as_ref().map_or(0, |run| run.result.accounting.scheduled);
+        lost.agent.state = AgentState::Lost;
+        lost.agent.unknown = taken.arrivals_before.saturating_sub(accounted).saturating_sub(known);
+        accounted = taken.arrivals_before;
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_metrics::{Model, RunRecord};
+    use plimsoll_report::agent::TakenOver;
+    use plimsoll_report::{RunContext, RunResult};
+
     use super::*;
+
+    /// A share of shard 2 of 2 with so many requests; from when on it had it, and the arrivals before.
+    fn owner(name: &str, scheduled: u64, taken: Option<(f64, u64)>) -> FleetShare {
+        let mut share = nobody("2/2".to_owned());
+        let mut result = RunResult::new(&RunRecord::empty(Model::Open), RunContext::default());
+        result.accounting.scheduled = scheduled;
+        result.run.taken_over = taken.map(|(from_s, arrivals_before)| TakenOver { from_s, arrivals_before });
+        share.agent = AgentResult {
+            name: name.to_owned(),
+            state: AgentState::Finished,
+            from_s: taken.map(|(from_s, _)| from_s),
+            ..share.agent
+        };
+        share.run = Some(SavedRun::of_result(result));
+        share
+    }
+
+    /// Symptom: what was due between the end of one owner of a shard and the beginning of the next was in no
+    /// account.
+    #[test]
+    fn owners_of_a_shard_follow_each_other_without_a_gap_in_the_account() {
+        let unknown = |mut owners: Vec<FleetShare>| {
+            account_for_owners(&mut owners);
+            let of = |share: FleetShare| (share.agent.name, share.agent.state, share.agent.unknown);
+            owners.into_iter().map(of).collect::<Vec<_>>()
+        };
+        let of = |name: &str, state, unknown| (name.to_owned(), state, unknown);
+        let (lost, finished) = (AgentState::Lost, AgentState::Finished);
+        // In the order in which they had it, whatever the order of their names is.
+        let three = vec![
+            owner("a", 400, Some((20.0, 1_000))),
+            owner("b", 700, None),
+            owner("c", 500, Some((30.0, 1_500))),
+        ];
+        assert_eq!(unknown(three), [of("b", lost, 300), of("a", lost, 100), of("c", finished, 0)]);
+        // The first one has left nothing: all before is unknown.
+        let taker = vec![owner("a", 400, Some((20.0, 1_000)))];
+        assert_eq!(unknown(taker), [of("-", lost, 1_000), of("a", finished, 0)]);
+        assert_eq!(unknown(vec![owner("b", 700, None)]), [of("b", finished, 0)]);
+    }
 
     #[test]
     fn keys_of_agents_are_found() {

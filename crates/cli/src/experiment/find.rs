@@ -41,8 +41,7 @@ const FEWEST_CONNECTIONS: u32 = 64;
 pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     let fleet = args.fleet.to_spec().map_err(Failure::usage)?;
     if let Some(sweep) = args.sweep() {
-        fleet_run::admit_search(args, fleet.as_ref(), None).map_err(Failure::usage)?;
-        return sweep::command(args, &sweep.map_err(Failure::usage)?, style);
+        return sweep::command(args, &sweep.map_err(Failure::usage)?, fleet, style);
     }
     let spec = args.to_spec();
     let recorded = RecordedFiles::default();
@@ -61,7 +60,7 @@ pub(crate) fn command(args: &FindArgs, style: &Style) -> Result<Exit, Failure> {
     let json = files::json_file(args.output.json.as_ref())?;
     let (options, quiet) = (BackendOptions::default(), args.output.quiet);
     let (result, exit) = if let Some(fleet) = fleet {
-        fleet_run::admit_search(args, Some(&fleet), Some(&plan)).map_err(Failure::usage)?;
+        fleet_run::admit_search(args, &fleet, &plan).map_err(Failure::usage)?;
         let parcel = Parcel::new(&patch, &recorded, &ControlSpec::default()).map_err(Failure::usage)?;
         let threads = patch.threads.is_some().then_some(plan.threads);
         let mut trials = FleetTrials::begin(fleet, parcel, threads, quiet)?;
@@ -159,7 +158,7 @@ impl<'a, T: Trials> Finder<'a, T> {
             let measured = measured?;
             let outcome = self.outcome(&measured);
             // A trial whose outcome was clear ends early.
-            let carried_out = measured.run.duration.as_secs_f64() / length.as_secs_f64();
+            let carried_out = measured.run.record.duration.as_secs_f64() / length.as_secs_f64();
             let finding = self.search.note(&trial, carried_out, outcome);
             self.add_trial(&trial, begun, &measured, finding);
         }
@@ -200,10 +199,11 @@ impl<'a, T: Trials> Finder<'a, T> {
             }
             !search.is_clear(trial, &portions, EARLY_CONFIDENCE)
         };
-        let run = self.carrier.carry_out(&plan, &load, &mut go_on)?;
+        let argument = load.argument().map_err(|error| Failure::usage(Problem::new(error.to_string())))?;
+        let run = self.carrier.carry_out(&plan, &[argument], &mut go_on)?;
         // Requests that did not end in time violate every objective.
         for last in portions.iter_mut().filter_map(|portions| portions.last_mut()) {
-            last.merge(SliceCount { count: run.unended, marked: run.unended });
+            last.merge(SliceCount { count: run.unended(), marked: run.unended() });
         }
         Ok(Measured { run, portions })
     }

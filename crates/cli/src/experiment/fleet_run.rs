@@ -5,7 +5,7 @@ use plimsoll_fleet::{AgentLimits, OnLoss};
 use plimsoll_metrics::figure;
 use plimsoll_plan::{Address, Load, Plan, Problem, Problems, StartTime};
 
-use crate::args::find::FindArgs;
+use crate::args::find::{FindArgs, SweptSetting};
 use crate::args::fleet::FleetSpec;
 use crate::args::live::LiveArgs;
 use crate::args::run::RunArgs;
@@ -66,16 +66,12 @@ pub(crate) fn admit(
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// Refuses flags and plans that do not go together with `find --fleet`. `plan` is `None` for a sweep.
+/// Refuses flags and plans that do not go together with `find --fleet`. Of a sweep, `plan` is that of its
+/// first level.
 ///
 /// # Errors
 /// All conflicts.
-pub(crate) fn admit_search(
-    args: &FindArgs,
-    fleet: Option<&FleetSpec>,
-    plan: Option<&Plan>,
-) -> Result<(), Problems> {
-    let Some(fleet) = fleet else { return Ok(()) };
+pub(crate) fn admit_search(args: &FindArgs, fleet: &FleetSpec, plan: &Plan) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut refuse = |given: bool, other: &str, why: &str| {
         if given {
@@ -84,17 +80,17 @@ pub(crate) fn admit_search(
         }
     };
     let of_others = "the processes of this machine are not those of the agents";
-    refuse(plan.is_none(), "--sweep", "levels of connections and threads are those of one machine");
     refuse(args.watch.descriptors() > 0, "--watch-pid", of_others);
     refuse(args.plan.h2loadrunner.is_some(), "--h2loadrunner", "import it to a plan first");
-    let needs_all = "a trial without one of its agents says nothing about the rate";
+    let is_of_threads =
+        args.sweep().and_then(Result::ok).is_some_and(|sweep| sweep.setting == SweptSetting::Threads);
+    refuse(is_of_threads, "--sweep threads", "the threads of agents say how shards are dealt");
+    let needs_all = "a run without one of its agents says nothing about the rate";
     refuse(fleet.on_loss == OnLoss::Continue, "--on-loss continue", needs_all);
     refuse(fleet.on_loss == OnLoss::Takeover, "--on-loss takeover", needs_all);
-    if let Some(plan) = plan {
-        refuse(plan.shard_name().is_some(), "--shard", "each agent has its own");
-        refuse(plan.start != StartTime::WhenReady, "--start-at", "all begin when they are ready");
-        refuse(plan.wrk.is_some(), "a script of wrk", "it has one beginning and one end");
-    }
+    refuse(plan.shard_name().is_some(), "--shard", "each agent has its own");
+    refuse(plan.start != StartTime::WhenReady, "--start-at", "all begin when they are ready");
+    refuse(plan.wrk.is_some(), "a script of wrk", "it has one beginning and one end");
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 

@@ -137,11 +137,6 @@ impl Applied {
     }
 }
 
-/// Returns `true` if the generator put the requested load on the server, as far as the server let it.
-pub(crate) fn was_applied(record: &RunRecord, objectives: &[Objective]) -> bool {
-    Applied::of_record(record).is_whole(objectives)
-}
-
 /// Returns `true` if a reason only says that the server was too slow for the rate and the connections.
 const fn is_served(code: ReasonCode) -> bool {
     matches!(code, ReasonCode::RateNotMet | ReasonCode::ConnectionLimit)
@@ -169,6 +164,8 @@ mod tests {
             let spec = ThresholdSpec::new(Threshold::parse(text).unwrap());
             Objective::new(&spec, &Outline::default()).unwrap()
         };
+        let was_applied =
+            |record: &RunRecord, objectives: &[Objective]| Applied::of_record(record).is_whole(objectives);
         let mut record = RunRecord::empty(Model::Open);
         record.total.start_lag.record_many(30_700, 1_000);
         let reason = |code| Reason { code, evidence: String::new(), hint: String::new() };

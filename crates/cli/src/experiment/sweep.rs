@@ -3,23 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_core::Nanos;
-use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
+use plimsoll_driver::{BackendOptions, OpenEpoll, OpenUring};
 use plimsoll_metrics::{LimitedBy, Objective, RunRecord};
-use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_plan::{Disk, Files, Load, Plan, Problem, TrialLoad};
 use plimsoll_report::html::render_sweep_page;
 use plimsoll_report::records::RecordsResult;
 use plimsoll_report::sweep::{StreamLevel, SweepLevel, SweepResult, UslResult};
-use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, TrialFigures, render_sweep};
+use plimsoll_report::{SWEEP_SCHEMA_VERSION, Style, TableFormat, render_sweep};
 use plimsoll_statistics::{Finding, Search, Settings, SliceCount, usl};
 
+use crate::args::control::ControlSpec;
 use crate::args::find::{FindArgs, SweepSpec, SweptSetting};
+use crate::args::fleet::FleetSpec;
 use crate::args::watch::WatchArgs;
 use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::files::{self, EndFile};
 use crate::base::messages;
-use crate::experiment::campaign::{self, Campaign};
-use crate::experiment::search::{Begun, finding_name, objectives, was_applied};
+use crate::experiment::search::{Begun, finding_name, objectives};
+use crate::experiment::trials::{FleetTrials, TrialRun, Trials};
+use crate::experiment::{campaign, fleet_run};
+use crate::session::fleet::parcel::{Parcel, RecordedFiles};
 use crate::session::request::PlanRequest;
 use crate::session::{backend, describe};
 
@@ -34,23 +38,46 @@ const ACCIDENTS: u32 = 3;
 /// Confidence of decisions and intervals.
 const CONFIDENCE: f64 = 0.95;
 
-pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Result<Exit, Failure> {
-    let mut plans = Vec::new();
-    for level in &spec.levels {
-        let resolved = PlanRequest::named(&args.plan, args.output.quiet || !plans.is_empty())
-            .resolve_amended(|flags| {
+pub(crate) fn command(
+    args: &FindArgs,
+    spec: &SweepSpec,
+    fleet: Option<FleetSpec>,
+    style: &Style,
+) -> Result<Exit, Failure> {
+    let recorded = RecordedFiles::default();
+    let files: &dyn Files = if fleet.is_some() { &recorded } else { &Disk };
+    let (mut levels, mut sent): (Vec<Level>, _) = (Vec::new(), None);
+    for text in &spec.levels {
+        let resolved = PlanRequest::named(&args.plan, args.output.quiet || !levels.is_empty()).resolve_from(
+            files,
+            |flags| {
                 args.amend(flags)?;
-                spec.setting.set(level, flags);
+                spec.setting.set(text, flags);
                 Ok(())
-            })?;
-        plans.push((level.clone(), resolved.plan));
+            },
+        )?;
+        let mut patch = resolved.layered.patch;
+        let level = Level::here(text.clone(), resolved.plan);
+        levels.push(Level { arguments: spec.setting.take(&mut patch).into_iter().collect(), ..level });
+        sent.get_or_insert(patch);
     }
     let is_rate = spec.setting == SweptSetting::Rate;
-    if plans.first().is_some_and(|(_, plan)| is_rate != matches!(plan.load, Load::Open { .. })) {
+    if levels.first().is_some_and(|level| is_rate != matches!(level.plan.load, Load::Open { .. })) {
         let hint = "leave out the plan's rate, or use --sweep rate=…";
         let problem = Problem::new("--sweep: the plan has a rate of its own");
         return Err(Failure::usage(problem.with_hint(hint)));
     }
+    let fleet = match (fleet, levels.first(), sent) {
+        (Some(fleet), Some(Level { plan, .. }), Some(mut patch)) => {
+            fleet_run::admit_search(args, &fleet, plan).map_err(Failure::usage)?;
+            let threads = patch.threads.is_some().then_some(plan.threads);
+            // A lead-in of levels is an argument of each.
+            patch.warmup.take_if(|_| plan.warmup == Nanos::ZERO);
+            let parcel = Parcel::new(&patch, &recorded, &ControlSpec::default()).map_err(Failure::usage)?;
+            Some(SweptFleet { fleet, parcel, threads })
+        }
+        _ => None,
+    };
     let sweep = Sweep {
         setting: spec.setting.name(),
         is_scaling: true,
@@ -58,7 +85,63 @@ pub(crate) fn command(args: &FindArgs, spec: &SweepSpec, style: &Style) -> Resul
         quiet: args.output.quiet,
         html: args.html(),
     };
-    sweep.write(plans, args.output.output.into(), args.output.json.as_ref(), style)
+    sweep.write(levels, fleet, args.output.output.into(), args.output.json.as_ref(), style)
+}
+
+/// One level of a sweep.
+pub(crate) struct Level {
+    /// The setting as it was written.
+    text: String,
+    plan: Plan,
+    /// Arguments that make the plan of an agent that of this level.
+    arguments: Vec<String>,
+}
+
+impl Level {
+    /// A level that this process carries out.
+    pub(crate) const fn here(text: String, plan: Plan) -> Self {
+        Self { text, plan, arguments: Vec::new() }
+    }
+
+    /// The level as it is carried out: with time to open connections and to fill caches in front where it has
+    /// none.
+    fn with_lead_in(self) -> Result<Self, Failure> {
+        let Self { text, mut plan, mut arguments } = self;
+        plan.thresholds = Vec::new();
+        if plan.warmup > Nanos::ZERO || plan.users.is_some() || !plan.phases.is_empty() {
+            return Ok(Self { text, plan, arguments });
+        }
+        let stages = match &plan.load {
+            Load::Closed => {
+                arguments.push(format!("--warmup={}ms", LEAD.0 / 1_000_000));
+                return Ok(Self { text, plan: Plan { warmup: LEAD, ..plan }, arguments });
+            }
+            Load::Open { profile, .. } => profile.stages(),
+        };
+        let [stage] = stages else { return Ok(Self { text, plan, arguments }) };
+        let (rate, duration) = (stage.to.per_second_f64(), stage.duration);
+        let load = TrialLoad {
+            lead: vec![(rate, LEAD)],
+            rate,
+            duration,
+            unit: duration,
+            connections: None,
+            drain: plan.drain,
+        };
+        let usage = |error: String| Failure::usage(Problem::new(error));
+        arguments.push(load.argument().map_err(|error| usage(error.to_string()))?);
+        let plan = plan.as_trial(&load).map_err(|error| usage(error.to_string()))?;
+        Ok(Self { text, plan, arguments })
+    }
+}
+
+/// The agents that carry out the levels of a sweep.
+pub(crate) struct SweptFleet {
+    fleet: FleetSpec,
+    /// The plan of all levels, without the setting.
+    parcel: Parcel,
+    /// Threads of each agent, if that was said.
+    threads: Option<u32>,
 }
 
 /// A setting whose levels are tried.
@@ -76,15 +159,16 @@ pub(crate) struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Carries out a plan for each level and writes the result. Their targets are those of the first.
+    /// Carries out all levels and writes the result. Their targets are those of the first.
     pub(crate) fn write(
         &self,
-        plans: Vec<(String, Plan)>,
+        levels: Vec<Level>,
+        fleet: Option<SweptFleet>,
         format: TableFormat,
         json: Option<&PathBuf>,
         style: &Style,
     ) -> Result<Exit, Failure> {
-        let Some(first) = plans.first().map(|(_, plan)| plan.clone()) else {
+        let Some(first) = levels.first().map(|level| level.plan.clone()) else {
             return Err(Failure::usage(Problem::new("--sweep: there are no levels")));
         };
         let objectives = match first.thresholds.is_empty() {
@@ -94,10 +178,27 @@ impl Sweep<'_> {
         let json = files::json_file(json)?;
         let html = self.html.map(|path| EndFile::new("--html", path)).transpose()?;
         let options = BackendOptions::default();
-        let (result, interrupted) = if backend::uses_uring(first.backend)? {
-            sweep(&first, plans, &OpenUring(options), &objectives, self)?
+        let levels = levels.into_iter().map(Level::with_lead_in);
+        let mut levels: Vec<Level> = levels.collect::<Result<_, Failure>>()?;
+        let (result, interrupted) = if let Some(SweptFleet { fleet, parcel, threads }) = fleet {
+            let mut trials = FleetTrials::begin(fleet, parcel, threads, self.quiet)?;
+            let swept = sweep(&first, &levels, &mut trials, &objectives, self);
+            trials.end();
+            swept?
         } else {
-            sweep(&first, plans, &OpenEpoll(options), &objectives, self)?
+            for level in &mut levels {
+                // A descriptor for each connection.
+                backend::fit_descriptors(&mut level.plan, 0).map_err(Failure::environment)?;
+            }
+            if backend::uses_uring(first.backend)? {
+                let open = OpenUring(options);
+                let mut trials = campaign::watching(self.watch, &mut first.clone(), &open, self.quiet)?;
+                sweep(&first, &levels, &mut trials, &objectives, self)?
+            } else {
+                let open = OpenEpoll(options);
+                let mut trials = campaign::watching(self.watch, &mut first.clone(), &open, self.quiet)?;
+                sweep(&first, &levels, &mut trials, &objectives, self)?
+            }
         };
         if let Some(file) = &html {
             let mut page = Vec::new();
@@ -116,22 +217,19 @@ impl Sweep<'_> {
 }
 
 /// Carries out all levels, or as many as there are until a signal comes. `first` is the plan of the first.
-fn sweep<O: Open + Clone + 'static>(
+fn sweep(
     first: &Plan,
-    plans: Vec<(String, Plan)>,
-    open: &O,
+    plans: &[Level],
+    trials: &mut impl Trials,
     objectives: &[Objective],
     by: &Sweep<'_>,
 ) -> Result<(SweepResult, Option<i32>), Failure> {
     let begun = Begun::now();
     let mut levels = Vec::new();
     let mut points = Vec::new();
-    let plans = plans.into_iter().map(|(text, plan)| Ok((text, of_level(plan)?)));
-    let plans: Vec<(String, Plan)> = plans.collect::<Result<_, Failure>>()?;
-    let campaign = campaign::watching(by.watch, &mut first.clone(), open, by.quiet)?;
     let mut spoiled = 0;
-    for (text, plan) in plans {
-        let Some(level) = carry_out(&campaign, &plan, objectives, &text)? else { break };
+    for level in plans {
+        let Some(level) = carry_out(trials, level, objectives)? else { break };
         let is_spoiled = level.finding.as_deref() == Some(finding_name(Finding::NotApplied));
         spoiled = if is_spoiled { spoiled + 1 } else { 0 };
         if !is_spoiled && level.figures.in_flight > 0.0 {
@@ -164,7 +262,7 @@ fn sweep<O: Open + Clone + 'static>(
         usl,
         usl_missing,
     };
-    Ok((result, campaign.interrupted()))
+    Ok((result, trials.interrupted()))
 }
 
 /// Attributes the limit to the target where a single run of the closed model cannot: compared with a level
@@ -187,24 +285,6 @@ fn name_the_target(levels: &mut [SweepLevel]) {
     }
 }
 
-/// The plan of a level as it is carried out: with time to open connections and to fill caches in front where
-/// it has none, and with a descriptor for each connection.
-fn of_level(plan: Plan) -> Result<Plan, Failure> {
-    let bare = plan.warmup == Nanos::ZERO && plan.users.is_none() && plan.phases.is_empty();
-    let mut plan = if bare { lead_in(plan)? } else { plan };
-    plan.thresholds = Vec::new();
-    backend::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
-    Ok(plan)
-}
-
-fn lead_in(plan: Plan) -> Result<Plan, Failure> {
-    let Load::Open { profile, .. } = &plan.load else { return Ok(Plan { warmup: LEAD, ..plan }) };
-    let [stage] = profile.stages() else { return Ok(plan) };
-    let (rate, length) = (stage.to, stage.duration);
-    let led = plan.at_rate(&[(rate, LEAD)], rate, length, length);
-    led.map_err(|error| Failure::usage(Problem::new(error.to_string())))
-}
-
 /// Returns `true` if a run reached an end that its plan has: the duration or the number of iterations.
 fn is_whole(plan: &Plan, record: &RunRecord) -> bool {
     plan.end.duration.is_some_and(|length| record.duration >= length)
@@ -212,14 +292,14 @@ fn is_whole(plan: &Plan, record: &RunRecord) -> bool {
 }
 
 /// Carries out one level; `None` if a signal came before its end.
-fn carry_out<O: Open + Clone + 'static>(
-    campaign: &Campaign<'_, O>,
-    plan: &Plan,
+fn carry_out(
+    trials: &mut impl Trials,
+    level: &Level,
     objectives: &[Objective],
-    text: &str,
 ) -> Result<Option<SweepLevel>, Failure> {
+    let Level { text, plan, arguments } = level;
     let mut counts: Vec<Vec<SliceCount>> = vec![Vec::new(); objectives.len()];
-    let record = campaign.run(plan, &mut |progress| {
+    let run = trials.carry_out(plan, arguments, &mut |progress| {
         let interval = progress.interval;
         for (counts, objective) in counts.iter_mut().zip(objectives).filter(|_| !interval.warmup) {
             counts.push(objective.portion(&interval.steps));
@@ -228,19 +308,19 @@ fn carry_out<O: Open + Clone + 'static>(
     });
     // A level that a signal cut short is not evidence, whether it has a record or an error. The signal may
     // also have come after the level was over.
-    if campaign.interrupted().is_some() && !record.as_ref().is_ok_and(|record| is_whole(plan, record)) {
+    if trials.interrupted().is_some() && !run.as_ref().is_ok_and(|run| is_whole(plan, &run.record)) {
         return Ok(None);
     }
-    let record = record?;
+    let TrialRun { record, applied, figures } = run?;
     let limits = objectives.iter().map(|objective| objective.limit).collect();
     let search = Search::new(Settings { confidence: CONFIDENCE, ..Settings::new(1.0, limits) });
-    let finding = match was_applied(&record, objectives) {
+    let finding = match applied.is_whole(objectives) {
         false => Some(Finding::NotApplied),
         true => (!objectives.is_empty()).then(|| search.finding(&counts)),
     };
     Ok(Some(SweepLevel {
         value: text.parse().unwrap_or_else(|_| record.target_per_second.unwrap_or_default()),
-        figures: TrialFigures::new(&record),
+        figures,
         records_per_s: RecordsResult::new(&record, &plan.records())
             .and_then(|records| records.acknowledged_per_s),
         event_streams: StreamLevel::new(&record),

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_core::Nanos;
 use plimsoll_driver::{Open, clock};
 use plimsoll_engine::{Control, Progress, Stop};
-use plimsoll_plan::{Plan, Problem, TrialLoad};
+use plimsoll_metrics::RunRecord;
+use plimsoll_plan::{Plan, Problem};
 use plimsoll_report::TrialFigures;
 use plimsoll_report::agent::AgentResult;
 
@@ -21,29 +21,35 @@ use crate::session::fleet::conduct::{Audience, Fleet};
 use crate::session::fleet::parcel::Parcel;
 use crate::session::live::progress::ProgressLine;
 
-/// The measurements of a trial, but for the counts of its intervals.
+/// The measurements of a trial, or of a level of a sweep, but for the counts of its intervals.
 pub(crate) struct TrialRun {
-    /// Length of the measured part.
-    pub(crate) duration: Nanos,
-    /// Requests that were due, and did not end in time.
-    pub(crate) unended: u64,
+    /// Its record; of a fleet as far as the merged result has it.
+    pub(crate) record: RunRecord,
     pub(crate) applied: Applied,
     pub(crate) figures: TrialFigures,
+}
+
+impl TrialRun {
+    /// Requests that were due, and did not end in time.
+    pub(crate) const fn unended(&self) -> u64 {
+        let accounting = &self.record.accounting;
+        accounting.in_flight_at_stop + accounting.never_started + accounting.unknown
+    }
 }
 
 /// Sees an interval of a trial, and ends it at the first `false`.
 pub(crate) type GoOn<'a> = dyn FnMut(&Progress<'_>) -> bool + 'a;
 
-/// Runs of one plan under the loads that a search asks for.
+/// Runs of one plan under the loads that a search, or a sweep, asks for.
 pub(crate) trait Trials {
-    /// Carries out a trial: `plan` is that of the search under the load `trial`.
+    /// Carries out `plan`. With these arguments the plan of another process becomes it, too.
     ///
     /// # Errors
     /// It cannot be carried out.
     fn carry_out(
         &mut self,
         plan: &Plan,
-        trial: &TrialLoad,
+        arguments: &[String],
         go_on: &mut GoOn<'_>,
     ) -> Result<TrialRun, Failure>;
 
@@ -52,14 +58,10 @@ pub(crate) trait Trials {
 }
 
 impl<O: Open + Clone + 'static> Trials for Campaign<'_, O> {
-    fn carry_out(&mut self, plan: &Plan, _: &TrialLoad, go_on: &mut GoOn<'_>) -> Result<TrialRun, Failure> {
+    fn carry_out(&mut self, plan: &Plan, _: &[String], go_on: &mut GoOn<'_>) -> Result<TrialRun, Failure> {
         let record = self.run(plan, go_on)?;
-        Ok(TrialRun {
-            duration: record.duration,
-            unended: record.accounting.in_flight_at_stop + record.accounting.never_started,
-            applied: Applied::of_record(&record),
-            figures: TrialFigures::new(&record),
-        })
+        let (applied, figures) = (Applied::of_record(&record), TrialFigures::new(&record));
+        Ok(TrialRun { record, applied, figures })
     }
 
     fn interrupted(&self) -> Option<i32> {
@@ -79,7 +81,7 @@ pub(crate) struct FleetTrials {
 }
 
 impl FleetTrials {
-    /// Chooses the agents; the parcel has the plan of the search.
+    /// Chooses the agents; the parcel has the plan of the search or the sweep.
     ///
     /// # Errors
     /// There is no broker, or not the agents that are asked for.
@@ -112,7 +114,7 @@ impl Trials for FleetTrials {
     fn carry_out(
         &mut self,
         plan: &Plan,
-        trial: &TrialLoad,
+        arguments: &[String],
         go_on: &mut GoOn<'_>,
     ) -> Result<TrialRun, Failure> {
         let control = Control::default();
@@ -121,9 +123,7 @@ impl Trials for FleetTrials {
             control.stop(Stop::Drain);
         }
         let mut parcel = self.parcel.clone();
-        let text = serde_json::to_string(trial);
-        let text = text.map_err(|error| Failure::environment(Problem::new(error.to_string())))?;
-        parcel.add_argument(format!("--trial={text}"));
+        arguments.iter().for_each(|argument| parcel.add_argument(argument.clone()));
         let run = describe::run_id(clock::unix());
         let mut audience = TrialAudience { control: &control, line: ProgressLine::new(self.quiet), go_on };
         let conducted = self.fleet.carry_out(plan, parcel, &run, &control, &mut audience)?;
@@ -134,13 +134,8 @@ impl Trials for FleetTrials {
             let hint = "a search needs all of its agents to the end: begin again with those that are there";
             return Err(Failure { exit: Exit::AgentLost, ..Failure::environment(problem.with_hint(hint)) });
         }
-        let accounting = &run.result.accounting;
-        Ok(TrialRun {
-            duration: Nanos::from_secs_f64(run.result.duration_s),
-            unended: accounting.in_flight_at_stop + accounting.never_started + accounting.unknown,
-            applied: Applied::of_saved(&run),
-            figures: run.as_trial(),
-        })
+        let (record, applied) = (run.as_record(), Applied::of_saved(&run));
+        Ok(TrialRun { record, applied, figures: run.as_trial() })
     }
 
     fn interrupted(&self) -> Option<i32> {

@@ -27,6 +27,7 @@ use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify, say};
 use crate::base::signals::SignalWatch;
 use crate::session::backend::{fit_descriptors, uses_uring};
+use crate::session::fleet::merging::taken_over;
 use crate::session::live::interval_teller::IntervalTeller;
 use crate::session::live::request_log::RequestLog;
 use crate::session::live::stats::Statistics;
@@ -164,7 +165,16 @@ fn execute_on<O: Open + Clone + 'static>(
     }
     let mut told_script_error = ScriptErrorNotice::new(&notice);
     let mut refusals = before.beside.ends_if_refused.then(Refusals::default);
+    let mut is_known_to_join = false;
     let mut observe = |progress: Progress<'_>| {
+        if !is_known_to_join
+            && let Some(taken_over) = taken_over(&plan, &control)
+            && let Some(saver) = &saver
+        {
+            is_known_to_join = true;
+            let context = RunContext { taken_over: Some(taken_over), ..beginning.context.clone() };
+            saver.amend(Beginning { context, ..beginning.clone() });
+        }
         ends.note(&progress);
         told_script_error.tell(&control);
         if let Some(refusals) = &mut refusals {
@@ -218,6 +228,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let slow = before.slow.zip(slow).map(|(slow, plan)| (slow, u64::from(plan.connections.max)));
     let slow = slow.zip(if slow.is_some() { company.pop() } else { None });
     let context = RunContext {
+        taken_over: taken_over(&plan, &control),
         probe: company.pop().map(Box::new),
         slow: slow.map(|((slow, clients), record)| SlowRecord {
             clients,
@@ -299,6 +310,7 @@ pub(crate) fn context(
         run_id: describe::run_id(clock::unix()),
         seed: plan.seed,
         shard: plan.shard_name(),
+        taken_over: None,
         args: before.command_line.clone(),
         plan_hash: plan.fingerprint().to_string(),
         load_checksum: load_checksum(plan).to_string(),

@@ -84,6 +84,7 @@ pub(crate) fn failure(error: &StoreError) -> Failure {
 enum Message {
     /// An interval, and the time of its end.
     Interval(Box<Interval>, Nanos),
+    Amend(Box<Beginning>),
     Finish(Box<SavedRun>),
     /// A run that was cut short.
     Cut(Box<SavedRun>),
@@ -123,6 +124,12 @@ impl RunSaver {
                 Err(_) => return,
             }
         }
+    }
+
+    /// Hands over what is known of the beginning by now.
+    pub(crate) fn amend(&self, beginning: Beginning) {
+        // If the thread has gone, its end says why.
+        let _ = self.send.send(Message::Amend(Box::new(beginning)));
     }
 
     /// Saves the finished run, and waits until it is written.
@@ -173,17 +180,17 @@ fn write(ongoing: Result<Ongoing, StoreError>, messages: &Receiver<Message>) -> 
     let mut ongoing = ongoing?;
     let mut warned = false;
     for message in messages {
-        match message {
-            Message::Interval(interval, unix) => {
-                if let Err(error) = ongoing.note(&interval, unix)
-                    && !std::mem::replace(&mut warned, true)
-                {
-                    streams::to_stderr(&format!("warning: {error}; trying again at the end of the run\n"));
-                }
-            }
+        let noted = match message {
+            Message::Interval(interval, unix) => ongoing.note(&interval, unix),
+            Message::Amend(beginning) => ongoing.amend(&beginning),
             Message::Finish(run) => return ongoing.finish(&run),
             Message::Cut(run) => return ongoing.cut(&run),
             Message::Abandon => return ongoing.abandon(),
+        };
+        if let Err(error) = noted
+            && !std::mem::replace(&mut warned, true)
+        {
+            streams::to_stderr(&format!("warning: {error}; trying again at the end of the run\n"));
         }
     }
     Ok(())

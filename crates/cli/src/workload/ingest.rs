@@ -16,7 +16,7 @@ use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify};
 use crate::experiment::repeat;
 use crate::experiment::run::{self, RunRequest, Workload};
-use crate::experiment::sweep::Sweep;
+use crate::experiment::sweep::{Level, Sweep};
 use crate::session::live::progress::Preparing;
 use crate::session::request::PlanRequest;
 use crate::session::side_runs::SideRuns;
@@ -155,11 +155,11 @@ fn sweep(args: &IngestArgs, load: &IngestLoad, sizes: &[u32], style: &Style) -> 
             repeat::admit("--sweep", &resolved.plan, &live, Some(&control)).map_err(Failure::usage)?;
             reach(load.origin(), transport(patch))?;
         }
-        plans.push((size.to_string(), resolved.plan));
+        plans.push(Level::here(size.to_string(), resolved.plan));
     }
     let levels =
         Sweep { setting: "batch-size", is_scaling: false, watch: &args.run.live.watch, quiet, html: None };
-    levels.write(plans, format, args.run.output.json.as_ref(), style)
+    levels.write(plans, None, format, args.run.output.json.as_ref(), style)
 }
 
 /// The token of the store, among the flags of a run.

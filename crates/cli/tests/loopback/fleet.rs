@@ -445,6 +445,59 @@ fn without_its_coordinator_a_fleet_stops_and_its_result_can_be_collected() {
     other.assert_refused(2, "no agent has data of run nothing");
 }
 
+/// An agent is killed, another takes its shard over, and then the command is killed: what all of them have
+/// saved is one result, in which the owners of the shard follow each other.
+#[test]
+fn shards_that_were_taken_over_can_be_collected() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let mut agents: Vec<Process> = AGENTS.iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let load = "--rate 90 -d 10m -c 6 -t 1 --seed 5 --on-loss takeover --orphan 5s";
+    let mut coordinator = Process::plimsoll(&format!("run {} {load} {}", sink.url(), broker.flags()));
+    let line = coordinator.stderr.wait_for("fleet: run ");
+    let id = line.split(' ').nth(2).expect("it has an id").to_owned();
+    sink.wait_for_load();
+    agents[1].signal("KILL");
+    let line = coordinator.stderr.wait_for("takes lost shards over from");
+    let instant = line.split(' ').rev().nth(2).and_then(|word| word.parse::<f64>().ok());
+    let from = instant.expect("an instant") as u64;
+    // Seconds later the taker is sending: a whole second is 90 requests, of which all have been seen.
+    sink.wait_for_requests(90 * (from as u32 + 2));
+    coordinator.signal("KILL");
+    coordinator.wait();
+    for agent in [0, 2] {
+        agents[agent].stderr.wait_for(": free");
+    }
+    let collect = format!("fleet collect {id} {} -o json", broker.own_flags("coordinator.key"));
+    // The lost agent has not come back: all that it was to make is unknown.
+    let without = parsed(&run(&collect));
+    assert_fleet_balances(&without);
+    let taken = |result: &Value| -> Vec<Value> {
+        let agents = result["agents"].as_array().expect("agents");
+        agents.iter().filter(|agent| agent["shard"] == "2/3").cloned().collect()
+    };
+    let owners = taken(&without);
+    let [lost, taker] = &*owners else { panic!("{:#}", without["agents"]) };
+    assert_eq!((&lost["name"], &lost["state"]), (&Value::from("-"), &Value::from("lost")), "{lost:#}");
+    assert_eq!((unknown(&without), &lost["unknown"]), (from * 30, &Value::from(from * 30)), "{lost:#}");
+    assert_eq!((&taker["from_s"], &taker["state"]), (&Value::from(from as f64), &Value::from("finished")));
+    assert!(taker["started"].as_u64() > Some(0), "{taker:#}");
+    // With what it has left, some of that is known.
+    let _back = broker.agent("b");
+    let collected = run(&collect);
+    assert_eq!(collected.code, Some(7), "{collected:?}");
+    let result = parsed(&collected);
+    assert_fleet_balances(&result);
+    let owners = taken(&result);
+    let [lost, _] = &*owners else { panic!("{:#}", result["agents"]) };
+    assert_eq!((&lost["name"], &lost["state"]), (&Value::from("b"), &Value::from("lost")), "{lost:#}");
+    assert!(lost["started"].as_u64() > Some(0) && unknown(&result) < from * 30, "{lost:#}");
+    assert_eq!(account(&result, "scheduled"), account(&without, "scheduled"), "{:#}", result["accounting"]);
+    let reasons = result["verdict"]["invalid_reasons"].as_array().expect("a list");
+    assert!(reasons.iter().any(|reason| reason == "agent_lost"), "{}", result["verdict"]);
+    assert!(sink.stop().requests >= delivered(&result));
+}
+
 #[test]
 fn a_fleet_is_steered_as_one_load() {
     let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
@@ -566,12 +619,50 @@ fn a_search_drives_trials_on_agents_that_stay_claimed() {
     let ran = run(&format!("run {} --rate 20 -d 1s -c 4 {flags} -o json", sink.url()));
     assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
     for (args, message) in [
-        ("--on-loss continue", "a trial without one of its agents"),
-        ("--on-loss takeover", "a trial without one of its agents"),
-        ("--sweep connections=1,2", "--fleet and --sweep exclude each other"),
+        ("--on-loss continue", "a run without one of its agents"),
+        ("--on-loss takeover", "a run without one of its agents"),
+        ("--sweep threads=1,2", "--fleet and --sweep threads exclude each other"),
     ] {
         let refused = run(&format!("find {} --slo p90<1s {args} {flags}", sink.url()));
         refused.assert_refused(2, message);
+    }
+    drop(agents);
+}
+
+/// Each level of a sweep is a run of the same agents, which refuse other runs in between.
+#[test]
+fn the_levels_of_a_sweep_are_runs_of_agents_that_stay_claimed() {
+    let Some(broker) = Broker::start("127.0.0.1:0", "") else { return };
+    let agents: Vec<Process> = AGENTS[..2].iter().map(|name| broker.agent(name)).collect();
+    let mut sink = Sink::telling("");
+    let flags = broker.flags();
+    let sweep = format!("find {} --sweep rate=500,1000 -d 1s -c 4 -t 1 -o json {flags}", sink.url());
+    let sweeping = Process::plimsoll(&sweep);
+    sink.wait_for_load();
+    let other = run(&format!("run {} --rate 10 -d 1s -c 2 {flags} --agents a --quiet", sink.url()));
+    other.assert_refused(1, "agent a: it is busy with run");
+    let swept = sweeping.finish();
+    assert_eq!(swept.code, Some(0), "{swept:?}");
+    let result = parsed(&swept);
+    let levels = result["levels"].as_array().expect("levels");
+    let values: Vec<f64> = levels.iter().filter_map(|level| level["value"].as_f64()).collect();
+    assert_eq!((result["setting"].as_str(), values), (Some("rate"), vec![500.0, 1_000.0]), "{result:#}");
+    for level in levels.iter().filter(|level| level["finding"] != "not_applied") {
+        let (rate, answered) = (level["value"].as_f64(), level["achieved_per_s"].as_f64());
+        let (rate, answered) = (rate.expect("a rate"), answered.expect("a rate"));
+        assert!((answered - rate).abs() < rate / 2.0, "the load is that of both: {level:#}");
+    }
+    // Connections are those of the whole load, and users of a closed load: both agents have one of two.
+    let slow = Sink::start("--delay 5ms");
+    let closed = run(&format!("find {} --sweep connections=2,4 -d 1s -t 1 -o json {flags}", slow.url()));
+    assert_eq!(closed.code, Some(0), "{closed:?}");
+    let result = parsed(&closed);
+    let levels = result["levels"].as_array().expect("levels");
+    assert_eq!(levels.len(), 2, "{result:#}");
+    for level in levels {
+        let (value, users) = (level["value"].as_f64(), level["in_flight"].as_f64());
+        let (value, users) = (value.expect("a number"), users.expect("a number"));
+        assert!(users > value / 2.0 && users < value * 1.1, "{level:#}");
     }
     drop(agents);
 }

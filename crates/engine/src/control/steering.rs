@@ -111,8 +111,8 @@ struct State {
 
 #[derive(Debug)]
 struct ActiveRun {
-    /// On the driver's clock.
-    start: Nanos,
+    /// On the driver's clock; `None` while the run waits for it.
+    start: Option<Nanos>,
     /// Open model: the schedule.
     open: Option<Open>,
     paused: bool,
@@ -141,7 +141,23 @@ impl Steering {
         self.state().most = Some(most);
     }
 
+    /// The run begins at `start`, with the changes that were made while it waited.
     pub(super) fn begin(&self, plan: &Plan, start: Nanos) {
+        if let Some(course) = &mut self.state().course
+            && course.start.is_none()
+        {
+            course.start = Some(start);
+            return;
+        }
+        self.take_up(plan, Some(start));
+    }
+
+    /// The run is about to begin. Until then changes may be made at instants since its start.
+    pub(super) fn expect(&self, plan: &Plan) {
+        self.take_up(plan, None);
+    }
+
+    fn take_up(&self, plan: &Plan, start: Option<Nanos>) {
         let mut state = self.state();
         let most = state.most.map(Rate::per_second_f64);
         let open = match &plan.load {
@@ -158,7 +174,7 @@ impl Steering {
     }
 
     pub(super) fn started(&self) -> Option<Nanos> {
-        self.state().course.as_ref().map(|course| course.start)
+        self.state().course.as_ref()?.start
     }
 
     pub(super) fn finish(&self, end: Nanos) -> (Vec<RateChange>, Option<SteeredBy>) {
@@ -207,11 +223,12 @@ impl Steering {
     /// At an instant of the driver's clock.
     pub(super) fn status(&self, now: Nanos) -> Status {
         let state = self.state();
-        let Some(course) = &state.course else {
+        let begun = state.course.as_ref().and_then(|course| Some((course, course.start?)));
+        let Some((course, start)) = begun else {
             return Status { running: false, target_per_second: None, paused: false };
         };
         let last = course.changes.last().map_or(Nanos::ZERO, |change| change.at);
-        let at = last.max(now.since(course.start));
+        let at = last.max(now.since(start));
         let target_per_second = course.open.as_ref().map(|open| open.base.rate_at(at));
         Status { running: !state.over, target_per_second, paused: course.paused }
     }
@@ -230,15 +247,20 @@ impl Steering {
         let notice = state.notice.unwrap_or(NOTICE);
         let course = state.course.as_mut().ok_or(SteerError::NotYet)?;
         // Under the lock, so that changes have the order of their times.
-        let now = now().since(course.start);
+        let now = match (course.start, from) {
+            (Some(start), _) => Some(now().since(start)),
+            // All of the schedule is still to come.
+            (None, Some(_)) => None,
+            (None, None) => return Err(SteerError::NotYet),
+        };
         let command = match command {
             RateCommand::To(rate) if rate.is_zero() => RateCommand::Pause,
             other => other,
         };
         let change = match &mut course.open {
             Some(open) => {
-                let at = from.unwrap_or(now + notice);
-                if at < now + NOTICE {
+                let at = from.unwrap_or(now.unwrap_or_default() + notice);
+                if now.is_some_and(|now| at < now + NOTICE) {
                     return Err(SteerError::TooLate);
                 }
                 open.change(command, course.paused, at)?
@@ -246,7 +268,7 @@ impl Steering {
             None => match (command, course.paused) {
                 (RateCommand::To(_), _) => return Err(SteerError::Closed),
                 (RateCommand::Pause, true) | (RateCommand::Resume, false) => None,
-                _ => Some((now, None, None)),
+                _ => Some((now.unwrap_or_default(), None, None)),
             },
         };
         let Some((at, from_per_second, to_per_second)) = change else { return Ok(None) };
@@ -380,6 +402,38 @@ mod tests {
         steering.set_notice(SECOND * 2);
         let change = command(&steering, RateCommand::Pause, 4_000).unwrap().unwrap();
         assert_eq!(change.at, SECOND * 6);
+    }
+
+    /// A process that joins a load late learns of the changes that were made before, at instants that are
+    /// over by the time at which it begins.
+    #[test]
+    fn changes_are_made_while_the_run_waits_for_its_start() {
+        let (early, late) = (steered(&[("--rate", "100"), ("-d", "10s")]), Steering::default());
+        let mut patch =
+            PlanPatch { urls: vec![RawValue::new("URL", "http://a.test/")], ..PlanPatch::default() };
+        patch.rate = Some(RawValue::new("--rate", "100"));
+        patch.duration = Some(RawValue::new("-d", "10s"));
+        let plan = Plan::resolve(patch, &Disk).unwrap_or_else(|problems| panic!("{problems:?}"));
+        late.expect(&plan);
+        let faster = RateCommand::To(Rate::per_second(500));
+        // Without an instant there is nothing to count from yet.
+        assert_eq!(late.change(faster, SteeredBy::Http, None, || SECOND), Err(SteerError::NotYet));
+        assert_eq!((late.started(), late.status(SECOND).running), (None, false));
+        let commands = [(2, faster), (4, RateCommand::Pause), (5, RateCommand::Resume)];
+        for (at, command) in commands {
+            let change = |steering: &Steering| {
+                let now = || SECOND * (1000 + at - 1);
+                steering.change(command, SteeredBy::Http, Some(SECOND * at), now).unwrap().unwrap()
+            };
+            assert_eq!(change(&early), change(&late));
+        }
+        late.begin(&plan, SECOND * 1000);
+        assert_eq!((late.profile(), late.started()), (early.profile(), Some(SECOND * 1000)));
+        assert_eq!((late.version(), late.commands()), (3, early.commands()));
+        // From then on an instant may be too near.
+        let now = || SECOND * 1007;
+        let slower = RateCommand::To(Rate::per_second(50));
+        assert_eq!(late.change(slower, SteeredBy::Http, Some(SECOND * 6), now), Err(SteerError::TooLate));
     }
 
     #[test]

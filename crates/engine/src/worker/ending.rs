@@ -324,11 +324,7 @@ impl<B: Backend> Worker<'_, B> {
     }
 
     pub(super) fn heed_control(&mut self, now: Nanos) {
-        let version = self.control.version();
-        if version != self.heeded {
-            self.heeded = version;
-            self.take_up_changes(now);
-        }
+        self.heed_changes(now);
         self.is_stopped_by_script(now);
         match self.control.requested_stop() {
             Stop::No => {}
@@ -337,6 +333,16 @@ impl<B: Backend> Worker<'_, B> {
             Stop::Now => {
                 self.clock.stop(now);
             }
+        }
+    }
+
+    /// Takes up changes of the rate, if there are new ones.
+    #[inline]
+    pub(super) fn heed_changes(&mut self, now: Nanos) {
+        let version = self.control.version();
+        if version != self.heeded {
+            self.heeded = version;
+            self.take_up_changes(now);
         }
     }
 

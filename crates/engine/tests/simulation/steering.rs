@@ -188,6 +188,31 @@ fn a_process_that_joins_leaves_the_arrivals_before_to_another() {
     }
 }
 
+/// One that joins after changes of the rate has the schedule with all of them.
+#[test]
+fn a_process_that_joins_knows_the_changes_that_were_made_before() {
+    for model in ["uniform", "poisson"] {
+        let plan = plan(&[("--rate", "100"), ("-d", "10s"), ("--seed", "3"), ("--arrival", model)]);
+        let plimsoll_plan::Load::Open { process, .. } = &plan.load else { panic!("it has a rate") };
+        let control = Control::default();
+        control.expect(&plan);
+        let faster = RateCommand::To(Rate::per_second(170));
+        let changes =
+            [(1, faster), (2, RateCommand::Pause), (3, RateCommand::Resume), (6, RateCommand::Pause)];
+        for (at, command) in changes {
+            let change = control.set_rate_from(command, SteeredBy::Http, SECOND * at);
+            assert!(change.is_ok_and(|change| change.is_some()), "{command:?}");
+        }
+        let profile = control.profile().expect("it has a rate");
+        let whole = Arrivals::new(&profile, *process, plan.seed, Shard::WHOLE);
+        let due = whole.count_before(SECOND * 10) - whole.count_before(SECOND * 4);
+        control.join_at(SECOND * 4);
+        let (record, truth) = carry_out_steered(&plan, world(Behaviour::default()), &control);
+        assert!((250..450).contains(&due), "two seconds at 170/s: {due}");
+        assert_eq!((record.accounting.scheduled, truth.len() as u64), (due, due), "{model}");
+    }
+}
+
 /// Nothing is sent from a fence on. If it is lifted, what was due is made up for; if it is not, the load has
 /// ended there, and another may have the rest.
 #[test]

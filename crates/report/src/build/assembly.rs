@@ -72,6 +72,7 @@ impl RunResult {
                 name: context.name,
                 seed: context.seed,
                 shard: context.shard,
+                taken_over: context.taken_over,
                 started_at: timestamp::rfc3339(record.started_unix),
                 started_at_unix_ns: record.started_unix.0,
                 started_at_monotonic_ns: record.started_monotonic.0,

@@ -18,6 +18,15 @@ pub enum AgentState {
     Silent,
 }
 
+/// From when on a run has a shard that another one began.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TakenOver {
+    /// Seconds since the start of the load, warm-up included.
+    pub from_s: f64,
+    /// Arrivals of its shard in the measured part before that: they are not its own.
+    pub arrivals_before: u64,
+}
+
 /// One agent of a fleet, with its shard of the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentResult {

@@ -4,6 +4,7 @@ use plimsoll_metrics::RunRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::contract::agent::TakenOver;
 use crate::contract::calibration::CalibrationUse;
 use crate::contract::slow::SlowRecord;
 
@@ -24,6 +25,9 @@ pub struct RunContext {
     pub seed: u64,
     /// The part of the load that the run carried out, such as `2/3`; `None`: all of it.
     pub shard: Option<String>,
+    /// From when on it has that part, if another run began it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<TakenOver>,
     /// The command line, with secrets already redacted.
     pub args: Vec<String>,
     /// Hash of the resolved plan.

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::build::fault::FaultResult;
-use crate::contract::agent::AgentResult;
+use crate::contract::agent::{AgentResult, TakenOver};
 use crate::contract::calibration::CalibrationUse;
 use crate::contract::context::{Host, Preflight};
 use crate::contract::event_streams::EventStreamsResult;
@@ -241,6 +241,9 @@ pub struct Run {
     /// where it is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
+    /// From when on it has that part; omitted unless it took it over from a lost agent of a fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<TakenOver>,
     /// When the run started: RFC 3339, UTC.
     pub started_at: String,
     /// When the run started: Unix time in nanoseconds.

@@ -31,7 +31,7 @@ impl SavedRun {
     /// The same of shards some of which may be missing, once they were checked.
     pub(super) fn merge_some_shards(runs: &[Self]) -> Result<Self, MergeError> {
         let mut merged = Self::merge(runs)?;
-        merged.result.run.shard = None;
+        (merged.result.run.shard, merged.result.run.taken_over) = (None, None);
         merged.judge_as_one();
         let starts = || runs.iter().map(|run| run.result.run.started_at_unix_ns);
         let apart = starts().max().unwrap_or(0) - starts().min().unwrap_or(0);
@@ -92,8 +92,8 @@ impl SavedRun {
         };
     }
 
-    /// The record as far as thresholds read it.
-    pub(super) fn as_record(&self) -> RunRecord {
+    /// The record as far as thresholds, and the figures of one of several runs, read it.
+    pub fn as_record(&self) -> RunRecord {
         let result = &self.result;
         let completed = result.rate.achieved_per_s.unwrap_or(0.0) * result.duration_s;
         let mut record = RunRecord {

@@ -1,10 +1,11 @@
 //! Merges the results of a run's agents into one.
 
 use plimsoll_core::{Nanos, Shard};
+use plimsoll_engine::Control;
 use plimsoll_fleet::{Member, MemberEnd};
 use plimsoll_plan::{Load, Plan, Problem, shard_name};
 use plimsoll_report::SavedRun;
-use plimsoll_report::agent::{AgentResult, AgentState};
+use plimsoll_report::agent::{AgentResult, AgentState, TakenOver};
 use plimsoll_report::saved::FleetShare;
 use plimsoll_schedule::{Arrivals, Profile};
 
@@ -31,18 +32,37 @@ impl AskedLoad<'_> {
         of: u32,
         (from, until): (Nanos, Option<Nanos>),
     ) -> u64 {
-        let Load::Open { profile, process, .. } = &self.plan.load else { return 0 };
-        let profile = self.profile.as_ref().unwrap_or(profile);
-        let end = self.stopped.unwrap_or(Nanos::MAX).min(profile.duration());
-        let (from, end) = (from.max(self.plan.warmup), end.min(until.unwrap_or(Nanos::MAX)));
-        let whole = Arrivals::new(profile, *process, self.plan.seed, Shard::WHOLE);
-        let (first, last) = (whole.count_before(from), whole.count_before(end));
-        let of_worker = |worker: u32| {
-            let shard = Shard { index: first_shard * self.threads + worker, of: of * self.threads };
-            of_shard(last, shard).saturating_sub(of_shard(first, shard))
-        };
-        (0..held * self.threads).map(of_worker).sum()
+        let until = self.stopped.unwrap_or(Nanos::MAX).min(until.unwrap_or(Nanos::MAX));
+        let of_worker = |worker| Shard { index: first_shard * self.threads + worker, of: of * self.threads };
+        let workers = (0..held * self.threads).map(of_worker);
+        arrivals_of(self.plan, self.profile.as_ref(), workers, (from, until))
     }
+}
+
+/// Scheduled arrivals of workers in the measured part, from one instant to another; 0 in the closed model.
+/// `steered` is the profile with all changes, if there are any.
+fn arrivals_of(
+    plan: &Plan,
+    steered: Option<&Profile>,
+    workers: impl Iterator<Item = Shard>,
+    (from, until): (Nanos, Nanos),
+) -> u64 {
+    let Load::Open { profile, process, .. } = &plan.load else { return 0 };
+    let profile = steered.unwrap_or(profile);
+    let whole = Arrivals::new(profile, *process, plan.seed, Shard::WHOLE);
+    let first = whole.count_before(from.max(plan.warmup));
+    let last = whole.count_before(until.min(profile.duration()));
+    workers.map(|shard| of_shard(last, shard).saturating_sub(of_shard(first, shard))).sum()
+}
+
+/// From when on this process has its shards, if it has taken them over; with the arrivals that are another's.
+pub(crate) fn taken_over(plan: &Plan, control: &Control) -> Option<TakenOver> {
+    let from = control.joins_at();
+    let workers = (0..plan.threads).map(|worker| plan.worker_shard(worker));
+    (from > Nanos::ZERO).then(|| TakenOver {
+        from_s: from.as_secs_f64(),
+        arrivals_before: arrivals_of(plan, control.profile().as_ref(), workers, (Nanos::ZERO, from)),
+    })
 }
 
 /// Number of shards of a load: those of the agents that began it.
