@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use plimsoll_import::grpc::ghz as of_ghz;
-use plimsoll_import::{Imported, curl as of_curl, h2loadrunner as of_h2loadrunner};
+use plimsoll_import::{Imported, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner};
 use plimsoll_import::{artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, postman as of_postman};
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
 use plimsoll_plan::document::{Document, Source};
@@ -84,6 +84,11 @@ pub fn ghz(data: &[u8]) {
 /// A script of k6.
 pub fn k6(data: &[u8]) {
     check(data, &of_k6::import(data, &of_k6::Options::default(), Path::new(""), &Folder));
+}
+
+/// A simulation of Gatling, in the language that its text tells.
+pub fn gatling(data: &[u8]) {
+    check(data, &of_gatling::import(data, &of_gatling::Options::default(), Path::new(""), &Folder));
 }
 
 /// A test plan of JMeter.

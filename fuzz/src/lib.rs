@@ -56,6 +56,7 @@ pub const TARGETS: &[Target] = &[
     ("import_artillery", import::artillery),
     ("import_curl", import::curl),
     ("import_ghz", import::ghz),
+    ("import_gatling", import::gatling),
     ("import_h2loadrunner", import::h2loadrunner),
     ("import_har", import::har),
     ("import_jmeter", import::jmeter),

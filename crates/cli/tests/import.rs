@@ -60,6 +60,7 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "k6", "../k6/login_flow.js", "--env", "BASE_URL=http://h"],
         &["import", "k6", "../k6/several.js", "--scenario", "report"],
         &["import", "k6", "../k6/get.js", "--env", "BASE_URL"],
+        &["import", "gatling", "../gatling/During.scala"],
         &["import"],
         &["import", "curl"],
     ]

@@ -370,7 +370,7 @@ impl Variables {
                 return None;
             }
         };
-        let rest = rest.split('#').next().unwrap_or_default();
+        let rest = &rest[..self.syntax.end_before(&rest, 0, &['#'])];
         let mut path = self.template(rest, Writing::Target, at, findings);
         if !path.starts_with('/') {
             if path.starts_with("${") {

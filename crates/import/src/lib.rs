@@ -15,6 +15,7 @@
 //! Artillery     │
 //! JMeter        │
 //! k6            │
+//! Gatling       │
 //! protobuf      │
 //! ghz          ─┘
 //! ```
@@ -25,6 +26,7 @@
 
 pub mod artillery;
 pub mod curl;
+pub mod gatling;
 pub mod grpc;
 pub mod h2loadrunner;
 pub mod har;
@@ -35,11 +37,14 @@ pub mod postman;
 pub mod vegeta;
 
 mod amount;
+mod course;
 mod draft;
 mod findings;
 mod flow;
+mod javascript;
 mod names;
 mod source;
+mod syntax;
 mod xml;
 mod yaml;
 

@@ -18,6 +18,7 @@ pub(crate) enum ImportKind {
     #[serde(rename = "jmeter")]
     JMeter,
     K6,
+    Gatling,
 }
 
 impl ImportKind {
@@ -33,6 +34,7 @@ impl ImportKind {
             Self::Artillery => "artillery",
             Self::JMeter => "jmeter",
             Self::K6 => "k6",
+            Self::Gatling => "gatling",
         }
     }
 
@@ -57,6 +59,13 @@ impl ImportKind {
         };
         if text.lines().any(imports) {
             return Some(Self::K6);
+        }
+        let is_gatlings = |line: &str| {
+            line.trim_start().starts_with("import")
+                && (line.contains("io.gatling.") || line.contains("@gatling.io/"))
+        };
+        if text.lines().any(is_gatlings) {
+            return Some(Self::Gatling);
         }
         let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
         if has_line("openapi:") {
@@ -113,6 +122,9 @@ mod tests {
             ("a.jmx", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", Some(ImportKind::JMeter)),
             ("a.js", "// a shop\nimport http from 'k6/http';\n", Some(ImportKind::K6)),
             ("a.js", "import { k6 } from './k6.js';\n", None),
+            ("A.scala", "package a\nimport io.gatling.core.Predef._\n", Some(ImportKind::Gatling)),
+            ("a.ts", "import { http } from '@gatling.io/http';\n", Some(ImportKind::Gatling)),
+            ("A.java", "// as io.gatling does\nimport java.util.*;\n", None),
             ("a.json", "{\"x\": 1}", None),
             ("a.txt", "hello", None),
             ("a.txt", "", None),

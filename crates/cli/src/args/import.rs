@@ -62,6 +62,11 @@ pub(crate) enum ImportFormat {
     /// noted with its line.
     #[command(name = "k6")]
     K6(K6Args),
+    /// A simulation of Gatling, in Java, Scala, JavaScript or TypeScript
+    ///
+    /// It is read and not carried out: its populations become scenarios, their injection profiles the load,
+    /// what needs a program is noted with its line.
+    Gatling(FileArgs),
     /// A service of gRPC as protobuf writes it
     ///
     /// Every method becomes a step, with a message that is made up from its type.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_import::grpc::{ghz, proto};
-use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
+use plimsoll_import::{artillery, curl, gatling, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
 use plimsoll_plan::{Disk, PlanPatch, Problem, ScriptHost};
 use serde_json::json;
 
@@ -73,6 +73,11 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
                 scenario: args.scenario.clone(),
             };
             let imported = k6::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
+            (imported, from.strictness.strict)
+        }
+        ImportFormat::Gatling(from) => {
+            let options = gatling::Options { name: file_name(&from.file) };
+            let imported = gatling::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
             (imported, from.strictness.strict)
         }
         ImportFormat::Jmeter(from) => {

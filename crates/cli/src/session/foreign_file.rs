@@ -40,10 +40,7 @@ const LOCUST: Kind = Kind {
     what: "a Locust file",
     advice: "there is no import of {} yet: tasks are scenarios with a `weight`, wait times `think` (docs/plans.md)",
 };
-const GATLING: Kind = Kind {
-    what: "a Gatling simulation",
-    advice: "there is no import of {} yet: its recorder takes HAR, and so does plimsoll import har",
-};
+const GATLING: Kind = Kind { what: "a Gatling simulation", advice: "plimsoll import gatling {} > plan.yaml" };
 const LUA: Kind =
     Kind { what: "a script in Lua", advice: "a script of wrk runs with plimsoll run -s {} URL" };
 const H2LOADRUNNER: Kind = Kind {
@@ -79,9 +76,9 @@ fn recognized(name: &str) -> Option<Kind> {
         "lua" => Some(LUA),
         "js" | "mjs" | "ts" if is_k6(&text) => Some(K6),
         "py" if text.contains("locust") => Some(LOCUST),
-        "scala" | "java" | "kt" if text.contains("gatling") => Some(GATLING),
         _ if text.contains("<jmeterTestPlan") => Some(JMETER),
         _ if is_k6(&text) => Some(K6),
+        _ if is_gatling(&text) => Some(GATLING),
         "json" => of_keys(&keys(&text)?, &text),
         "yaml" | "yml" => of_keys(&keys_of_yaml(&text), &text),
         _ => None,
@@ -95,6 +92,13 @@ fn is_k6(text: &str) -> bool {
         from.is_some_and(|(_, from)| {
             from.starts_with("k6/") || from.starts_with("k6'") || from.starts_with("k6\"")
         })
+    })
+}
+
+/// Returns `true` if a line imports from Gatling.
+fn is_gatling(text: &str) -> bool {
+    text.lines().map(str::trim_start).any(|line| {
+        line.starts_with("import") && (line.contains("io.gatling.") || line.contains("@gatling.io/"))
     })
 }
 
@@ -152,6 +156,19 @@ mod tests {
             ("const k6 = 'k6/http';", false),
         ] {
             assert_eq!(is_k6(text), is, "{text}");
+        }
+    }
+
+    #[test]
+    fn simulations_import_from_gatling() {
+        for (text, is) in [
+            ("package a\n\nimport io.gatling.core.Predef._\n", true),
+            ("import static io.gatling.javaapi.core.CoreDsl.*;", true),
+            ("import { http } from \"@gatling.io/http\";", true),
+            ("// as io.gatling.core does", false),
+            ("import gatling", false),
+        ] {
+            assert_eq!(is_gatling(text), is, "{text}");
         }
     }
 

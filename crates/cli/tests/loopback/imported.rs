@@ -136,9 +136,9 @@ fn a_test_plan_of_jmeter_makes_its_requests() {
     assert_true(&result, &steps, &saw);
 }
 
-/// The scripts of k6 that the crate `import` is tested with.
-fn scripts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/k6")
+/// The files of a tool that the crate `import` is tested with.
+fn files_of(tool: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests").join(tool)
 }
 
 /// The answer of the server of `bench/scripts/k6.py`.
@@ -232,12 +232,13 @@ fn kind(line: &str) -> String {
     line
 }
 
-/// `bench/scripts/k6.py --write` keeps the requests that k6 itself makes in the files `*.requests`.
-#[test]
-fn scripts_of_k6_make_the_requests_that_k6_makes() {
+/// Imports each file of a tool that has one with its requests, `*.requests`, beside it, tries its plan, and
+/// compares the requests. Files with one of the words in `at_once` send requests that arrive in any order.
+/// `others` are files that they need. Returns how many there are.
+fn assert_same_requests(tool: &str, endings: &[&str], others: &[&str], at_once: &str) -> usize {
     let server = Recorder::start();
     let mut count = 0;
-    for entry in std::fs::read_dir(scripts()).expect("the folder") {
+    for entry in std::fs::read_dir(files_of(tool)).expect("the folder") {
         let wanted = entry.expect("an entry").path();
         if wanted.extension().is_none_or(|ending| ending != "requests") {
             continue;
@@ -247,16 +248,18 @@ fn scripts_of_k6_make_the_requests_that_k6_makes() {
         let copied = |name: &str, content: &str| {
             folder.write(name, content.replace("127.0.0.1:8080", &server.authority));
         };
-        std::fs::create_dir(folder.file("lib")).expect("a new folder");
-        for name in ["lib/api.js", "users.json", "accounts.csv"] {
-            copied(name, &std::fs::read_to_string(scripts().join(name)).expect("the file"));
+        for name in others {
+            let path = folder.file(name);
+            let parent = Path::new(&path).parent().expect("it is in a folder");
+            std::fs::create_dir_all(parent).expect("a folder");
+            copied(name, &std::fs::read_to_string(files_of(tool).join(name)).expect("the file"));
         }
-        let script = ["js", "ts"].map(|ending| wanted.with_extension(ending));
-        let script = script.iter().find(|path| path.exists()).expect("its script");
+        let mut scripts = endings.iter().map(|ending| wanted.with_extension(ending));
+        let script = &scripts.find(|path| path.exists()).expect("its script");
         let name = script.file_name().and_then(|name| name.to_str()).expect("a name");
         let text = std::fs::read_to_string(script).expect("the script");
         copied(name, &text);
-        let plan = run(&format!("import k6 {}", folder.file(name)));
+        let plan = run(&format!("import {tool} {}", folder.file(name)));
         assert_eq!(plan.code, Some(0), "{name}: {}", plan.stderr);
         let plan = folder.write("plan.yaml", plan.stdout);
         assert_eq!(run(&format!("check {plan}")).code, Some(0), "{name}");
@@ -265,7 +268,7 @@ fn scripts_of_k6_make_the_requests_that_k6_makes() {
         assert_eq!(tried.code, Some(0), "{name}: {}{}", tried.stdout, tried.stderr);
         let mut requests = server.take();
         // Requests that are sent at once arrive in any order.
-        if text.contains("http.batch") {
+        if text.contains(at_once) {
             requests.sort();
         }
         let mut shown = String::new();
@@ -278,13 +281,43 @@ fn scripts_of_k6_make_the_requests_that_k6_makes() {
         let shown = shown.replace(&server.authority, "127.0.0.1:8080");
         assert_eq!(shown, std::fs::read_to_string(&wanted).expect("the requests"), "{name}");
     }
-    assert_eq!(count, 18);
+    count
+}
+
+/// `bench/scripts/k6.py --write` keeps the requests that k6 itself makes in the files `*.requests`.
+#[test]
+fn scripts_of_k6_make_the_requests_that_k6_makes() {
+    let others = ["lib/api.js", "users.json", "accounts.csv"];
+    assert_eq!(assert_same_requests("k6", &["js", "ts"], &others, "http.batch"), 18);
+}
+
+/// The requests are those that Gatling's documentation says of each word, written by hand.
+#[test]
+fn simulations_of_gatling_make_their_requests() {
+    let others = ["search.csv", "users.json", "body.json", "template.json"];
+    let others = others.map(|name| format!("resources/{name}"));
+    let others = others.each_ref().map(String::as_str);
+    let endings = ["java", "scala", "js", "ts"];
+    assert_eq!(assert_same_requests("gatling", &endings, &others, ".resources("), 14);
+}
+
+/// All users of all populations make all of their requests, however the load begins.
+#[test]
+fn a_simulation_of_gatling_makes_its_requests_under_load() {
+    let simulation = |endpoint: &str| {
+        let text = std::fs::read_to_string(files_of("gatling").join("Loops.java")).expect("the file");
+        let text = text.replace("127.0.0.1:8080", endpoint).replace(".pause(1, 2)", "");
+        text.replace("atOnceUsers(2), nothingFor(Duration.ofSeconds(5)), ", "")
+    };
+    let (result, steps, saw) = imported("gatling", "Loops.java", simulation, "");
+    assert_eq!((steps["again"], steps["set"], steps["outer / inner: deep"]), (18, 12, 6), "{steps:?}");
+    assert_true(&result, &steps, &saw);
 }
 
 #[test]
 fn a_script_of_k6_makes_its_requests_under_load() {
     let script = |endpoint: &str| {
-        let text = std::fs::read_to_string(scripts().join("loops.js")).expect("the script");
+        let text = std::fs::read_to_string(files_of("k6").join("loops.js")).expect("the script");
         text.replace("127.0.0.1:8080", endpoint)
             .split("  const res = http.get('http")
             .next()

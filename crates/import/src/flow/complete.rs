@@ -168,6 +168,7 @@ impl Readings {
             StepKind::Repetition(repetition) => {
                 let times = repetition.repeat.get().map_or("", Text::as_str);
                 self.text(times, certain);
+                self.text(repetition.while_condition.get().map_or("", Text::as_str), certain);
                 let mut within = certain.clone();
                 self.steps(&repetition.steps, &mut within);
                 if times.parse::<u64>().is_ok_and(|times| times > 0) {

@@ -67,11 +67,16 @@ impl Syntax {
 
     /// The end of the authority of a URL: the first `/`, `?` or `#` that is in no slot.
     pub(crate) fn authority_end(&self, url: &str, from: usize) -> usize {
+        self.end_before(url, from, &['/', '?', '#'])
+    }
+
+    /// The place of the first of these signs that is in no slot, or the end of the text.
+    pub(crate) fn end_before(&self, url: &str, from: usize, signs: &[char]) -> usize {
         let mut at = from;
         loop {
-            let ends = url[at..].find(['/', '?', '#']).map_or(url.len(), |end| at + end);
+            let ends = url[at..].find(signs).map_or(url.len(), |end| at + end);
             match self.next_slot(&url[at..]) {
-                Some((before, _, whole, _)) if at + before.len() < ends => at += before.len() + whole.len(),
+                Some((before, _, whole, _)) if at + before.len() <= ends => at += before.len() + whole.len(),
                 _ => return ends,
             }
         }

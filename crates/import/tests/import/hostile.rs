@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_import::{artillery, curl, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
+use plimsoll_import::{artillery, curl, gatling, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -172,6 +172,10 @@ fn all(text: &[u8]) {
     shown(&artillery::import(text, here, &files));
     shown(&jmeter::import(text, here, &files));
     shown(&k6::import(text, &k6::Options::default(), here, &files));
+    for name in ["A.java", "A.scala", "a.js"] {
+        let options = gatling::Options { name: name.to_owned() };
+        shown(&gatling::import(text, &options, here, &files));
+    }
     if let Ok(text) = std::str::from_utf8(text) {
         shown(&curl::import(text, here, &files));
     }
@@ -264,7 +268,7 @@ fn elements() -> impl Strategy<Value = String> {
 #[test]
 fn beginnings_of_examples_are_imported_or_refused() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    for tool in ["postman", "artillery", "jmeter", "k6"] {
+    for tool in ["postman", "artillery", "jmeter", "k6", "gatling"] {
         for entry in std::fs::read_dir(tests.join(tool)).expect("the folder") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
@@ -336,6 +340,33 @@ proptest! {
              export default function () {{ http.get('http://h/');\n{}\n}}", parts.concat()
         );
         all(script.as_bytes());
+    }
+
+    #[test]
+    fn any_actions_are_imported_or_refused(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                ".exec(", "http(\"a\")", ".get(\"/#{b}\")", ".post(", "\"/\"", ")", "(", ", ", ".", "{", "}", ";",
+                "\n", ".check(status().is(200))", ".check(", "jsonPath(\"$.b\")", ".saveAs(\"b\")", ".pause(1)",
+                ".repeat(2, \"n\")", ".on(", "scn", "b", " -> ", "=> ", "session", ".set(\"b\", 1)", ".during(5)",
+                ".forever()", ".randomSwitch()", "percent(50)", ".then(", "60.0", ".doIf(\"#{b}\")", ".feed(",
+                "csv(\"two.csv\")", ".circular()", ".group(\"g\")", ".injectOpen(atOnceUsers(1))", "\"${b}\"",
+                "\u{e4}", "\"\"\"", " + ", " * ", "5.seconds", "new A()",
+            ]),
+            0..30,
+        ),
+    ) {
+        let actions = parts.concat();
+        for text in [
+            format!("class A extends Simulation {{ ScenarioBuilder scn = scenario(\"s\")\n{actions};\n\
+                     {{ setUp(scn.injectOpen(rampUsers(5).during(5))).protocols(http.baseUrl(\"http://h\")); }} }}"),
+            format!("class A extends Simulation {{\nval scn = scenario(\"s\")\n{actions}\n\
+                     setUp(scn.inject(rampUsers(5) during 5)).protocols(http.baseUrl(\"http://h\")) }}"),
+            format!("simulation((setUp) => {{ const scn = scenario(\"s\")\n{actions};\n\
+                     setUp(scn.injectOpen(rampUsers(5).during(5))).protocols(http.baseUrl(\"http://h\")); }});"),
+        ] {
+            all(text.as_bytes());
+        }
     }
 
     #[test]

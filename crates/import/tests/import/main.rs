@@ -3,6 +3,7 @@
 mod artillery;
 mod checked;
 mod curl;
+mod gatling;
 mod grpc;
 mod h2loadrunner;
 mod har;

@@ -188,6 +188,7 @@ const GENERATORS: [Generator; 9] = [
         name: "Gatling",
         differs: "Injection profiles are stages: of users in the closed model, of a rate in the open one.",
         parts: &[
+            ("Simulation.java", "`plimsoll import gatling Simulation.java` makes a plan of it"),
             ("constantUsersPerSec(100).during(30)", "`--rate 100 -d 30s`"),
             ("rampUsersPerSec(0).to(100).during(30)", "`--stages 1ms@0,30s@100`"),
             ("constantConcurrentUsers(50).during(30)", "`--users 50 -d 30s`"),

@@ -1,0 +1,354 @@
+//! Simulations in Scala.
+
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::java::{sides, span};
+use super::tree::{
+    Chain, DEEPEST, Expression, Function, Head, Kind, Link, Span, Statement, StatementKind, number,
+    unescaped, unquoted,
+};
+use crate::syntax::{self, Refused, children, in_field, text_of};
+
+/// The statements of a simulation.
+pub(super) fn parse(text: &str) -> Result<Vec<Statement>, Refused> {
+    let language = tree_sitter_scala::LANGUAGE.into();
+    let tree = syntax::parse_within(text, &language, "Scala", syntax::DEEPEST_CHAIN)?;
+    let scala = Scala { text };
+    Ok(scala.statements(&children(tree.root_node()), 0))
+}
+
+struct Scala<'t> {
+    text: &'t str,
+}
+
+impl Scala<'_> {
+    fn said(&self, node: Node<'_>) -> String {
+        text_of(node, self.text).to_owned()
+    }
+
+    fn field(&self, node: Node<'_>, name: &str) -> String {
+        node.child_by_field_name(name).map(|node| self.said(node)).unwrap_or_default()
+    }
+
+    fn statements(&self, nodes: &[Node<'_>], depth: usize) -> Vec<Statement> {
+        let mut all = Vec::new();
+        for node in nodes {
+            let span = span(*node);
+            let kind = if depth > DEEPEST {
+                Some(StatementKind::Other)
+            } else {
+                self.statement(*node, depth + 1, &mut all)
+            };
+            all.extend(kind.map(|kind| Statement { span, kind }));
+        }
+        all
+    }
+
+    fn statement(&self, node: Node<'_>, depth: usize, all: &mut Vec<Statement>) -> Option<StatementKind> {
+        Some(match node.kind() {
+            "class_definition" | "object_definition" | "trait_definition" | "package_object" => {
+                let body = node.child_by_field_name("body").map(children).unwrap_or_default();
+                StatementKind::Within(self.field(node, "name"), self.statements(&body, depth))
+            }
+            "package_clause" => {
+                let body = in_field(node, "body");
+                let body = body.first().map(|body| children(*body)).unwrap_or_default();
+                all.extend(self.statements(&body, depth));
+                return None;
+            }
+            "val_definition" | "var_definition" => {
+                let value = node.child_by_field_name("value")?;
+                StatementKind::Define(self.field(node, "pattern"), self.expression(value, depth))
+            }
+            "function_definition" => {
+                let mut parameters = Vec::new();
+                for list in in_field(node, "parameters") {
+                    parameters.extend(children(list).into_iter().map(|one| self.field(one, "name")));
+                }
+                let body = node.child_by_field_name("body")?;
+                let body = self.body(body, depth);
+                let kind = Kind::Lambda(Arc::new(Function { parameters, body }));
+                StatementKind::Define(self.field(node, "name"), Expression { span: span(node), kind })
+            }
+            "import_declaration" | "val_declaration" | "function_declaration" | "type_definition" => {
+                return None;
+            }
+            "assignment_expression" | "while_expression" | "for_expression" | "if_expression" => {
+                StatementKind::Other
+            }
+            _ => StatementKind::Expression(self.expression(node, depth)),
+        })
+    }
+
+    /// The statements of a body, whose last expression is its value.
+    fn body(&self, node: Node<'_>, depth: usize) -> Vec<Statement> {
+        let nodes = match node.kind() {
+            "block" | "indented_block" => children(node),
+            _ => vec![node],
+        };
+        with_value(self.statements(&nodes, depth))
+    }
+
+    fn expression(&self, node: Node<'_>, depth: usize) -> Expression {
+        let at = span(node);
+        let kind = if depth > DEEPEST { Kind::Other } else { self.kind(node, depth + 1) };
+        Expression { span: at, kind }
+    }
+
+    fn kind(&self, node: Node<'_>, depth: usize) -> Kind {
+        match node.kind() {
+            "string" => Kind::String(unquoted(&self.said(node), true)),
+            "character_literal" => Kind::String(unescaped(self.said(node).trim_matches('\''))),
+            "interpolated_string_expression" => self.interpolated(node, depth),
+            "integer_literal" | "floating_point_literal" => {
+                number(&self.said(node)).map_or(Kind::Other, Kind::Number)
+            }
+            "boolean_literal" => Kind::Boolean(self.said(node) == "true"),
+            "parenthesized_expression" | "literal" => match children(node).first() {
+                Some(inner) => self.expression(*inner, depth).kind,
+                None => Kind::Other,
+            },
+            "tuple_expression" => match self.all(&children(node), depth).as_ref() {
+                [one, other] => Kind::Pair(Arc::new((one.clone(), other.clone()))),
+                items => Kind::List(items.into()),
+            },
+            "lambda_expression" => self.lambda(node, depth),
+            "block" | "indented_block" | "colon_argument" => self.block(node, depth),
+            "infix_expression" => self.infix(node, depth),
+            "call_expression"
+            | "field_expression"
+            | "generic_function"
+            | "identifier"
+            | "postfix_expression"
+            | "instance_expression" => self.chain(node, depth),
+            _ => Kind::Other,
+        }
+    }
+
+    fn all(&self, nodes: &[Node<'_>], depth: usize) -> Arc<[Expression]> {
+        nodes.iter().map(|node| self.expression(*node, depth)).collect()
+    }
+
+    fn lambda(&self, node: Node<'_>, depth: usize) -> Kind {
+        let parameters = match node.child_by_field_name("parameters") {
+            None => Vec::new(),
+            Some(all) if all.kind() == "bindings" => {
+                children(all).into_iter().map(|one| self.field(one, "name")).collect()
+            }
+            Some(one) => vec![self.said(one)],
+        };
+        let nodes: Vec<Node<'_>> = children(node)
+            .into_iter()
+            .filter(|child| node.child_by_field_name("parameters") != Some(*child))
+            .collect();
+        let body = match nodes.as_slice() {
+            [only] => self.body(*only, depth),
+            _ => self.statements(&nodes, depth),
+        };
+        Kind::Lambda(Arc::new(Function { parameters, body }))
+    }
+
+    /// Braces around one expression are that expression; around several statements, a function of nothing.
+    fn block(&self, node: Node<'_>, depth: usize) -> Kind {
+        match children(node).as_slice() {
+            [only] if !only.kind().ends_with("_definition") => self.expression(*only, depth).kind,
+            // The statements behind the first one of a function stand beside it in this grammar.
+            [first, rest @ ..] if first.kind() == "lambda_expression" => match self.lambda(*first, depth) {
+                Kind::Lambda(function) => {
+                    let mut function = function.as_ref().clone();
+                    for statement in &mut function.body {
+                        if let StatementKind::Return(value) = &statement.kind {
+                            statement.kind = StatementKind::Expression(value.clone());
+                        }
+                    }
+                    function.body.extend(with_value(self.statements(rest, depth)));
+                    Kind::Lambda(Arc::new(function))
+                }
+                other => other,
+            },
+            _ => Kind::Lambda(Arc::new(Function { parameters: Vec::new(), body: self.body(node, depth) })),
+        }
+    }
+
+    /// `s"/a/$id"`: the texts and values in turn.
+    fn interpolated(&self, node: Node<'_>, depth: usize) -> Kind {
+        let interpolator = self.field(node, "interpolator");
+        let nodes = children(node);
+        let Some(inside) = nodes.iter().find(|child| child.kind() == "interpolated_string") else {
+            return Kind::Other;
+        };
+        if !["s", "raw"].contains(&interpolator.as_str()) {
+            return Kind::Other;
+        }
+        let quotes = if text_of(*inside, self.text).starts_with("\"\"\"") { 3 } else { 1 };
+        let is_raw = quotes == 3 || interpolator == "raw";
+        let literal = |from: usize, to: usize| {
+            let text = self.text.get(from..to).unwrap_or_default();
+            let text = if is_raw { text.to_owned() } else { unescaped(text) };
+            Expression { span: Span { start: from, end: to }, kind: Kind::String(text.replace("$$", "$")) }
+        };
+        let mut at = inside.start_byte() + quotes;
+        let mut terms = Vec::new();
+        for slot in children(*inside).into_iter().filter(|child| child.kind() == "interpolation") {
+            terms.push(literal(at, slot.start_byte()));
+            if let Some(value) = children(slot).first() {
+                terms.push(self.expression(*value, depth));
+            }
+            at = slot.end_byte();
+        }
+        terms.push(literal(at, inside.end_byte().saturating_sub(quotes)));
+        Kind::Sum(terms.into())
+    }
+
+    fn infix(&self, node: Node<'_>, depth: usize) -> Kind {
+        let Some((left, right)) = sides(node) else { return Kind::Other };
+        let operator = self.field(node, "operator");
+        match operator.as_str() {
+            "->" => Kind::Pair(Arc::new((self.expression(left, depth), self.expression(right, depth)))),
+            "*" => Kind::Product(Arc::new((self.expression(left, depth), self.expression(right, depth)))),
+            "+" => {
+                // Long sums are lists, and not nested deeply.
+                let (mut terms, mut left) = (vec![self.expression(right, depth)], left);
+                while left.kind() == "infix_expression"
+                    && self.field(left, "operator") == "+"
+                    && let Some((next, right)) = sides(left)
+                {
+                    terms.push(self.expression(right, depth));
+                    left = next;
+                }
+                terms.push(self.expression(left, depth));
+                terms.reverse();
+                Kind::Sum(terms.into())
+            }
+            name if name.starts_with(|c: char| c.is_alphabetic()) => self.chain(node, depth),
+            _ => Kind::Other,
+        }
+    }
+
+    /// The arguments in parentheses or braces.
+    fn arguments(&self, node: Node<'_>, depth: usize) -> Arc<[Expression]> {
+        match node.kind() {
+            "arguments" => self.all(&children(node), depth),
+            _ => [self.expression(node, depth)].into(),
+        }
+    }
+
+    /// Calls behind each other, from the last one on: they are nested in each other in Scala's grammar.
+    fn chain(&self, node: Node<'_>, depth: usize) -> Kind {
+        let mut links: Vec<Link> = Vec::new();
+        let mut at = node;
+        // Arguments whose function is still to come.
+        let mut given: Option<(Arc<[Expression]>, usize)> = None;
+        let head = loop {
+            let inner = |name: &str| at.child_by_field_name(name);
+            let member = |name: Node<'_>, given: &mut Option<(Arc<[Expression]>, usize)>| {
+                let (arguments, end) = match given.take() {
+                    Some((arguments, end)) => (Some(arguments), end),
+                    None => (None, name.end_byte()),
+                };
+                let span = Span { start: name.start_byte(), end };
+                Link { span, name: self.said(name), arguments }
+            };
+            let called = |given: &mut Option<(Arc<[Expression]>, usize)>| {
+                given.take().map(|(arguments, end)| Link {
+                    span: Span { start: at.start_byte(), end },
+                    name: String::new(),
+                    arguments: Some(arguments),
+                })
+            };
+            match at.kind() {
+                "call_expression" => {
+                    links.extend(called(&mut given));
+                    given = inner("arguments").map(|list| (self.arguments(list, depth), at.end_byte()));
+                    match inner("function") {
+                        Some(function) => at = function,
+                        None => {
+                            break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other }));
+                        }
+                    }
+                }
+                "generic_function" => match inner("function") {
+                    Some(function) => at = function,
+                    None => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
+                },
+                "field_expression" => match (inner("value"), inner("field")) {
+                    (Some(value), Some(name)) => {
+                        links.push(member(name, &mut given));
+                        at = value;
+                    }
+                    _ => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
+                },
+                "infix_expression" if self.field(at, "operator").starts_with(|c: char| c.is_alphabetic()) => {
+                    links.extend(called(&mut given));
+                    let (Some(left), Some(name), Some(right)) =
+                        (inner("left"), inner("operator"), inner("right"))
+                    else {
+                        break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other }));
+                    };
+                    let arguments = if right.kind() == "tuple_expression" {
+                        self.all(&children(right), depth)
+                    } else {
+                        [self.expression(right, depth)].into()
+                    };
+                    let place = Span { start: name.start_byte(), end: at.end_byte() };
+                    links.push(Link { span: place, name: self.said(name), arguments: Some(arguments) });
+                    at = left;
+                }
+                "postfix_expression" => {
+                    links.extend(called(&mut given));
+                    match children(at).as_slice() {
+                        [value, name] => {
+                            links.push(member(*name, &mut None));
+                            at = *value;
+                        }
+                        _ => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
+                    }
+                }
+                "parenthesized_expression" if !links.is_empty() || given.is_some() => {
+                    links.extend(called(&mut given));
+                    match children(at).first() {
+                        Some(value) => at = *value,
+                        None => {
+                            break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other }));
+                        }
+                    }
+                }
+                "instance_expression" => {
+                    links.extend(called(&mut given));
+                    let parts = children(at);
+                    let arguments = parts.iter().find(|part| part.kind() == "arguments");
+                    let arguments = arguments.map(|list| self.all(&children(*list), depth));
+                    links.push(Link {
+                        span: span(at),
+                        name: "new".to_owned(),
+                        arguments: Some(arguments.unwrap_or_default()),
+                    });
+                    break Head::Name(parts.first().map(|name| self.said(*name)).unwrap_or_default());
+                }
+                // `_.set("a", 1)` is a function of what `_` stands for.
+                "identifier" | "wildcard" => {
+                    links.extend(called(&mut given));
+                    break Head::Name(self.said(at));
+                }
+                _ => {
+                    links.extend(called(&mut given));
+                    break Head::Value(Arc::new(self.expression(at, depth)));
+                }
+            }
+        };
+        links.reverse();
+        Kind::Chain(Chain { head, links })
+    }
+}
+
+/// Statements whose last expression is the value of them all.
+fn with_value(mut statements: Vec<Statement>) -> Vec<Statement> {
+    if let Some(last) = statements.last_mut()
+        && let StatementKind::Expression(value) = &last.kind
+    {
+        last.kind = StatementKind::Return(value.clone());
+    }
+    statements
+}
