@@ -28,25 +28,32 @@ pub(crate) fn parse(text: &str, language: &Language, name: &str) -> Result<Tree,
     parser.set_language(language).map_err(|wrong| refused(1, wrong.to_string()))?;
     let unread = || refused(1, format!("it is not {name}"));
     let tree = parser.parse(text, None).ok_or_else(unread)?;
+    check(&tree, text, name)?;
+    Ok(tree)
+}
+
+/// Looks for the first mistake, and for nesting that is too deep.
+fn check(tree: &Tree, text: &str, name: &str) -> Result<(), Refused> {
+    let refused = |node, message| Err(Refused { line: line(node), message });
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
         if node.is_missing() {
-            return Err(refused(line(node), format!("it is not {name}: `{}` is missing", node.kind())));
+            return refused(node, format!("it is not {name}: `{}` is missing", node.kind()));
         }
         if node.is_error() {
             let near = crate::findings::quoted(text_of(node, text).lines().next().unwrap_or_default());
-            return Err(refused(line(node), format!("it is not {name}, from `{near}` on")));
+            return refused(node, format!("it is not {name}, from `{near}` on"));
         }
         if cursor.depth() as usize > DEEPEST_TREE {
-            return Err(refused(line(node), format!("it is nested deeper than {DEEPEST_TREE} levels")));
+            return refused(node, format!("it is nested deeper than {DEEPEST_TREE} levels"));
         }
         if cursor.goto_first_child() {
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
-                return Ok(tree);
+                return Ok(());
             }
         }
     }
