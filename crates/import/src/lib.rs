@@ -15,6 +15,7 @@
 //! Artillery     │
 //! JMeter        │
 //! k6            │
+//! Locust        │
 //! protobuf      │
 //! ghz          ─┘
 //! ```
@@ -30,6 +31,7 @@ pub mod h2loadrunner;
 pub mod har;
 pub mod jmeter;
 pub mod k6;
+pub mod locust;
 pub mod openapi;
 pub mod postman;
 pub mod vegeta;
@@ -40,6 +42,7 @@ mod findings;
 mod flow;
 mod names;
 mod source;
+mod syntax;
 mod xml;
 mod yaml;
 

@@ -18,6 +18,7 @@ pub(crate) enum ImportKind {
     #[serde(rename = "jmeter")]
     JMeter,
     K6,
+    Locust,
 }
 
 impl ImportKind {
@@ -33,6 +34,7 @@ impl ImportKind {
             Self::Artillery => "artillery",
             Self::JMeter => "jmeter",
             Self::K6 => "k6",
+            Self::Locust => "locust",
         }
     }
 
@@ -57,6 +59,14 @@ impl ImportKind {
         };
         if text.lines().any(imports) {
             return Some(Self::K6);
+        }
+        let is_locust = |line: &str| {
+            let mut words = line.split_whitespace();
+            let module = words.next().filter(|word| matches!(*word, "from" | "import")).and(words.next());
+            module.is_some_and(|module| module == "locust" || module.starts_with("locust."))
+        };
+        if text.lines().any(is_locust) {
+            return Some(Self::Locust);
         }
         let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
         if has_line("openapi:") {
@@ -113,6 +123,8 @@ mod tests {
             ("a.jmx", "<?xml version=\"1.0\"?>\n<jmeterTestPlan version=\"1.2\">", Some(ImportKind::JMeter)),
             ("a.js", "// a shop\nimport http from 'k6/http';\n", Some(ImportKind::K6)),
             ("a.js", "import { k6 } from './k6.js';\n", None),
+            ("a.py", "import time\nfrom locust import HttpUser, task\n", Some(ImportKind::Locust)),
+            ("a.py", "import locusts\n", None),
             ("a.json", "{\"x\": 1}", None),
             ("a.txt", "hello", None),
             ("a.txt", "", None),

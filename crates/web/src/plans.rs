@@ -213,7 +213,7 @@ pub(crate) async fn import(
         let error = "the tool that made this is unknown";
         Refusal::unprocessable(
             error,
-            "choose one: curl, HAR, OpenAPI, h2loadrunner, vegeta, Postman, Artillery, JMeter or k6",
+            "choose one: curl, HAR, OpenAPI, h2loadrunner, vegeta, Postman, Artillery, JMeter, k6 or Locust",
         )
     })?;
     let folder = ui.folder.root();

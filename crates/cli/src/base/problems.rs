@@ -206,7 +206,7 @@ fn output_hint(value: &str, known: &str, makes_run: bool) -> String {
 }
 
 const FORMATS: &str =
-    "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, k6, proto, ghz";
+    "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, k6, locust, proto, ghz";
 
 /// Returns `true` if a mistake was made below `plimsoll import`.
 fn is_import(error: &clap::Error) -> bool {

@@ -136,12 +136,12 @@ fn a_test_plan_of_jmeter_makes_its_requests() {
     assert_true(&result, &steps, &saw);
 }
 
-/// The scripts of k6 that the crate `import` is tested with.
-fn scripts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/k6")
+/// The files of a tool that the crate `import` is tested with.
+fn files_of(tool: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests").join(tool)
 }
 
-/// The answer of the server of `bench/scripts/k6.py`.
+/// The answer of the server of `bench/scripts/recorder.py`.
 const ANSWER: &str =
     r#"{"token":"t-0","id":7,"user":{"name":"Ann"},"items":[{"id":1},{"id":2}],"next":"/next/1"}"#;
 
@@ -217,7 +217,7 @@ fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Vec<String>>>) {
     }
 }
 
-/// Values that are drawn, by their kinds: as in `bench/scripts/k6.py`.
+/// Values that are drawn, by their kinds: as in `bench/scripts/recorder.py`.
 fn kind(line: &str) -> String {
     let mut line = line.to_owned();
     for (expression, kind) in [
@@ -232,12 +232,12 @@ fn kind(line: &str) -> String {
     line
 }
 
-/// `bench/scripts/k6.py --write` keeps the requests that k6 itself makes in the files `*.requests`.
-#[test]
-fn scripts_of_k6_make_the_requests_that_k6_makes() {
+/// Imports every file of a tool beside which its own requests are kept, tries the plan, and compares.
+/// `beside` are files that others read, and `options` those of the import. Returns their number.
+fn make_the_requests_that_are_kept(tool: &str, endings: &[&str], beside: &[&str], options: &str) -> usize {
     let server = Recorder::start();
     let mut count = 0;
-    for entry in std::fs::read_dir(scripts()).expect("the folder") {
+    for entry in std::fs::read_dir(files_of(tool)).expect("the folder") {
         let wanted = entry.expect("an entry").path();
         if wanted.extension().is_none_or(|ending| ending != "requests") {
             continue;
@@ -247,16 +247,18 @@ fn scripts_of_k6_make_the_requests_that_k6_makes() {
         let copied = |name: &str, content: &str| {
             folder.write(name, content.replace("127.0.0.1:8080", &server.authority));
         };
-        std::fs::create_dir(folder.file("lib")).expect("a new folder");
-        for name in ["lib/api.js", "users.json", "accounts.csv"] {
-            copied(name, &std::fs::read_to_string(scripts().join(name)).expect("the file"));
+        for name in beside {
+            if let Some((inner, _)) = name.rsplit_once('/') {
+                std::fs::create_dir_all(folder.file(inner)).expect("a new folder");
+            }
+            copied(name, &std::fs::read_to_string(files_of(tool).join(name)).expect("the file"));
         }
-        let script = ["js", "ts"].map(|ending| wanted.with_extension(ending));
-        let script = script.iter().find(|path| path.exists()).expect("its script");
+        let script = endings.iter().map(|ending| wanted.with_extension(ending)).find(|path| path.exists());
+        let script = script.expect("its script");
         let name = script.file_name().and_then(|name| name.to_str()).expect("a name");
-        let text = std::fs::read_to_string(script).expect("the script");
+        let text = std::fs::read_to_string(&script).expect("the script");
         copied(name, &text);
-        let plan = run(&format!("import k6 {}", folder.file(name)));
+        let plan = run(&format!("import {tool} {} {options}", folder.file(name)));
         assert_eq!(plan.code, Some(0), "{name}: {}", plan.stderr);
         let plan = folder.write("plan.yaml", plan.stdout);
         assert_eq!(run(&format!("check {plan}")).code, Some(0), "{name}");
@@ -278,13 +280,46 @@ fn scripts_of_k6_make_the_requests_that_k6_makes() {
         let shown = shown.replace(&server.authority, "127.0.0.1:8080");
         assert_eq!(shown, std::fs::read_to_string(&wanted).expect("the requests"), "{name}");
     }
-    assert_eq!(count, 18);
+    count
+}
+
+/// `bench/scripts/k6.py --write` keeps the requests that k6 itself makes in the files `*.requests`.
+#[test]
+fn scripts_of_k6_make_the_requests_that_k6_makes() {
+    let beside = ["lib/api.js", "users.json", "accounts.csv"];
+    assert_eq!(make_the_requests_that_are_kept("k6", &["js", "ts"], &beside, ""), 18);
+}
+
+/// `bench/scripts/locust.py --write` keeps those of Locust. It picks tasks at random; there as here each task
+/// is carried out once, so that the requests come in one order.
+#[test]
+fn locustfiles_make_the_requests_that_locust_makes() {
+    let beside = ["common/paths.py", "accounts.csv"];
+    assert_eq!(make_the_requests_that_are_kept("locust", &["py"], &beside, "--tasks 1"), 11);
+}
+
+#[test]
+fn a_locustfile_makes_its_requests_under_load() {
+    let file = |endpoint: &str| {
+        let text = std::fs::read_to_string(files_of("locust").join("quickstart.py")).expect("the file");
+        text.replace("127.0.0.1:8080", endpoint)
+            .replace("between(1, 5)", "constant(0)")
+            .replace("            time.sleep(1)\n", "")
+    };
+    let (result, steps, saw) = imported("locust", "quickstart.py", file, "-n 4 --users 2");
+    // Of four iterations three have ten times ten items, and one has ten times the other task.
+    let of = |begin: &str| -> u64 {
+        steps.iter().filter(|(name, _)| name.starts_with(begin)).map(|(_, requests)| requests).sum()
+    };
+    let sums = ["GET /hello", "GET /world", "/item", "POST /login"].map(of);
+    assert_eq!(sums, [10, 10, 300, 4], "{steps:?}");
+    assert_true(&result, &steps, &saw);
 }
 
 #[test]
 fn a_script_of_k6_makes_its_requests_under_load() {
     let script = |endpoint: &str| {
-        let text = std::fs::read_to_string(scripts().join("loops.js")).expect("the script");
+        let text = std::fs::read_to_string(files_of("k6").join("loops.js")).expect("the script");
         text.replace("127.0.0.1:8080", endpoint)
             .split("  const res = http.get('http")
             .next()

@@ -10,18 +10,18 @@ const STEP: u64 = 1_000_000;
 
 /// The load of a scenario.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(crate) struct Course {
     /// When it begins, in nanoseconds.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// Levels are arrivals per second, and not users.
-    pub(super) is_rate: bool,
-    pub(super) level: Level,
-    pub(super) at: String,
+    pub(crate) is_rate: bool,
+    pub(crate) level: Level,
+    pub(crate) at: String,
 }
 
 /// The course of a level. Times are in nanoseconds.
 #[derive(Clone, Debug)]
-pub(super) enum Level {
+pub(crate) enum Level {
     Constant(Ratio, u64),
     /// The level at the beginning; how long each stage is, and the level at its end.
     Stages(Ratio, Vec<(u64, Ratio)>),
@@ -51,12 +51,12 @@ impl Segment {
 }
 
 impl Course {
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_rate
     }
 
     /// Returns `true` if a number of iterations ends it.
-    pub(super) fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         matches!(self.level, Level::Iterations { .. })
     }
 
@@ -95,7 +95,7 @@ impl Course {
 
 impl Importer<'_> {
     /// The load of the run and the weights of its scenarios.
-    pub(super) fn load(&mut self, courses: &[Course]) {
+    pub(crate) fn load(&mut self, courses: &[Course]) {
         let Some(first) = courses.first() else { return };
         if self.findings.has_problems() {
             return;
@@ -140,7 +140,7 @@ impl Importer<'_> {
         }
     }
 
-    fn curve(&mut self, courses: &[Course]) -> Option<()> {
+    pub(crate) fn curve(&mut self, courses: &[Course]) -> Option<()> {
         let parts: Vec<Vec<Segment>> = courses.iter().map(Course::segments).collect();
         // A single course begins at once.
         let shift = match courses {

@@ -31,7 +31,7 @@ const STACK: usize = 16 << 20;
 const DEEPEST: usize = 100;
 
 /// The statements of a script.
-pub(super) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Statement>, Problems> {
+pub(crate) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Statement>, Problems> {
     let wrong = |line: usize, message: &str| -> Problems {
         let hint = "the file has to be a script of k6, in JavaScript or TypeScript";
         Problem::new(format!("{name}:{line}: {message}")).with_hint(hint).into()
