@@ -13,7 +13,6 @@ compare with what the plan makes: these need no k6.
 """
 
 import argparse
-import http.server
 import json
 import os
 import pathlib
@@ -22,27 +21,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
+
+from recorder import Recorder, is_same, of_plan, shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "crates/import/tests/k6"
-# What every response says: the scripts take their values from it.
-ANSWER = {
-    "token": "t-0",
-    "id": 7,
-    "user": {"name": "Ann"},
-    "items": [{"id": 1}, {"id": 2}],
-    "next": "/next/1",
-}
-# The connection's own headers, and those that name the program.
-IGNORED = {"host", "user-agent", "content-length", "connection", "accept-encoding", "traceparent"}
-KINDS = [
-    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
-    (re.compile(r"(random=)[^&]+"), r"\1RANDOM"),
-    (re.compile(r'("random":)"[^"]+"'), r'\1"RANDOM"'),
-    (re.compile(r"^(x-random: ).+"), r"\1RANDOM"),
-    (re.compile(r"(t=)\d{13}"), r"\1TIME"),
-]
 # The parts of libraries that the scripts use, as k6 would load them from the network.
 LIBRARY = """
 export const randomIntBetween = (min, max) => Math.floor(Math.random() * (max - min + 1) + min);
@@ -57,53 +40,6 @@ const parse = (text, options) => {
 };
 export default { parse };
 """
-
-
-def kinds(text: str) -> str:
-    for pattern, kind in KINDS:
-        text = pattern.sub(kind, text)
-    return text
-
-
-class Recorder(http.server.ThreadingHTTPServer):
-    """Keeps what is asked, in the order in which requests arrive."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.requests: list[list[str]] = []
-        super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def take(self) -> list[list[str]]:
-        taken, self.requests = self.requests, []
-        return taken
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode(errors="replace")
-        if self.path == "/__begin":
-            self.server.requests = []
-        else:
-            headers = [f"{name.lower()}: {value}" for name, value in self.headers.items()]
-            kept = sorted(header for header in headers if header.split(":")[0] not in IGNORED)
-            self.server.requests.append([kinds(line) for line in [f"{self.command} {self.path}", *kept, body]])
-        reply = json.dumps(ANSWER, separators=(",", ":")).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(reply)))
-        self.send_header("x-trace", "trace-1")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(reply)
-
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = do_PURGE = answer
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 def functions(text: str) -> list[str]:
@@ -140,25 +76,6 @@ def of_k6(k6: str, script: pathlib.Path, folder: pathlib.Path, server: Recorder)
     return server.take()
 
 
-def of_plimsoll(program: str, script: pathlib.Path, server: Recorder) -> list[list[str]]:
-    """What the plan asks when each scenario is carried out once."""
-    plan = script.with_suffix(".yaml")
-    imported = subprocess.run([program, "import", "k6", str(script)], capture_output=True, text=True)
-    if imported.returncode != 0:
-        sys.exit(f"import of {script.name}:\n{imported.stderr}")
-    plan.write_text(imported.stdout)
-    for command in ("check", "try"):
-        server.take()
-        run = subprocess.run([program, command, str(plan)], capture_output=True, text=True, timeout=120)
-        if run.returncode != 0:
-            sys.exit(f"{command} of {script.name} ended with {run.returncode}:\n{run.stdout}{run.stderr}{plan.read_text()}")
-    return server.take()
-
-
-def shown(requests: list[list[str]]) -> str:
-    return "".join("\n".join(line for line in request if line) + "\n\n" for request in requests)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--plimsoll", default=str(ROOT / "target/debug/plimsoll"))
@@ -180,23 +97,14 @@ def main() -> None:
                     text = path.read_text().replace("127.0.0.1:8080", f"127.0.0.1:{server.server_port}")
                     path.write_text(text)
                 own = folder / script.name
-                sides.append(of_k6(given.k6, own, folder, server) if side == 0 else of_plimsoll(given.plimsoll, own, server))
+                sides.append(of_k6(given.k6, own, folder, server) if side == 0 else of_plan(given.plimsoll, own, ["k6"], server))
         theirs, ours = ([json.loads(json.dumps(side).replace(f":{server.server_port}", ":8080")) for side in sides])
         # Requests that are sent at once arrive in any order.
         if "http.batch" in script.read_text():
             theirs, ours = sorted(theirs), sorted(ours)
         if given.write:
             script.with_suffix(".requests").write_text(shown(theirs))
-        if theirs == ours:
-            print(f"{script.name}: the same {len(ours)} requests")
-            continue
-        differ += 1
-        print(f"{script.name}: k6 makes {len(theirs)} requests, the plan {len(ours)}")
-        for index in range(max(len(theirs), len(ours))):
-            one = theirs[index] if index < len(theirs) else None
-            other = ours[index] if index < len(ours) else None
-            if one != other:
-                print(f"  request {index + 1}:\n    k6:   {one}\n    plan: {other}")
+        differ += not is_same("k6", script, theirs, ours)
     if differ:
         sys.exit(f"{differ} of {len(scripts)} scripts differ")
     print(f"all {len(scripts)} scripts make the same requests")

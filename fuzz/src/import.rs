@@ -5,7 +5,9 @@ use std::path::Path;
 
 use plimsoll_import::grpc::ghz as of_ghz;
 use plimsoll_import::{Imported, curl as of_curl, gatling as of_gatling, h2loadrunner as of_h2loadrunner};
-use plimsoll_import::{artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, postman as of_postman};
+use plimsoll_import::{
+    artillery as of_artillery, jmeter as of_jmeter, k6 as of_k6, locust as of_locust, postman as of_postman,
+};
 use plimsoll_import::{har as of_har, openapi as of_openapi, vegeta as of_vegeta};
 use plimsoll_plan::document::{Document, Source};
 use plimsoll_plan::{Files, KeyLogFile, Problems};
@@ -89,6 +91,11 @@ pub fn k6(data: &[u8]) {
 /// A simulation of Gatling, in the language that its text tells.
 pub fn gatling(data: &[u8]) {
     check(data, &of_gatling::import(data, &of_gatling::Options::default(), Path::new(""), &Folder));
+}
+
+/// A locustfile.
+pub fn locust(data: &[u8]) {
+    check(data, &of_locust::import(data, &of_locust::Options::default(), Path::new(""), &Folder));
 }
 
 /// A test plan of JMeter.

@@ -61,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     ("import_har", import::har),
     ("import_jmeter", import::jmeter),
     ("import_k6", import::k6),
+    ("import_locust", import::locust),
     ("import_openapi", import::openapi),
     ("import_postman", import::postman),
     ("import_vegeta", import::vegeta),

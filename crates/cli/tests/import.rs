@@ -46,7 +46,7 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "har", "basic_get.json", "--only", "h", "--no-think"],
         &["import", "openapi", "basic_get.json", "--server", "http://h"],
         &["import", "vegeta", "users.csv", "--steps"],
-        &["import", "locust", "x"],
+        &["import", "tsung", "x"],
         &[
             "import",
             "postman",
@@ -61,6 +61,11 @@ fn plans_go_to_stdout_and_notes_to_stderr() {
         &["import", "k6", "../k6/several.js", "--scenario", "report"],
         &["import", "k6", "../k6/get.js", "--env", "BASE_URL"],
         &["import", "gatling", "../gatling/During.scala"],
+        &["import", "locust", "../locust/shape.py", "--host", "http://h"],
+        &["import", "locust", "../locust/quickstart.py", "-u", "20", "-r", "2", "-t", "1m"],
+        &["import", "locust", "../locust/login_token.py", "--tasks", "1", "--strict"],
+        &["import", "locust", "../locust/quickstart.py", "-t", "soon"],
+        &["import", "locust", "../locust/accounts.csv"],
         &["import"],
         &["import", "curl"],
     ]

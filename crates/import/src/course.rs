@@ -151,7 +151,7 @@ impl Load<'_> {
         }
     }
 
-    fn curve(&mut self, courses: &[Course]) -> Option<()> {
+    pub(crate) fn curve(&mut self, courses: &[Course]) -> Option<()> {
         let parts: Vec<Vec<Segment>> = courses.iter().map(Course::segments).collect();
         // A single course begins at once.
         let shift = match courses {

@@ -2,21 +2,21 @@
 //!
 //! A script is read, not carried out: constants, functions that are called, loops over lists that are
 //! written out and the like are followed, so that the requests of its functions become steps. Everything else
-//! is noted with its place.
+//! is noted with its place. Files of Locust are followed in the same way: their Python becomes the same tree.
 
-mod call;
-mod check;
-mod data;
-mod evaluate;
-mod http;
-mod load;
+pub(crate) mod call;
+pub(crate) mod check;
+pub(crate) mod data;
+pub(crate) mod evaluate;
+pub(crate) mod http;
+pub(crate) mod load;
 mod module;
 mod options;
 mod parse;
-mod statement;
-mod syntax;
+pub(crate) mod statement;
+pub(crate) mod syntax;
 mod threshold;
-mod value;
+pub(crate) mod value;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -29,6 +29,7 @@ use crate::draft::{self, text};
 use crate::findings::Findings;
 use crate::flow::check::{self as checks, Place};
 use crate::flow::{self, Headed, Slot, Syntax, Variables};
+use crate::locust::{Defined, Session};
 use crate::names::Titles;
 use crate::{Imported, MOST_STEPS};
 use data::{CsvFile, Source};
@@ -36,11 +37,11 @@ use syntax::{Script, Span};
 use value::{Part, Text, Uniform, Value, Writing};
 
 /// Texts are put together here, without slots of another syntax.
-const SYNTAX: Syntax =
+pub(crate) const SYNTAX: Syntax =
     Syntax { open: "\u{0}{", close: "}\u{0}", slot: |inside| Slot::Unknown(inside.to_owned()) };
 
 /// Most expressions that are examined: functions may call each other very often.
-const MOST_EVALUATED: usize = 1_000_000;
+pub(crate) const MOST_EVALUATED: usize = 1_000_000;
 
 /// Longest text that expressions of a script make, in bytes.
 const LONGEST_TEXT: usize = 1 << 20;
@@ -49,7 +50,7 @@ const LONGEST_TEXT: usize = 1 << 20;
 const MOST_TEXT: usize = 256 << 20;
 
 /// Most elements of a list that is put together.
-const MOST_ITEMS: usize = 100_000;
+pub(crate) const MOST_ITEMS: usize = 100_000;
 
 /// Choices of an import.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,25 @@ pub struct Options {
     pub environment: BTreeMap<String, String>,
     /// Only this scenario of the script's options.
     pub scenario: Option<String>,
+}
+
+/// The language of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    JavaScript,
+    Python,
+}
+
+impl Language {
+    /// The text that the language makes of a value that is known.
+    pub(crate) fn shown(self, value: &Value) -> Option<String> {
+        match (self, value) {
+            (Self::Python, Value::Boolean(true)) => Some("True".to_owned()),
+            (Self::Python, Value::Boolean(false)) => Some("False".to_owned()),
+            (Self::Python, Value::Null | Value::Undefined) => Some("None".to_owned()),
+            _ => value.constant(),
+        }
+    }
 }
 
 /// Reads a script. Files that it names are looked for in `folder`, which the plan file has to be in as well.
@@ -83,24 +103,24 @@ pub fn import(
 
 /// A request on its way to a step.
 #[derive(Debug)]
-struct Request {
-    step: StepSpec,
-    at: String,
-    follows: bool,
+pub(crate) struct Request {
+    pub(crate) step: StepSpec,
+    pub(crate) at: String,
+    pub(crate) follows: bool,
     /// It is not a part of the plan: the place at which it is made.
-    aside: bool,
+    pub(crate) aside: bool,
     /// The tag `name`.
-    tag: Option<String>,
-    group: Option<String>,
-    scenario: usize,
+    pub(crate) tag: Option<String>,
+    pub(crate) group: Option<String>,
+    pub(crate) scenario: usize,
     /// Variables that are taken from it, by their places.
-    taken: Vec<(Place, String)>,
+    pub(crate) taken: Vec<(Place, String)>,
 }
 
 /// One part of a scenario, in order.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
-enum Item {
+pub(crate) enum Item {
     Request(usize),
     Step(StepSpec),
     Branch(String, Vec<Item>, Vec<Item>),
@@ -112,91 +132,99 @@ enum Item {
 
 /// A number that is drawn once, and kept by a variable of the script.
 #[derive(Debug)]
-struct Draw {
-    uniform: Uniform,
+pub(crate) struct Draw {
+    pub(crate) uniform: Uniform,
     /// Name of that variable.
-    wish: String,
+    pub(crate) wish: String,
     /// The variable of the plan.
-    variable: Option<String>,
+    pub(crate) variable: Option<String>,
     /// It is drawn before anything else.
-    is_first: bool,
+    pub(crate) is_first: bool,
 }
 
 /// Names and their values in a function or a block.
 #[derive(Debug, Default)]
-struct Scope {
-    parent: Option<usize>,
-    names: HashMap<String, Value>,
+pub(crate) struct Scope {
+    pub(crate) parent: Option<usize>,
+    pub(crate) names: HashMap<String, Value>,
 }
 
 /// A script on its way to a document.
-struct Importer<'a> {
-    findings: Findings,
-    variables: Variables,
-    document: Document,
-    settings: Settings,
-    thresholds: Vec<ThresholdSpec>,
-    options: &'a Options,
-    folder: &'a Path,
-    files: &'a dyn Files,
-    scripts: Vec<Arc<Script>>,
+pub(crate) struct Importer<'a> {
+    pub(crate) findings: Findings,
+    pub(crate) variables: Variables,
+    pub(crate) document: Document,
+    pub(crate) settings: Settings,
+    pub(crate) thresholds: Vec<ThresholdSpec>,
+    pub(crate) language: Language,
+    /// Classes, by their numbers.
+    pub(crate) classes: Vec<Defined>,
+    /// The settings of the client of one user.
+    pub(crate) session: Session,
+    pub(crate) options: &'a Options,
+    pub(crate) folder: &'a Path,
+    pub(crate) files: &'a dyn Files,
+    pub(crate) scripts: Vec<Arc<Script>>,
     /// The exports of each script, by their names.
-    exports: Vec<BTreeMap<String, Value>>,
+    pub(crate) exports: Vec<BTreeMap<String, Value>>,
     /// Scripts by their paths; `None` while they are read.
-    known: BTreeMap<String, Option<usize>>,
-    scopes: Vec<Scope>,
-    requests: Vec<Request>,
+    pub(crate) known: BTreeMap<String, Option<usize>>,
+    pub(crate) scopes: Vec<Scope>,
+    pub(crate) requests: Vec<Request>,
     /// Names for values of responses, by the number of the request.
-    wishes: BTreeMap<usize, Vec<(Place, String)>>,
+    pub(crate) wishes: BTreeMap<usize, Vec<(Place, String)>>,
     /// Items of the blocks that are open.
-    items: Vec<Vec<Item>>,
-    sources: Vec<Source>,
-    csv_files: Vec<CsvFile>,
-    headed: Headed,
-    groups: Vec<String>,
+    pub(crate) items: Vec<Vec<Item>>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) csv_files: Vec<CsvFile>,
+    pub(crate) headed: Headed,
+    pub(crate) groups: Vec<String>,
     /// Values of `__ENV` of the scenario.
-    environment: BTreeMap<String, String>,
-    draws: Vec<Draw>,
+    pub(crate) environment: BTreeMap<String, String>,
+    pub(crate) draws: Vec<Draw>,
     /// A function has ended the iteration.
-    is_ending: bool,
+    pub(crate) is_ending: bool,
     /// The statements outside of functions are read.
-    is_first: bool,
+    pub(crate) is_first: bool,
     /// The function beside the load that is read, if one is.
-    aside: Option<&'static str>,
+    pub(crate) aside: Option<&'static str>,
     /// Names that were assigned to in a block that may or may not be carried out, and the number of scopes
     /// around it.
-    blocks: Vec<(usize, BTreeSet<(usize, String)>)>,
-    titles: Titles,
-    scenario: String,
+    pub(crate) blocks: Vec<(usize, BTreeSet<(usize, String)>)>,
+    pub(crate) titles: Titles,
+    pub(crate) scenario: String,
     /// Scenarios so far.
-    scenarios: usize,
+    pub(crate) scenarios: usize,
     /// URLs of servers, which are templates of the environment at most.
-    targets: Vec<String>,
+    pub(crate) targets: Vec<String>,
     /// Statuses that all requests expect.
-    statuses: Option<Vec<String>>,
-    most_redirects: String,
+    pub(crate) statuses: Option<Vec<String>>,
+    pub(crate) most_redirects: String,
     /// `true` once the meaning of checks in a plan is noted.
-    has_checks: bool,
+    pub(crate) has_checks: bool,
     /// Functions that were called, by their places.
-    called: BTreeSet<Span>,
-    dollar: Option<String>,
-    depth: usize,
-    evaluated: usize,
+    pub(crate) called: BTreeSet<Span>,
+    pub(crate) dollar: Option<String>,
+    pub(crate) depth: usize,
+    pub(crate) evaluated: usize,
     /// That the script goes on too long was said.
-    is_too_long: bool,
-    steps: usize,
+    pub(crate) is_too_long: bool,
+    pub(crate) steps: usize,
     /// Bytes of texts so far.
-    text: usize,
+    pub(crate) text: usize,
 }
 
 impl<'a> Importer<'a> {
-    fn new(options: &'a Options, folder: &'a Path, files: &'a dyn Files) -> Self {
+    pub(crate) fn new(options: &'a Options, folder: &'a Path, files: &'a dyn Files) -> Self {
         Self {
             findings: Findings::default(),
             variables: Variables::new(SYNTAX),
             document: Document::default(),
             settings: Settings::default(),
             thresholds: Vec::new(),
+            language: Language::JavaScript,
+            classes: Vec::new(),
+            session: Session::default(),
             options,
             folder,
             files,
@@ -235,21 +263,21 @@ impl<'a> Importer<'a> {
     }
 
     /// `script.js:12`.
-    fn at(&self, span: Span) -> String {
+    pub(crate) fn at(&self, span: Span) -> String {
         self.scripts.get(span.module).map(|script| script.place(span)).unwrap_or_default()
     }
 
-    fn said(&self, span: Span) -> String {
+    pub(crate) fn said(&self, span: Span) -> String {
         self.scripts.get(span.module).map(|script| script.said(span).to_owned()).unwrap_or_default()
     }
 
     /// A note about the text there.
-    fn note(&mut self, span: Span, becomes: impl Into<String>) {
+    pub(crate) fn note(&mut self, span: Span, becomes: impl Into<String>) {
         let (at, said) = (self.at(span), self.said(span));
         self.findings.note(at, &said, becomes);
     }
 
-    fn push(&mut self, item: Item) {
+    pub(crate) fn push(&mut self, item: Item) {
         self.steps += 1;
         if self.steps == MOST_STEPS + 1 {
             self.findings.problem(&self.scenario, format!("there are more than {MOST_STEPS} steps"));
@@ -262,7 +290,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The template of a text.
-    fn written(&mut self, text: &Text, writing: Writing) -> String {
+    pub(crate) fn written(&mut self, text: &Text, writing: Writing) -> String {
         if self.text > MOST_TEXT {
             return String::new();
         }
@@ -278,7 +306,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The name of the variable that is taken from there.
-    fn taken(&mut self, request: usize, place: &Place, wish: &str, span: Span) -> String {
+    pub(crate) fn taken(&mut self, request: usize, place: &Place, wish: &str, span: Span) -> String {
         let known = &self.requests[request].taken;
         if let Some((_, name)) = known.iter().find(|(known, _)| known == place) {
             return name.clone();
@@ -303,7 +331,7 @@ impl<'a> Importer<'a> {
     }
 
     /// A value that has no text before the run: a variable that is empty.
-    fn empty(&mut self, span: Span) -> Text {
+    pub(crate) fn empty(&mut self, span: Span) -> Text {
         let said = self.said(span);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let wish = said.trim_end_matches(|c| !is_name(c)).rsplit(|c| !is_name(c)).next().unwrap_or_default();
@@ -318,8 +346,8 @@ impl<'a> Importer<'a> {
     }
 
     /// The text of a value.
-    fn text_of(&mut self, value: &Value, span: Span) -> Text {
-        if let Some(text) = value.constant() {
+    pub(crate) fn text_of(&mut self, value: &Value, span: Span) -> Text {
+        if let Some(text) = self.language.shown(value) {
             let is_number = matches!(value, Value::Number(_) | Value::Boolean(_) | Value::Null);
             let mut known = Text { is_number, ..Text::default() };
             known.push(Part::Literal(text));
@@ -378,7 +406,7 @@ impl<'a> Importer<'a> {
     }
 
     /// A variable that has this template's text from here on.
-    fn variable(&mut self, wish: &str, template: String) -> String {
+    pub(crate) fn variable(&mut self, wish: &str, template: String) -> String {
         if self.is_first {
             return self.variables.fresh(wish, Some(template));
         }
@@ -388,7 +416,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The steps of items.
-    fn steps_of(&mut self, items: Vec<Item>) -> Vec<StepSpec> {
+    pub(crate) fn steps_of(&mut self, items: Vec<Item>) -> Vec<StepSpec> {
         let mut steps = Vec::new();
         for item in items {
             match item {
@@ -436,7 +464,7 @@ impl<'a> Importer<'a> {
         steps
     }
 
-    fn finish(mut self) -> Result<Imported, Problems> {
+    pub(crate) fn finish(mut self) -> Result<Imported, Problems> {
         let follows: Vec<(String, bool)> = self
             .requests
             .iter()
@@ -444,7 +472,11 @@ impl<'a> Importer<'a> {
             .map(|request| (request.at.clone(), request.follows))
             .collect();
         let most = self.most_redirects.clone();
-        flow::follow(&follows, (&most, "redirects: 0"), &mut self.settings, &mut self.findings);
+        let said = match self.language {
+            Language::JavaScript => "redirects: 0",
+            Language::Python => "allow_redirects=False",
+        };
+        flow::follow(&follows, (&most, said), &mut self.settings, &mut self.findings);
         self.put_sources();
         if let Some(dollar) = self.dollar.take() {
             self.document.variables.push(dollar, text("$"));
@@ -470,7 +502,7 @@ impl<'a> Importer<'a> {
     }
 
     /// The servers. Steps need no name of the only one.
-    fn put_targets(&mut self) {
+    pub(crate) fn put_targets(&mut self) {
         if self.targets.len() == 1 {
             for scenario in &mut self.document.scenarios {
                 if let Field::Given(scenario, _) = scenario {
@@ -487,12 +519,12 @@ impl<'a> Importer<'a> {
 }
 
 /// The name of a server by its number.
-fn target_name(index: usize) -> String {
+pub(crate) fn target_name(index: usize) -> String {
     if index == 0 { "server".to_owned() } else { format!("server_{}", index + 1) }
 }
 
 /// A name for a variable with the value there.
-fn wish(place: &Place) -> String {
+pub(crate) fn wish(place: &Place) -> String {
     match place {
         Place::Status => "status".to_owned(),
         Place::Body => "body".to_owned(),
@@ -506,11 +538,11 @@ fn wish(place: &Place) -> String {
 }
 
 /// A title without slots.
-fn title(wish: &str) -> String {
+pub(crate) fn title(wish: &str) -> String {
     flow::title(wish, "request").replace(['\r', '\n'], " ")
 }
 
 /// A literal text as a template.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     draft::escaped(text)
 }

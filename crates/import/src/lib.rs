@@ -16,6 +16,7 @@
 //! JMeter        │
 //! k6            │
 //! Gatling       │
+//! Locust        │
 //! protobuf      │
 //! ghz          ─┘
 //! ```
@@ -32,6 +33,7 @@ pub mod h2loadrunner;
 pub mod har;
 pub mod jmeter;
 pub mod k6;
+pub mod locust;
 pub mod openapi;
 pub mod postman;
 pub mod vegeta;

@@ -51,7 +51,7 @@ fn examples_of_other_tools_are_plans() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let mut wrong = String::new();
     let mut count = 0;
-    for tool in ["postman", "artillery", "jmeter", "k6", "gatling"] {
+    for tool in ["postman", "artillery", "jmeter", "k6", "gatling", "locust"] {
         let folder = tests.join(tool);
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
@@ -78,6 +78,11 @@ fn examples_of_other_tools_are_plans() {
                     let options = plimsoll_import::gatling::Options { name: name.clone() };
                     plimsoll_import::gatling::import(&text, &options, &folder, &Disk)
                 }
+                "locust" => {
+                    let options =
+                        plimsoll_import::locust::Options { name: name.clone(), ..Default::default() };
+                    plimsoll_import::locust::import(&text, &options, &folder, &Disk)
+                }
                 _ => plimsoll_import::jmeter::import(&text, &folder, &Disk),
             };
             let plan = folder.join(format!("{name}.yaml"));
@@ -95,7 +100,7 @@ fn examples_of_other_tools_are_plans() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(count, 69);
+    assert_eq!(count, 84);
 }
 
 #[test]

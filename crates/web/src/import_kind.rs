@@ -19,6 +19,7 @@ pub(crate) enum ImportKind {
     JMeter,
     K6,
     Gatling,
+    Locust,
 }
 
 impl ImportKind {
@@ -35,6 +36,7 @@ impl ImportKind {
             Self::JMeter => "jmeter",
             Self::K6 => "k6",
             Self::Gatling => "gatling",
+            Self::Locust => "locust",
         }
     }
 
@@ -66,6 +68,14 @@ impl ImportKind {
         };
         if text.lines().any(is_gatlings) {
             return Some(Self::Gatling);
+        }
+        let is_locust = |line: &str| {
+            let mut words = line.split_whitespace();
+            let module = words.next().filter(|word| matches!(*word, "from" | "import")).and(words.next());
+            module.is_some_and(|module| module == "locust" || module.starts_with("locust."))
+        };
+        if text.lines().any(is_locust) {
+            return Some(Self::Locust);
         }
         let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
         if has_line("openapi:") {
@@ -125,6 +135,8 @@ mod tests {
             ("A.scala", "package a\nimport io.gatling.core.Predef._\n", Some(ImportKind::Gatling)),
             ("a.ts", "import { http } from '@gatling.io/http';\n", Some(ImportKind::Gatling)),
             ("A.java", "// as io.gatling does\nimport java.util.*;\n", None),
+            ("a.py", "import time\nfrom locust import HttpUser, task\n", Some(ImportKind::Locust)),
+            ("a.py", "import locusts\n", None),
             ("a.json", "{\"x\": 1}", None),
             ("a.txt", "hello", None),
             ("a.txt", "", None),

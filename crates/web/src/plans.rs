@@ -213,7 +213,8 @@ pub(crate) async fn import(
         let error = "the tool that made this is unknown";
         Refusal::unprocessable(
             error,
-            "choose one: curl, HAR, OpenAPI, h2loadrunner, vegeta, Postman, Artillery, JMeter, k6 or Gatling",
+            "choose one: curl, HAR, OpenAPI, h2loadrunner, vegeta, Postman, Artillery, JMeter, k6, \
+             Gatling or Locust",
         )
     })?;
     let folder = ui.folder.root();

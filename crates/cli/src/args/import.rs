@@ -1,5 +1,6 @@
 //! The flags of `plimsoll import`.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -67,6 +68,11 @@ pub(crate) enum ImportFormat {
     /// It is read and not carried out: its populations become scenarios, their injection profiles the load,
     /// what needs a program is noted with its line.
     Gatling(FileArgs),
+    /// A locustfile, in Python
+    ///
+    /// It is read and not carried out: each task becomes a scenario, what needs a program is noted with its
+    /// line.
+    Locust(LocustArgs),
     /// A service of gRPC as protobuf writes it
     ///
     /// Every method becomes a step, with a message that is made up from its type.
@@ -183,6 +189,30 @@ pub(crate) struct K6Args {
     /// Only this one of the script's scenarios
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LocustArgs {
+    #[command(flatten)]
+    pub(crate) from: FileArgs,
+    /// The server, in the place of the `host` of the classes
+    #[arg(short = 'H', long, value_name = "URL")]
+    pub(crate) host: Option<String>,
+    /// Number of users
+    #[arg(short, long, value_name = "N")]
+    pub(crate) users: Option<u64>,
+    /// Users that start per second
+    #[arg(short = 'r', long, value_name = "N")]
+    pub(crate) spawn_rate: Option<f64>,
+    /// Length of the run: 300s, 20m, 1h30m, or seconds
+    #[arg(short = 't', long, value_name = "TIME")]
+    pub(crate) run_time: Option<String>,
+    /// Tasks of an iteration, in files whose `on_start` or `on_stop` makes requests
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(crate) tasks: NonZeroU64,
+    /// A value of the environment; may be given several times
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
 }
 
 #[derive(Debug, Args)]

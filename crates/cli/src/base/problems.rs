@@ -205,8 +205,8 @@ fn output_hint(value: &str, known: &str, makes_run: bool) -> String {
     }
 }
 
-const FORMATS: &str =
-    "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, k6, gatling, proto, ghz";
+const FORMATS: &str = "formats: h2loadrunner, curl, har, openapi, vegeta, postman, artillery, jmeter, k6, gatling, locust, \
+     proto, ghz";
 
 /// Returns `true` if a mistake was made below `plimsoll import`.
 fn is_import(error: &clap::Error) -> bool {

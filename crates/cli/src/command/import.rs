@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_import::grpc::{ghz, proto};
-use plimsoll_import::{artillery, curl, gatling, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
+use plimsoll_import::{
+    artillery, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman, vegeta,
+};
 use plimsoll_plan::{Disk, PlanPatch, Problem, ScriptHost};
 use serde_json::json;
 
@@ -78,6 +80,20 @@ pub(crate) fn command(args: &ImportArgs) -> Result<Exit, Failure> {
         ImportFormat::Gatling(from) => {
             let options = gatling::Options { name: file_name(&from.file) };
             let imported = gatling::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
+            (imported, from.strictness.strict)
+        }
+        ImportFormat::Locust(args) => {
+            let from = &args.from;
+            let options = locust::Options {
+                name: file_name(&from.file),
+                environment: environment_of(&args.env)?,
+                host: args.host.clone(),
+                users: args.users,
+                spawn_rate: args.spawn_rate,
+                run_time: args.run_time.clone(),
+                tasks: Some(args.tasks.get()),
+            };
+            let imported = locust::import(&read(&from.file)?, &options, folder(&from.file), &Disk);
             (imported, from.strictness.strict)
         }
         ImportFormat::Jmeter(from) => {

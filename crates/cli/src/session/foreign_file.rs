@@ -38,7 +38,7 @@ const JMETER: Kind = Kind { what: "a JMeter test plan", advice: "plimsoll import
 const K6: Kind = Kind { what: "a k6 script", advice: "plimsoll import k6 {} > plan.yaml" };
 const LOCUST: Kind = Kind {
     what: "a Locust file",
-    advice: "there is no import of {} yet: tasks are scenarios with a `weight`, wait times `think` (docs/plans.md)",
+    advice: "plimsoll import locust {} > plan.yaml, with --host URL if the file names no server",
 };
 const GATLING: Kind = Kind { what: "a Gatling simulation", advice: "plimsoll import gatling {} > plan.yaml" };
 const LUA: Kind =
@@ -75,10 +75,11 @@ fn recognized(name: &str) -> Option<Kind> {
         "jmx" => Some(JMETER),
         "lua" => Some(LUA),
         "js" | "mjs" | "ts" if is_k6(&text) => Some(K6),
-        "py" if text.contains("locust") => Some(LOCUST),
+        "py" if is_locust(&text) => Some(LOCUST),
         _ if text.contains("<jmeterTestPlan") => Some(JMETER),
         _ if is_k6(&text) => Some(K6),
         _ if is_gatling(&text) => Some(GATLING),
+        _ if is_locust(&text) => Some(LOCUST),
         "json" => of_keys(&keys(&text)?, &text),
         "yaml" | "yml" => of_keys(&keys_of_yaml(&text), &text),
         _ => None,
@@ -99,6 +100,15 @@ fn is_k6(text: &str) -> bool {
 fn is_gatling(text: &str) -> bool {
     text.lines().map(str::trim_start).any(|line| {
         line.starts_with("import") && (line.contains("io.gatling.") || line.contains("@gatling.io/"))
+    })
+}
+
+/// Returns `true` if a line imports from `locust` or one of its modules.
+fn is_locust(text: &str) -> bool {
+    text.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        let module = words.next().filter(|word| matches!(*word, "from" | "import")).and(words.next());
+        module.is_some_and(|module| module == "locust" || module.starts_with("locust."))
     })
 }
 
@@ -169,6 +179,20 @@ mod tests {
             ("import gatling", false),
         ] {
             assert_eq!(is_gatling(text), is, "{text}");
+        }
+    }
+
+    #[test]
+    fn locustfiles_import_from_it() {
+        for (text, is) in [
+            ("from locust import HttpUser", true),
+            ("# load\nimport locust\n", true),
+            ("    from locust.contrib.fasthttp import FastHttpUser", true),
+            ("import locust_plugins", false),
+            ("# as in locust", false),
+            ("x = 'from locust import task'", false),
+        ] {
+            assert_eq!(is_locust(text), is, "{text}");
         }
     }
 

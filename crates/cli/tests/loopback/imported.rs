@@ -141,7 +141,7 @@ fn files_of(tool: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests").join(tool)
 }
 
-/// The answer of the server of `bench/scripts/k6.py`.
+/// The answer of the server of `bench/scripts/recorder.py`.
 const ANSWER: &str =
     r#"{"token":"t-0","id":7,"user":{"name":"Ann"},"items":[{"id":1},{"id":2}],"next":"/next/1"}"#;
 
@@ -217,7 +217,7 @@ fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Vec<String>>>) {
     }
 }
 
-/// Values that are drawn, by their kinds: as in `bench/scripts/k6.py`.
+/// Values that are drawn, by their kinds: as in `bench/scripts/recorder.py`.
 fn kind(line: &str) -> String {
     let mut line = line.to_owned();
     for (expression, kind) in [
@@ -233,9 +233,15 @@ fn kind(line: &str) -> String {
 }
 
 /// Imports each file of a tool that has one with its requests, `*.requests`, beside it, tries its plan, and
-/// compares the requests. Files with one of the words in `at_once` send requests that arrive in any order.
-/// `others` are files that they need. Returns how many there are.
-fn assert_same_requests(tool: &str, endings: &[&str], others: &[&str], at_once: &str) -> usize {
+/// compares the requests. Files with the word `at_once` send requests that arrive in any order.
+/// `others` are files that they need, `options` those of the import. Returns how many there are.
+fn assert_same_requests(
+    tool: &str,
+    endings: &[&str],
+    others: &[&str],
+    options: &str,
+    at_once: Option<&str>,
+) -> usize {
     let server = Recorder::start();
     let mut count = 0;
     for entry in std::fs::read_dir(files_of(tool)).expect("the folder") {
@@ -259,7 +265,7 @@ fn assert_same_requests(tool: &str, endings: &[&str], others: &[&str], at_once: 
         let name = script.file_name().and_then(|name| name.to_str()).expect("a name");
         let text = std::fs::read_to_string(script).expect("the script");
         copied(name, &text);
-        let plan = run(&format!("import {tool} {}", folder.file(name)));
+        let plan = run(&format!("import {tool} {} {options}", folder.file(name)));
         assert_eq!(plan.code, Some(0), "{name}: {}", plan.stderr);
         let plan = folder.write("plan.yaml", plan.stdout);
         assert_eq!(run(&format!("check {plan}")).code, Some(0), "{name}");
@@ -268,7 +274,7 @@ fn assert_same_requests(tool: &str, endings: &[&str], others: &[&str], at_once: 
         assert_eq!(tried.code, Some(0), "{name}: {}{}", tried.stdout, tried.stderr);
         let mut requests = server.take();
         // Requests that are sent at once arrive in any order.
-        if text.contains(at_once) {
+        if at_once.is_some_and(|word| text.contains(word)) {
             requests.sort();
         }
         let mut shown = String::new();
@@ -288,7 +294,7 @@ fn assert_same_requests(tool: &str, endings: &[&str], others: &[&str], at_once: 
 #[test]
 fn scripts_of_k6_make_the_requests_that_k6_makes() {
     let others = ["lib/api.js", "users.json", "accounts.csv"];
-    assert_eq!(assert_same_requests("k6", &["js", "ts"], &others, "http.batch"), 18);
+    assert_eq!(assert_same_requests("k6", &["js", "ts"], &others, "", Some("http.batch")), 18);
 }
 
 /// The requests are those that Gatling's documentation says of each word, written by hand.
@@ -298,7 +304,7 @@ fn simulations_of_gatling_make_their_requests() {
     let others = others.map(|name| format!("resources/{name}"));
     let others = others.each_ref().map(String::as_str);
     let endings = ["java", "scala", "js", "ts"];
-    assert_eq!(assert_same_requests("gatling", &endings, &others, ".resources("), 14);
+    assert_eq!(assert_same_requests("gatling", &endings, &others, "", Some(".resources(")), 14);
 }
 
 /// All users of all populations make all of their requests, however the load begins.
@@ -311,6 +317,32 @@ fn a_simulation_of_gatling_makes_its_requests_under_load() {
     };
     let (result, steps, saw) = imported("gatling", "Loops.java", simulation, "");
     assert_eq!((steps["again"], steps["set"], steps["outer / inner: deep"]), (18, 12, 6), "{steps:?}");
+    assert_true(&result, &steps, &saw);
+}
+
+/// `bench/scripts/locust.py --write` keeps those of Locust. It picks tasks at random; there as here each task
+/// is carried out once, so that the requests come in one order.
+#[test]
+fn locustfiles_make_the_requests_that_locust_makes() {
+    let others = ["common/paths.py", "accounts.csv"];
+    assert_eq!(assert_same_requests("locust", &["py"], &others, "--tasks 1", None), 11);
+}
+
+#[test]
+fn a_locustfile_makes_its_requests_under_load() {
+    let file = |endpoint: &str| {
+        let text = std::fs::read_to_string(files_of("locust").join("quickstart.py")).expect("the file");
+        text.replace("127.0.0.1:8080", endpoint)
+            .replace("between(1, 5)", "constant(0)")
+            .replace("            time.sleep(1)\n", "")
+    };
+    let (result, steps, saw) = imported("locust", "quickstart.py", file, "-n 4 --users 2");
+    // Of four iterations three have ten times ten items, and one has ten times the other task.
+    let of = |begin: &str| -> u64 {
+        steps.iter().filter(|(name, _)| name.starts_with(begin)).map(|(_, requests)| requests).sum()
+    };
+    let sums = ["GET /hello", "GET /world", "/item", "POST /login"].map(of);
+    assert_eq!(sums, [10, 10, 300, 4], "{steps:?}");
     assert_true(&result, &steps, &saw);
 }
 

@@ -7,7 +7,7 @@ use plimsoll_plan::document::Field;
 
 use super::syntax::{Element, Expression, Kind, Span};
 use super::value::{Part, Statuses, Test, Text, Tree, Uniform, Value, Writing};
-use super::{Importer, Item, LONGEST_TEXT, MOST_ITEMS, data, title};
+use super::{Importer, Item, LONGEST_TEXT, Language, MOST_ITEMS, data, title};
 use crate::draft::percent_encoded;
 use crate::flow::check::{self as checks, Place};
 use crate::flow::{self, MOST_WRITTEN_OUT};
@@ -15,7 +15,7 @@ use crate::flow::{self, MOST_WRITTEN_OUT};
 const LEFT_OUT: &str = "it is not carried out: it is left out";
 
 impl Importer<'_> {
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         callee: &Expression,
         arguments: &[Element],
@@ -29,7 +29,7 @@ impl Importer<'_> {
         };
         if let Some(object) = object {
             let owner = self.evaluate(object, scope);
-            if name == "push"
+            if (name == "push" || name == "append" && self.language == Language::Python)
                 && let (Value::Array(items), Kind::Name(variable)) = (&owner, &object.kind)
             {
                 let mut items = items.to_vec();
@@ -48,7 +48,7 @@ impl Importer<'_> {
             let values = self.elements(arguments, scope);
             return match member {
                 Value::Function(closure) => self.invoke(&closure, values, span),
-                Value::Builtin(path) => self.builtin(&path, values, span),
+                Value::Builtin(path) => self.provided_call(&path, values, span),
                 _ => self.method(&owner, &name, values, span),
             };
         }
@@ -59,7 +59,7 @@ impl Importer<'_> {
             }
             Value::Builtin(path) => {
                 let values = self.elements(arguments, scope);
-                self.builtin(&path, values, span)
+                self.provided_call(&path, values, span)
             }
             _ => {
                 self.elements(arguments, scope);
@@ -69,7 +69,7 @@ impl Importer<'_> {
         }
     }
 
-    pub(super) fn construct(
+    pub(crate) fn construct(
         &mut self,
         callee: &Expression,
         arguments: &[Element],
@@ -103,8 +103,16 @@ impl Importer<'_> {
         }
     }
 
+    /// A function that is provided, in the language of the script.
+    fn provided_call(&mut self, path: &str, values: Vec<Value>, span: Span) -> Value {
+        match self.language {
+            Language::JavaScript => self.builtin(path, values, span),
+            Language::Python => self.python(path, values, span),
+        }
+    }
+
     /// A function that is provided.
-    fn builtin(&mut self, path: &str, values: Vec<Value>, span: Span) -> Value {
+    pub(crate) fn builtin(&mut self, path: &str, values: Vec<Value>, span: Span) -> Value {
         if let Some(function) = path.strip_prefix("http.") {
             return self.http(function, &values, span);
         }
@@ -269,7 +277,7 @@ impl Importer<'_> {
         }
     }
 
-    fn unknown_call(&mut self, span: Span) -> Value {
+    pub(crate) fn unknown_call(&mut self, span: Span) -> Value {
         self.note(span, LEFT_OUT);
         Value::Unknown
     }
@@ -330,7 +338,7 @@ impl Importer<'_> {
         value
     }
 
-    fn sleep(&mut self, value: &Value, span: Span) {
+    pub(crate) fn sleep(&mut self, value: &Value, span: Span) {
         let nanos = |seconds: f64| (seconds.clamp(0.0, 1e9) * 1e9).round() as u64;
         let pause = match value {
             Value::Uniform(uniform) => {
@@ -461,7 +469,7 @@ impl Importer<'_> {
     }
 
     /// A value in the body that a regular expression finds.
-    fn found_by(&mut self, request: usize, expression: &str, wish: &str, span: Span) -> Value {
+    pub(crate) fn found_by(&mut self, request: usize, expression: &str, wish: &str, span: Span) -> Value {
         if !checks::is_regex(expression) {
             return self.unknown_call(span);
         }
@@ -505,7 +513,14 @@ impl Importer<'_> {
     }
 
     /// A method of a value.
-    fn method(&mut self, owner: &Value, name: &str, values: Vec<Value>, span: Span) -> Value {
+    pub(crate) fn method(&mut self, owner: &Value, name: &str, values: Vec<Value>, span: Span) -> Value {
+        let mut name = name;
+        if self.language == Language::Python {
+            if let Some(value) = self.python_method(owner, name, &values, span) {
+                return value;
+            }
+            name = crate::locust::method_name(name);
+        }
         let first = values.first().cloned().unwrap_or(Value::Undefined);
         match owner {
             Value::Response(request) => return self.of_response(*request, name, &first, span),
@@ -707,7 +722,7 @@ impl Importer<'_> {
 }
 
 /// The requests that a test is about.
-fn requests_of(test: &Test, requests: &mut Vec<usize>) {
+pub(crate) fn requests_of(test: &Test, requests: &mut Vec<usize>) {
     match test {
         Test::Status(request, _) | Test::Value(request, ..) | Test::Time(request) => {
             if !requests.contains(request) {
@@ -725,7 +740,7 @@ fn requests_of(test: &Test, requests: &mut Vec<usize>) {
 }
 
 /// The place of a value in a response.
-fn place_of(value: &Value) -> Option<(usize, Place)> {
+pub(crate) fn place_of(value: &Value) -> Option<(usize, Place)> {
     match value {
         Value::Taken(request, place) => Some((*request, place.clone())),
         Value::Body(request, path) if path.is_empty() => Some((*request, Place::Body)),
@@ -811,7 +826,7 @@ fn of_text(text: &str, name: &str, values: &[Value]) -> Option<Value> {
 }
 
 /// A time in nanoseconds: `10s`, `1m30s`, or a number of milliseconds.
-pub(super) fn duration(value: &Value) -> Option<u64> {
+pub(crate) fn duration(value: &Value) -> Option<u64> {
     if let Value::Number(number) = value {
         return (*number >= 0.0).then(|| (number * 1e6).round() as u64);
     }

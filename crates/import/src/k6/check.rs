@@ -9,7 +9,7 @@ use crate::flow::in_quotes;
 
 impl Importer<'_> {
     /// `left operator right`.
-    pub(super) fn compare(
+    pub(crate) fn compare(
         &mut self,
         operator: &'static str,
         left: &Value,
@@ -135,7 +135,7 @@ impl Importer<'_> {
     }
 
     /// A value where a condition is asked for.
-    pub(super) fn test(&mut self, value: &Value, span: Span) -> Option<Test> {
+    pub(crate) fn test(&mut self, value: &Value, span: Span) -> Option<Test> {
         match value {
             Value::Test(test) => Some(test.clone()),
             value => match self.truth(value) {
@@ -147,7 +147,7 @@ impl Importer<'_> {
     }
 
     /// The test of a value that is there, and neither empty, `false` nor 0.
-    pub(super) fn exists(&mut self, value: &Value, span: Span) -> Option<Test> {
+    pub(crate) fn exists(&mut self, value: &Value, span: Span) -> Option<Test> {
         match value {
             Value::Test(test) => Some(test.clone()),
             Value::Taken(request, Place::Body) => {
@@ -168,7 +168,7 @@ impl Importer<'_> {
     }
 
     /// Adds what a check says to its request. `true` if all of it is taken over.
-    pub(super) fn expect(&mut self, test: &Test, span: Span) -> bool {
+    pub(crate) fn expect(&mut self, test: &Test, span: Span) -> bool {
         let (at, said) = (self.at(span), self.said(span));
         match test {
             Test::Status(request, statuses) => {
@@ -206,7 +206,7 @@ impl Importer<'_> {
 
     /// A condition of plans for a test. Tests of good answers are taken to hold: then it is empty, with the
     /// requests that they are about.
-    pub(super) fn condition(&mut self, test: &Test, span: Span) -> Option<Condition> {
+    pub(crate) fn condition(&mut self, test: &Test, span: Span) -> Option<Condition> {
         Some(match test {
             Test::Status(request, statuses) if statuses.are_good() => Condition::Good(vec![*request]),
             Test::Status(request, statuses) if statuses.others().are_good() => Condition::Bad(vec![*request]),
@@ -291,7 +291,7 @@ impl Importer<'_> {
 
 /// A condition for steps.
 #[derive(Clone, Debug)]
-pub(super) enum Condition {
+pub(crate) enum Condition {
     /// These requests were answered well.
     Good(Vec<usize>),
     Bad(Vec<usize>),
@@ -313,7 +313,7 @@ fn any_of(tests: &[Test]) -> Option<Test> {
 }
 
 /// All of several tests, with one range of statuses for each request.
-pub(super) fn all_of(tests: Vec<Test>) -> Test {
+pub(crate) fn all_of(tests: Vec<Test>) -> Test {
     let mut all: Vec<Test> = Vec::new();
     for test in tests.into_iter().flat_map(|test| match test {
         Test::All(inner) => inner,

@@ -16,19 +16,19 @@ const MOST_ROWS: usize = 10_000;
 
 /// A CSV file as a script reads it.
 #[derive(Clone, Debug)]
-pub(super) struct CsvFile {
-    pub(super) path: String,
-    pub(super) has_head: bool,
-    pub(super) delimiter: String,
+pub(crate) struct CsvFile {
+    pub(crate) path: String,
+    pub(crate) has_head: bool,
+    pub(crate) delimiter: String,
     /// Names of the columns; numbers without a head.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Rows without the head.
-    pub(super) rows: usize,
+    pub(crate) rows: usize,
 }
 
 /// A source of rows on its way to the document.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     name: String,
     rows: Rows,
     order: Order,
@@ -45,14 +45,14 @@ enum Rows {
 
 /// The way in which rows are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Random,
     InTurn,
 }
 
 impl Importer<'_> {
     /// The text of a file.
-    pub(super) fn read(&mut self, path: &str, span: Span) -> Option<String> {
+    pub(crate) fn read(&mut self, path: &str, span: Span) -> Option<String> {
         let Ok(content) = self.files.read(&self.folder.join(path)) else {
             let at = self.at(span);
             let hint = "files are looked for beside the script";
@@ -63,7 +63,7 @@ impl Importer<'_> {
     }
 
     /// The CSV file of `papaparse.parse(open(path), …)`.
-    pub(super) fn csv(&mut self, path: &str, has_head: bool, delimiter: String, span: Span) -> Value {
+    pub(crate) fn csv(&mut self, path: &str, has_head: bool, delimiter: String, span: Span) -> Value {
         let content = self.read(path, span).unwrap_or_default();
         let mut lines = content.trim_start_matches('\u{feff}').lines();
         let first = lines.clone().next().unwrap_or_default();
@@ -81,7 +81,7 @@ impl Importer<'_> {
     }
 
     /// A row of a list or a file, at an index that is not known before the run.
-    pub(super) fn row(&mut self, of: &Value, wish: &str, index: &Value, span: Span) -> Value {
+    pub(crate) fn row(&mut self, of: &Value, wish: &str, index: &Value, span: Span) -> Value {
         let rows = match of {
             Value::Array(rows) => Rows::List(Rc::clone(rows)),
             Value::Csv(file) => Rows::File(*file),
@@ -112,7 +112,7 @@ impl Importer<'_> {
     }
 
     /// A row that is drawn.
-    pub(super) fn random_row(&mut self, of: &Value, span: Span) -> Value {
+    pub(crate) fn random_row(&mut self, of: &Value, span: Span) -> Value {
         match of {
             Value::Array(rows) => self.source(Rows::List(Rc::clone(rows)), Order::Random, "item", span),
             Value::Csv(file) => self.source(Rows::File(*file), Order::Random, "row", span),
@@ -155,7 +155,7 @@ impl Importer<'_> {
     }
 
     /// The slot with a part of a row.
-    pub(super) fn column(&mut self, source: usize, path: &[String], is_json: bool, span: Span) -> Text {
+    pub(crate) fn column(&mut self, source: usize, path: &[String], is_json: bool, span: Span) -> Text {
         if let Rows::File(file) = self.sources[source].rows {
             return self.column_of_file(source, file, path, span);
         }
@@ -197,7 +197,7 @@ impl Importer<'_> {
     }
 
     /// Writes the sources into the document.
-    pub(super) fn put_sources(&mut self) {
+    pub(crate) fn put_sources(&mut self) {
         for source in std::mem::take(&mut self.sources) {
             if source.columns.is_empty() {
                 continue;
@@ -275,7 +275,7 @@ fn cell(value: &Value, is_json: bool) -> String {
 }
 
 /// `./a/b.json` without the `./`.
-pub(super) fn relative(path: &str) -> String {
+pub(crate) fn relative(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     Path::new(path).to_string_lossy().into_owned()
 }

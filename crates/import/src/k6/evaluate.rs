@@ -5,14 +5,17 @@ use std::rc::Rc;
 use super::check::all_of;
 use super::syntax::{Element, Expression, Kind, Pattern, Property, Span, Target};
 use super::value::{Closure, Counter, Part, Test, Text, Uniform, Value, Writing};
-use super::{Draw, Importer, Item, LONGEST_TEXT, MOST_EVALUATED, MOST_ITEMS, Scope};
+use super::{Draw, Importer, Item, LONGEST_TEXT, Language, MOST_EVALUATED, MOST_ITEMS, Scope};
 use crate::flow::check::Place;
 
 /// Deepest nesting of expressions, blocks and calls that is followed.
-pub(super) const DEEPEST: usize = 96;
+pub(crate) const DEEPEST: usize = 96;
 
 /// Bytes of values that count as one expression.
 const BYTES_OF_ONE: usize = 1024;
+
+/// Members of an object that is copied that count as one expression.
+const MEMBERS_OF_ONE: usize = 16;
 
 /// Most tests in one.
 const MOST_TESTS: usize = 100;
@@ -49,7 +52,7 @@ const GLOBALS: [&str; 26] = [
 
 impl Importer<'_> {
     /// The variable's scope.
-    pub(super) fn scope_of(&self, name: &str, scope: usize) -> Option<usize> {
+    pub(crate) fn scope_of(&self, name: &str, scope: usize) -> Option<usize> {
         let mut next = Some(scope);
         while let Some(scope) = next {
             if self.scopes[scope].names.contains_key(name) {
@@ -61,12 +64,12 @@ impl Importer<'_> {
     }
 
     /// A new scope within another.
-    pub(super) fn open_scope(&mut self, parent: Option<usize>) -> usize {
+    pub(crate) fn open_scope(&mut self, parent: Option<usize>) -> usize {
         self.scopes.push(Scope { parent, ..Scope::default() });
         self.scopes.len() - 1
     }
 
-    pub(super) fn evaluate(&mut self, expression: &Expression, scope: usize) -> Value {
+    pub(crate) fn evaluate(&mut self, expression: &Expression, scope: usize) -> Value {
         self.evaluated += 1;
         if self.evaluated > MOST_EVALUATED || self.depth > DEEPEST {
             self.too_long(expression.span);
@@ -86,7 +89,7 @@ impl Importer<'_> {
     }
 
     /// Notes the end of what is followed, once.
-    pub(super) fn too_long(&mut self, span: Span) {
+    pub(crate) fn too_long(&mut self, span: Span) {
         if !std::mem::replace(&mut self.is_too_long, true) {
             self.note(span, "the script goes on too long here: the rest is left out");
         }
@@ -117,6 +120,10 @@ impl Importer<'_> {
             }
             Kind::Array(elements) => Value::list(self.elements(elements, scope)),
             Kind::Object(properties) => self.object(properties, scope),
+            Kind::Keywords(properties) => match self.object(properties, scope) {
+                Value::Object(members) => Value::Keywords(members),
+                other => other,
+            },
             Kind::Function(function) => {
                 Value::Function(Rc::new(Closure { function: std::sync::Arc::clone(function), scope }))
             }
@@ -162,7 +169,12 @@ impl Importer<'_> {
                 let (object, index) = (self.evaluate(object, scope), self.evaluate(index, scope));
                 match (&object, &index) {
                     (Value::Array(items), Value::Number(number)) => {
-                        let known = (*number >= 0.0).then(|| items.get(*number as usize)).flatten();
+                        // Python counts from the end below 0.
+                        let number = match self.language {
+                            Language::Python if *number < 0.0 => *number + items.len() as f64,
+                            _ => *number,
+                        };
+                        let known = (number >= 0.0).then(|| items.get(number as usize)).flatten();
                         known.cloned().unwrap_or(Value::Undefined)
                     }
                     (Value::Csv(_), Value::Number(_)) => {
@@ -200,6 +212,7 @@ impl Importer<'_> {
             "undefined" => Value::Undefined,
             "NaN" => Value::Number(f64::NAN),
             "Infinity" => Value::Number(f64::INFINITY),
+            name if self.language == Language::Python => self.python_name(name, span),
             "__VU" => Value::Counter(Counter { is_user: true, shift: 0, wraps: false }),
             "__ITER" => Value::Counter(Counter { is_user: false, shift: 0, wraps: false }),
             name if GLOBALS.contains(&name) => Value::Builtin(name.to_owned()),
@@ -223,7 +236,7 @@ impl Importer<'_> {
         sum
     }
 
-    pub(super) fn elements(&mut self, elements: &[Element], scope: usize) -> Vec<Value> {
+    pub(crate) fn elements(&mut self, elements: &[Element], scope: usize) -> Vec<Value> {
         let mut values = Vec::with_capacity(elements.len());
         for element in elements {
             let value = self.evaluate(&element.value, scope);
@@ -243,7 +256,7 @@ impl Importer<'_> {
         values
     }
 
-    fn object(&mut self, properties: &[Property], scope: usize) -> Value {
+    pub(crate) fn object(&mut self, properties: &[Property], scope: usize) -> Value {
         let mut members: Vec<(String, Value)> = Vec::with_capacity(properties.len());
         let put = |members: &mut Vec<(String, Value)>, key: String, value: Value| match members
             .iter_mut()
@@ -277,9 +290,12 @@ impl Importer<'_> {
     }
 
     /// `true` or `false`, where requests that were answered well are taken to be.
-    pub(super) fn truth(&mut self, value: &Value) -> Option<bool> {
+    pub(crate) fn truth(&mut self, value: &Value) -> Option<bool> {
         match value {
             Value::Response(_) => Some(true),
+            // Lists and objects without elements are false in Python.
+            Value::Array(items) if self.language == Language::Python => Some(!items.is_empty()),
+            Value::Object(members) if self.language == Language::Python => Some(!members.is_empty()),
             value => value.truth(),
         }
     }
@@ -371,7 +387,7 @@ impl Importer<'_> {
         }
     }
 
-    pub(super) fn sum(&mut self, left: Value, right: Value, span: Span) -> Value {
+    pub(crate) fn sum(&mut self, left: Value, right: Value, span: Span) -> Value {
         let is_number = |value: &Value| {
             matches!(
                 value,
@@ -390,8 +406,13 @@ impl Importer<'_> {
     }
 
     /// Two values as one text.
-    fn joined(&mut self, left: Value, right: Value, span: Span) -> Value {
-        if let (Some(one), Some(other)) = (left.constant(), right.constant()) {
+    pub(crate) fn joined(&mut self, left: Value, right: Value, span: Span) -> Value {
+        if let (Value::Array(one), Value::Array(other), Language::Python) = (&left, &right, self.language)
+            && one.len() + other.len() <= MOST_ITEMS
+        {
+            return Value::list(one.iter().chain(other.iter()).cloned().collect());
+        }
+        if let (Some(one), Some(other)) = (self.language.shown(&left), self.language.shown(&right)) {
             return Value::String(one + &other);
         }
         let mut text = self.text_of(&left, span);
@@ -453,6 +474,12 @@ impl Importer<'_> {
                 return new;
             }
         };
+        if self.language == Language::Python
+            && operator == "="
+            && let Kind::Name(name) | Kind::Member(_, name) = &target.kind
+        {
+            new = self.kept(name, new);
+        }
         if operator != "=" {
             let old = self.evaluate(target, scope);
             new = match operator {
@@ -489,12 +516,16 @@ impl Importer<'_> {
                 let whole = self.evaluate(object, scope);
                 match (whole, key) {
                     (Value::Object(members), Some(key)) => {
+                        self.evaluated += members.len() / MEMBERS_OF_ONE;
                         let mut members = members.to_vec();
                         members.retain(|(known, _)| *known != key);
                         members.push((key, value));
                         self.put(object, Value::object(members), scope, span);
                     }
                     (Value::Builtin(path), _) if path == "http.request" => {}
+                    (Value::Builtin(path), Some(key)) if self.language == Language::Python => {
+                        self.set_client(&path, &key, value, span);
+                    }
                     _ => self.note(span, "it is not carried out: it is left out"),
                 }
             }
@@ -503,7 +534,7 @@ impl Importer<'_> {
     }
 
     /// Binds a value to the names of a pattern: new ones if `is_new`.
-    pub(super) fn bind(&mut self, pattern: &Pattern, value: Value, scope: usize, is_new: bool, span: Span) {
+    pub(crate) fn bind(&mut self, pattern: &Pattern, value: Value, scope: usize, is_new: bool, span: Span) {
         match pattern {
             Pattern::Name(name) if is_new => {
                 let value = self.kept(name, value);
@@ -554,7 +585,7 @@ impl Importer<'_> {
 
     /// A value that a variable keeps: one that is drawn is drawn once, and a value of a response has the name
     /// of the variable.
-    fn kept(&mut self, name: &str, value: Value) -> Value {
+    pub(crate) fn kept(&mut self, name: &str, value: Value) -> Value {
         match &value {
             Value::Taken(request, place) if !matches!(place, Place::Status | Place::Body) => {
                 self.wish(*request, place.clone(), name);
@@ -596,8 +627,9 @@ impl Importer<'_> {
     }
 
     /// A member of a value.
-    pub(super) fn member(&mut self, object: &Value, name: &str) -> Value {
+    pub(crate) fn member(&mut self, object: &Value, name: &str) -> Value {
         match object {
+            Value::Object(_) if self.language == Language::Python => self.attribute(object, name),
             Value::Object(_) => object.member(name).cloned().unwrap_or(Value::Undefined),
             Value::Array(items) if name == "length" => Value::Number(items.len() as f64),
             Value::Array(items) => {
@@ -618,6 +650,7 @@ impl Importer<'_> {
             Value::Response(request) => match name {
                 "status" => Value::Taken(*request, Place::Status),
                 "body" => Value::Taken(*request, Place::Body),
+                name if self.language == Language::Python => self.part_of(*request, name),
                 name => Value::Facet(*request, vec![name.to_owned()]),
             },
             Value::Facet(request, path) => {
@@ -626,6 +659,9 @@ impl Importer<'_> {
                 let of: Vec<&str> = path.iter().map(String::as_str).collect();
                 match of.as_slice() {
                     ["headers", header] => Value::Taken(*request, Place::Header((*header).to_owned())),
+                    ["cookies", cookie] if self.language == Language::Python => {
+                        Value::Taken(*request, Place::Cookie((*cookie).to_owned()))
+                    }
                     ["cookies", cookie, "0", "value"] => {
                         Value::Taken(*request, Place::Cookie((*cookie).to_owned()))
                     }
@@ -639,6 +675,7 @@ impl Importer<'_> {
                 Value::Body(*request, path)
             }
             Value::Builtin(path) => self.provided(path, name),
+            Value::Class(class) => self.of_class(*class, name).cloned().unwrap_or(Value::Unknown),
             Value::Function(_) | Value::Null | Value::Undefined => Value::Undefined,
             _ => Value::Unknown,
         }
@@ -648,7 +685,8 @@ impl Importer<'_> {
     fn provided(&mut self, path: &str, name: &str) -> Value {
         let counter = |is_user: bool, shift: i64| Value::Counter(Counter { is_user, shift, wraps: false });
         match (path, name) {
-            ("__ENV", name) => {
+            ("os.environ", "get") => Value::Builtin("os.environ.get".to_owned()),
+            ("__ENV" | "os.environ", name) => {
                 let given = self.environment.get(name).map(|value| (value, true));
                 let given = given.or_else(|| self.options.environment.get(name).map(|value| (value, false)));
                 match given {
@@ -671,7 +709,7 @@ impl Importer<'_> {
     }
 
     /// The text of a number that k6 counts.
-    pub(super) fn counter(&mut self, counter: Counter, span: Span) -> Text {
+    pub(crate) fn counter(&mut self, counter: Counter, span: Span) -> Text {
         if counter.wraps || counter.shift != 0 {
             return self.empty(span);
         }
@@ -688,7 +726,7 @@ impl Importer<'_> {
 }
 
 /// A variable of the environment; a default that would end the slot is a literal.
-fn environment(name: String, default: String) -> Part {
+pub(crate) fn environment(name: String, default: String) -> Part {
     if default.contains(['{', '}', '"', '\'', '\n', '\r', '$']) || default.trim() != default {
         return Part::Literal(default);
     }
@@ -709,7 +747,7 @@ fn scaled(uniform: Uniform, calculated: impl Fn(f64) -> f64, is_moved: bool) -> 
 }
 
 /// The opposite of a test.
-pub(super) fn not(test: Test) -> Test {
+pub(crate) fn not(test: Test) -> Test {
     match test {
         Test::Not(inner) => *inner,
         Test::Status(request, statuses) => Test::Status(request, statuses.others()),

@@ -5,23 +5,23 @@ use plimsoll_plan::document::{Field, StepSpec};
 use super::call::duration;
 use super::syntax::Span;
 use super::value::{Part, Statuses, Test, Text, Value, Writing};
-use super::{Importer, Item, Request, escaped, title, value};
+use super::{Importer, Item, Language, Request, escaped, title, value};
 use crate::amount;
 use crate::draft::{self, Url, percent_decoded, text};
 use crate::flow::{self, check as checks};
 
 /// A request as a script makes it.
-struct Made<'v> {
-    method: String,
-    url: Value,
-    body: Value,
-    parameters: &'v Value,
-    span: Span,
+pub(crate) struct Made<'v> {
+    pub(crate) method: String,
+    pub(crate) url: Value,
+    pub(crate) body: Value,
+    pub(crate) parameters: &'v Value,
+    pub(crate) span: Span,
 }
 
 impl Importer<'_> {
     /// A function of `k6/http`.
-    pub(super) fn http(&mut self, function: &str, values: &[Value], span: Span) -> Value {
+    pub(crate) fn http(&mut self, function: &str, values: &[Value], span: Span) -> Value {
         let value = |index: usize| values.get(index).cloned().unwrap_or(Value::Undefined);
         let none = Value::Undefined;
         let made = match function {
@@ -145,7 +145,7 @@ impl Importer<'_> {
     }
 
     /// The number of a request. `None` if it cannot be sent, which is reported.
-    fn made(&mut self, made: Made<'_>) -> Option<usize> {
+    pub(crate) fn made(&mut self, made: Made<'_>) -> Option<usize> {
         let Made { method, url, body, parameters, span } = made;
         let at = self.at(span);
         if let Some(aside) = self.aside {
@@ -291,8 +291,19 @@ impl Importer<'_> {
             Ok(parts) => parts,
             Err(wrong) => {
                 let said = crate::findings::quoted(&self.said(span));
-                let hint =
-                    "the server has to be known before the run; --env NAME=VALUE gives a value of `__ENV`";
+                let hint = match self.language {
+                    Language::JavaScript => {
+                        "the server has to be known before the run; --env NAME=VALUE gives a value of `__ENV`"
+                    }
+                    Language::Python => {
+                        "the server has to be known before the run: --host URL, or --env NAME=VALUE for a \
+                         variable of the environment"
+                    }
+                };
+                let wrong = match self.language {
+                    Language::JavaScript => wrong,
+                    Language::Python => wrong.replace("__ENV.", ""),
+                };
                 self.findings.hinted(&at, format!("`{said}`: {wrong}"), hint);
                 return None;
             }
@@ -392,7 +403,9 @@ impl Importer<'_> {
                 }
                 let mut members = members.to_vec();
                 // k6 writes a form in the order of its names.
-                members.sort_by(|(one, _), (other, _)| one.cmp(other));
+                if self.language == Language::JavaScript {
+                    members.sort_by(|(one, _), (other, _)| one.cmp(other));
+                }
                 let mut pairs = Vec::new();
                 for (name, value) in &members {
                     let text = self.text_of(value, span);
@@ -482,7 +495,7 @@ impl Importer<'_> {
     }
 
     /// The template of a value in JSON.
-    pub(super) fn json_text(&mut self, value: &Value, span: Span) -> String {
+    pub(crate) fn json_text(&mut self, value: &Value, span: Span) -> String {
         match value {
             Value::Array(items) => {
                 let items = items.to_vec();

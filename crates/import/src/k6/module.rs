@@ -13,7 +13,7 @@ use crate::findings::Findings;
 
 impl Importer<'_> {
     /// Reads a script, and carries out its statements. Returns its number.
-    pub(super) fn module(&mut self, name: &str, source: &[u8]) -> Result<usize, Problems> {
+    pub(crate) fn module(&mut self, name: &str, source: &[u8]) -> Result<usize, Problems> {
         let Ok(text) = std::str::from_utf8(source) else {
             return Err(Findings::fail(
                 name,

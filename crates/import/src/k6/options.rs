@@ -31,7 +31,7 @@ struct Planned {
 
 impl Importer<'_> {
     /// Takes over what a script exports.
-    pub(super) fn script(&mut self, module: usize) {
+    pub(crate) fn script(&mut self, module: usize) {
         self.is_first = false;
         let exports = self.exports[module].clone();
         let options = exports.get("options").cloned().unwrap_or(Value::Undefined);

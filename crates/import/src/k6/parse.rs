@@ -15,7 +15,7 @@ use crate::javascript;
 const DEEPEST: usize = 100;
 
 /// The statements of a script.
-pub(super) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Statement>, Problems> {
+pub(crate) fn parse(name: &str, text: &str, module: usize) -> Result<Vec<Statement>, Problems> {
     let hint = "the file has to be a script of k6, in JavaScript or TypeScript";
     javascript::read(name, text, hint, |program| {
         let lowering = Lowering { module, depth: std::cell::Cell::new(0) };

@@ -7,13 +7,13 @@ use super::check::Condition;
 use super::evaluate::DEEPEST;
 use super::syntax::{Element, Expression, Kind, Pattern, Property, Span, Statement, StatementKind, Target};
 use super::value::{Closure, Test, Value};
-use super::{Importer, Item};
+use super::{Importer, Item, Language};
 use crate::flow::MOST_WRITTEN_OUT;
 
 /// The way in which a block ends.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
-pub(super) enum End {
+pub(crate) enum End {
     /// With its last statement.
     Open,
     Returned(Value),
@@ -24,18 +24,26 @@ pub(super) enum End {
 }
 
 /// Note for what is done after failures.
-const AFTER_FAILURE: &str = "it is done after a failure only: it is left out";
+pub(crate) const AFTER_FAILURE: &str = "it is done after a failure only: it is left out";
 
-const LEFT_OUT: &str = "it is not carried out: it is left out";
+pub(crate) const LEFT_OUT: &str = "it is not carried out: it is left out";
 
 impl Importer<'_> {
     /// Calls a function of the script.
-    pub(super) fn invoke(&mut self, closure: &Closure, arguments: Vec<Value>, span: Span) -> Value {
+    pub(crate) fn invoke(&mut self, closure: &Closure, arguments: Vec<Value>, span: Span) -> Value {
         self.called.insert(closure.function.span);
         let scope = self.open_scope(Some(closure.scope));
+        let mut arguments = arguments;
+        let named = match arguments.last() {
+            Some(Value::Keywords(named)) => named.to_vec(),
+            _ => Vec::new(),
+        };
+        arguments.retain(|argument| !matches!(argument, Value::Keywords(_)));
         let mut arguments = arguments.into_iter();
         for parameter in &closure.function.parameters {
-            let value = arguments.next().unwrap_or(Value::Undefined);
+            let of_name = |(name, _): &&(String, Value)| parameter.name() == Some(name.as_str());
+            let by_name = named.iter().find(of_name).map(|(_, value)| value.clone());
+            let value = by_name.or_else(|| arguments.next()).unwrap_or(Value::Undefined);
             self.bind(parameter, value, scope, true, span);
         }
         match self.block(&closure.function.body, scope) {
@@ -49,7 +57,7 @@ impl Importer<'_> {
     }
 
     /// Statements in a scope.
-    pub(super) fn block(&mut self, statements: &[Statement], scope: usize) -> End {
+    pub(crate) fn block(&mut self, statements: &[Statement], scope: usize) -> End {
         if self.depth > DEEPEST {
             if let Some(first) = statements.first() {
                 self.too_long(first.span);
@@ -90,7 +98,7 @@ impl Importer<'_> {
         End::Open
     }
 
-    fn inner(&mut self, statements: &[Statement], scope: usize) -> End {
+    pub(crate) fn inner(&mut self, statements: &[Statement], scope: usize) -> End {
         let scope = self.open_scope(Some(scope));
         self.block(statements, scope)
     }
@@ -153,6 +161,13 @@ impl Importer<'_> {
                 return End::Ended;
             }
             StatementKind::Break | StatementKind::Continue => return End::Broken,
+            StatementKind::Import { from, names } if self.language == Language::Python => {
+                self.provide(from, names, scope, span);
+            }
+            StatementKind::Class(class) => {
+                let number = self.class(class, scope);
+                self.scopes[scope].names.insert(class.name.clone(), Value::Class(number));
+            }
             StatementKind::Function(..)
             | StatementKind::Empty
             | StatementKind::Import { .. }
@@ -176,6 +191,11 @@ impl Importer<'_> {
         scope: usize,
     ) -> Option<End> {
         let value = self.evaluate(test, scope);
+        if self.language == Language::Python
+            && let Some(end) = self.verdict(&value, test.span, then, otherwise, scope)
+        {
+            return Some(end);
+        }
         if let Some(flag) = self.truth(&value) {
             return Some(self.inner(if flag { then } else { otherwise }, scope));
         }
@@ -367,7 +387,7 @@ impl Importer<'_> {
     }
 
     /// Statements for each element of a list.
-    pub(super) fn over(
+    pub(crate) fn over(
         &mut self,
         pattern: &Pattern,
         items: &[Value],
@@ -390,7 +410,7 @@ impl Importer<'_> {
     }
 
     /// Notes each of these statements.
-    fn leave_out(&mut self, statements: &[Statement], becomes: &str) {
+    pub(crate) fn leave_out(&mut self, statements: &[Statement], becomes: &str) {
         for statement in statements {
             let is_end = match &statement.kind {
                 StatementKind::Return(_) | StatementKind::Empty | StatementKind::Throw(_) => true,
@@ -420,7 +440,7 @@ fn counter_of(update: &Expression) -> Option<&str> {
 }
 
 /// Returns `true` if the statements end the iteration.
-fn ends(statements: &[Statement]) -> bool {
+pub(crate) fn ends(statements: &[Statement]) -> bool {
     statements.iter().any(|statement| match &statement.kind {
         StatementKind::Return(_) | StatementKind::Throw(_) => true,
         StatementKind::Expression(expression) => is_fail(expression),
@@ -483,7 +503,7 @@ fn bound(pattern: &Pattern, names: &mut BTreeSet<String>) {
 }
 
 /// Every expression in statements, also within others.
-pub(super) fn each_expression(statements: &[Statement], look: &mut dyn FnMut(&Expression)) {
+pub(crate) fn each_expression(statements: &[Statement], look: &mut dyn FnMut(&Expression)) {
     for statement in statements {
         match &statement.kind {
             StatementKind::Expression(one)
@@ -521,6 +541,7 @@ pub(super) fn each_expression(statements: &[Statement], look: &mut dyn FnMut(&Ex
             | StatementKind::Continue
             | StatementKind::Import { .. }
             | StatementKind::Export(_)
+            | StatementKind::Class(_)
             | StatementKind::Empty
             | StatementKind::Other => {}
         }
@@ -541,13 +562,15 @@ fn within(expression: &Expression, look: &mut dyn FnMut(&Expression)) {
             slots.iter().for_each(|slot| within(slot, look));
         }
         Kind::Array(items) => elements(items, look),
-        Kind::Object(properties) => properties.iter().for_each(|property| match property {
-            Property::Pair(key, value) => {
-                within(key, look);
-                within(value, look);
-            }
-            Property::Spread(value) => within(value, look),
-        }),
+        Kind::Object(properties) | Kind::Keywords(properties) => {
+            properties.iter().for_each(|property| match property {
+                Property::Pair(key, value) => {
+                    within(key, look);
+                    within(value, look);
+                }
+                Property::Spread(value) => within(value, look),
+            })
+        }
         Kind::Function(function) => each_expression(&function.body, look),
         Kind::Unary(_, one) | Kind::Member(one, _) | Kind::Await(one) => within(one, look),
         Kind::Binary(_, one, other) | Kind::Index(one, other) => {

@@ -1,27 +1,27 @@
-//! The part of JavaScript that imports look at, as a tree that owns its texts. Types are left out.
+//! The part of JavaScript and Python that imports look at, as a tree that owns its texts. Types are left out.
 
 use std::sync::Arc;
 
 /// A place in a script.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Span {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Span {
     /// The script that it is in, by its number.
-    pub(super) module: usize,
+    pub(crate) module: usize,
     /// Bytes from the beginning.
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// An expression and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Expression {
-    pub(super) span: Span,
-    pub(super) kind: Kind,
+pub(crate) struct Expression {
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
 }
 
 /// A kind of expression.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Null,
     Boolean(bool),
     Number(f64),
@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Tagged(Box<Expression>, Vec<String>, Vec<Expression>),
     Array(Vec<Element>),
     Object(Vec<Property>),
+    /// Arguments that are given by their names, behind all others.
+    Keywords(Vec<Property>),
     Function(Arc<Function>),
     Unary(&'static str, Box<Expression>),
     /// Also `&&`, `||` and `??`.
@@ -56,15 +58,15 @@ pub(super) enum Kind {
 
 /// An element of a list, or an argument.
 #[derive(Clone, Debug)]
-pub(super) struct Element {
+pub(crate) struct Element {
     /// `...` is in front of it.
-    pub(super) is_spread: bool,
-    pub(super) value: Expression,
+    pub(crate) is_spread: bool,
+    pub(crate) value: Expression,
 }
 
 /// A member of an object that is written out.
 #[derive(Clone, Debug)]
-pub(super) enum Property {
+pub(crate) enum Property {
     /// A key, which may be computed, and its value.
     Pair(Expression, Expression),
     Spread(Expression),
@@ -72,14 +74,14 @@ pub(super) enum Property {
 
 /// The target of an assignment.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(crate) enum Target {
     Expression(Expression),
     Pattern(Pattern),
 }
 
 /// Names that a value is bound to.
 #[derive(Clone, Debug)]
-pub(super) enum Pattern {
+pub(crate) enum Pattern {
     Name(String),
     /// A value that is taken if there is none.
     Default(Box<Pattern>, Box<Expression>),
@@ -89,24 +91,35 @@ pub(super) enum Pattern {
     Other,
 }
 
+impl Pattern {
+    /// The name, if it is a single one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Default(pattern, _) => pattern.name(),
+            _ => None,
+        }
+    }
+}
+
 /// A function of any form.
 #[derive(Clone, Debug)]
-pub(super) struct Function {
-    pub(super) span: Span,
-    pub(super) parameters: Vec<Pattern>,
-    pub(super) body: Vec<Statement>,
+pub(crate) struct Function {
+    pub(crate) span: Span,
+    pub(crate) parameters: Vec<Pattern>,
+    pub(crate) body: Vec<Statement>,
 }
 
 /// A statement and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Statement {
-    pub(super) span: Span,
-    pub(super) kind: StatementKind,
+pub(crate) struct Statement {
+    pub(crate) span: Span,
+    pub(crate) kind: StatementKind,
 }
 
 /// A kind of statement.
 #[derive(Clone, Debug)]
-pub(super) enum StatementKind {
+pub(crate) enum StatementKind {
     Expression(Expression),
     Declare(Vec<(Pattern, Option<Expression>)>),
     Function(String, Arc<Function>),
@@ -134,43 +147,64 @@ pub(super) enum StatementKind {
     /// Names of the module, and what they are called outside.
     Export(Vec<(String, String)>),
     ExportDefault(Expression),
+    Class(Arc<Class>),
     Empty,
     /// Anything else.
     Other,
 }
 
+/// A class, with what its body says.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    pub(crate) span: Span,
+    pub(crate) name: String,
+    pub(crate) bases: Vec<Expression>,
+    /// Decorators in front of it.
+    pub(crate) decorators: Vec<Expression>,
+    pub(crate) members: Vec<ClassMember>,
+}
+
+/// A statement in the body of a class.
+#[derive(Clone, Debug)]
+pub(crate) enum ClassMember {
+    Value(String, Expression),
+    Method { name: String, function: Arc<Function>, decorators: Vec<Expression> },
+    Class(Arc<Class>),
+    Other(Span),
+}
+
 /// A name that a module is given.
 #[derive(Clone, Debug)]
-pub(super) struct Imported {
+pub(crate) struct Imported {
     /// `default`, `*` or the name there.
-    pub(super) theirs: String,
-    pub(super) ours: String,
+    pub(crate) theirs: String,
+    pub(crate) ours: String,
 }
 
 /// A script that has been read.
 #[derive(Clone, Debug)]
-pub(super) struct Script {
-    pub(super) name: String,
-    pub(super) text: String,
-    pub(super) body: Vec<Statement>,
+pub(crate) struct Script {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) body: Vec<Statement>,
     /// Places of the beginnings of lines.
     lines: Vec<usize>,
 }
 
 impl Script {
-    pub(super) fn new(name: &str, text: String, body: Vec<Statement>) -> Self {
+    pub(crate) fn new(name: &str, text: String, body: Vec<Statement>) -> Self {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         Self { name: name.to_owned(), text, body, lines }
     }
 
     /// `script.js:12`.
-    pub(super) fn place(&self, span: Span) -> String {
+    pub(crate) fn place(&self, span: Span) -> String {
         let line = self.lines.partition_point(|begin| *begin <= span.start);
         format!("{}:{line}", self.name)
     }
 
     /// The text there.
-    pub(super) fn said(&self, span: Span) -> &str {
+    pub(crate) fn said(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 }

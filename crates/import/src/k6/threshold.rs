@@ -9,7 +9,7 @@ use crate::amount;
 use crate::draft::text;
 
 impl Importer<'_> {
-    pub(super) fn thresholds_of(&mut self, thresholds: &Value) {
+    pub(crate) fn thresholds_of(&mut self, thresholds: &Value) {
         let Value::Object(metrics) = thresholds else {
             self.findings.note(
                 "options.thresholds",

@@ -11,7 +11,7 @@ use crate::flow::check::Place;
 
 /// A value of an expression.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Undefined,
     Null,
     Boolean(bool),
@@ -28,6 +28,10 @@ pub(super) enum Value {
     Array(Rc<Tree<Vec<Value>>>),
     Object(Rc<Tree<Vec<(String, Value)>>>),
     Function(Rc<Closure>),
+    /// A class, by its number.
+    Class(usize),
+    /// Arguments that are given by their names.
+    Keywords(Rc<Tree<Vec<(String, Value)>>>),
     /// Something that k6, one of its libraries or JavaScript provides, by its path: `http.get`.
     Builtin(String),
     /// The response to a request, by the number of the request.
@@ -60,7 +64,7 @@ pub(super) enum Value {
 /// Values within a value. A script may put them into each other again and again: how deep and how large they
 /// are is known, and bounded.
 #[derive(Clone, Debug)]
-pub(super) struct Tree<T> {
+pub(crate) struct Tree<T> {
     within: T,
     depth: usize,
     /// Roughly in bytes.
@@ -92,7 +96,7 @@ impl<T> Tree<T> {
 /// Something that holds or not.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "few are alive at a time")]
-pub(super) enum Test {
+pub(crate) enum Test {
     /// The status of a response is in one of these ranges.
     Status(usize, Statuses),
     /// A value in a response is as described.
@@ -110,7 +114,7 @@ pub(super) enum Test {
 
 impl Test {
     /// The number of tests in it.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self {
             Self::All(all) | Self::Any(all) => 1 + all.iter().map(Self::count).sum::<usize>(),
             Self::Not(inner) => 1 + inner.count(),
@@ -121,7 +125,7 @@ impl Test {
 
 /// Ranges of statuses, both ends included, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Statuses(Vec<(u16, u16)>);
+pub(crate) struct Statuses(Vec<(u16, u16)>);
 
 /// The statuses that plans can expect.
 const FIRST_STATUS: u16 = 200;
@@ -129,21 +133,21 @@ const LAST_STATUS: u16 = 599;
 
 impl Statuses {
     /// The statuses from `first` to `last`.
-    pub(super) fn range(first: u16, last: u16) -> Self {
+    pub(crate) fn range(first: u16, last: u16) -> Self {
         let (first, last) = (first.max(FIRST_STATUS), last.min(LAST_STATUS));
         Self(if first <= last { vec![(first, last)] } else { Vec::new() })
     }
 
     /// All others.
-    pub(super) fn others(&self) -> Self {
+    pub(crate) fn others(&self) -> Self {
         self.filter(|status, known| !known.contains(status))
     }
 
-    pub(super) fn and(&self, other: &Self) -> Self {
+    pub(crate) fn and(&self, other: &Self) -> Self {
         self.filter(|status, known| known.contains(status) && other.contains(status))
     }
 
-    pub(super) fn or(&self, other: &Self) -> Self {
+    pub(crate) fn or(&self, other: &Self) -> Self {
         self.filter(|status, known| known.contains(status) || other.contains(status))
     }
 
@@ -163,7 +167,7 @@ impl Statuses {
     }
 
     /// As plans write them.
-    pub(super) fn written(&self) -> Vec<String> {
+    pub(crate) fn written(&self) -> Vec<String> {
         let range = |&(first, last): &(u16, u16)| match (first, last) {
             _ if first == last => first.to_string(),
             (200, 299) => "2xx".to_owned(),
@@ -176,53 +180,53 @@ impl Statuses {
     }
 
     /// Returns `true` if none of them is an error.
-    pub(super) fn are_good(&self) -> bool {
+    pub(crate) fn are_good(&self) -> bool {
         !self.0.is_empty() && self.0.iter().all(|(_, last)| *last < 400)
     }
 }
 
 /// A function with the names that are known around it.
 #[derive(Clone, Debug)]
-pub(super) struct Closure {
-    pub(super) function: Arc<Function>,
-    pub(super) scope: usize,
+pub(crate) struct Closure {
+    pub(crate) function: Arc<Function>,
+    pub(crate) scope: usize,
 }
 
 /// A number between two others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Uniform {
-    pub(super) low: f64,
+pub(crate) struct Uniform {
+    pub(crate) low: f64,
     /// Included if it is whole.
-    pub(super) high: f64,
-    pub(super) is_whole: bool,
+    pub(crate) high: f64,
+    pub(crate) is_whole: bool,
     /// The variable that keeps it, by the number of the draw.
-    pub(super) draw: Option<usize>,
+    pub(crate) draw: Option<usize>,
 }
 
 /// A number that k6 counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counter {
+pub(crate) struct Counter {
     /// It is that of the user, not of the iteration.
-    pub(super) is_user: bool,
+    pub(crate) is_user: bool,
     /// Added to what k6 counts, which begins with 1 for users and with 0 for iterations.
-    pub(super) shift: i64,
+    pub(crate) shift: i64,
     /// There was a remainder taken of it.
-    pub(super) wraps: bool,
+    pub(crate) wraps: bool,
 }
 
 /// A text with slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Text {
-    pub(super) parts: Vec<Part>,
+pub(crate) struct Text {
+    pub(crate) parts: Vec<Part>,
     /// All of it is one number.
-    pub(super) is_number: bool,
+    pub(crate) is_number: bool,
     /// It is another one each time that it is written.
-    pub(super) is_drawn: bool,
+    pub(crate) is_drawn: bool,
 }
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Literal(String),
     /// The inside of a slot.
     Slot(String),
@@ -234,7 +238,7 @@ pub(super) enum Part {
 
 /// The way in which a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writing {
+pub(crate) enum Writing {
     Plain,
     /// Path and query of a URL.
     Target,
@@ -248,11 +252,11 @@ pub(super) enum Writing {
 const IN_TARGETS: &[u8] = b":/?#[]@!$&'()*+,;=%";
 
 impl Text {
-    pub(super) fn of(part: Part) -> Self {
+    pub(crate) fn of(part: Part) -> Self {
         Self { parts: vec![part], ..Self::default() }
     }
 
-    pub(super) fn slot(inside: impl Into<String>) -> Self {
+    pub(crate) fn slot(inside: impl Into<String>) -> Self {
         Self::of(Part::Slot(inside.into()))
     }
 
@@ -265,7 +269,7 @@ impl Text {
         self.parts.iter().map(|part| size_of::<Part>() + length(part)).sum()
     }
 
-    pub(super) fn push(&mut self, part: Part) {
+    pub(crate) fn push(&mut self, part: Part) {
         match (self.parts.last_mut(), part) {
             (_, Part::Literal(text)) if text.is_empty() => {}
             (Some(Part::Literal(before)), Part::Literal(more)) => before.push_str(&more),
@@ -273,7 +277,7 @@ impl Text {
         }
     }
 
-    pub(super) fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: Self) {
         self.is_drawn |= other.is_drawn;
         self.is_number = false;
         other.parts.into_iter().for_each(|part| self.push(part));
@@ -281,7 +285,7 @@ impl Text {
 
     /// The template. `dollar` gives the name of a variable whose value is `$`: one in front of a slot would
     /// make it literal text.
-    pub(super) fn template(&self, writing: Writing, mut dollar: impl FnMut() -> String) -> String {
+    pub(crate) fn template(&self, writing: Writing, mut dollar: impl FnMut() -> String) -> String {
         let mut template = String::new();
         for (index, part) in self.parts.iter().enumerate() {
             let slot = match (part, writing) {
@@ -312,7 +316,7 @@ impl Text {
 }
 
 /// A literal text as it stands in a template.
-pub(super) fn literal(text: &str, writing: Writing) -> String {
+pub(crate) fn literal(text: &str, writing: Writing) -> String {
     match writing {
         Writing::Plain => escaped(text),
         // Without braces nothing looks like a slot.
@@ -326,18 +330,18 @@ pub(super) fn literal(text: &str, writing: Writing) -> String {
 }
 
 impl Value {
-    pub(super) fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::String(text.into())
     }
 
     /// A list, unless it is too large to be one.
-    pub(super) fn list(values: Vec<Self>) -> Self {
+    pub(crate) fn list(values: Vec<Self>) -> Self {
         let extents = |values: &Vec<Self>| sum(values.iter().map(Self::extents));
         Tree::new(values, extents).map_or(Self::Unknown, Self::Array)
     }
 
     /// An object, unless it is too large to be one.
-    pub(super) fn object(members: Vec<(String, Self)>) -> Self {
+    pub(crate) fn object(members: Vec<(String, Self)>) -> Self {
         let of_member = |(key, value): &(String, Self)| {
             let (depth, size) = value.extents();
             (depth, size + key.len())
@@ -347,7 +351,7 @@ impl Value {
     }
 
     /// The text in JSON of a value, unless it is too large.
-    pub(super) fn in_json(value: Self) -> Self {
+    pub(crate) fn in_json(value: Self) -> Self {
         // A text in JSON within another is escaped.
         let extents = |value: &Self| {
             let (depth, size) = value.extents();
@@ -368,7 +372,7 @@ impl Value {
     }
 
     /// Bytes of a text that it is.
-    pub(super) fn text_length(&self) -> usize {
+    pub(crate) fn text_length(&self) -> usize {
         match self {
             Self::String(text) => text.len(),
             Self::Text(text) => text.length(),
@@ -377,12 +381,12 @@ impl Value {
     }
 
     /// Bytes that are new in it: those of texts, and elements of lists.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.extents().1
     }
 
     /// The text that JavaScript makes of a value that is known; `None` for all others.
-    pub(super) fn constant(&self) -> Option<String> {
+    pub(crate) fn constant(&self) -> Option<String> {
         Some(match self {
             Self::Undefined => "undefined".to_owned(),
             Self::Null => "null".to_owned(),
@@ -402,7 +406,7 @@ impl Value {
     }
 
     /// The value as JSON, if it is known.
-    pub(super) fn json(&self) -> Option<serde_json::Value> {
+    pub(crate) fn json(&self) -> Option<serde_json::Value> {
         use serde_json::Value as Json;
         Some(match self {
             Self::Null | Self::Undefined => Json::Null,
@@ -421,7 +425,7 @@ impl Value {
     }
 
     /// A value of JSON.
-    pub(super) fn of_json(json: &serde_json::Value) -> Self {
+    pub(crate) fn of_json(json: &serde_json::Value) -> Self {
         use serde_json::Value as Json;
         match json {
             Json::Null => Self::Null,
@@ -436,7 +440,7 @@ impl Value {
     }
 
     /// `true` or `false`, if that is known.
-    pub(super) fn truth(&self) -> Option<bool> {
+    pub(crate) fn truth(&self) -> Option<bool> {
         Some(match self {
             Self::Undefined | Self::Null => false,
             Self::Boolean(flag) => *flag,
@@ -455,7 +459,7 @@ impl Value {
     }
 
     /// The number, if it is one or a text of one.
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
             Self::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
@@ -465,7 +469,7 @@ impl Value {
     }
 
     /// A member of an object.
-    pub(super) fn member(&self, name: &str) -> Option<&Self> {
+    pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Object(members) => {
                 members.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value)
@@ -483,7 +487,7 @@ fn sum(extents: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
 }
 
 /// A number as JavaScript writes it (exponents aside).
-pub(super) fn shown(number: f64) -> String {
+pub(crate) fn shown(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 {
         format!("{}", number as i64)
     } else {
@@ -501,7 +505,7 @@ fn number_json(number: f64) -> serde_json::Value {
 
 impl Uniform {
     /// The slot that draws it.
-    pub(super) fn slot(&self) -> String {
+    pub(crate) fn slot(&self) -> String {
         if self.is_whole {
             format!("random_int({}, {})", shown(self.low), shown(self.high))
         } else {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use plimsoll_import::{artillery, curl, gatling, h2loadrunner, har, jmeter, k6, openapi, postman, vegeta};
+use plimsoll_import::{
+    artillery, curl, gatling, h2loadrunner, har, jmeter, k6, locust, openapi, postman, vegeta,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -176,6 +178,7 @@ fn all(text: &[u8]) {
         let options = gatling::Options { name: name.to_owned() };
         shown(&gatling::import(text, &options, here, &files));
     }
+    shown(&locust::import(text, &locust::Options::default(), here, &files));
     if let Ok(text) = std::str::from_utf8(text) {
         shown(&curl::import(text, here, &files));
     }
@@ -268,7 +271,7 @@ fn elements() -> impl Strategy<Value = String> {
 #[test]
 fn beginnings_of_examples_are_imported_or_refused() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    for tool in ["postman", "artillery", "jmeter", "k6", "gatling"] {
+    for tool in ["postman", "artillery", "jmeter", "k6", "gatling", "locust"] {
         for entry in std::fs::read_dir(tests.join(tool)).expect("the folder") {
             let path = entry.expect("an entry").path();
             if path.is_dir() {
@@ -367,6 +370,34 @@ proptest! {
         ] {
             all(text.as_bytes());
         }
+    }
+
+    #[test]
+    fn any_tasks_are_imported_or_refused(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "self.client.get('/a'", "self.client.post('/a', json=", "f'/{", "}'", ")", "(", ", ",
+                "\n        ",
+                "\n            ", "\n    @task(2)\n    def b(self):\n        ", "[", "]", "{", "r = ",
+                "r", ".json()['a']", ".status_code", " == 200", "if ", ":", "else:", "for x in range(3):",
+                "while ",
+                "with self.client.get('/w', catch_response=True) as r:", "r.failure('x')", "r.success()",
+                "self.a",
+                " = ", "random.choice([1, 2])", "time.sleep(1)", "self.interrupt()", "lambda: ", "return",
+                "%s' % ",
+                "open('two.csv')", "'${a}'", "\u{e4}", "*", "**", " not in ", " and ", "None", "[x for x in ",
+                "assert ", "super().on_start()", "**{'headers': {'a': 'b'}}", "yield", "class C(TaskSet):",
+            ]),
+            0..30,
+        ),
+    ) {
+        let file = format!(
+            "import random, time\nfrom locust import *\n\nclass U(HttpUser):\n    host = 'http://h'\n    \
+             wait_time = between(1, 2)\n\n    @task\n    def a(self):\n        self.client.get('/')\n        \
+             {}\n",
+            parts.concat()
+        );
+        all(file.as_bytes());
     }
 
     #[test]

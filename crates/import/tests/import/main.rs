@@ -10,6 +10,7 @@ mod har;
 mod hostile;
 mod jmeter;
 mod k6;
+mod locust;
 mod openapi;
 mod postman;
 mod vegeta;

@@ -170,6 +170,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
         tool_version: "0.1.0".to_owned(),
         run_id: "20260301-120000-2a".to_owned(),
         shard: None,
+        taken_over: None,
         seed: 42,
         args: vec!["plimsoll".to_owned(), "run".to_owned(), "http://127.0.0.1:8080/".to_owned()],
         plan_hash: "9f86d081884c7d65".to_owned(),

@@ -158,6 +158,10 @@ const GENERATORS: [Generator; 9] = [
         differs: "A user waits for its response, thinks, and goes on: `--users` with `think` in a plan. The tasks of a locustfile are \
                   scenarios with weights.",
         parts: &[
+            (
+                "-f locustfile.py",
+                "`plimsoll import locust locustfile.py --host http://127.0.0.1:8080` makes a plan of it",
+            ),
             ("--host http://127.0.0.1:8080", "the URL, without a flag"),
             ("-u 100 -r 10", "`--user-stages 1ms@0,10s@100`: a hundred users within ten seconds"),
             ("-t 5m", "`-d 5m`"),
