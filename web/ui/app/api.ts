@@ -115,7 +115,17 @@ export interface Tried {
 }
 
 export type ImportKind =
-  "curl" | "har" | "openapi" | "h2loadrunner" | "vegeta" | "postman" | "artillery" | "jmeter";
+  | "curl"
+  | "har"
+  | "openapi"
+  | "h2loadrunner"
+  | "vegeta"
+  | "postman"
+  | "artillery"
+  | "jmeter"
+  | "k6"
+  | "gatling"
+  | "locust";
 
 export interface Imported {
   plan: string;

@@ -15,6 +15,9 @@ const KINDS: { value: api.ImportKind | "auto"; label: string }[] = [
   { value: "postman", label: "Postman collection" },
   { value: "artillery", label: "Artillery script" },
   { value: "jmeter", label: "JMeter test plan" },
+  { value: "k6", label: "k6 script" },
+  { value: "gatling", label: "Gatling simulation" },
+  { value: "locust", label: "Locust file" },
 ];
 
 /** Plans from files of other tools. */
@@ -69,7 +72,7 @@ export function ImportPage() {
         >
           <p>
             Drop a file here: a HAR recording, an OpenAPI description, h2loadrunner's JSON, vegeta's targets,
-            a Postman collection, an Artillery script, a JMeter test plan.
+            a Postman collection, an Artillery script, a JMeter test plan, a script of k6, Gatling or Locust.
           </p>
           <input
             ref={chooser}
