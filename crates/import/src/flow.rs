@@ -441,8 +441,8 @@ pub(crate) fn value_part(name: impl Into<String>, value: impl Into<String>) -> F
     part
 }
 
-/// A part of a form with a file of `folder`. Its name is a template; the path is not. A file that is not there
-/// becomes an empty one, with a note.
+/// A part of a form with a file of `folder`. Its name is a template; the path is not. A file that is not
+/// there becomes an empty one, with a note.
 pub(crate) fn file_part(
     name: impl Into<String>,
     path: &str,
@@ -468,8 +468,8 @@ pub(crate) fn empty_file_part(name: impl Into<String>, filename: &str) -> FormPa
     part
 }
 
-/// Puts a form of several parts into a step. The plan sends its own `content-type`: one that names no boundary,
-/// by which parts are told apart, is left out.
+/// Puts a form of several parts into a step. The plan sends its own `content-type`: one that names no
+/// boundary, by which parts are told apart, is left out.
 pub(crate) fn put_form(step: &mut StepSpec, parts: Vec<FormPartSpec>) {
     let request = step.request_mut();
     request.headers.0.retain(|(name, _, value)| {

@@ -100,7 +100,7 @@ fn examples_of_other_tools_are_plans() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(count, 84);
+    assert_eq!(count, 86);
 }
 
 #[test]

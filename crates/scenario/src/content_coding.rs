@@ -11,9 +11,9 @@ const MOST_CODINGS: usize = 4;
 /// Size of the decoder's buffer for Brotli, in bytes.
 const BROTLI_BUFFER: usize = 4096;
 
-/// Unpacks a body by the `content-encoding` of its fields: `gzip`, `deflate`, `br` and `zstd`, also several of
-/// them. Content of `limit` bytes or more is cut off there, in each layer, so that a small body does not become
-/// a huge one.
+/// Unpacks a body by the `content-encoding` of its fields: `gzip`, `deflate`, `br` and `zstd`, also several
+/// of them. Content of `limit` bytes or more is cut off there, in each layer, so that a small body does not
+/// become a huge one.
 ///
 /// # Errors
 /// A coding that is not known, or content that is not what the field says, as a sentence. The body is then

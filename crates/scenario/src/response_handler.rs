@@ -280,7 +280,8 @@ impl ResponseHandler {
             && checks.all(Check::reads_response_alone)
     }
 
-    /// Returns `true` if bodies are unpacked by [`decode_content`](crate::decode_content) before they are read.
+    /// Returns `true` if bodies are unpacked by [`decode_content`](crate::decode_content) before they are
+    /// read.
     pub fn decodes(&self) -> bool {
         self.spec.decodes && self.needs.body
     }

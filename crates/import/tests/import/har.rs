@@ -187,7 +187,7 @@ fn parts_of_a_form_are_those_of_the_recording() {
             "- name: title",
             "value: costs $${5}",
             "- name: file",
-            "value: ''",
+            "value: \"\"",
             "filename: a.png",
             "content_type: image/png"
         ],

@@ -147,13 +147,13 @@ fn files_of_a_form_are_parts_of_their_own() {
     assert_eq!(
         lines[begin + 1..begin + 9],
         [
-            "- name: n",
+            "- name: \"n\"",
             "file: body",
-            "- name: n",
-            "value: ''",
+            "- name: \"n\"",
+            "value: \"\"",
             "filename: b.png",
             "- name: t",
-            "value: '{}'",
+            "value: \"{}\"",
             "content_type: application/json"
         ],
         "{written}"

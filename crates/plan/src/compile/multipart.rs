@@ -66,7 +66,7 @@ impl Compiler<'_, '_> {
             Some(boundary) => Some(Some(boundary)),
             None => {
                 let problem = Problem::new("this `content-type` has no boundary of parts");
-                self.form(Some(*place), problem.with_hint("leave it out: `multipart` sends its own"))
+                self.fail(Some(*place), problem.with_hint("leave it out: `multipart` sends its own"))
             }
         }
     }
@@ -85,11 +85,11 @@ impl Compiler<'_, '_> {
                 false => "a part has a value or a file",
             };
             let problem = Problem::new(message);
-            return self.form(place, problem.with_hint("write {name: N, value: V} or {name: N, file: PATH}"));
+            return self.fail(place, problem.with_hint("write {name: N, value: V} or {name: N, file: PATH}"));
         }
         if spec.name.is_absent() {
             let problem = Problem::new("a part of a form has a name");
-            return self.form(place, problem.with_hint("add `name`"));
+            return self.fail(place, problem.with_hint("add `name`"));
         }
         let name = self.quoted(&spec.name, part, known)?;
         let mut head = format!("Content-Disposition: form-data; name=\"{name}\"");
@@ -142,7 +142,7 @@ impl Compiler<'_, '_> {
     fn line(&mut self, field: &Field<Text>, part: &mut Part<'_>, known: &Known) -> Option<String> {
         let text = self.template_text(field, part, known)?;
         match text.contains(['\r', '\n']) {
-            true => self.form(field.place(), Problem::new("a line break is not allowed in `content_type`")),
+            true => self.fail(field.place(), Problem::new("a line break is not allowed in `content_type`")),
             false => Some(text),
         }
     }

@@ -77,6 +77,7 @@ fn around(of: &str, value: Value) -> Value {
         "CacheSpec" => step(json!({"cache": value})),
         "CanisterSpec" => step(json!({"canister": value})),
         "CompletionSpec" => step(json!({"completion": value})),
+        "FormPartSpec" => step(json!({"multipart": [value]})),
         "GrpcSpec" => step(json!({"grpc": value})),
         "ReceiveSpec" => step(json!({"websocket": {"receive": value}})),
         "WebSocketSpec" => step(json!({"websocket": value})),
