@@ -295,7 +295,7 @@ fn scripts_of_k6_make_the_requests_that_k6_makes() {
 #[test]
 fn locustfiles_make_the_requests_that_locust_makes() {
     let beside = ["common/paths.py", "accounts.csv"];
-    assert_eq!(make_the_requests_that_are_kept("locust", &["py"], &beside, "--tasks 1"), 11);
+    assert_eq!(make_the_requests_that_are_kept("locust", &["py"], &beside, "--tasks 1"), 17);
 }
 
 #[test]
