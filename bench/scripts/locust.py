@@ -123,7 +123,7 @@ def of_locust(locust: str, script: pathlib.Path, server: Recorder) -> list[list[
     wrapper.write_text(WRAPPER.replace("SCRIPT", script.stem))
     all_requests = []
     for index in range(100):
-        command = [locust, "-f", wrapper.name, "--headless", "-u", "1", "-r", "1", "-t", "5s", "--only-summary", "--exit-code-on-error", "0"]
+        command = [locust, "-f", wrapper.name, "--headless", "-u", "1", "-r", "1", "-t", "30s", "--only-summary", "--exit-code-on-error", "0"]
         environment = os.environ | {"INDEX": str(index), "PYTHONPATH": str(script.parent)}
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=script.parent, env=environment)
         requests = server.take()

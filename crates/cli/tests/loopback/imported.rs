@@ -325,7 +325,7 @@ fn a_simulation_of_gatling_makes_its_requests_under_load() {
 #[test]
 fn locustfiles_make_the_requests_that_locust_makes() {
     let others = ["common/paths.py", "accounts.csv"];
-    assert_eq!(assert_same_requests("locust", &["py"], &others, "--tasks 1", None), 11);
+    assert_eq!(assert_same_requests("locust", &["py"], &others, "--tasks 1", None), 17);
 }
 
 #[test]

@@ -703,6 +703,11 @@ impl Importer<'_> {
             ("exec.scenario", "iterationInTest" | "iterationInInstance") => counter(false, 0),
             ("exec.scenario", "name") => Value::String(self.scenario.clone()),
             ("Math", "PI") => Value::Number(std::f64::consts::PI),
+            ("string", "ascii_lowercase") => Value::String(('a'..='z').collect()),
+            ("string", "ascii_uppercase") => Value::String(('A'..='Z').collect()),
+            ("string", "ascii_letters") => Value::String(('a'..='z').chain('A'..='Z').collect()),
+            ("string", "digits") => Value::String(('0'..='9').collect()),
+            ("string", "hexdigits") => Value::text("0123456789abcdefABCDEF"),
             ("globalThis", name) => Value::Builtin(name.to_owned()),
             _ => Value::Builtin(format!("{path}.{name}")),
         }
