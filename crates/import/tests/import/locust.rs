@@ -96,7 +96,10 @@ fn judgements_are_expectations() {
         ),
         ("if r.json()['a'] != 'b':\n    r.failure('x')", "json:\n/a:\nequals: b\n"),
         ("if 'a' not in r.json():\n    r.failure('x')", "json:\n/a:\nexists: true\n"),
-        ("if r.headers['X-A'] == 'b':\n    r.success()\nelse:\n    r.failure('x')", "headers:\nX-A:\nequals: b\n"),
+        (
+            "if r.headers['X-A'] == 'b':\n    r.success()\nelse:\n    r.failure('x')",
+            "headers:\nX-A:\nequals: b\n",
+        ),
         ("r.success()", "status:\n\"200-599\"\n"),
         ("if r.elapsed.total_seconds() > 1:\n    r.failure('x')", "it is left out"),
     ] {
