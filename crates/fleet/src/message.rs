@@ -458,7 +458,8 @@ mod tests {
             matches!(&error, MessageError::WrongWire { wire: 7, run: Some(run) } if run == "r"),
             "{error}"
         );
-        for bytes in [&b""[..], b"{}", b"[]", br#"{"wire":4,"run":"r","order":{"dance":{}}}"#, b"\xff"] {
+        let unknown = format!(r#"{{"wire":{WIRE_VERSION},"run":"r","order":{{"dance":{{}}}}}}"#);
+        for bytes in [&b""[..], b"{}", b"[]", unknown.as_bytes(), b"\xff"] {
             assert!(matches!(decode::<ToAgent>(bytes), Err(MessageError::Malformed(_))));
         }
     }

@@ -1,9 +1,9 @@
 //! Simulations of Gatling, in Java, Scala, JavaScript or TypeScript.
 //!
-//! A simulation is read and not carried out. Its language is reduced to a [tree](tree) of calls, and the
+//! A simulation is read and not carried out. Its language is reduced to a [tree] of calls, and the
 //! calls of Gatling's own words become a plan: populations become scenarios, their injection profiles the
-//! load, and what they carry out steps. Functions of a session and other parts of a program are noted with their
-//! lines.
+//! load, and what they carry out steps. Functions of a session and other parts of a program are noted with
+//! their lines.
 
 mod assertion;
 mod check;

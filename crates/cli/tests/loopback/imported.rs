@@ -232,12 +232,13 @@ fn kind(line: &str) -> String {
     line
 }
 
-/// A locustfile whose users do not wait: `try` would carry the waits out. Files of other tools stay.
+/// A file of Locust or Gatling whose users do not wait: `try` would carry the waits out.
 fn without_waits(text: &str) -> String {
     let mut text = text.to_owned();
     for (expression, none) in [
         (r"wait_time = [a-z_]+\([0-9., ]+\)", "wait_time = constant(0)"),
         (r"time\.sleep\([0-9.]+\)", "pass"),
+        (r"\bpause\((?:[^()]|\([^()]*\))*\)", "pause(0)"),
     ] {
         text = regex::Regex::new(expression).expect("it is one").replace_all(&text, none).into_owned();
     }

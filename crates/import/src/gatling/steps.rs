@@ -414,11 +414,12 @@ impl Importer<'_> {
         }
         let (name, links) = resolved.chain()?;
         let (first, rest) = links.split_first()?;
-        let is_list = match (name, first.name.as_str()) {
-            ("List" | "Set" | "Stream", "of") | ("Arrays", "asList") => true,
-            ("Seq" | "List" | "Array" | "Vector" | "IndexedSeq" | "Set", "" | "apply") => true,
-            _ => false,
-        };
+        let is_list = matches!(
+            (name, first.name.as_str()),
+            ("List" | "Set" | "Stream", "of")
+                | ("Arrays", "asList")
+                | ("Seq" | "List" | "Array" | "Vector" | "IndexedSeq" | "Set", "" | "apply")
+        );
         (is_list && rest.is_empty()).then(|| first.arguments.clone().unwrap_or_default().to_vec())
     }
 

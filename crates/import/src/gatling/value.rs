@@ -160,7 +160,7 @@ impl Importer<'_> {
                         return self.changed(&value, &chain.links);
                     }
                 };
-                self.from_outside(name, links, expression.span)
+                self.outside_value(name, links, expression.span)
             }
             _ => None,
         }
@@ -197,7 +197,7 @@ impl Importer<'_> {
     }
 
     /// Values of properties and the environment: their defaults are taken, with a note.
-    fn from_outside(&mut self, name: &str, links: &[Link], span: Span) -> Option<String> {
+    fn outside_value(&mut self, name: &str, links: &[Link], span: Span) -> Option<String> {
         let arguments = |link: &Link| link.arguments.clone().unwrap_or_default();
         let first = links.first()?;
         let is_cast = |link: &Link| CASTS.contains(&link.name.as_str());

@@ -569,7 +569,7 @@ fn within(expression: &Expression, look: &mut dyn FnMut(&Expression)) {
                     within(value, look);
                 }
                 Property::Spread(value) => within(value, look),
-            })
+            });
         }
         Kind::Function(function) => each_expression(&function.body, look),
         Kind::Unary(_, one) | Kind::Member(one, _) | Kind::Await(one) => within(one, look),

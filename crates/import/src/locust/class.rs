@@ -216,7 +216,10 @@ impl Importer<'_> {
                 Value::Function(closure) => tasks.push((Task::Function(closure), weight)),
                 Value::Class(number) => tasks.push((Task::Set(number), weight)),
                 _ => {
-                    self.note(class.span, "a task is neither a function nor a class of tasks: it is left out")
+                    self.note(
+                        class.span,
+                        "a task is neither a function nor a class of tasks: it is left out",
+                    );
                 }
             }
         }

@@ -159,7 +159,7 @@ impl Importer<'_> {
             match self.basic(&auth, span) {
                 Some(value) => put(&mut headers, "authorization", value),
                 None => {
-                    self.note(span, "these credentials are not taken over: only names with passwords are")
+                    self.note(span, "these credentials are not taken over: only names with passwords are");
                 }
             }
         }

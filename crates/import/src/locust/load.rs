@@ -39,7 +39,7 @@ impl Importer<'_> {
             self.findings.note("wait_time", "", becomes);
         }
         for (user, wait) in started.iter().zip(&waits) {
-            let weight = match self.of_class(*user, "weight").map(|value| value.number()) {
+            let weight = match self.of_class(*user, "weight").map(Value::number) {
                 Some(Some(number)) if number > 0.0 => decimal(number),
                 None => Some(Ratio::whole(1)),
                 Some(_) => {
@@ -116,7 +116,7 @@ impl Importer<'_> {
             Some(length) => length,
             None => None,
         };
-        if users == 0 || options.spawn_rate.is_some_and(|rate| !(rate > 0.0)) {
+        if users == 0 || options.spawn_rate.is_some_and(|rate| rate.is_nan() || rate <= 0.0) {
             self.findings.problem("--users, --spawn-rate", "they are numbers above 0");
             return;
         }

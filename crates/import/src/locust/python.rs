@@ -653,11 +653,8 @@ impl<'t> Reader<'t> {
             .into_iter()
             .map(|one| self.words(one).split_whitespace().collect::<Vec<_>>().join(" "))
             .collect();
-        let operands: Vec<Expression> = children(node)
-            .into_iter()
-            .filter(|child| child.is_named())
-            .map(|one| self.expression(one))
-            .collect();
+        let operands: Vec<Expression> =
+            children(node).into_iter().filter(Node::is_named).map(|one| self.expression(one)).collect();
         // `not in` and `is not` are two words each, of which a grammar may make two tokens.
         let mut words = operators.join(" ");
         words.push(' ');
