@@ -105,7 +105,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 22, "{types:?}");
+    assert_eq!(types.len(), 23, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);
