@@ -253,6 +253,29 @@ def licences(target):
     return "\n".join([head, "\n".join(index) + "\n", *sections])
 
 
+# The text of SPDX, below the line of the copyright.
+BSD_3_CLAUSE = """\
+Redistribution and use in source and binary forms, with or without modification, are permitted provided that the
+following conditions are met:
+
+1. Redistributions of source code must retain the above copyright notice, this list of conditions and the
+   following disclaimer.
+
+2. Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the
+   following disclaimer in the documentation and/or other materials provided with the distribution.
+
+3. Neither the name of the copyright holder nor the names of its contributors may be used to endorse or promote
+   products derived from this software without specific prior written permission.
+
+THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS" AND ANY EXPRESS OR IMPLIED WARRANTIES,
+INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
+DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT HOLDER OR CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL,
+SPECIAL, EXEMPLARY, OR CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
+SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY,
+WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE
+OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE."""
+
+
 def texts(package):
     """The notices of a crate, and of what it bundles. A crate without any is an error, not an omission."""
     folder = Path(package["manifest_path"]).parent
@@ -282,6 +305,9 @@ def standard(package):
         text, count = re.subn(r"^Copyright.*$", lambda _: holders, own, flags=re.MULTILINE)
         if count == 1:
             return text
+    if "BSD-3-Clause" in names and package["authors"]:
+        holders = "\n".join(f"Copyright (c) {author}" for author in package["authors"])
+        return f"{holders}\n\n{BSD_3_CLAUSE}"
     sys.exit(f"{package['name']} {package['version']} has no text of its licence, {expression(package)}")
 
 
