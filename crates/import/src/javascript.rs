@@ -23,7 +23,7 @@ const STACK_OF_A_BYTE: usize = 2 << 10;
 /// The same for any script.
 const STACK: usize = 16 << 20;
 
-/// What `lower` makes of a script. It is called where the stack is large enough for the script.
+/// Parses a script and returns the result of `lower`, which runs where the stack is large enough for both.
 ///
 /// # Errors
 /// The script is too long, nested too deeply, or has a mistake in its syntax; `hint` says what it has to be.

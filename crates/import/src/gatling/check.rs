@@ -41,7 +41,7 @@ enum Subject {
     Regex(Option<String>, String),
 }
 
-/// What a check asks for.
+/// The condition of a check.
 enum Asked {
     Is(String),
     Not(String),

@@ -48,7 +48,7 @@ enum Stay {
 struct Population {
     title: String,
     span: Span,
-    /// What it carries out.
+    /// The actions of each user, in order.
     actions: Vec<Operation>,
     protocol: Protocol,
     is_rate: bool,
