@@ -377,9 +377,13 @@ fn r06_responses_are_stamped_on_loopback() {
     let Some(result) = play(Needs::Nothing, script) else { return };
     let warned = result["verdict"]["warnings"].to_string().contains("stamp");
     assert!(!warned, "{}", result["verdict"]["warnings"]);
-    let fastest = result["service_time"]["min"].as_u64().expect("a time") as f64 / 1e6;
-    // The send time after an interruption is known up to the usual length of a send.
-    assert!((4.95..7.0).contains(&fastest) || held_up(&result), "{fastest} ms");
+    let time = |value: &Value| value.as_u64().expect("a time") as f64 / 1e6;
+    let (fastest, p50) = (time(&result["service_time"]["min"]), time(&result["service_time"]["p"]["50"]));
+    assert!((4.95..7.0).contains(&p50) || held_up(&result), "{p50} ms");
+    // The send time after an interruption is known up to the usual length of a send; where it may be wrong by
+    // more than a tenth of the service time, the sample is counted.
+    let doubtful = result["generator"]["send_time_uncertain"].as_u64().expect("a number");
+    assert!((4.5..7.0).contains(&fastest) || doubtful > 0 || held_up(&result), "{fastest} ms");
 }
 
 /// Returns `true` if the result itself says that this machine did not let the generator run.
