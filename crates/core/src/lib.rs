@@ -8,6 +8,7 @@
 
 pub mod arrival;
 pub mod calendar;
+pub mod imports;
 pub mod nanos;
 pub mod outcome;
 pub mod random;

@@ -1,5 +1,6 @@
 //! Formats of other tools, and how a text is recognised as one.
 
+use plimsoll_core::imports::{is_of_gatling, is_of_k6, is_of_locust};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -55,27 +56,14 @@ impl ImportKind {
         if text.contains("<jmeterTestPlan") {
             return Some(Self::JMeter);
         }
-        let imports = |line: &str| {
-            let from = line.trim_start().strip_prefix("import").and_then(|rest| rest.split_once(['"', '\'']));
-            from.is_some_and(|(_, from)| ["k6/", "k6'", "k6\""].iter().any(|begin| from.starts_with(begin)))
-        };
-        if text.lines().any(imports) {
-            return Some(Self::K6);
-        }
-        let is_gatlings = |line: &str| {
-            line.trim_start().starts_with("import")
-                && (line.contains("io.gatling.") || line.contains("@gatling.io/"))
-        };
-        if text.lines().any(is_gatlings) {
-            return Some(Self::Gatling);
-        }
-        let is_locust = |line: &str| {
-            let mut words = line.split_whitespace();
-            let module = words.next().filter(|word| matches!(*word, "from" | "import")).and(words.next());
-            module.is_some_and(|module| module == "locust" || module.starts_with("locust."))
-        };
-        if text.lines().any(is_locust) {
-            return Some(Self::Locust);
+        for (is, kind) in [
+            (is_of_k6 as fn(&str) -> bool, Self::K6),
+            (is_of_gatling, Self::Gatling),
+            (is_of_locust, Self::Locust),
+        ] {
+            if text.lines().any(is) {
+                return Some(kind);
+            }
         }
         let has_line = |begin: &str| text.lines().any(|line| line.starts_with(begin));
         if has_line("openapi:") {

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use plimsoll_core::imports::{is_of_gatling, is_of_k6, is_of_locust};
 use plimsoll_plan::{Disk, Files as _, Problem};
 
 use crate::base::failure::Failure;
@@ -69,47 +70,22 @@ fn recognized(name: &str) -> Option<Kind> {
     }
     let content = Disk.read(Path::new(name)).ok()?;
     let text = String::from_utf8_lossy(&content[..content.len().min(LOOKED_AT)]);
+    let has = |is: fn(&str) -> bool| text.lines().any(is);
     let ending = Path::new(name).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
         "har" => Some(HAR),
         "jmx" => Some(JMETER),
         "lua" => Some(LUA),
-        "js" | "mjs" | "ts" if is_k6(&text) => Some(K6),
-        "py" if is_locust(&text) => Some(LOCUST),
+        "js" | "mjs" | "ts" if has(is_of_k6) => Some(K6),
+        "py" if has(is_of_locust) => Some(LOCUST),
         _ if text.contains("<jmeterTestPlan") => Some(JMETER),
-        _ if is_k6(&text) => Some(K6),
-        _ if is_gatling(&text) => Some(GATLING),
-        _ if is_locust(&text) => Some(LOCUST),
+        _ if has(is_of_k6) => Some(K6),
+        _ if has(is_of_gatling) => Some(GATLING),
+        _ if has(is_of_locust) => Some(LOCUST),
         "json" => of_keys(&keys(&text)?, &text),
         "yaml" | "yml" => of_keys(&keys_of_yaml(&text), &text),
         _ => None,
     }
-}
-
-/// Returns `true` if a line imports from `k6` or one of its modules.
-fn is_k6(text: &str) -> bool {
-    text.lines().any(|line| {
-        let from = line.trim_start().strip_prefix("import").and_then(|rest| rest.split_once(['"', '\'']));
-        from.is_some_and(|(_, from)| {
-            from.starts_with("k6/") || from.starts_with("k6'") || from.starts_with("k6\"")
-        })
-    })
-}
-
-/// Returns `true` if a line imports from Gatling.
-fn is_gatling(text: &str) -> bool {
-    text.lines().map(str::trim_start).any(|line| {
-        line.starts_with("import") && (line.contains("io.gatling.") || line.contains("@gatling.io/"))
-    })
-}
-
-/// Returns `true` if a line imports from `locust` or one of its modules.
-fn is_locust(text: &str) -> bool {
-    text.lines().any(|line| {
-        let mut words = line.split_whitespace();
-        let module = words.next().filter(|word| matches!(*word, "from" | "import")).and(words.next());
-        module.is_some_and(|module| module == "locust" || module.starts_with("locust."))
-    })
 }
 
 /// The members of a JSON object; nothing of one that is not whole.
@@ -155,46 +131,6 @@ fn of_keys(keys: &[String], text: &str) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn scripts_of_k6_import_from_it() {
-        for (text, is) in [
-            ("import http from 'k6/http';", true),
-            ("// load\nimport { check } from \"k6\";\n", true),
-            ("import k6 from './k6.js';", false),
-            ("// as in k6: import nothing", false),
-            ("const k6 = 'k6/http';", false),
-        ] {
-            assert_eq!(is_k6(text), is, "{text}");
-        }
-    }
-
-    #[test]
-    fn simulations_import_from_gatling() {
-        for (text, is) in [
-            ("package a\n\nimport io.gatling.core.Predef._\n", true),
-            ("import static io.gatling.javaapi.core.CoreDsl.*;", true),
-            ("import { http } from \"@gatling.io/http\";", true),
-            ("// as io.gatling.core does", false),
-            ("import gatling", false),
-        ] {
-            assert_eq!(is_gatling(text), is, "{text}");
-        }
-    }
-
-    #[test]
-    fn locustfiles_import_from_it() {
-        for (text, is) in [
-            ("from locust import HttpUser", true),
-            ("# load\nimport locust\n", true),
-            ("    from locust.contrib.fasthttp import FastHttpUser", true),
-            ("import locust_plugins", false),
-            ("# as in locust", false),
-            ("x = 'from locust import task'", false),
-        ] {
-            assert_eq!(is_locust(text), is, "{text}");
-        }
-    }
 
     #[test]
     fn keys_are_those_of_the_outermost_level() {
