@@ -188,10 +188,26 @@ fn random_word() -> io::Result<String> {
 /// Name of the file of the history in the folder of an agent.
 const HISTORY: &str = "history.db";
 
-/// Returns the saved run as bytes; empty if nothing was saved.
-fn saved(history: &Path, run: &str) -> io::Result<Vec<u8>> {
-    let Some(store) = Store::open_existing(history).map_err(io::Error::other)? else { return Ok(Vec::new()) };
-    so_far(&store, run)
+/// The history of the agent, as far as a run is written there. Opening it examines the whole file, so it is
+/// kept open.
+struct Written {
+    history: PathBuf,
+    store: Option<Store>,
+}
+
+impl Written {
+    /// Returns the saved run as bytes; empty if nothing was saved, or if it cannot be read.
+    fn saved(&mut self, run: &str) -> Vec<u8> {
+        if self.store.is_none() {
+            self.store = Store::open_existing(&self.history).ok().flatten();
+        }
+        let Some(store) = &self.store else { return Vec::new() };
+        so_far(store, run).unwrap_or_else(|_| {
+            // The next try opens it anew.
+            self.store = None;
+            Vec::new()
+        })
+    }
 }
 
 /// Returns the saved runs of all shares of a fleet's run, by their numbers, as bytes.
@@ -417,7 +433,7 @@ async fn look_after(
         }
         Readiness::Unwanted => return,
     }
-    let history = options.folder.join(HISTORY);
+    let mut written = Written { history: options.folder.join(HISTORY), store: None };
     let mut second = interval(LINE);
     second.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut has_begun, mut has_told_all, mut is_killed) = (false, false, false);
@@ -451,7 +467,7 @@ async fn look_after(
                         tell(HostEvent::Unsteered { number: steer.number, error });
                     }
                 }
-                Some(Wish::TakePart) => tell(HostEvent::Part(saved(&history, run).unwrap_or_default())),
+                Some(Wish::TakePart) => tell(HostEvent::Part(written.saved(run))),
                 Some(Wish::Kill) => {
                     let _ = process.child.start_kill();
                     is_killed = true;
@@ -469,7 +485,7 @@ async fn look_after(
         process.end().await
     };
     let end = if is_killed { timeout(KILLED, ending).await.unwrap_or_default() } else { ending.await };
-    tell(HostEvent::Ended { end, saved: saved(&history, run).unwrap_or_default() });
+    tell(HostEvent::Ended { end, saved: written.saved(run) });
 }
 
 /// Writes leases to a process as they come. Its standard input ends with this.
