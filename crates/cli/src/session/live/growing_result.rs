@@ -1,6 +1,6 @@
 //! The result of a run so far, for requests while the run goes on.
 //!
-//! The run control hands over its intervals and never waits; a thread of the lowest priority adds them up.
+//! The run control hands over its intervals and never waits; a thread of the background adds them up.
 //! The result itself is made on request, by the thread that asks.
 
 use std::io;
@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use plimsoll_core::Nanos;
+use plimsoll_driver::thread::enter_background;
 use plimsoll_engine::{Control, Progress};
 use plimsoll_metrics::{Interval, MachineFacts, MachineInterval};
 use plimsoll_plan::Plan;
@@ -17,7 +18,6 @@ use plimsoll_report::agent::AgentResult;
 use plimsoll_report::fault::effects_so_far;
 use plimsoll_report::result::Note;
 use plimsoll_report::{RunContext, RunResult};
-use rustix::process;
 
 use super::fault_log::FaultLog;
 use super::standing::Standing;
@@ -25,8 +25,6 @@ use super::standing::Standing;
 /// Intervals that may wait to be added. A thread that is so late has no processor; more would be memory
 /// without end.
 const WAITING: usize = 64;
-/// The lowest priority: workers come first wherever both want the same processor.
-const NICE: i32 = 19;
 
 /// The result of a run so far, shared between threads. There is none before the run begins.
 #[derive(Clone, Debug, Default)]
@@ -83,9 +81,8 @@ impl GrowingResult {
     }
 
     fn collect(&self, receive: &Receiver<Update>) {
-        // On Linux the priority is that of this thread alone. If it cannot be lowered, workers pay a little
-        // more.
-        let _ = process::setpriority_process(None, NICE);
+        // If the system refuses, workers pay a little more.
+        let _ = enter_background();
         for mut update in receive {
             let Some(state) = &mut *self.lock() else { return };
             state.started_unix = update.started_unix;

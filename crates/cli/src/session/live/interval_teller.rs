@@ -1,21 +1,19 @@
 //! `--tell-intervals`: the intervals of a run on stdout, for the agent of a fleet that has started it.
 //!
-//! The run control hands them over and never waits; a thread of the lowest priority writes them.
+//! The run control hands them over and never waits; a thread of the background writes them.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
+use plimsoll_driver::thread::enter_background;
 use plimsoll_engine::Progress;
 use plimsoll_metrics::Interval;
 use plimsoll_report::saved::interval_to_line;
-use rustix::process;
 
 use crate::base::streams::{self, Content};
 
 /// Intervals that may wait for an agent that does not read. Later ones are dropped: the result has them.
 const WAITING: usize = 900;
-/// The lowest priority: workers come first wherever both want the same processor.
-const NICE: i32 = 19;
 
 /// Writes the intervals of a run. All of them are written when it is dropped.
 #[derive(Debug)]
@@ -32,9 +30,8 @@ impl IntervalTeller {
     pub(crate) fn start() -> std::io::Result<Self> {
         let (send, receive) = sync_channel::<Interval>(WAITING);
         let write = move || {
-            // On Linux the priority is that of this thread alone. If it cannot be lowered, workers pay a
-            // little more.
-            let _ = process::setpriority_process(None, NICE);
+            // If the system refuses, workers pay a little more.
+            let _ = enter_background();
             for interval in receive {
                 let written = interval_to_line(&interval).and_then(|line| {
                     // JSON, which escapes everything that could act on a terminal.
