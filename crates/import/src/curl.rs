@@ -19,6 +19,7 @@ use crate::Imported;
 use crate::amount::{self, Ratio};
 use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
+use crate::flow;
 use options::{Means, Use};
 
 /// Redirects that curl follows with `--location`.
@@ -155,6 +156,9 @@ struct Command {
     head: bool,
     globoff: bool,
     parallel: bool,
+    digest: bool,
+    /// `user:password` of `-u`, and the option.
+    user: Option<(String, String)>,
     upload: Option<String>,
     request_target: Option<String>,
 }
@@ -175,7 +179,11 @@ impl Command {
             Use::Compressed => {
                 self.headers.push(("accept-encoding".into(), "deflate, gzip, br, zstd".into(), at.clone()));
             }
-            Use::Basic => self.basic(value, at, findings),
+            Use::Basic if value.contains(':') => self.user = Some((value.clone(), at.clone())),
+            Use::Basic => {
+                findings.hinted(at, "curl would ask for the password", "write -u user:password");
+            }
+            Use::Digest => self.digest = true,
             // As a header: the setting would read `@name` as a file, and excludes other credentials.
             Use::Bearer => {
                 self.headers.push(("authorization".into(), format!("Bearer {value}"), at.clone()));
@@ -285,17 +293,7 @@ impl Command {
     /// URL.
     fn has_authorization(&self) -> bool {
         let header = |(name, ..): &(String, String, String)| name.eq_ignore_ascii_case("authorization");
-        self.headers.iter().any(header)
-    }
-
-    fn basic(&mut self, value: &str, at: &str, findings: &mut Findings) {
-        if value.contains(':') {
-            // As a header: the setting would read `@name` as a file.
-            let encoded = base64::engine::general_purpose::STANDARD.encode(value);
-            self.headers.push(("authorization".into(), format!("Basic {encoded}"), at.to_owned()));
-        } else {
-            findings.hinted(at, "curl would ask for the password", "write -u user:password");
-        }
+        self.user.is_some() || self.headers.iter().any(header)
     }
 
     fn document(
@@ -317,11 +315,10 @@ impl Command {
             let message = format!("`{}` does not begin with `/`", quoted(&target));
             findings.hinted("--request-target", message, "write a path");
         }
+        self.credentials(findings);
         let mut requests = Vec::new();
         for (url, at) in std::mem::take(&mut self.urls) {
-            if let Some(request) = self.request(&url, &at, &content, findings) {
-                requests.push(request);
-            }
+            requests.extend(self.request(&url, &at, &content, findings).into_iter().flatten());
         }
         let origins: Vec<String> = requests.iter().map(|(origin, _)| origin.clone()).collect();
         self.fit(&origins, given, findings);
@@ -336,14 +333,36 @@ impl Command {
         document
     }
 
-    /// One URL as a step, with its origin.
+    /// The header of the credentials of `-u`, as one: the setting would read `@name` as a file.
+    fn credentials(&mut self, findings: &mut Findings) {
+        match self.user.take_if(|_| !self.digest) {
+            Some((pair, at)) => {
+                let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
+                self.headers.push(("authorization".into(), format!("Basic {encoded}"), at));
+            }
+            None if self.digest && self.user.is_none() => {
+                findings.hinted("--digest", "there are no credentials", "write -u user:password");
+            }
+            None if self.digest && self.parallel => {
+                let hint = "leave --parallel out";
+                findings.hinted(
+                    "--digest",
+                    "a request follows its challenge, and is not sent with others",
+                    hint,
+                );
+            }
+            None => {}
+        }
+    }
+
+    /// One URL as a step, or as two with its challenge, with its origin.
     fn request(
         &self,
         url: &str,
         at: &str,
         content: &body::Content,
         findings: &mut Findings,
-    ) -> Option<(String, StepSpec)> {
+    ) -> Option<Vec<(String, StepSpec)>> {
         let mut url = self.url(url, at, findings)?;
         if let (true, Some(query)) = (self.as_query, content.as_query()) {
             url.path.push(if url.path.contains('?') { '&' } else { '?' });
@@ -381,7 +400,13 @@ impl Command {
         if sends {
             content.put(&mut step, &self.headers, findings);
         }
-        Some((url.origin, step))
+        let steps = match &self.user {
+            Some((pair, _)) if self.digest => {
+                flow::with_digest(step, &draft::escaped(pair), method, &draft::escaped(path)).into()
+            }
+            _ => vec![step],
+        };
+        Some(steps.into_iter().map(|step| (url.origin.clone(), step)).collect())
     }
 
     fn url(&self, url: &str, at: &str, findings: &mut Findings) -> Option<Url> {

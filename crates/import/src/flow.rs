@@ -433,6 +433,28 @@ pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic ${{base64({quote}{pair}{quote})}}")
 }
 
+/// The variable that has the challenge of Digest authentication.
+const CHALLENGE: &str = "challenge";
+
+/// The two steps of a request with Digest authentication (RFC 7616): the same without a body, which is
+/// refused with a challenge, and the request with credentials that answer it. `pair` and `target`, the
+/// path with its query, are templates; `pair` is `user:password`.
+pub(crate) fn with_digest(mut step: StepSpec, pair: &str, method: &str, target: &str) -> [StepSpec; 2] {
+    let text = format!("{pair}, {method} {target}");
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    let value = format!("${{digest({CHALLENGE}, {quote}{text}{quote})}}");
+    let mut refused = step.clone();
+    refused.name = draft::text(format!("challenge of {method} {target}"));
+    let asked = refused.request_mut();
+    asked.body = Default::default();
+    asked.headers.0.retain(|(name, ..)| !name.as_str().to_ascii_lowercase().starts_with("content-"));
+    check::expectations(&mut refused).status = vec![draft::text("401")];
+    let header = check::extract(&check::Place::Header("www-authenticate".to_owned()));
+    refused.extract.push(CHALLENGE, Field::new(header));
+    step.request_mut().headers.push("authorization", draft::text(value));
+    [refused, step]
+}
+
 /// A part of a form whose name and value are templates.
 pub(crate) fn value_part(name: impl Into<String>, value: impl Into<String>) -> FormPartSpec {
     let mut part = FormPartSpec::default();

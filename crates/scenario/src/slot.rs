@@ -1,5 +1,6 @@
 //! Slots: the parts that change from request to request.
 
+mod digest;
 mod function;
 mod parse;
 #[cfg(test)]
@@ -153,6 +154,7 @@ impl Slot {
         "json(text)",
         "fill(length,text)",
         "merge(variable,text)",
+        "digest(variable,text)",
         "token(name)",
         "env(NAME)",
         "secret(NAME)",
@@ -234,7 +236,10 @@ impl Slot {
     /// Returns `true` if the value is the same as long as the variables are.
     pub(crate) fn depends_on_variables_alone(&self) -> bool {
         match self {
-            Self::Call(call) => !call.function.signs() && call.argument.depends_on_variables_alone(),
+            Self::Call(call) => {
+                let is_drawn = call.function.signs() || call.function.draws() > 0;
+                !is_drawn && call.argument.depends_on_variables_alone()
+            }
             _ => matches!(self, Self::Variable { .. }),
         }
     }

@@ -1,4 +1,5 @@
-//! Bodies in forms that a server of others makes and reads: compressed answers, forms of several parts.
+//! Bodies in forms that a server of others makes and reads: compressed answers, forms of several parts,
+//! and its challenges.
 
 use crate::foreign::python;
 use crate::process::{Folder, Process, run};
@@ -64,4 +65,32 @@ fn forms_of_several_parts_are_what_a_parser_of_others_reads() {
     let result = run(&format!("run {plan} -n 3 -c 1 -o json")).result();
     assert_balance(&result);
     assert_eq!(account(&result, "ok"), 3, "{}", result["error_examples"]);
+}
+
+#[test]
+fn challenges_of_digest_authentication_are_answered() {
+    let step = |algorithm: &str, password: &str| {
+        let target = format!("/private/{algorithm}?a=1,2");
+        format!(
+            "      - get: {target}
+        expect: {{status: 401}}
+        extract: {{challenge: {{header: www-authenticate}}}}
+      - get: {target}
+        headers: {{authorization: '${{digest(challenge, \"me:{password}, GET {target}\")}}'}}
+"
+        )
+    };
+    let kinds = ["MD5", "MD5-sess", "SHA-256", "SHA-256-sess"];
+    let steps: String = kinds.into_iter().map(|algorithm| step(algorithm, "pass, word")).collect();
+    let Some((_server, _folder, plan)) = served(&steps) else { return };
+    let result = run(&format!("run {plan} -n 3 -c 2 -o json")).result();
+    assert_balance(&result);
+    assert_eq!(account(&result, "ok"), 24, "{}", result["error_examples"]);
+
+    // A wrong password, and an algorithm that is not known here.
+    for (algorithm, password) in [("MD5", "word"), ("SHA-512", "pass, word")] {
+        let Some((_server, _folder, plan)) = served(&step(algorithm, password)) else { return };
+        let result = run(&format!("run {plan} -n 3 -c 1 -o json")).result();
+        assert_eq!((account(&result, "ok"), account(&result, "failed")), (3, 3), "{algorithm}");
+    }
 }

@@ -30,6 +30,7 @@ pub(crate) enum Use {
     DataBinary,
     DataRaw,
     DataUrlencode,
+    Digest,
     /// Behaviour that Plimsoll has without an option.
     AsHere,
     Form,
@@ -66,7 +67,8 @@ pub(crate) enum Use {
 }
 
 const PROXY: &str = "proxies are not supported: leave it out, or use --connect-to";
-const CREDENTIALS: &str = "only basic and bearer credentials are supported: write -u user:password";
+const CREDENTIALS: &str =
+    "basic, bearer and digest credentials are supported: write -u user:password, with --digest for the last";
 const ANOTHER: &str = "import each request by itself, and put their steps together";
 
 /// Long name, letter (or a space) and meaning of each option that is known.
@@ -87,7 +89,7 @@ const OPTIONS: &[(&str, char, Means)] = &[
     ("data-binary", ' ', Means::Value(Use::DataBinary)),
     ("data-raw", ' ', Means::Value(Use::DataRaw)),
     ("data-urlencode", ' ', Means::Value(Use::DataUrlencode)),
-    ("digest", ' ', Means::Refused(CREDENTIALS)),
+    ("digest", ' ', Means::Switch(Use::Digest)),
     ("dump-header", 'D', Means::IdleValue),
     ("fail", 'f', Means::Switch(Use::AsHere)),
     ("fail-with-body", ' ', Means::Switch(Use::AsHere)),

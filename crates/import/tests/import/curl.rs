@@ -31,6 +31,7 @@ fn commands() {
         "curl -Z http://h/a http://h/b http://i/c --http2-prior-knowledge --connect-to a:1:b:2 \
          --interface 127.0.0.2 --max-redirs 3",
         "curl 'http://me:p%40ss@h/' -H 'Host:' -H 'X-A: 1' -H 'x-a: 2' -H 'Content-Length: 3' -H 'Empty;'",
+        "curl --digest -u 'me:p\"a, ss' -H 'X-A: 1' --json '{}' 'http://h/a?b=1' http://h/b",
         "curl -g 'http://h/{a}[1]' -X PURGE -r 0-9 --request-target '*'",
     ]
     .iter()
@@ -46,12 +47,14 @@ fn mistakes() {
         "curl http://h/ | jq .",
         "curl \"http://h/$ID\"",
         "curl 'http://h/",
-        "curl http://h/ -x http://proxy:3128 --digest --http3 --next -n",
+        "curl http://h/ -x http://proxy:3128 --ntlm --http3 --next -n",
         "curl http://h/ --hedaer x --heade y --request=POST -?",
         "curl ftp://h/ 'http://h/a b' 'http://h/{a,b}' 'http://h/[1-9]'",
         "curl http://h/ -X 'A B' -H nonsense -H @file -b cookies.txt -u me --cert c.pem:pw -m soon --interface eth0",
         "curl http://h/ -d @none -d @- -F x -F y=@picture.png -T z",
         "curl http://h/ -d",
+        "curl --digest http://h/",
+        "curl --digest -u a:b -Z http://h/a http://h/b",
     ]
     .iter()
     .map(|command| imported(command))

@@ -117,7 +117,8 @@ fn wrong_name(name: &str) -> Option<Problem> {
 /// Returns `true` if `${name}` has a meaning without any variable, or would have one with arguments.
 pub(super) fn is_function(name: &str) -> bool {
     let functions = Slot::FORMS.iter().map(|form| form.split('(').next().unwrap_or(form));
-    // Variables are often called `token`; the function always has arguments, so that both can be there.
-    functions.into_iter().any(|function| function == name && name != "token")
+    // Variables are often called so; these functions always have arguments, so that both can be there.
+    let may_be_both = ["token", "digest"].contains(&name);
+    !may_be_both && functions.into_iter().any(|function| function == name)
         || Template::parse(format!("${{{name}}}").as_bytes()).is_ok()
 }

@@ -6,6 +6,7 @@ use plimsoll_core::Random;
 use sha2::{Digest, Sha256};
 
 use super::Writing;
+use super::digest;
 use super::write::{encode_from, json_escape, percent_encode, write_hex};
 use crate::pointer::JsonPointer;
 use crate::{Context, Template};
@@ -42,6 +43,13 @@ pub enum Function {
     /// `merge(variable,text)`: the JSON object that the variable has, with the members of the one in the text
     /// instead of its own of these names, or behind them. A variable that has no object gives the text.
     Merge {
+        /// Position of the variable in [`Context::variables`].
+        variable: u16,
+    },
+    /// `digest(variable,text)`: credentials of Digest authentication (RFC 7616) that answer the challenge
+    /// that the variable has, the value of `www-authenticate`. The text is `user:password, METHOD target`.
+    /// Nothing if the challenge cannot be answered.
+    Digest {
         /// Position of the variable in [`Context::variables`].
         variable: u16,
     },
@@ -109,7 +117,9 @@ impl Call {
             Function::Fill(Length::Uniform { low, high }) if low == high && self.writing == Writing::AsIs => {
                 Some(low as usize)
             }
-            Function::Fill(_) | Function::Merge { .. } | Function::Sign { .. } => None,
+            Function::Fill(_) | Function::Merge { .. } | Function::Digest { .. } | Function::Sign { .. } => {
+                None
+            }
             Function::Base64 => len.map(|len| base64_len(len, true)),
             Function::Base64Url => len.map(|len| base64_len(len, false)),
             Function::Upper | Function::Lower if self.writing == Writing::AsIs => len,
@@ -127,6 +137,8 @@ impl Call {
             Function::Json => 6 * len,
             // The length of the variable, or of the other claims, is not known here.
             Function::Upper | Function::Lower | Function::Merge { .. } | Function::Sign { .. } => len,
+            // Names, hashes, and the text with characters that are escaped; the challenge is not known here.
+            Function::Digest { .. } => 256 + 2 * len,
             Function::Fill(length) => length.longest(),
         };
         match self.writing {
@@ -144,6 +156,10 @@ impl Call {
             Function::Merge { variable } => {
                 let object = context.variables.get(usize::from(variable)).map_or(&[][..], Vec::as_slice);
                 merge(object, start, out);
+            }
+            Function::Digest { variable } => {
+                let challenge = context.variables.get(usize::from(variable)).map_or(&[][..], Vec::as_slice);
+                digest::answer(challenge, start, random, out);
             }
             Function::Sign { token, .. } => {
                 json_escape(start, out);
@@ -175,13 +191,16 @@ impl Function {
 
     /// Returns `true` if a control character of the text can also be one of the result.
     pub(super) fn lets_through(self) -> bool {
-        matches!(self, Self::Upper | Self::Lower | Self::Json | Self::Fill(_) | Self::Merge { .. })
+        matches!(
+            self,
+            Self::Upper | Self::Lower | Self::Json | Self::Fill(_) | Self::Merge { .. } | Self::Digest { .. }
+        )
     }
 
     /// The variable that it reads beside those of its text.
     pub(super) fn variable(self) -> Option<u16> {
         match self {
-            Self::Merge { variable } => Some(variable),
+            Self::Merge { variable } | Self::Digest { variable } => Some(variable),
             _ => None,
         }
     }
@@ -195,6 +214,7 @@ impl Function {
     pub(super) fn draws(self) -> u32 {
         match self {
             Self::Sign { draws, .. } => draws,
+            Self::Digest { .. } => 1,
             _ => 0,
         }
     }
@@ -222,7 +242,7 @@ impl Function {
             Self::Json => json_escape(start, out),
             Self::Fill(length) => fill(start, length.of(&out[start..]), out),
             // The length of these is not bounded by their text.
-            Self::Merge { .. } | Self::Sign { .. } => {}
+            Self::Merge { .. } | Self::Digest { .. } | Self::Sign { .. } => {}
         }
     }
 }

@@ -116,6 +116,7 @@ impl<'s> Parser<'s> {
             ("zipf", [count, exponent]) => zipf(count, exponent)?,
             ("fill", [length, _, ..]) => return self.fill(length, inner.unwrap_or_default()),
             ("merge", [name, _, ..]) => return self.merge(name, inner.unwrap_or_default()),
+            ("digest", [name, _, ..]) => return self.digest(name, inner.unwrap_or_default()),
             ("hash", [kind, _, ..]) => return self.hash(kind, inner.unwrap_or_default()),
             ("token", [name]) => Slot::Token(self.token(unquoted(name))?.0),
             ("token", [name, _, ..]) => return self.sign(unquoted(name), inner.unwrap_or_default()),
@@ -165,15 +166,27 @@ impl<'s> Parser<'s> {
     }
 
     fn merge(self, name: &str, inner: &str) -> Result<Parsed, TemplateError> {
-        let position = self.scope.variables.iter().position(|variable| variable == name);
-        let Some(variable) = position.and_then(|position| u16::try_from(position).ok()) else {
-            return Err(TemplateError::new(format!("`{name}` in `merge` is not a variable")).with_hint(
-                "its first argument is the name of one that has a JSON object, as in \
-                 `${merge(order,'{\"open\": false}')}`",
-            ));
-        };
+        let hint = "its first argument is the name of one that has a JSON object, as in \
+                    `${merge(order,'{\"open\": false}')}`";
+        let variable = self.position("merge", name, hint)?;
         let (_, text) = inner.split_once(',').unwrap_or_default();
         self.call("merge", Function::Merge { variable }, text)
+    }
+
+    fn digest(self, name: &str, inner: &str) -> Result<Parsed, TemplateError> {
+        let hint = "its first argument is the name of one that has the header `www-authenticate` of a response, \
+                    as in `${digest(challenge, 'me:${secret(PASSWORD)}, GET /path')}`";
+        let variable = self.position("digest", name, hint)?;
+        let (_, text) = inner.split_once(',').unwrap_or_default();
+        self.call("digest", Function::Digest { variable }, text)
+    }
+
+    /// The position of the variable that a function has as its first argument.
+    fn position(self, function: &str, name: &str, hint: &str) -> Result<u16, TemplateError> {
+        let position = self.scope.variables.iter().position(|variable| variable == name);
+        position.and_then(|position| u16::try_from(position).ok()).ok_or_else(|| {
+            TemplateError::new(format!("`{name}` in `{function}` is not a variable")).with_hint(hint)
+        })
     }
 
     /// The place and the signer of a token.

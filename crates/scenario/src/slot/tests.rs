@@ -309,6 +309,28 @@ fn objects_are_merged() {
 }
 
 #[test]
+fn a_challenge_is_answered_anew_each_time() {
+    let names = ["challenge".to_owned(), "user".to_owned()];
+    let scope = Scope::new(&names);
+    let values = [b"Digest realm=\"r\", nonce=\"n\", qop=\"auth\"".to_vec(), b"me".to_vec()];
+    let template = Template::parse_in(b"${digest(challenge, '${user}:p, GET /')}", &scope).unwrap();
+    assert!(template.uses_variables() && !template.is_static());
+    let context = crate::Context { variables: &values, ..crate::Context::default() };
+    let mut random = plimsoll_core::Random::new(1, 1);
+    let mut render = || {
+        let mut out = b"x: ".to_vec();
+        template.render(&context, &mut random, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let (one, other) = (render(), render());
+    let begin = "x: Digest username=\"me\", realm=\"r\", uri=\"/\", nonce=\"n\", nc=00000001, cnonce=\"";
+    assert!(one.starts_with(begin) && other.starts_with(begin), "{one}");
+    assert_ne!(one, other, "the client's nonce is the same");
+    let error = filled("${digest(chalenge, 'a:b, GET /')}", &scope, &[]).unwrap_err();
+    assert!(error.to_string().contains("`chalenge` in `digest` is not a variable"), "{error}");
+}
+
+#[test]
 fn functions_of_what_never_changes_are_done_once() {
     let template = Template::parse(b"x-${base64('user:pw')}-${upper(lower('A'))}").unwrap();
     assert!(template.is_static());
