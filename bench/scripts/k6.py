@@ -13,16 +13,14 @@ compare with what the plan makes: these need no k6.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
-from recorder import Recorder, is_same, of_plan, shown
+from recorder import Recorder, is_same, of_both, of_plan, shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "crates/import/tests/k6"
@@ -88,17 +86,13 @@ def main() -> None:
     )
     server, differ = Recorder(), 0
     for script in scripts:
-        sides = []
-        for side in (0, 1):
-            with tempfile.TemporaryDirectory() as name:
-                folder = pathlib.Path(name) / "scripts"
-                shutil.copytree(script.parent, folder)
-                for path in [*folder.rglob("*.js"), *folder.rglob("*.ts")]:
-                    text = path.read_text().replace("127.0.0.1:8080", f"127.0.0.1:{server.server_port}")
-                    path.write_text(text)
-                own = folder / script.name
-                sides.append(of_k6(given.k6, own, folder, server) if side == 0 else of_plan(given.plimsoll, own, ["k6"], server))
-        theirs, ours = ([json.loads(json.dumps(side).replace(f":{server.server_port}", ":8080")) for side in sides])
+        theirs, ours = of_both(
+            script,
+            ["js", "ts"],
+            server,
+            lambda own: of_k6(given.k6, own, own.parent, server),
+            lambda own: of_plan(given.plimsoll, own, ["k6"], server),
+        )
         # Requests that are sent at once arrive in any order.
         if "http.batch" in script.read_text():
             theirs, ours = sorted(theirs), sorted(ours)

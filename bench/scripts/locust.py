@@ -21,9 +21,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
-from recorder import Recorder, is_same, kinds, of_plan, shown
+from recorder import Recorder, is_same, kinds, of_both, of_plan, shown
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILES = ROOT / "crates/import/tests/locust"
@@ -154,18 +153,14 @@ def main() -> None:
     files = given.files or sorted(path for path in FILES.glob("*.py") if path.stem != "unsupported")
     server, differ = Recorder(), 0
     for file in files:
-        sides = []
-        for side in (0, 1):
-            with tempfile.TemporaryDirectory() as name:
-                folder = pathlib.Path(name) / "files"
-                shutil.copytree(file.parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
-                for path in folder.rglob("*.py"):
-                    path.write_text(path.read_text().replace("127.0.0.1:8080", f"127.0.0.1:{server.server_port}"))
-                own = folder / file.name
-                words = ["locust", "--tasks", "1"]
-                requests = of_locust(given.locust, own, server) if side == 0 else of_plan(given.plimsoll, own, words, server)
-                sides.append([plain(request) for request in requests])
-        theirs, ours = (json.loads(json.dumps(side).replace(f":{server.server_port}", ":8080")) for side in sides)
+        theirs, ours = of_both(
+            file,
+            ["py"],
+            server,
+            lambda own: of_locust(given.locust, own, server),
+            lambda own: of_plan(given.plimsoll, own, ["locust", "--tasks", "1"], server),
+        )
+        theirs, ours = ([plain(request) for request in side] for side in (theirs, ours))
         if given.write:
             file.with_suffix(".requests").write_text(shown(theirs))
         differ += not is_same("Locust", file, theirs, ours)

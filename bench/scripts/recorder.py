@@ -4,9 +4,12 @@ import http.server
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Callable
 
 # What every response says: the scripts take their values from it.
 ANSWER = {
@@ -91,6 +94,22 @@ def of_plan(program: str, script: pathlib.Path, words: list[str], server: Record
         if run.returncode != 0:
             sys.exit(f"{command} of {script.name} ended with {run.returncode}:\n{run.stdout}{run.stderr}{plan.read_text()}")
     return server.take()
+
+
+def of_both(
+    script: pathlib.Path, endings: list[str], server: Recorder, *sides: Callable[[pathlib.Path], list[list[str]]]
+) -> list[list[list[str]]]:
+    """What each side asks by a copy of the script whose folder names the recorder as the server."""
+    taken = []
+    for side in sides:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "scripts"
+            shutil.copytree(script.parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+            for path in [path for ending in endings for path in folder.rglob(f"*.{ending}")]:
+                path.write_text(path.read_text().replace("127.0.0.1:8080", f"127.0.0.1:{server.server_port}"))
+            requests = side(folder / script.name)
+        taken.append(json.loads(json.dumps(requests).replace(f":{server.server_port}", ":8080")))
+    return taken
 
 
 def is_same(tool: str, script: pathlib.Path, theirs: list[list[str]], ours: list[list[str]]) -> bool:

@@ -83,6 +83,20 @@ pub(crate) fn texts(template: &ast::TemplateLiteral<'_>) -> Vec<String> {
     template.quasis.iter().map(text).collect()
 }
 
+/// The terms of a sum, which is nested to the left: long sums are lists, and not nested deeply.
+pub(crate) fn terms<'e, 'a>(sum: &'e ast::BinaryExpression<'a>) -> Vec<&'e ast::Expression<'a>> {
+    let (mut terms, mut left) = (vec![&sum.right], &sum.left);
+    while let ast::Expression::BinaryExpression(inner) = left
+        && inner.operator.as_str() == "+"
+    {
+        terms.push(&inner.right);
+        left = &inner.left;
+    }
+    terms.push(left);
+    terms.reverse();
+    terms
+}
+
 /// The number of the line there, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     text.get(..at).unwrap_or_default().matches('\n').count() + 1

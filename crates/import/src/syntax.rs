@@ -94,3 +94,39 @@ pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
 pub(crate) fn in_field<'t>(node: Node<'t>, field: &str) -> Vec<Node<'t>> {
     node.children_by_field_name(field, &mut node.walk()).filter(|child| !child.is_extra()).collect()
 }
+
+/// The children of a node with two sides, by their fields.
+pub(crate) fn sides<'t>(node: Node<'t>) -> Option<(Node<'t>, Node<'t>)> {
+    Some((node.child_by_field_name("left")?, node.child_by_field_name("right")?))
+}
+
+/// The text of a program, from which nodes are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Program<'t>(pub(crate) &'t str);
+
+impl Program<'_> {
+    /// The text of a node.
+    pub(crate) fn text(self, node: Node<'_>) -> String {
+        text_of(node, self.0).to_owned()
+    }
+
+    /// The text of the child in this field; empty without one.
+    pub(crate) fn field(self, node: Node<'_>, name: &str) -> String {
+        node.child_by_field_name(name).map(|node| self.text(node)).unwrap_or_default()
+    }
+
+    /// The terms of a sum, which is nested to the left: long sums are lists, and not nested deeply.
+    pub(crate) fn terms<'n>(self, sum: Node<'n>) -> Vec<Node<'n>> {
+        let (mut terms, mut left) = (Vec::new(), sum);
+        while left.kind() == sum.kind()
+            && self.field(left, "operator") == "+"
+            && let Some((next, right)) = sides(left)
+        {
+            terms.push(right);
+            left = next;
+        }
+        terms.push(left);
+        terms.reverse();
+        terms
+    }
+}

@@ -8,12 +8,12 @@ use super::tree::{
     Chain, DEEPEST, Expression, Function, Head, Kind, Link, Span, Statement, StatementKind, number,
     text_block, unquoted,
 };
-use crate::syntax::{self, Refused, children, in_field, text_of};
+use crate::syntax::{self, Program, Refused, children, in_field, sides};
 
 /// The statements of a simulation.
 pub(super) fn parse(text: &str) -> Result<Vec<Statement>, Refused> {
     let tree = syntax::parse_within(text, &tree_sitter_java::LANGUAGE.into(), "Java", syntax::DEEPEST_CHAIN)?;
-    let java = Java { text };
+    let java = Java { program: Program(text) };
     Ok(java.statements(&children(tree.root_node()), 0))
 }
 
@@ -21,24 +21,11 @@ pub(super) fn span(node: Node<'_>) -> Span {
     Span { start: node.start_byte(), end: node.end_byte() }
 }
 
-/// Both sides of an operator.
-pub(super) fn sides<'t>(node: Node<'t>) -> Option<(Node<'t>, Node<'t>)> {
-    Some((node.child_by_field_name("left")?, node.child_by_field_name("right")?))
-}
-
 struct Java<'t> {
-    text: &'t str,
+    program: Program<'t>,
 }
 
 impl Java<'_> {
-    fn said(&self, node: Node<'_>) -> String {
-        text_of(node, self.text).to_owned()
-    }
-
-    fn field(&self, node: Node<'_>, name: &str) -> String {
-        node.child_by_field_name(name).map(|node| self.said(node)).unwrap_or_default()
-    }
-
     fn statements(&self, nodes: &[Node<'_>], depth: usize) -> Vec<Statement> {
         let mut all = Vec::new();
         for node in nodes {
@@ -58,11 +45,11 @@ impl Java<'_> {
             "class_declaration" | "interface_declaration" | "record_declaration" | "enum_declaration" => {
                 let body = in_field(node, "body").first().map(|body| children(*body)).unwrap_or_default();
                 let statements = self.statements(&body, depth);
-                push(StatementKind::Within(self.field(node, "name"), statements));
+                push(StatementKind::Within(self.program.field(node, "name"), statements));
             }
             "field_declaration" | "local_variable_declaration" => {
                 for declared in in_field(node, "declarator") {
-                    let name = self.field(declared, "name");
+                    let name = self.program.field(declared, "name");
                     if let Some(value) = declared.child_by_field_name("value") {
                         push(StatementKind::Define(name, self.expression(value, depth)));
                     }
@@ -70,7 +57,7 @@ impl Java<'_> {
             }
             "method_declaration" => {
                 let kind = Kind::Lambda(self.function(node, depth));
-                push(StatementKind::Define(self.field(node, "name"), Expression { span, kind }));
+                push(StatementKind::Define(self.program.field(node, "name"), Expression { span, kind }));
             }
             // What is done when the simulation is made.
             "constructor_declaration" | "static_initializer" | "block" => {
@@ -90,7 +77,7 @@ impl Java<'_> {
                     && let (Some(left), Some(right)) =
                         (inner.child_by_field_name("left"), inner.child_by_field_name("right"))
                 {
-                    let name = self.said(left).trim_start_matches("this.").to_owned();
+                    let name = self.program.text(left).trim_start_matches("this.").to_owned();
                     push(StatementKind::Define(name, self.expression(right, depth)));
                     return;
                 }
@@ -110,10 +97,16 @@ impl Java<'_> {
     fn function(&self, node: Node<'_>, depth: usize) -> Arc<Function> {
         let parameters = match node.child_by_field_name("parameters") {
             None => Vec::new(),
-            Some(one) if one.kind() == "identifier" => vec![self.said(one)],
+            Some(one) if one.kind() == "identifier" => vec![self.program.text(one)],
             Some(all) => children(all)
                 .into_iter()
-                .map(|one| if one.kind() == "identifier" { self.said(one) } else { self.field(one, "name") })
+                .map(|one| {
+                    if one.kind() == "identifier" {
+                        self.program.text(one)
+                    } else {
+                        self.program.field(one, "name")
+                    }
+                })
                 .collect(),
         };
         let body = match node.child_by_field_name("body") {
@@ -136,13 +129,15 @@ impl Java<'_> {
     fn kind(&self, node: Node<'_>, depth: usize) -> Kind {
         match node.kind() {
             "string_literal" => {
-                let written = self.said(node);
+                let written = self.program.text(node);
                 let block = written.strip_prefix("\"\"\"").and_then(|rest| rest.strip_suffix("\"\"\""));
                 Kind::String(block.map_or_else(|| unquoted(&written, false), text_block))
             }
-            "character_literal" => Kind::String(super::tree::unescaped(self.said(node).trim_matches('\''))),
+            "character_literal" => {
+                Kind::String(super::tree::unescaped(self.program.text(node).trim_matches('\'')))
+            }
             "decimal_integer_literal" | "decimal_floating_point_literal" => {
-                number(&self.said(node)).map_or(Kind::Other, Kind::Number)
+                number(&self.program.text(node)).map_or(Kind::Other, Kind::Number)
             }
             "true" => Kind::Boolean(true),
             "false" => Kind::Boolean(false),
@@ -177,22 +172,9 @@ impl Java<'_> {
 
     fn binary(&self, node: Node<'_>, depth: usize) -> Kind {
         let Some((left, right)) = sides(node) else { return Kind::Other };
-        match self.field(node, "operator").as_str() {
+        match self.program.field(node, "operator").as_str() {
             "*" => Kind::Product(Arc::new((self.expression(left, depth), self.expression(right, depth)))),
-            "+" => {
-                // Long sums are lists, and not nested deeply.
-                let (mut terms, mut left) = (vec![self.expression(right, depth)], left);
-                while left.kind() == "binary_expression"
-                    && self.field(left, "operator") == "+"
-                    && let Some((next, right)) = sides(left)
-                {
-                    terms.push(self.expression(right, depth));
-                    left = next;
-                }
-                terms.push(self.expression(left, depth));
-                terms.reverse();
-                Kind::Sum(terms.into())
-            }
+            "+" => Kind::Sum(self.all(&self.program.terms(node), depth)),
             _ => Kind::Other,
         }
     }
@@ -211,27 +193,27 @@ impl Java<'_> {
                 ("method_invocation", Some(object)) => {
                     let name = at.child_by_field_name("name").unwrap_or(at);
                     let place = Span { start: name.start_byte(), end: at.end_byte() };
-                    links.push(Link { span: place, name: self.said(name), arguments: arguments(at) });
+                    links.push(Link { span: place, name: self.program.text(name), arguments: arguments(at) });
                     at = object;
                 }
                 ("method_invocation", None) => {
                     let link = Link { span: span(at), name: String::new(), arguments: arguments(at) };
                     links.push(link);
-                    break Head::Name(self.field(at, "name"));
+                    break Head::Name(self.program.field(at, "name"));
                 }
                 ("field_access", Some(object)) => {
                     let name = at.child_by_field_name("field").unwrap_or(at);
-                    links.push(Link { span: span(name), name: self.said(name), arguments: None });
+                    links.push(Link { span: span(name), name: self.program.text(name), arguments: None });
                     at = object;
                 }
                 ("object_creation_expression", _) => {
                     let link = Link { span: span(at), name: "new".to_owned(), arguments: arguments(at) };
                     links.push(link);
                     break Head::Name(
-                        self.field(at, "type").split('<').next().unwrap_or_default().to_owned(),
+                        self.program.field(at, "type").split('<').next().unwrap_or_default().to_owned(),
                     );
                 }
-                ("identifier", _) => break Head::Name(self.said(at)),
+                ("identifier", _) => break Head::Name(self.program.text(at)),
                 ("this" | "super", _) => break Head::Name("this".to_owned()),
                 _ => break Head::Value(Arc::new(self.expression(at, depth))),
             }

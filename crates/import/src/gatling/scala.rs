@@ -4,34 +4,26 @@ use std::sync::Arc;
 
 use tree_sitter::Node;
 
-use super::java::{sides, span};
+use super::java::span;
 use super::tree::{
     Chain, DEEPEST, Expression, Function, Head, Kind, Link, Span, Statement, StatementKind, number,
     unescaped, unquoted,
 };
-use crate::syntax::{self, Refused, children, in_field, text_of};
+use crate::syntax::{self, Program, Refused, children, in_field, sides, text_of};
 
 /// The statements of a simulation.
 pub(super) fn parse(text: &str) -> Result<Vec<Statement>, Refused> {
     let language = tree_sitter_scala::LANGUAGE.into();
     let tree = syntax::parse_within(text, &language, "Scala", syntax::DEEPEST_CHAIN)?;
-    let scala = Scala { text };
+    let scala = Scala { program: Program(text) };
     Ok(scala.statements(&children(tree.root_node()), 0))
 }
 
 struct Scala<'t> {
-    text: &'t str,
+    program: Program<'t>,
 }
 
 impl Scala<'_> {
-    fn said(&self, node: Node<'_>) -> String {
-        text_of(node, self.text).to_owned()
-    }
-
-    fn field(&self, node: Node<'_>, name: &str) -> String {
-        node.child_by_field_name(name).map(|node| self.said(node)).unwrap_or_default()
-    }
-
     fn statements(&self, nodes: &[Node<'_>], depth: usize) -> Vec<Statement> {
         let mut all = Vec::new();
         for node in nodes {
@@ -50,7 +42,7 @@ impl Scala<'_> {
         Some(match node.kind() {
             "class_definition" | "object_definition" | "trait_definition" | "package_object" => {
                 let body = node.child_by_field_name("body").map(children).unwrap_or_default();
-                StatementKind::Within(self.field(node, "name"), self.statements(&body, depth))
+                StatementKind::Within(self.program.field(node, "name"), self.statements(&body, depth))
             }
             "package_clause" => {
                 let body = in_field(node, "body");
@@ -60,17 +52,17 @@ impl Scala<'_> {
             }
             "val_definition" | "var_definition" => {
                 let value = node.child_by_field_name("value")?;
-                StatementKind::Define(self.field(node, "pattern"), self.expression(value, depth))
+                StatementKind::Define(self.program.field(node, "pattern"), self.expression(value, depth))
             }
             "function_definition" => {
                 let mut parameters = Vec::new();
                 for list in in_field(node, "parameters") {
-                    parameters.extend(children(list).into_iter().map(|one| self.field(one, "name")));
+                    parameters.extend(children(list).into_iter().map(|one| self.program.field(one, "name")));
                 }
                 let body = node.child_by_field_name("body")?;
                 let body = self.body(body, depth);
                 let kind = Kind::Lambda(Arc::new(Function { parameters, body }));
-                StatementKind::Define(self.field(node, "name"), Expression { span: span(node), kind })
+                StatementKind::Define(self.program.field(node, "name"), Expression { span: span(node), kind })
             }
             "import_declaration" | "val_declaration" | "function_declaration" | "type_definition" => {
                 return None;
@@ -99,13 +91,13 @@ impl Scala<'_> {
 
     fn kind(&self, node: Node<'_>, depth: usize) -> Kind {
         match node.kind() {
-            "string" => Kind::String(unquoted(&self.said(node), true)),
-            "character_literal" => Kind::String(unescaped(self.said(node).trim_matches('\''))),
+            "string" => Kind::String(unquoted(&self.program.text(node), true)),
+            "character_literal" => Kind::String(unescaped(self.program.text(node).trim_matches('\''))),
             "interpolated_string_expression" => self.interpolated(node, depth),
             "integer_literal" | "floating_point_literal" => {
-                number(&self.said(node)).map_or(Kind::Other, Kind::Number)
+                number(&self.program.text(node)).map_or(Kind::Other, Kind::Number)
             }
-            "boolean_literal" => Kind::Boolean(self.said(node) == "true"),
+            "boolean_literal" => Kind::Boolean(self.program.text(node) == "true"),
             "parenthesized_expression" | "literal" => match children(node).first() {
                 Some(inner) => self.expression(*inner, depth).kind,
                 None => Kind::Other,
@@ -135,9 +127,9 @@ impl Scala<'_> {
         let parameters = match node.child_by_field_name("parameters") {
             None => Vec::new(),
             Some(all) if all.kind() == "bindings" => {
-                children(all).into_iter().map(|one| self.field(one, "name")).collect()
+                children(all).into_iter().map(|one| self.program.field(one, "name")).collect()
             }
-            Some(one) => vec![self.said(one)],
+            Some(one) => vec![self.program.text(one)],
         };
         let nodes: Vec<Node<'_>> = children(node)
             .into_iter()
@@ -174,7 +166,7 @@ impl Scala<'_> {
 
     /// `s"/a/$id"`: the texts and values in turn.
     fn interpolated(&self, node: Node<'_>, depth: usize) -> Kind {
-        let interpolator = self.field(node, "interpolator");
+        let interpolator = self.program.field(node, "interpolator");
         let nodes = children(node);
         let Some(inside) = nodes.iter().find(|child| child.kind() == "interpolated_string") else {
             return Kind::Other;
@@ -182,10 +174,10 @@ impl Scala<'_> {
         if !["s", "raw"].contains(&interpolator.as_str()) {
             return Kind::Other;
         }
-        let quotes = if text_of(*inside, self.text).starts_with("\"\"\"") { 3 } else { 1 };
+        let quotes = if text_of(*inside, self.program.0).starts_with("\"\"\"") { 3 } else { 1 };
         let is_raw = quotes == 3 || interpolator == "raw";
         let literal = |from: usize, to: usize| {
-            let text = self.text.get(from..to).unwrap_or_default();
+            let text = self.program.0.get(from..to).unwrap_or_default();
             let text = if is_raw { text.to_owned() } else { unescaped(text) };
             Expression { span: Span { start: from, end: to }, kind: Kind::String(text.replace("$$", "$")) }
         };
@@ -204,24 +196,11 @@ impl Scala<'_> {
 
     fn infix(&self, node: Node<'_>, depth: usize) -> Kind {
         let Some((left, right)) = sides(node) else { return Kind::Other };
-        let operator = self.field(node, "operator");
+        let operator = self.program.field(node, "operator");
         match operator.as_str() {
             "->" => Kind::Pair(Arc::new((self.expression(left, depth), self.expression(right, depth)))),
             "*" => Kind::Product(Arc::new((self.expression(left, depth), self.expression(right, depth)))),
-            "+" => {
-                // Long sums are lists, and not nested deeply.
-                let (mut terms, mut left) = (vec![self.expression(right, depth)], left);
-                while left.kind() == "infix_expression"
-                    && self.field(left, "operator") == "+"
-                    && let Some((next, right)) = sides(left)
-                {
-                    terms.push(self.expression(right, depth));
-                    left = next;
-                }
-                terms.push(self.expression(left, depth));
-                terms.reverse();
-                Kind::Sum(terms.into())
-            }
+            "+" => Kind::Sum(self.all(&self.program.terms(node), depth)),
             name if name.starts_with(|c: char| c.is_alphabetic()) => self.chain(node, depth),
             _ => Kind::Other,
         }
@@ -249,7 +228,7 @@ impl Scala<'_> {
                     None => (None, name.end_byte()),
                 };
                 let span = Span { start: name.start_byte(), end };
-                Link { span, name: self.said(name), arguments }
+                Link { span, name: self.program.text(name), arguments }
             };
             let called = |given: &mut Option<(Arc<[Expression]>, usize)>| {
                 given.take().map(|(arguments, end)| Link {
@@ -280,7 +259,9 @@ impl Scala<'_> {
                     }
                     _ => break Head::Value(Arc::new(Expression { span: span(at), kind: Kind::Other })),
                 },
-                "infix_expression" if self.field(at, "operator").starts_with(|c: char| c.is_alphabetic()) => {
+                "infix_expression"
+                    if self.program.field(at, "operator").starts_with(|c: char| c.is_alphabetic()) =>
+                {
                     links.extend(called(&mut given));
                     let (Some(left), Some(name), Some(right)) =
                         (inner("left"), inner("operator"), inner("right"))
@@ -293,7 +274,11 @@ impl Scala<'_> {
                         [self.expression(right, depth)].into()
                     };
                     let place = Span { start: name.start_byte(), end: at.end_byte() };
-                    links.push(Link { span: place, name: self.said(name), arguments: Some(arguments) });
+                    links.push(Link {
+                        span: place,
+                        name: self.program.text(name),
+                        arguments: Some(arguments),
+                    });
                     at = left;
                 }
                 "postfix_expression" => {
@@ -325,12 +310,12 @@ impl Scala<'_> {
                         name: "new".to_owned(),
                         arguments: Some(arguments.unwrap_or_default()),
                     });
-                    break Head::Name(parts.first().map(|name| self.said(*name)).unwrap_or_default());
+                    break Head::Name(parts.first().map(|name| self.program.text(*name)).unwrap_or_default());
                 }
                 // `_.set("a", 1)` is a function of what `_` stands for.
                 "identifier" | "wildcard" => {
                     links.extend(called(&mut given));
-                    break Head::Name(self.said(at));
+                    break Head::Name(self.program.text(at));
                 }
                 _ => {
                     links.extend(called(&mut given));

@@ -162,18 +162,7 @@ impl Lowering {
                 Kind::Product(Arc::new((self.expression(&one.left), self.expression(&one.right))))
             }
             E::BinaryExpression(one) if one.operator.as_str() == "+" => {
-                // Long sums are lists, and not nested deeply.
-                let mut terms = vec![self.expression(&one.right)];
-                let mut left = &one.left;
-                while let E::BinaryExpression(inner) = left
-                    && inner.operator.as_str() == "+"
-                {
-                    terms.push(self.expression(&inner.right));
-                    left = &inner.left;
-                }
-                terms.push(self.expression(left));
-                terms.reverse();
-                Kind::Sum(terms.into())
+                Kind::Sum(javascript::terms(one).into_iter().map(|term| self.expression(term)).collect())
             }
             E::Identifier(_) | E::CallExpression(_) | E::StaticMemberExpression(_) => self.chain(expression),
             _ => Kind::Other,

@@ -340,18 +340,7 @@ impl Lowering {
             E::FunctionExpression(one) => Kind::Function(self.function(one)),
             E::UnaryExpression(one) => Kind::Unary(one.operator.as_str(), self.boxed(&one.argument)),
             E::BinaryExpression(one) if one.operator.as_str() == "+" => {
-                // Long sums are lists, and not nested deeply.
-                let mut terms = vec![self.expression(&one.right)];
-                let mut left = &one.left;
-                while let E::BinaryExpression(inner) = left
-                    && inner.operator.as_str() == "+"
-                {
-                    terms.push(self.expression(&inner.right));
-                    left = &inner.left;
-                }
-                terms.push(self.expression(left));
-                terms.reverse();
-                Kind::Sum(terms)
+                Kind::Sum(javascript::terms(one).into_iter().map(|term| self.expression(term)).collect())
             }
             E::BinaryExpression(one) => {
                 Kind::Binary(one.operator.as_str(), self.boxed(&one.left), self.boxed(&one.right))
