@@ -1,6 +1,6 @@
 //! Requests of HTTP.
 
-use plimsoll_plan::document::StepSpec;
+use plimsoll_plan::document::{FormPartSpec, StepSpec};
 
 use super::protocol::header_of;
 use super::steps::{In, Operation, grouped, titled};
@@ -13,11 +13,17 @@ use crate::flow::{self, Writing};
 /// Methods of HTTP, as Gatling's words for them.
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
+/// Gatling's words for the parts of a form of several.
+const OF_PARTS: [&str; 4] = ["asMultipartForm", "bodyPart", "bodyParts", "formUpload"];
+
 /// A body that is being put together.
 #[derive(Default)]
 struct Body {
     /// Pairs of a form, encoded.
     form: Vec<String>,
+    /// Parts of a form of several.
+    parts: Vec<FormPartSpec>,
+    is_multipart: bool,
     kind: Option<&'static str>,
     given: bool,
 }
@@ -73,7 +79,8 @@ impl Importer<'_> {
         step.name = text(name.as_str());
         self.requests.push(Made { scenario: within.scenario.to_owned(), step: name.clone(), path });
         let mut follows = !self.protocol.without_redirects;
-        let mut body = Body::default();
+        let is_multipart = rest.iter().any(|operation| OF_PARTS.contains(&operation.name.as_str()));
+        let mut body = Body { is_multipart, ..Body::default() };
         let mut resources = Vec::new();
         let mut checks = self.protocol.checks.clone();
         for operation in rest {
@@ -131,11 +138,24 @@ impl Importer<'_> {
                         "checks hold for every response here, and not under conditions: it is left out";
                     self.note(operation.span, becomes);
                 }
-                "asMultipartForm" | "bodyPart" | "bodyParts" | "formUpload" => {
-                    let becomes = "a form of several parts is not taken over: put it into a file, and name \
-                                   it as `body_file`";
-                    self.note(operation.span, becomes);
+                "asMultipartForm" => {}
+                "bodyPart" | "bodyParts" => {
+                    let given = match given.as_slice() {
+                        [one] => self.items(one).unwrap_or(given),
+                        _ => given,
+                    };
+                    for part in &given {
+                        let part = self.part(part, operation.span);
+                        body.parts.extend(part);
+                    }
                 }
+                "formUpload" => match given.as_slice() {
+                    [name, path] => {
+                        let part = self.file_part(name, path, operation.span);
+                        body.parts.extend(part);
+                    }
+                    _ => self.note(operation.span, "it is not known before the run: it is left out"),
+                },
                 name => match header_of(name) {
                     Some(header) => {
                         if let Some(value) =
@@ -154,6 +174,14 @@ impl Importer<'_> {
             } else {
                 step.request_mut().body.body = text(body.form.join("&"));
                 body.kind = Some("application/x-www-form-urlencoded");
+            }
+        }
+        if !body.parts.is_empty() {
+            if body.given {
+                self.note(call.span, "a request has one body: the form is left out");
+            } else {
+                flow::put_form(&mut step, std::mem::take(&mut body.parts));
+                body.kind = None;
             }
         }
         if let Some(kind) = body.kind
@@ -227,12 +255,65 @@ impl Importer<'_> {
             self.note(operation.span, "it is not known before the run: it is left out");
             return;
         };
+        let writing = if body.is_multipart { Writing::Plain } else { Writing::Form };
         for (name, value) in pairs {
-            let name = self.written(&name, Writing::Form, operation.span);
-            if let Some(value) = self.template(&value, Writing::Form) {
+            let name = self.written(&name, writing, operation.span);
+            let Some(value) = self.template(&value, writing) else { continue };
+            if body.is_multipart {
+                body.parts.push(flow::value_part(name, value));
+            } else {
                 body.form.push(format!("{name}={value}"));
             }
         }
+    }
+
+    /// `StringBodyPart("name", "value").contentType("text/plain")` and the like: a part of a form.
+    fn part(&mut self, given: &Expression, span: Span) -> Option<FormPartSpec> {
+        const UNKNOWN: &str = "the part is not known before the run: it is left out";
+        let resolved = self.resolved(given);
+        let Some((kind, [first, more @ ..])) = resolved.chain() else {
+            self.note(span, UNKNOWN);
+            return None;
+        };
+        let arguments = first.arguments.clone().unwrap_or_default();
+        let mut part = match (kind, &arguments[..]) {
+            ("StringBodyPart" | "PebbleStringBodyPart", [name, value]) => {
+                if kind == "PebbleStringBodyPart" {
+                    self.note_call(span, kind, "templates of Pebble are sent as they are written");
+                }
+                let name = self.template(name, Writing::Plain)?;
+                flow::value_part(name, self.template(value, Writing::Plain)?)
+            }
+            ("RawFileBodyPart", [name, path]) => self.file_part(name, path, span)?,
+            _ => {
+                self.note(span, UNKNOWN);
+                return None;
+            }
+        };
+        for link in more {
+            let value = link.arguments.as_deref().and_then(<[_]>::first).cloned();
+            let value = value.and_then(|value| self.template(&value, Writing::Plain));
+            match (link.name.as_str(), value) {
+                ("contentType", Some(value)) => part.content_type = text(value),
+                ("fileName", Some(value)) => part.filename = text(value),
+                ("charset", Some(value)) if value.eq_ignore_ascii_case("utf-8") => {}
+                (name, _) => {
+                    self.note_call(span, name, "parts of forms have nothing like it here: it is left out");
+                }
+            }
+        }
+        Some(part)
+    }
+
+    /// A part with a file among Gatling's resources.
+    fn file_part(&mut self, name: &Expression, path: &Expression, span: Span) -> Option<FormPartSpec> {
+        let name = self.template(name, Writing::Plain)?;
+        let Some(path) = self.text_of(path).filter(|path| !path.contains("#{")) else {
+            self.note(span, "the name of the file is not known before the run: the part is left out");
+            return None;
+        };
+        let (path, at) = (self.resource(&path, span), self.at(span));
+        Some(flow::file_part(name, &path, (self.folder, self.files), &at, &mut self.findings))
     }
 
     fn body(&mut self, given: &[Expression], step: &mut StepSpec, body: &mut Body, span: Span) {

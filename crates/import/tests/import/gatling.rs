@@ -336,3 +336,25 @@ fn nesting_is_bounded() {
     let long = format!("class A {{ String s = \"{}\"; }}", "a".repeat(2 << 20));
     assert!(named("A.java", &long).starts_with("error: A.java:1: it is longer than 1 MiB\n"));
 }
+
+#[test]
+fn forms_of_several_parts_are_taken_over() {
+    let actions = ".exec(http(\"up\").post(\"/up\").asMultipartForm().formParam(\"a b\", \"#{x}&\")\
+                   .formUpload(\"rows\", \"rows.json\")\
+                   .bodyPart(StringBodyPart(\"note\", \"hi #{x}\").contentType(\"text/x\"))\
+                   .bodyPart(RawFileBodyPart(\"csv\", \"two.csv\").fileName(\"2.csv\").contentId(\"7\"))\
+                   .formUpload(\"none\", \"none.bin\"))";
+    let [java, scala, script] = all_of(actions).map(|plan| flat(&plan));
+    let form = "- name: up\npost: /up\nmultipart:\n- name: a b\nvalue: ${x}&\n- name: rows\nfile: rows.json\n\
+                - name: note\nvalue: hi ${x}\ncontent_type: text/x\n- name: csv\nfile: two.csv\n\
+                filename: 2.csv\n";
+    for plan in [&java, &scala, &script] {
+        assert!(plan.contains(form), "{plan}");
+        assert!(!plan.contains("content-type"), "{plan}");
+        for note in
+            ["contentId", "parts of forms have nothing like it here", "none.bin", "an empty one is sent"]
+        {
+            assert!(plan.contains(note), "{note}: {plan}");
+        }
+    }
+}
