@@ -77,9 +77,32 @@ impl Language {
             (Self::Python, Value::Boolean(true)) => Some("True".to_owned()),
             (Self::Python, Value::Boolean(false)) => Some("False".to_owned()),
             (Self::Python, Value::Null | Value::Undefined) => Some("None".to_owned()),
+            (Self::Python, Value::Array(items)) => {
+                let items: Option<Vec<String>> = items.iter().map(represented).collect();
+                Some(format!("[{}]", items?.join(", ")))
+            }
             _ => value.constant(),
         }
     }
+}
+
+/// An element of a list as Python shows it (`repr`).
+fn represented(item: &Value) -> Option<String> {
+    let Value::String(text) = item else { return Language::Python.shown(item) };
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut shown = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => shown.push_str("\\\\"),
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if c == quote => shown.extend(['\\', c]),
+            c => shown.push(c),
+        }
+    }
+    shown.push(quote);
+    Some(shown)
 }
 
 /// Reads a script. Files that it names are looked for in `folder`, which the plan file has to be in as well.

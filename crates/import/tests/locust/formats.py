@@ -14,6 +14,7 @@ class FormatUser(HttpUser):
         self.client.get("/c/" "joined/" f"{3:03d}/{2.5:.1f}")
         self.client.get("/d/" + str(True).lower() + "/" + ",".join(["x", "y"]))
         self.client.get(f"/e/{{brace}}/{len(PAGES)}/{PAGES[-1]}")
+        self.client.get("/f", params={"pages": str(PAGES), "named": f"{['a', None, True]}"})
 
     @task
     def loops(self):
