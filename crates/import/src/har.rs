@@ -1,14 +1,15 @@
 //! Recordings of browsers and proxies: HAR 1.2.
 //!
-//! The requests become the steps of one scenario, page by page, each page in the order in which its requests
-//! were sent. The time between the end of a request and the start of the next one becomes think time. Values
-//! of responses that later requests send become variables, and cookies are those of the session.
+//! The requests become the steps of one scenario, page by page, each page in the order in which its
+//! requests were sent. Requests that were sent before the first of them was answered are sent at once. The
+//! time between the end of all requests and the start of the next one becomes think time. Values of
+//! responses that later requests send become variables, and cookies are those of the session.
 
 mod correlation;
 mod instant;
 
 use plimsoll_plan::Problems;
-use plimsoll_plan::document::{Document, ExpectSpec, Field, Settings, StepSpec};
+use plimsoll_plan::document::{Document, ExpectSpec, Field, ParallelStep, Settings, StepSpec};
 use serde_json::Value;
 
 use crate::Imported;
@@ -29,13 +30,22 @@ pub struct Options {
     pub expect_status: bool,
     /// `true` if values of responses that later requests send are extracted, and cookies kept.
     pub correlate: bool,
+    /// `true` if requests that were under way together are sent at once.
+    pub parallel: bool,
     /// Servers to send to in the place of those of the recording.
     pub servers: Vec<Server>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { think: true, only: None, expect_status: false, correlate: true, servers: Vec::new() }
+        Self {
+            think: true,
+            only: None,
+            expect_status: false,
+            correlate: true,
+            parallel: true,
+            servers: Vec::new(),
+        }
     }
 }
 
@@ -87,6 +97,16 @@ const OWN_HEADERS: &[&str] = &[
 /// Shortest gap that is a pause: less is the browser's own work. In nanoseconds.
 const SHORTEST_PAUSE: i128 = 1_000_000;
 
+/// Least time by which requests overlap, in nanoseconds: starts and lengths may each be rounded to
+/// milliseconds.
+const LEAST_OVERLAP: i128 = 2_000_000;
+
+/// Requests at once over HTTP/1.1, where each takes a connection: browsers open six for each server.
+const MOST_AT_ONCE: usize = 6;
+
+/// The same over HTTP/2: the least number of streams that a server should allow (RFC 9113 section 6.5.2).
+const MOST_STREAMS: usize = 100;
+
 /// Reads a recording.
 ///
 /// # Errors
@@ -136,6 +156,8 @@ struct Recorded {
     page: usize,
     /// Nanoseconds since 1970, if it is known.
     started: Option<i128>,
+    /// The begin of its response.
+    answered: Option<i128>,
     ended: Option<i128>,
     origin: String,
     http2: bool,
@@ -164,11 +186,14 @@ fn read(
     pages: &[String],
     findings: &mut Findings,
 ) -> Option<Recorded> {
-    entry.skip(&["cache", "timings", "serverIPAddress", "connection", "comment"]);
+    entry.skip(&["cache", "serverIPAddress", "connection", "comment"]);
     let page = entry.text("pageref", findings);
     let page = page.and_then(|page| pages.iter().position(|known| known == page)).unwrap_or(pages.len());
     let started = entry.text("startedDateTime", findings);
     let milliseconds = entry.value("time").and_then(Value::as_f64).filter(|time| *time >= 0.0);
+    // A time that is unknown is -1 there.
+    let receiving = entry.value("timings").and_then(|timings| timings.get("receive")).and_then(Value::as_f64);
+    let receiving = receiving.filter(|time| *time >= 0.0).unwrap_or_default();
     let from_cache = entry.members().get("_fromCache").filter(|from| !from.is_null());
     let response = entry.object("response", findings);
     let status =
@@ -228,6 +253,7 @@ fn read(
         findings.note(place, started, "it is not a time of ISO 8601: there is no think time around it");
     }
     let ended = start.zip(milliseconds).map(|(start, time)| start + (time * 1e6) as i128);
+    let answered = ended.map(|ended| ended - (receiving * 1e6) as i128);
     let http2 = version.starts_with("h2") || version.starts_with("http/2");
     if version.starts_with("h3") || version.starts_with("http/3") {
         findings.note("/log/entries", &version, "HTTP/3 is not spoken yet: HTTP/2 and HTTP/1.1 are offered");
@@ -239,7 +265,7 @@ fn read(
     });
     let origin = server.map_or(url.origin, |server| server.url.clone());
     let answer = response.as_ref().map(Answer::new).unwrap_or_default();
-    Some(Recorded { page, started: start, ended, origin, http2, step, answer })
+    Some(Recorded { page, started: start, answered, ended, origin, http2, step, answer })
 }
 
 fn is_host(authority: &str, only: &str) -> bool {
@@ -363,16 +389,17 @@ fn document(mut recorded: Vec<Recorded>, options: &Options, findings: &mut Findi
             ended = ended.max(recorded[index].ended);
         }
     }
+    let groups = if options.parallel { groups(&recorded) } else { vec![1; recorded.len()] };
     let mut keeps_cookies = false;
     if options.correlate {
         let mut requests: Vec<_> =
             recorded.iter_mut().map(|request| (&mut request.step, &request.answer)).collect();
-        keeps_cookies = correlation::correlate(&mut requests, findings);
+        keeps_cookies = correlation::correlate(&mut requests, &groups, findings);
     }
     let mut document = Document::default();
     let http2 = recorded.iter().any(|request| request.http2 && request.origin.starts_with("https"));
     let requests = recorded.into_iter().map(|request| (request.origin, request.step)).collect();
-    let steps = draft::place(&mut document, requests);
+    let steps = at_once(draft::place(&mut document, requests), &groups);
     let mut scenario = draft::scenario("recording", steps);
     if keeps_cookies {
         scenario.cookies = Field::new(true);
@@ -384,4 +411,49 @@ fn document(mut recorded: Vec<Recorded>, options: &Options, findings: &mut Findi
         document.run = Field::new(settings);
     }
     document
+}
+
+/// Sizes of the groups of requests that were sent before the first one of a group was answered, in their
+/// order. No request of a group depends on the response of another one.
+fn groups(recorded: &[Recorded]) -> Vec<usize> {
+    let mut groups: Vec<usize> = Vec::new();
+    // Of the last group: its first request, and the begin of its first response.
+    let mut last: Option<(&Recorded, i128)> = None;
+    for request in recorded {
+        let most = if request.http2 { MOST_STREAMS } else { MOST_AT_ONCE };
+        if let (Some((first, first_answer)), Some(size)) = (&mut last, groups.last_mut())
+            && (first.page, first.http2) == (request.page, request.http2)
+            && *size < most
+            && let (Some(started), Some(answered)) = (request.started, request.answered)
+            && *first_answer - started >= LEAST_OVERLAP
+        {
+            *size += 1;
+            *first_answer = answered.min(*first_answer);
+        } else {
+            groups.push(1);
+            last = request.answered.map(|answered| (request, answered));
+        }
+    }
+    groups
+}
+
+/// Puts the requests of each group into a step that sends them at once, with the pause of the last one
+/// behind it.
+fn at_once(steps: Vec<StepSpec>, groups: &[usize]) -> Vec<StepSpec> {
+    let mut steps = steps.into_iter();
+    let mut placed = Vec::new();
+    for size in groups {
+        let mut group: Vec<StepSpec> = steps.by_ref().take(*size).collect();
+        let pause = group.last_mut().filter(|_| *size > 1).map(|last| std::mem::take(&mut last.think));
+        match group.len() {
+            0 | 1 => placed.extend(group),
+            _ => placed.push(ParallelStep::new(group).into()),
+        }
+        if let Some(think) = pause.filter(|think| !think.is_absent()) {
+            let mut step = StepSpec::default();
+            step.think = think;
+            placed.push(step);
+        }
+    }
+    placed
 }

@@ -135,6 +135,11 @@ pub(crate) struct RecordingArgs {
     /// cookies that responses set are kept for each iteration.
     #[arg(long)]
     no_correlate: bool,
+    /// Send one request after another
+    ///
+    /// Without it, requests that were sent before the first of them was answered are sent at once.
+    #[arg(long)]
+    no_parallel: bool,
     /// Server in the place of that of the recording, or of HOST alone; repeatable
     #[arg(long, value_name = "[HOST=]URL", value_parser = Server::parse)]
     server: Vec<Server>,
@@ -147,6 +152,7 @@ impl RecordingArgs {
             only: self.only.clone(),
             expect_status: self.expect_status,
             correlate: !self.no_correlate,
+            parallel: !self.no_parallel,
             servers: self.server.clone(),
         }
     }

@@ -138,17 +138,30 @@ struct Variable {
     uses: usize,
 }
 
-/// Correlates requests in the order in which they are sent. Returns `true` if the scenario has to keep
-/// cookies.
-pub(super) fn correlate(requests: &mut [(&mut StepSpec, &Answer)], findings: &mut Findings) -> bool {
+/// Correlates requests in the order in which they are sent. `groups` are the numbers of requests that are
+/// sent at once; none of them has values of another one's response. Returns `true` if the scenario has to
+/// keep cookies.
+pub(super) fn correlate(
+    requests: &mut [(&mut StepSpec, &Answer)],
+    groups: &[usize],
+    findings: &mut Findings,
+) -> bool {
     let mut finder = Finder::default();
     let mut cookies: BTreeSet<String> = BTreeSet::new();
     let mut keeps_cookies = false;
-    for (index, (step, answer)) in requests.iter_mut().enumerate() {
-        keeps_cookies |= drop_cookies(step, &cookies);
-        finder.replace(step);
-        cookies.extend(answer.cookies().map(str::to_owned));
-        finder.learn(index, answer);
+    let mut first = 0;
+    for size in groups {
+        let group = first..requests.len().min(first + size);
+        for (step, _) in &mut requests[group.clone()] {
+            keeps_cookies |= drop_cookies(step, &cookies);
+            finder.replace(step);
+        }
+        for index in group {
+            let (_, answer) = &requests[index];
+            cookies.extend(answer.cookies().map(str::to_owned));
+            finder.learn(index, answer);
+        }
+        first += size;
     }
     if keeps_cookies {
         findings.note("/log/entries", "Set-Cookie", "cookies that responses set are kept by the scenario");

@@ -157,6 +157,63 @@ fn values_of_responses_become_variables() {
     );
 }
 
+/// Requests of one page: begin, wait for the response, and its length, all in milliseconds.
+fn page(version: &str, requests: &[(u64, u64, u64, Value)]) -> Value {
+    let entries: Vec<Value> = requests
+        .iter()
+        .map(|(start, wait, receive, response)| {
+            json!({"pageref": "p", "startedDateTime": format!("2026-01-01T00:00:{:02}.{:03}Z", start / 1000, start % 1000),
+                   "time": wait + receive, "timings": {"wait": wait, "receive": receive},
+                   "request": {"method": "GET", "url": format!("http://a/{start}"), "httpVersion": version, "headers": [
+                       {"name": "x-of", "value": response["of"].as_str().unwrap_or("none")}]},
+                   "response": {"status": 200, "headers": [{"name": "x-id", "value": response["id"].as_str().unwrap_or("none")}]}})
+        })
+        .collect();
+    let start = "2026-01-01T00:00:00Z";
+    json!({"log": {"pages": [{"id": "p", "startedDateTime": start}], "entries": entries}})
+}
+
+#[test]
+fn resources_of_a_page_are_sent_at_once() {
+    let none = || json!({});
+    // The document is read while the first two resources are asked for. One depends on the first response: it
+    // was sent after it.
+    let recorded = page(
+        "http/1.1",
+        &[
+            (0, 100, 300, none()),
+            (150, 50, 10, json!({"id": "token-123456"})),
+            (160, 90, 10, none()),
+            (205, 50, 0, json!({"of": "token-123456"})),
+            (900, 10, 0, none()),
+        ],
+    );
+    insta::assert_snapshot!("resources_at_once", imported(&recorded, &Options::default()));
+    let options = Options { parallel: false, ..Options::default() };
+    let plain = imported(&recorded, &options);
+    assert!(!plain.contains("parallel"), "{plain}");
+    // A value of a response that came later cannot be in a request that was sent with it.
+    let same = || json!({"id": "token-123456", "of": "token-123456"});
+    let recorded = page("http/1.1", &[(0, 100, 0, same()), (1, 100, 0, same())]);
+    let together = imported(&recorded, &Options::default());
+    assert!(together.contains("parallel") && !together.contains("extract"), "{together}");
+}
+
+#[test]
+fn as_many_requests_are_sent_at_once_as_a_browser_would_send() {
+    let many: Vec<_> = (0..150).map(|index| (index, 1000, 0, json!({}))).collect();
+    for (version, groups) in [("http/1.1", 25), ("h2", 2)] {
+        let plan = imported(&page(version, &many), &Options::default());
+        assert_eq!(plan.matches("parallel:").count(), groups, "{plan}");
+    }
+    // Without times nothing is known of what was under way together.
+    let mut recorded = page("h2", &many);
+    for entry in recorded["log"]["entries"].as_array_mut().expect("a list") {
+        entry["time"] = json!(-1);
+    }
+    assert!(!imported(&recorded, &Options::default()).contains("parallel:"));
+}
+
 #[test]
 fn a_request_that_failed_in_the_recording_is_expected_to_fail() {
     let mut missing =
