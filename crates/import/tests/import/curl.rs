@@ -32,6 +32,10 @@ fn commands() {
          --interface 127.0.0.2 --max-redirs 3",
         "curl 'http://me:p%40ss@h/' -H 'Host:' -H 'X-A: 1' -H 'x-a: 2' -H 'Content-Length: 3' -H 'Empty;'",
         "curl -g 'http://h/{a}[1]' -X PURGE -r 0-9 --request-target '*'",
+        "curl -x proxy.example -U 'me:p@ss' --connect-to ::127.0.0.1: http://h/",
+        "curl -x http://me:p%40ss@127.0.0.1:3128/ --noproxy localhost --resolve h:443:127.0.0.1 https://h/",
+        "curl --socks5-hostname '[::1]:1080' --proxy-user me -4 http://h/",
+        "curl --socks5 127.0.0.1 -x '' -U me:x http://h/",
     ]
     .iter()
     .map(|command| imported(command))
@@ -52,6 +56,8 @@ fn mistakes() {
         "curl http://h/ -X 'A B' -H nonsense -H @file -b cookies.txt -u me --cert c.pem:pw -m soon --interface eth0",
         "curl http://h/ -d @none -d @- -F x -F y=@picture.png -T z",
         "curl http://h/ -d",
+        "curl http://h/ -x https://proxy:3128 -p --preproxy socks5://a",
+        "curl http://h/ -x proxy:x --proxy-digest",
     ]
     .iter()
     .map(|command| imported(command))
