@@ -23,6 +23,7 @@ static TEMPLATE: LazyLock<RequestTemplate> = LazyLock::new(|| {
         headers: vec![("X-Kept".to_owned(), "1".to_owned())],
         body: Body::Text(b"hello".to_vec()),
         keep_alive: true,
+        forward: None,
     };
     RequestTemplate::http1(&spec).expect("the request is sound")
 });

@@ -55,6 +55,8 @@ error_classes! {
     PortsExhausted = "ports_exhausted",
     /// No file descriptor was left for a new connection.
     DescriptorsExhausted = "descriptors_exhausted",
+    /// The proxy refused a tunnel to the target, or did not speak its protocol before there was one.
+    Proxy = "proxy",
     /// The TLS handshake or a TLS record failed.
     Tls = "tls",
     /// The peer reset the connection while a response was owed.
@@ -182,6 +184,7 @@ impl ErrorClass {
                 | Self::ConnectFailed
                 | Self::PortsExhausted
                 | Self::DescriptorsExhausted
+                | Self::Proxy
         )
     }
 

@@ -295,7 +295,8 @@ impl Backend for Epoll {
     }
 
     fn bytes(&self, data: Chunk) -> &[u8] {
-        self.buffer.get(..data.length as usize).unwrap_or_default()
+        let bytes = self.buffer.get(data.offset as usize..).unwrap_or_default();
+        bytes.get(..data.length as usize).unwrap_or_default()
     }
 }
 

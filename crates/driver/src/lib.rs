@@ -157,6 +157,15 @@ pub struct Chunk {
     pub length: u32,
 }
 
+impl Chunk {
+    /// The last `left` bytes of it.
+    #[must_use]
+    pub fn last(self, left: usize) -> Self {
+        let left = u32::try_from(left).unwrap_or(u32::MAX).min(self.length);
+        Self { offset: self.offset + self.length - left, length: left, ..self }
+    }
+}
+
 /// An event that a backend reports.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_driver::Endpoint;
 use plimsoll_plan::Target;
+use plimsoll_wire::tunnel::TunnelRequest;
 
 /// Interval at which a connection to a lost server of a pool is attempted again.
 const PROBE_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -12,8 +13,10 @@ const PROBE_INTERVAL: Nanos = Nanos::from_secs(1);
 /// One address of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetAddress {
-    /// The address to connect to.
+    /// The address to connect to: that of the proxy, if there is one.
     pub endpoint: Endpoint,
+    /// The tunnel that the proxy is asked for, once it is connected to.
+    pub tunnel: Option<Arc<TunnelRequest>>,
     /// Which member of the target's [pool](Target::pool) it belongs to; 0 without a pool.
     pub member: u16,
 }
@@ -21,7 +24,7 @@ pub struct TargetAddress {
 impl From<Endpoint> for TargetAddress {
     /// The address of a target without a pool.
     fn from(endpoint: Endpoint) -> Self {
-        Self { endpoint, member: 0 }
+        Self { endpoint, tunnel: None, member: 0 }
     }
 }
 
@@ -93,6 +96,11 @@ impl TargetAddresses {
     /// The address of the site.
     pub(crate) fn endpoint(&self, target_address: u32) -> &Endpoint {
         &self.all[target_address as usize].endpoint
+    }
+
+    /// The tunnel that a connection to the site needs.
+    pub(crate) fn tunnel(&self, target_address: u32) -> Option<&Arc<TunnelRequest>> {
+        self.all[target_address as usize].tunnel.as_ref()
     }
 
     /// A connection to the site has ended.
@@ -176,6 +184,7 @@ mod tests {
             authority: "h0".to_owned(),
             urls: Vec::new(),
             address: Address::Fixed(Vec::new()),
+            proxy: None,
             pool: if members > 1 { (0..members).map(member).collect() } else { Vec::new() },
             fail_over: true,
             fail_back,
@@ -186,6 +195,7 @@ mod tests {
         let all = (0..if members > 1 { members } else { 3 })
             .map(|number| TargetAddress {
                 endpoint: Endpoint::Unix(format!("{number}").into()),
+                tunnel: None,
                 member: if members > 1 { number as u16 } else { 0 },
             })
             .collect();

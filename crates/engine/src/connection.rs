@@ -11,6 +11,7 @@ use plimsoll_wire::http1::{
 };
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::{Session, TlsError};
+use plimsoll_wire::tunnel::{TunnelClient, TunnelError};
 
 use crate::capture::{Captures, NO_CAPTURE};
 use crate::event_stream::{Receipt, StreamedStep};
@@ -24,6 +25,8 @@ pub(crate) enum State {
     Free,
     /// The TCP handshake goes on.
     Connecting,
+    /// The proxy is being asked for a tunnel.
+    Tunnelling,
     /// The TLS handshake goes on.
     Handshaking,
     /// HTTP/2: the server's settings have not come. They say how many streams there may be.
@@ -37,7 +40,7 @@ pub(crate) enum State {
 impl State {
     /// Returns `true` while the connection is being established.
     pub(crate) const fn is_early(self) -> bool {
-        matches!(self, Self::Connecting | Self::Handshaking | Self::Greeting)
+        matches!(self, Self::Connecting | Self::Tunnelling | Self::Handshaking | Self::Greeting)
     }
 
     /// Returns `true` once the connection has been established.
@@ -51,6 +54,8 @@ impl State {
 pub(crate) enum Client {
     /// Not known before the handshakes are over.
     Undecided,
+    /// Not known either, and a proxy is spoken to first.
+    Tunnel(Box<TunnelClient>),
     InTurn(InTurn),
     Http2(Box<http2::Client>),
     WebSocket(Box<WebSocket>),
@@ -74,7 +79,7 @@ impl Client {
     #[inline]
     pub(crate) const fn protocol_number(&self) -> usize {
         match self {
-            Self::Undecided | Self::InTurn(InTurn::Http1(_)) => 0,
+            Self::Undecided | Self::Tunnel(_) | Self::InTurn(InTurn::Http1(_)) => 0,
             Self::Http2(_) => 1,
             Self::InTurn(InTurn::Cache(_)) => 2,
             Self::WebSocket(_) => 3,
@@ -246,7 +251,7 @@ pub(crate) struct Conn {
     pub(crate) armed: Nanos,
     /// Its number among those that the worker has opened, from 1.
     pub(crate) number: u64,
-    /// When the connect call was made; when established, when the TCP handshake ended.
+    /// When the connect call was made; when established, when the TCP handshake and the tunnel were over.
     pub(crate) since: Nanos,
     /// When its life is over; never, if it is not limited.
     pub(crate) retires: Nanos,
@@ -377,6 +382,12 @@ impl Fault {
 impl From<TlsError> for Fault {
     fn from(error: TlsError) -> Self {
         Self { hint: error.hint(), ..Self::new(ErrorClass::Tls, error.to_string()) }
+    }
+}
+
+impl From<TunnelError> for Fault {
+    fn from(error: TunnelError) -> Self {
+        Self::new(ErrorClass::Proxy, error.to_string())
     }
 }
 

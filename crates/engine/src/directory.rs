@@ -123,7 +123,7 @@ impl Directory {
 fn look_up(dynamic_origins: &DynamicOrigins, family: Family, entries: &Mutex<Vec<Entry>>, number: usize) {
     let dynamic_origin = lock(entries)[number].dynamic_origin.clone();
     let found = dynamic_origins.target(&dynamic_origin).and_then(|target| {
-        let target_addresses = target_addresses_of(&target.address, 0, family)?;
+        let target_addresses = target_addresses_of(&target, &target.address, 0, family)?;
         match target_addresses.is_empty() {
             true => Err(format!("`{}` has no address", dynamic_origin.authority())),
             false => {

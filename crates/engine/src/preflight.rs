@@ -276,9 +276,11 @@ fn no_contact(
         Some(reason) => reason.clone(),
         None => format!("no response within {:?}", plan.timeout.min(PATIENCE)),
     };
-    let place = match target_addresses.first().map(|target_address| &target_address.endpoint) {
-        Some(Endpoint::Unix(path)) => format!("the unix socket {}", path.display()),
-        Some(Endpoint::Tcp(address)) if address.to_string() != *authority => {
+    let address = target_addresses.first().map(|target_address| &target_address.endpoint);
+    let place = match (address, &server.proxy) {
+        (_, Some(proxy)) => format!("`{authority}` through the proxy `{}`", proxy.authority),
+        (Some(Endpoint::Unix(path)), _) => format!("the unix socket {}", path.display()),
+        (Some(Endpoint::Tcp(address)), _) if address.to_string() != *authority => {
             format!("`{authority}` ({address})")
         }
         _ => format!("`{authority}`"),
@@ -291,11 +293,22 @@ fn no_contact(
             let reason = reason.strip_prefix("connect: ").unwrap_or(&reason);
             format!("cannot connect to {place}: {reason}")
         }
-        _ if record.accounting.started == 0 => format!("no connection to {place}: {reason}"),
+        _ if class == ErrorClass::Proxy.name() || record.accounting.started == 0 => {
+            format!("no connection to {place}: {reason}")
+        }
         _ => format!("the first request to {place} got no response: {reason}"),
     };
     let plain_http2 = server.protocol == Protocol::Http2 && server.tls.is_none();
-    let hint = match (class, target_addresses.first().map(|target_address| &target_address.endpoint)) {
+    let hint = match (class, address) {
+        ("proxy", _) if ["407", "credentials", "password"].iter().any(|word| reason.contains(word)) => {
+            "give the proxy's user and password: --proxy http://USER:PASSWORD@HOST:PORT".to_owned()
+        }
+        ("proxy", _) => {
+            "the proxy's log may say why; many allow tunnels (CONNECT) to port 443 alone".to_owned()
+        }
+        ("connect_refused", Some(Endpoint::Tcp(address))) if server.proxy.is_some() => {
+            format!("is the proxy running, and is {} its port?", address.port())
+        }
         ("connect_refused" | "connect_failed", Some(Endpoint::Unix(_))) => {
             "is the server running, and is this the path of its socket?".to_owned()
         }

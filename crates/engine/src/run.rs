@@ -1,5 +1,6 @@
 //! Run control: from a plan to a record.
 
+use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,8 +14,9 @@ use plimsoll_metrics::{
     MachineRecord, Pace, Peer, PhaseMerger, RunRecord, Slice, Slicer, Snapshot, StepRecord, ThresholdWatch,
     TimelineDownsampler, WorkerRecord, verdict,
 };
-use plimsoll_plan::{Address, Plan, StartTime};
+use plimsoll_plan::{Address, Plan, Proxy, StartTime, Target};
 use plimsoll_scenario::{Feeds, Per};
+use plimsoll_wire::tunnel::Destination;
 
 use crate::addresses::TargetAddress;
 use crate::control::{Control, Progress, Stop};
@@ -46,34 +48,35 @@ pub type Resolved = Vec<Arc<[TargetAddress]>>;
 /// [`RunError::Resolve`] for the first host without an address.
 pub fn resolve(plan: &Plan) -> Result<Resolved, RunError> {
     let family = plan.connections.family;
-    let target_addresses_of = |address: &Address, member: u16, authority: &str| {
+    let target_addresses_of = |target: &Target, (address, member): (&Address, u16), authority: &str| {
         let of = || authority.to_owned();
-        target_addresses_of(address, member, family)
+        target_addresses_of(target, address, member, family)
             .map_err(|reason| RunError::Resolve { authority: of(), reason })
     };
     plan.targets
         .iter()
         .map(|target| {
             if target.pool.is_empty() {
-                return Ok(target_addresses_of(&target.address, 0, &target.authority)?.into());
+                return Ok(target_addresses_of(target, (&target.address, 0), &target.authority)?.into());
             }
             let mut target_addresses = Vec::new();
             for (number, member) in (0..).zip(&target.pool) {
                 // Every member has the same share, however many addresses its name has.
-                target_addresses.extend(
-                    target_addresses_of(&member.address, number, &member.authority)?.into_iter().take(1),
-                );
+                let all = target_addresses_of(target, (&member.address, number), &member.authority)?;
+                target_addresses.extend(all.into_iter().take(1));
             }
             Ok(target_addresses.into())
         })
         .collect()
 }
 
-/// The sites of one address. Blocks while a name is resolved.
+/// The sites of one address of a target: its own or that of a member of its pool. Blocks while a name is
+/// resolved.
 ///
 /// # Errors
 /// The reason why the address has none.
 pub(crate) fn target_addresses_of(
+    target: &Target,
     address: &Address,
     member: u16,
     family: plimsoll_plan::Family,
@@ -83,15 +86,50 @@ pub(crate) fn target_addresses_of(
         plimsoll_plan::Family::V4 => Family::V4,
         plimsoll_plan::Family::V6 => Family::V6,
     };
-    let endpoints: Vec<Endpoint> = match address {
+    let Some(proxy) = &target.proxy else {
+        let endpoints = endpoints_of(address, family)?.into_iter();
+        return Ok(endpoints.map(|endpoint| TargetAddress { endpoint, tunnel: None, member }).collect());
+    };
+    let (host, port) = (proxy.host.clone(), proxy.port);
+    let ways = endpoints_of(&Address::Host { host, port }, family);
+    let ways = ways.map_err(|reason| format!("the proxy: {reason}"))?;
+    let tunnels = match target.forward() {
+        Some(_) => vec![None],
+        None => {
+            let tunnel = |to| proxy.tunnel(&to).map(|tunnel| Some(Arc::new(tunnel)));
+            destinations(address, proxy, family)?.into_iter().map(tunnel).collect::<Result<_, _>>()?
+        }
+    };
+    let each = tunnels.iter().flat_map(|tunnel| ways.iter().map(move |way| (way.clone(), tunnel.clone())));
+    Ok(each.map(|(endpoint, tunnel)| TargetAddress { endpoint, tunnel, member }).collect())
+}
+
+fn endpoints_of(address: &Address, family: Family) -> Result<Vec<Endpoint>, String> {
+    Ok(match address {
         Address::Unix(path) => vec![Endpoint::Unix(path.clone())],
         Address::Fixed(addresses) => addresses.iter().copied().map(Endpoint::Tcp).collect(),
         Address::Host { host, port } => {
             let addresses = resolve::resolve(host, *port, family).map_err(|error| error.to_string())?;
             addresses.into_iter().map(Endpoint::Tcp).collect()
         }
+    })
+}
+
+/// The other ends of tunnels to an address: a name where the proxy resolves those.
+fn destinations(address: &Address, proxy: &Proxy, family: Family) -> Result<Vec<Destination>, String> {
+    if let Address::Host { host, port } = address
+        && proxy.finds_names()
+        && host.parse::<IpAddr>().is_err()
+    {
+        return Ok(vec![Destination::Name(host.clone(), *port)]);
+    }
+    // The proxy may well reach addresses that are of no use here.
+    let family = if proxy.finds_names() { Family::Any } else { family };
+    let to = |endpoint| match endpoint {
+        Endpoint::Tcp(address) => Ok(Destination::Address(address)),
+        Endpoint::Unix(_) => Err("no proxy leads to a unix socket".to_owned()),
     };
-    Ok(endpoints.into_iter().map(|endpoint| TargetAddress { endpoint, member }).collect())
+    endpoints_of(address, family)?.into_iter().map(to).collect()
 }
 
 /// A message of a worker thread to the run control.
@@ -192,7 +230,10 @@ impl<O: Open + Clone + 'static> Crew<O> {
         drop(send);
         let watchdog = ShutdownWatchdog::new(Nanos::MAX, Nanos::MAX);
         let team = Team { members, receive, control: control.clone(), watchdog };
-        let watch = || MachineWatch::open(control.watched(), addresses);
+        // A proxy on this machine is not the target.
+        let direct = plan.targets.iter().zip(addresses).filter(|(target, _)| target.proxy.is_none());
+        let direct: Vec<_> = direct.map(|(_, addresses)| Arc::clone(addresses)).collect();
+        let watch = || MachineWatch::open(control.watched(), &direct);
         let (record, seats) = conduct(plan, self.open.name(), control, team, watch, observe)?;
         self.keep_seats(seats);
         Ok(record)

@@ -1,7 +1,7 @@
 //! A curl command line.
 //!
 //! Each URL becomes a step. Options for printing or saving have no meaning for a load test, and are noted;
-//! those for the transfer that are not supported here (proxies, other credentials) are problems.
+//! those for the transfer that are not supported here (other credentials, two proxies) are problems.
 
 mod body;
 mod effect;
@@ -20,10 +20,14 @@ use crate::amount::{self, Ratio};
 use crate::draft::{self, Url, text};
 use crate::findings::{Findings, quoted};
 use crate::flow;
+use crate::proxy;
 use options::{Means, Use};
 
 /// Redirects that curl follows with `--location`.
 const REDIRECTS: &str = "50";
+
+/// The port of a proxy where curl is given none.
+const PROXY_PORT: u16 = 1080;
 
 /// Most redirects in a row that a plan can ask for.
 const MOST_REDIRECTS: u32 = 100;
@@ -161,6 +165,9 @@ struct Command {
     user: Option<(String, String)>,
     upload: Option<String>,
     request_target: Option<String>,
+    /// The proxy and its user, as they were typed.
+    proxy: Option<(String, String)>,
+    proxy_user: Option<(String, String)>,
 }
 
 impl Command {
@@ -229,6 +236,12 @@ impl Command {
             },
             Use::Resolve => draft::add(&mut settings.resolve, value.trim_start_matches('+')),
             Use::ConnectTo => draft::add(&mut settings.connect_to, value.as_str()),
+            // The last one counts, and an empty one is none.
+            Use::Proxy => self.proxy = (!value.is_empty()).then(|| (value.clone(), at.clone())),
+            Use::Socks5 => self.proxy = Some((format!("socks5://{value}"), at.clone())),
+            Use::Socks5Hostname => self.proxy = Some((format!("socks5h://{value}"), at.clone())),
+            Use::ProxyUser => self.proxy_user = Some((value.clone(), at.clone())),
+            Use::NoProxy => findings.note(at.as_str(), value, "all requests of a plan go through its proxy"),
             Use::UnixSocket => settings.unix_socket = text(value.as_str()),
             Use::MaxTime => settings.timeout = seconds(value, at, findings),
             Use::ConnectTimeout => settings.connect_timeout = seconds(value, at, findings),
@@ -320,6 +333,7 @@ impl Command {
         for (url, at) in std::mem::take(&mut self.urls) {
             requests.extend(self.request(&url, &at, &content, findings).into_iter().flatten());
         }
+        self.proxy(findings);
         let origins: Vec<String> = requests.iter().map(|(origin, _)| origin.clone()).collect();
         self.fit(&origins, given, findings);
         let mut steps = draft::place(&mut document, requests);
@@ -353,6 +367,49 @@ impl Command {
             }
             None => {}
         }
+    }
+
+    /// The proxy, with what curl assumes where its text says nothing.
+    fn proxy(&mut self, findings: &mut Findings) {
+        let Some((text_of_proxy, at)) = self.proxy.take() else {
+            if let Some((_, at)) = &self.proxy_user {
+                findings.note(at.as_str(), "", "there is no proxy: it is left out");
+            }
+            return;
+        };
+        let (scheme, rest) = text_of_proxy.split_once("://").unwrap_or(("http", &text_of_proxy));
+        let scheme = scheme.to_ascii_lowercase();
+        if !["http", "socks5", "socks5h"].contains(&scheme.as_str()) {
+            let hint = "give a proxy by http://, socks5:// or socks5h://";
+            findings.hinted(&at, format!("proxies of `{}` are not supported", quoted(&scheme)), hint);
+            return;
+        }
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (user, authority) = match rest.rsplit_once('@') {
+            Some((user, authority)) => (Some(user), authority),
+            None => (None, rest),
+        };
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, port.parse().ok().filter(|port| *port != 0)),
+            _ => (authority, Some(PROXY_PORT)),
+        };
+        let Some(port) = port.filter(|_| draft::Url::parse(&format!("http://{host}/")).is_ok()) else {
+            findings.hinted(&at, "it is not host:port", "write -x http://127.0.0.1:3128");
+            return;
+        };
+        let decoded = |text: &str| String::from_utf8_lossy(&draft::percent_decoded(text)).into_owned();
+        let cut =
+            |user: &str| user.split_once(':').map(|(user, password)| (user.to_owned(), password.to_owned()));
+        let user = match (&self.proxy_user, user) {
+            (Some((user, _)), _) => Some(cut(user).unwrap_or((user.clone(), String::new()))),
+            (None, Some(user)) => {
+                let (user, password) = cut(user).unwrap_or((user.to_owned(), String::new()));
+                Some((decoded(&user), decoded(&password)))
+            }
+            (None, None) => None,
+        };
+        let user = user.as_ref().map(|(user, password)| (user.as_str(), password.as_str()));
+        self.settings.proxy = text(proxy::url(&scheme, host, port, user));
     }
 
     /// One URL as a step, or as two with its challenge, with its origin.

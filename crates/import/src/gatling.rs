@@ -31,6 +31,7 @@ use crate::draft::{self, text};
 use crate::findings::Findings;
 use crate::flow::{self, Headed, Variables};
 use crate::names::Titles;
+use crate::proxy::Proxies;
 use protocol::Protocol;
 use tree::{Expression, Kind, Link, Span, Statement, StatementKind};
 
@@ -136,6 +137,7 @@ pub fn import(
         titles: Titles::default(),
         requests: Vec::new(),
         follows: Vec::new(),
+        proxies: Proxies::default(),
         counters: Vec::new(),
         fed: BTreeSet::new(),
         headed: Headed::default(),
@@ -179,6 +181,7 @@ struct Importer<'a> {
     requests: Vec<Made>,
     /// For each request: where it is, and `true` if redirects are followed.
     follows: Vec<(String, bool)>,
+    proxies: Proxies,
     /// Counters of loops that are written out, with their values.
     counters: Vec<(String, String)>,
     /// Feeders that are sources of data already, by what is written there.
@@ -421,6 +424,7 @@ impl Importer<'_> {
         let follows = std::mem::take(&mut self.follows);
         let said = "disableFollowRedirect";
         flow::follow(&follows, (&most, said), &mut self.settings, &mut self.findings);
+        self.proxies.settle("proxy", &mut self.settings, &mut self.findings);
         self.document.thresholds = std::mem::take(&mut self.thresholds).into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         self.headed.release(&mut self.document);

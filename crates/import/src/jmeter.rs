@@ -22,6 +22,7 @@ use crate::draft::{self, text};
 use crate::findings::Findings;
 use crate::flow::{self, Headed, Syntax, Variables};
 use crate::names::Titles;
+use crate::proxy::Proxies;
 use crate::{Imported, MOST_STEPS, xml};
 
 /// JMeter's way of writing slots.
@@ -52,6 +53,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
         steps: 0,
         written: 0,
         follows: Vec::new(),
+        proxies: Proxies::default(),
         https: None,
         titles: Titles::default(),
         names: Titles::default(),
@@ -83,6 +85,8 @@ struct Importer<'a> {
     written: usize,
     /// For each request: where it is, and `true` if redirects are followed.
     follows: Vec<(String, bool)>,
+    /// The proxies of requests.
+    proxies: Proxies,
     /// The first request over TLS.
     https: Option<String>,
     /// Names of scenarios, and those of steps of the scenario that is read.
@@ -327,6 +331,7 @@ impl Importer<'_> {
             &mut self.settings,
             &mut self.findings,
         );
+        self.proxies.settle("HTTPSampler.proxyHost", &mut self.settings, &mut self.findings);
         self.document.thresholds = self.thresholds.into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         self.headed.release(&mut self.document);

@@ -45,6 +45,7 @@ mod findings;
 mod flow;
 mod javascript;
 mod names;
+mod proxy;
 mod source;
 mod syntax;
 mod xml;

@@ -22,6 +22,7 @@ use crate::draft;
 use crate::findings::{Findings, quoted};
 use crate::flow::{self, Slot, Syntax, Variables, plain};
 use crate::names::Titles;
+use crate::proxy::Proxies;
 use crate::source::{self, Object};
 use crate::{Imported, MOST_STEPS};
 
@@ -65,6 +66,7 @@ pub fn import(
         steps: 0,
         script_bytes: 0,
         redirects: Vec::new(),
+        proxies: Proxies::default(),
         folder,
         files,
     };
@@ -135,6 +137,7 @@ struct Importer<'a> {
     script_bytes: usize,
     /// For each request: where it is, and `true` if redirects are followed.
     redirects: Vec<(String, bool)>,
+    proxies: Proxies,
     folder: &'a Path,
     files: &'a dyn Files,
 }
@@ -410,6 +413,7 @@ impl Importer<'_> {
             &mut self.settings,
             &mut self.findings,
         );
+        self.proxies.settle("proxy", &mut self.settings, &mut self.findings);
         self.document.thresholds = self.thresholds.into_iter().map(Field::new).collect();
         flow::settle(&mut self.document, self.variables, &mut self.findings);
         let https = self

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_core::Nanos;
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    Body, BodySupply, Constants, Dialect, FeedSpec, Fingerprint, Needs, Op, PoolSpec, Program, ReactionSpec,
-    RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, ScriptSource, TemplateError,
+    Body, BodySupply, Constants, Dialect, FeedSpec, Fingerprint, ForwardProxy, Needs, Op, PoolSpec, Program,
+    ReactionSpec, RequestSpec, RequestTemplate, ResponseHandler, Scheme, Scope, ScriptSource, TemplateError,
 };
 
 use plimsoll_script::WrkScript;
@@ -152,8 +152,14 @@ impl Draft {
 }
 
 impl Draft {
-    /// Returns the specification that the request is compiled from.
-    pub(crate) fn spec(&self, server: &Server, keep_alive: bool) -> RequestSpec {
+    /// Returns the specification that the request is compiled from. `forward` is the proxy that is handed
+    /// requests of HTTP.
+    pub(crate) fn spec(
+        &self,
+        server: &Server,
+        keep_alive: bool,
+        forward: Option<&ForwardProxy>,
+    ) -> RequestSpec {
         RequestSpec {
             dialect: self.dialect.clone(),
             method: self.method.clone(),
@@ -165,6 +171,8 @@ impl Draft {
             cookies: self.cookies,
             body: self.body.clone(),
             keep_alive,
+            // WebSockets go through a tunnel.
+            forward: forward.filter(|_| self.dialect == Dialect::Http).cloned(),
         }
     }
 }
@@ -248,7 +256,10 @@ impl Resolver<'_> {
         draft: Draft,
         requests: &mut Requests,
     ) {
-        let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on());
+        let proxy = requests.targets[draft.server].proxy.clone();
+        // For a target by https, too: a redirect may lead to one by http.
+        let forward = proxy.as_ref().and_then(|proxy| proxy.forward.as_ref());
+        let spec = draft.spec(servers.get(draft.server), !patch.disable_keepalive.is_on(), forward);
         let tokens = requests.tokens.clone();
         let scope = Scope { variables: &draft.variables, constants: Some(constants), tokens: &tokens };
         let book = requests.targets[draft.server].book.as_mut();

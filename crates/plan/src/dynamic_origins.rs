@@ -109,6 +109,7 @@ impl DynamicOrigins {
             authority: dynamic_origin.authority().to_owned(),
             urls: vec![dynamic_origin.origin()],
             address: self.routes.lead(&dynamic_origin.url),
+            proxy: self.routes.proxy.clone(),
             pool: Vec::new(),
             fail_over: true,
             fail_back: false,

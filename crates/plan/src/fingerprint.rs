@@ -65,6 +65,9 @@ impl Plan {
             let tls = target.tls.as_ref().map(|tls| (tls.server_name.as_str(), tls.settings));
             let Target { authority, address, protocol, pool, fail_over, fail_back, .. } = target;
             let _ = writeln!(text, "target {authority:?} {address:?} tls {tls:?} {protocol:?}");
+            if let Some(proxy) = &target.proxy {
+                let _ = writeln!(text, "proxy {:?} {:?}", proxy.kind, proxy.authority);
+            }
             if !pool.is_empty() {
                 let _ = writeln!(text, "pool {pool:?} over {fail_over} back {fail_back}");
             }

@@ -32,8 +32,8 @@ const GIVES_WAY: &[(&[&str], &[&str])] = &[
     (&["cacert"], &["insecure"]),
     // The certificate's file may hold its key, and another certificate has another key.
     (&["cert"], &["key"]),
-    (&["unix_socket"], &["connect_to", "resolve", "source_ip"]),
-    (&["connect_to", "resolve", "source_ip"], &["unix_socket"]),
+    (&["unix_socket"], &["connect_to", "resolve", "source_ip", "proxy"]),
+    (&["connect_to", "resolve", "source_ip", "proxy"], &["unix_socket"]),
     (&["ipv4", "ipv6", "source_ip"], &["ipv4", "ipv6"]),
     (&["ipv4", "ipv6"], &["source_ip"]),
     (&["precise", "pacing"], &["precise", "pacing"]),

@@ -14,8 +14,8 @@ use plimsoll_metrics::{
 };
 use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{
-    BodySupply, FeedSpec, Fingerprint, Needs, PoolSpec, Program, Redaction, RequestTemplate, ResponseHandler,
-    ScriptSource, Supplied,
+    BodySupply, FeedSpec, Fingerprint, ForwardProxy, Needs, PoolSpec, Program, Redaction, RequestTemplate,
+    ResponseHandler, ScriptSource, Supplied,
 };
 use plimsoll_schedule::{Population, Process, Profile};
 use plimsoll_script::WrkScript;
@@ -23,7 +23,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{DynamicOrigins, Protocol, StartTime};
+use crate::{DynamicOrigins, Protocol, Proxy, StartTime};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -296,6 +296,8 @@ pub struct Target {
     pub urls: Vec<String>,
     /// The address to connect to; resolved outside the hot path, before the run.
     pub address: Address,
+    /// The proxy that connections to it, or to the members of its pool, go through.
+    pub proxy: Option<Arc<Proxy>>,
     /// The servers that share the load, this one first; empty if there is only this one. Requests to a pool
     /// have the authority of the member in place of a slot.
     pub pool: Vec<PoolMember>,
@@ -313,6 +315,12 @@ pub struct Target {
 }
 
 impl Target {
+    /// The proxy that is handed its requests, in place of a tunnel to it.
+    pub fn forward(&self) -> Option<&ForwardProxy> {
+        let is_handed = self.tls.is_none() && self.protocol == Protocol::Http1;
+        self.proxy.as_ref().filter(|_| is_handed)?.forward.as_ref()
+    }
+
     /// The scheme of its URLs.
     pub fn scheme(&self) -> &'static str {
         self.protocol.scheme(self.tls.is_some()).scheme

@@ -1,11 +1,13 @@
-//! Where a URL's host really is: `--unix-socket`, `--connect-to` and `--resolve`, as curl has them.
+//! Where a URL's host really is: `--unix-socket`, `--connect-to` and `--resolve`, as curl has them. And the
+//! proxy on the way there.
 
 use core::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::resolve::Resolver;
 use crate::url::{Url, parse_port};
-use crate::{Address, Place, PlanPatch, Problem, RawValue};
+use crate::{Address, Place, PlanPatch, Problem, Proxy, RawValue};
 
 /// Longest path of a unix socket, in bytes: `sun_path` has 108 with its final NUL.
 const LONGEST_SOCKET_PATH: usize = 107;
@@ -16,6 +18,8 @@ pub(crate) struct Routes {
     unix_socket: Option<PathBuf>,
     connect_to: Vec<ConnectTo>,
     fixed: Vec<Fixed>,
+    /// The proxy, which is part of every way.
+    pub(crate) proxy: Option<Arc<Proxy>>,
 }
 
 /// `host:port:address[,address…]`; a host of `*` stands for every host.
@@ -74,6 +78,40 @@ impl Resolver<'_> {
             return self.fail(Problem::new(message).at(other.place.or(unix_socket.place)));
         }
         complete.then_some(routes)
+    }
+
+    /// Reads the proxy. `forwards`: an HTTP proxy is handed requests by `http`.
+    pub(crate) fn proxy(&mut self, patch: &PlanPatch, forwards: bool) -> Option<Option<Arc<Proxy>>> {
+        let Some(given) = &patch.proxy else { return Some(None) };
+        if given.reported {
+            return None;
+        }
+        match (Proxy::parse(given.text.trim(), forwards), &patch.unix_socket) {
+            (Ok(Some(_)), Some(unix_socket)) => {
+                let message = format!("{} has no effect with {}", given.by, unix_socket.by);
+                self.fail(Problem::new(message).at(given.place.or(unix_socket.place)))
+            }
+            (Ok(proxy), _) => Some(proxy.map(Arc::new)),
+            (Err(problem), _) => {
+                let message = format!("{}: {}", given.by, problem.message);
+                self.fail(Problem { message, ..problem }.at(given.place))
+            }
+        }
+    }
+
+    /// Reports the detour of a URL whose host only the proxy finds.
+    pub(crate) fn refuse_detour(&mut self, routes: &Routes, url: &Url) {
+        let (_, connect_to, fixed) = routes.detour(url);
+        let connect_to = connect_to.map(|index| &routes.connect_to[index]);
+        let fixed = fixed.map(|index| &routes.fixed[index]);
+        let taken = connect_to.map(|route| (&route.given, route.place));
+        let taken = taken.or(fixed.map(|route| (&route.given, route.place)));
+        if let Some((given, place)) = taken {
+            let problem =
+                Problem::new(format!("{given} has no effect: the proxy finds the hosts of http:// URLs"));
+            self.problems
+                .push(problem.at(place).with_hint("leave it out, or write the address into the URL"));
+        }
     }
 
     /// Reports the detours that no URL takes.

@@ -562,6 +562,13 @@ settings! {
             connect_to: List = flag().value("HOST1:PORT1:HOST2:PORT2"),
             /// Connect to this unix socket
             unix_socket: Value = flag().value("PATH"),
+            /// Go through this proxy: http://[USER:PASSWORD@]HOST:PORT, socks5:// or socks5h://; or none
+            ///
+            /// An HTTP proxy is handed requests to http:// URLs as they are; for https://, wss:// and HTTP/2
+            /// it is asked for a tunnel (CONNECT), as a SOCKS5 proxy is for every connection. `socks5`
+            /// resolves names here, `socks5h` tells them to the proxy. Times include those of the proxy.
+            /// Variables such as HTTPS_PROXY are not read.
+            proxy: Value = flag().value("URL"),
             /// Use only IPv4
             ipv4: Switch = flag().short('4'),
             /// Use only IPv6

@@ -13,7 +13,7 @@ use crate::resolve::Resolver;
 use crate::route::Routes;
 use crate::security::TlsSettings;
 use crate::url::Url;
-use crate::{Address, PlanPatch, PoolMember, Target, TlsTarget};
+use crate::{Address, PlanPatch, PoolMember, Protocol, Target, TlsTarget};
 
 /// The servers that steps address, each once.
 #[derive(Default)]
@@ -112,7 +112,13 @@ impl Resolver<'_> {
         if !(strays && matches!(preference, ProtocolPreference::Alpn(_))) {
             self.check_schemes(patch, preference, servers.any(&HTTP), servers.any(&HTTPS));
         }
+        // HTTP/2 by prior knowledge is no request that a proxy could be handed.
+        let proxy = self.proxy(patch, preference.http(false) == Protocol::Http1);
         let (mut routes, tls) = (routes?, tls?);
+        routes.proxy = proxy?;
+        if let Some(ip) = routes.proxy.as_ref().and_then(|proxy| proxy.host.parse().ok()) {
+            self.check_family(patch, ip);
+        }
         let sni = self.read(patch.sni.as_ref(), parse_server_name);
         let all = sni.map(|sni| {
             let settings = tls.settings.as_ref();
@@ -143,7 +149,7 @@ impl Resolver<'_> {
         sni: Option<&str>,
     ) -> Target {
         let protocol = preference.protocol(&server.url);
-        let address = self.address(patch, &server.url, routes);
+        let (address, proxy) = (self.address(patch, &server.url, routes), routes.proxy.clone());
         let name_of = |url: &Url| sni.unwrap_or(&url.host).to_owned();
         let members = server.is_pool().then_some(&server.url).into_iter().chain(&server.share);
         let pool = members.map(|url| PoolMember {
@@ -151,10 +157,11 @@ impl Resolver<'_> {
             address: self.address(patch, url, routes),
             server_name: name_of(url),
         });
-        Target {
+        let target = Target {
             authority: server.url.authority.clone(),
             urls: server.shown.clone(),
             address,
+            proxy,
             pool: pool.collect(),
             fail_over: server.fail_over,
             fail_back: server.fail_back,
@@ -165,23 +172,36 @@ impl Resolver<'_> {
                 settings: tls.fingerprint,
                 server_name: name_of(&server.url),
             }),
+        };
+        if target.forward().is_some() {
+            for url in std::iter::once(&server.url).chain(&server.share) {
+                self.refuse_detour(routes, url);
+            }
         }
+        target
     }
 
     /// The address of a host. Refuses `-4` and `-6` for addresses that are known to be of the other family.
     fn address(&mut self, patch: &PlanPatch, url: &Url, routes: &mut Routes) -> Address {
         let address = routes.address(url);
         let ips: Vec<IpAddr> = match &address {
+            // The proxy chooses how it gets there.
+            _ if routes.proxy.as_ref().is_some_and(|proxy| proxy.finds_names()) => Vec::new(),
             Address::Host { host, .. } => host.parse().into_iter().collect(),
             Address::Fixed(addresses) => addresses.iter().map(SocketAddr::ip).collect(),
             Address::Unix(_) => Vec::new(),
         };
+        ips.into_iter().for_each(|ip| self.check_family(patch, ip));
+        address
+    }
+
+    /// Refuses `-4` and `-6` for an address of the other family.
+    fn check_family(&mut self, patch: &PlanPatch, ip: IpAddr) {
         for (only, v4, family) in [(&patch.ipv4, true, "IPv4"), (&patch.ipv6, false, "IPv6")] {
-            if let (Some(only), Some(ip)) = (only.given(), ips.iter().find(|ip| ip.is_ipv4() != v4)) {
+            if let Some(only) = only.given().filter(|_| ip.is_ipv4() != v4) {
                 self.problems.push(only.problem(format!("{}: {ip} is not an {family} address", only.by)));
             }
         }
-        address
     }
 }
 

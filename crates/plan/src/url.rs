@@ -65,7 +65,7 @@ impl Url {
             Some((user_info, authority)) => (Some(decoded(user_info)?), authority),
             None => (None, authority),
         };
-        let (host, port) = host_and_port(authority, scheme)?;
+        let (host, port) = host_and_port(authority, Some(scheme.port))?;
         Ok(Self {
             scheme,
             authority: authority.to_owned(),
@@ -107,7 +107,9 @@ fn scheme(text: &str) -> Result<(&'static ProtocolRow, &str), Problem> {
     }
 }
 
-fn host_and_port(authority: &str, scheme: &ProtocolRow) -> Result<(String, u16), Problem> {
+/// Host, without brackets and in lower case, and port of `host[:port]`. Without a `default`, there has to be
+/// a port.
+pub(crate) fn host_and_port(authority: &str, default: Option<u16>) -> Result<(String, u16), Problem> {
     let shown = authority.escape_debug();
     if authority.matches(':').count() > 1 && !authority.starts_with('[') {
         return Err(Problem::new("the host has more than one `:`")
@@ -144,7 +146,7 @@ fn host_and_port(authority: &str, scheme: &ProtocolRow) -> Result<(String, u16),
         return Err(invalid());
     }
     let port = match port {
-        None => scheme.port,
+        None => default.ok_or_else(|| Problem::new(format!("`{bare}` has no port")).with_hint(EXAMPLE))?,
         Some(port) => parse_port(port).ok_or_else(|| {
             // Not quoted: in a URL whose password contains a `/`, it is the start of the password.
             Problem::new(format!("the port of `{bare}` is not a number from 1 to 65535")).with_hint(EXAMPLE)
@@ -214,7 +216,7 @@ fn slot_at_start(text: &str) -> Option<&str> {
 }
 
 /// Percent-decodes user and password. Text that cannot be decoded is not shown: it may be the password.
-fn decoded(text: &str) -> Result<String, Problem> {
+pub(crate) fn decoded(text: &str) -> Result<String, Problem> {
     let invalid = || Problem::new("the user and password in the URL are not percent-encoded correctly");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

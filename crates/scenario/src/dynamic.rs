@@ -8,7 +8,7 @@ use plimsoll_wire::http2::hpack::put_literal;
 
 use crate::header::{is_secret, is_token, is_value};
 use crate::slot::write_decimal;
-use crate::{FieldList, Scheme, SentRequest, reference};
+use crate::{FieldList, ForwardProxy, Scheme, SentRequest, reference};
 
 /// A request that a script made, or changed. Its memory is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,13 +85,23 @@ impl DynamicRequest {
         parse::first(raw)
     }
 
-    /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2. Allocates.
+    /// The one request that `raw` holds, as fields: for wrk's scripts over HTTP/2, or through a proxy that
+    /// forwards requests. Allocates.
     ///
     /// # Errors
     /// Bytes that [`count_http1`](Self::count_http1) refuses; more than one request; a body in chunks; a
     /// request that does not [pass](Self::check).
     pub fn parse_http1(raw: &[u8]) -> Result<Self, String> {
         parse::parse(raw)
+    }
+
+    /// Makes `authority` that of its URL, and keeps the one that it has as its Host field.
+    pub fn address(&mut self, authority: &[u8]) {
+        if self.authority != authority {
+            self.fields.push(b"host", &self.authority);
+            self.authority.clear();
+            self.authority.extend_from_slice(authority);
+        }
     }
 
     /// If the path is a whole URL of http or https, leaves its path and query, puts its authority in the
@@ -173,15 +183,26 @@ impl DynamicRequest {
         if hosts > 1 { Err("the header `host` is there twice".to_owned()) } else { Ok(()) }
     }
 
-    /// Appends the whole request as HTTP/1.1 sends it, with Host and Content-Length; [`raw`](Self::raw) as it
-    /// is. It has to [pass](Self::check).
-    pub fn write_http1(&self, out: &mut Vec<u8>) {
+    /// Appends the whole request as HTTP/1.1 sends it to the server, or to the proxy that forwards it, with
+    /// Host and Content-Length; [`raw`](Self::raw) as it is, for a server. It has to [pass](Self::check).
+    pub fn write_http1(&self, forward: Option<&ForwardProxy>, out: &mut Vec<u8>) {
         if !self.raw.is_empty() {
             out.extend_from_slice(&self.raw);
             return;
         }
-        for part in [&*self.method, b" ", &self.path, b" HTTP/1.1\r\n"] {
+        let (scheme, authority) = match forward {
+            Some(_) => (&b"http://"[..], &*self.authority),
+            None => (&[][..], &[][..]),
+        };
+        // The asterisk of OPTIONS is an empty path of a URL (RFC 9112 section 3.2.4).
+        let path = if forward.is_some() && self.path == b"*" { &[][..] } else { &self.path };
+        for part in [&*self.method, b" ", scheme, authority, path, b" HTTP/1.1\r\n"] {
             out.extend_from_slice(part);
+        }
+        if let Some(value) = forward.and_then(|forward| forward.authorization.as_deref())
+            && self.fields.get("proxy-authorization").is_none()
+        {
+            write_field(b"proxy-authorization", value.as_bytes(), out);
         }
         if !self.host().is_empty() {
             write_field(b"host", self.host(), out);

@@ -2,7 +2,7 @@
 
 use crate::header::{compile_value, is_token};
 use crate::slot::CookieForm;
-use crate::{Body, RequestSpec, Scope, Slot, Template, TemplateError};
+use crate::{Body, ForwardProxy, RequestSpec, Scheme, Scope, Slot, Template, TemplateError};
 
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
@@ -74,7 +74,15 @@ impl<'a> Head<'a> {
     pub(crate) fn http1(&self) -> Template {
         let mut front = Template::literal(self.spec.method.as_bytes());
         front.push_literal(b" ");
-        front.push(&self.target);
+        let forward = self.forward();
+        if forward.is_some() {
+            front.push_literal(b"http://");
+            front.push(&self.authority());
+        }
+        // In the absolute form, the asterisk of OPTIONS is an empty path (RFC 9112 section 3.2.4).
+        if forward.is_none() || self.target.starts_with_slash() {
+            front.push(&self.target);
+        }
         front.push_literal(b" HTTP/1.1\r\n");
         match self.sent().find(|header| header.is("host")) {
             Some(host) => push_header(&mut front, host.name, &host.value),
@@ -83,6 +91,11 @@ impl<'a> Head<'a> {
         }
         if !self.given("user-agent") {
             push_header(&mut front, "User-Agent", &Template::literal(USER_AGENT.as_bytes()));
+        }
+        if let Some(ForwardProxy { authorization: Some(value) }) = forward
+            && !self.given("proxy-authorization")
+        {
+            push_header(&mut front, "Proxy-Authorization", &Template::literal(value.as_bytes()));
         }
         for header in self.sent().filter(|header| !header.is("host") && !header.is_of_connection()) {
             push_header(&mut front, header.name, &header.value);
@@ -156,6 +169,11 @@ impl<'a> Head<'a> {
             fields.push(HeadField { only_with_cookies: true, ..text("cookie", value) });
         }
         fields
+    }
+
+    /// The proxy that is told the whole URL, if there is one.
+    fn forward(&self) -> Option<&'a ForwardProxy> {
+        self.spec.forward.as_ref().filter(|_| self.spec.scheme == Scheme::Http)
     }
 
     fn authority(&self) -> Template {

@@ -72,7 +72,7 @@ pub use round_robin::WeightedRoundRobin;
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
 pub use slot::{Slot, Writing};
-pub use spec::{Body, Dialect, RequestSpec, Scheme};
+pub use spec::{Body, Dialect, ForwardProxy, RequestSpec, Scheme};
 pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, BodySupply, FollowUp, SuppliedBody};
 pub use template::Template;
 pub use websocket::WebSocketAction;

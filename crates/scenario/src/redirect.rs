@@ -75,6 +75,7 @@ mod tests {
             ],
             body: Body::Text(b"hello".to_vec()),
             keep_alive: true,
+            forward: None,
         };
         let request = RequestTemplate::http1(&spec).unwrap().redirected("/there?a=${b}", status).unwrap();
         let mut out = Vec::new();

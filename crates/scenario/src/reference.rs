@@ -83,6 +83,11 @@ pub fn origin(url: &[u8]) -> Option<(Origin<'_>, &[u8])> {
     Some((Origin { https: scheme.len() == b"https".len(), authority }, rest))
 }
 
+/// The path and query of a request target, which may be a whole URL.
+pub fn path_of(target: &[u8]) -> &[u8] {
+    origin(target).map_or(target, |(_, path)| path)
+}
+
 /// The same as [`resolve`] with a whole URL as the result: the scheme is that of the reference or else of
 /// `base`, and so is the authority.
 ///

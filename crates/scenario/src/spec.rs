@@ -34,6 +34,8 @@ pub struct RequestSpec {
     pub body: Body,
     /// `true` if the connection is used again; if not, the request says so (on HTTP/1.1).
     pub keep_alive: bool,
+    /// The HTTP proxy that takes the request, if its scheme is `http`: it is told the whole URL.
+    pub forward: Option<ForwardProxy>,
 }
 
 /// A GET of `/` without an authority.
@@ -50,7 +52,23 @@ impl Default for RequestSpec {
             cookies: false,
             body: Body::None,
             keep_alive: true,
+            forward: None,
         }
+    }
+}
+
+/// An HTTP proxy that is handed requests by `http`, each with the whole URL in its first line (the absolute
+/// form of RFC 9112 section 3.2.2).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ForwardProxy {
+    /// The value of the Proxy-Authorization field, if the proxy wants one.
+    pub authorization: Option<Arc<str>>,
+}
+
+/// Without the value.
+impl fmt::Debug for ForwardProxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ForwardProxy")
     }
 }
 
@@ -132,6 +150,7 @@ impl fmt::Debug for RequestSpec {
             .field("cookies", &self.cookies)
             .field("body_len", &body_len)
             .field("keep_alive", &self.keep_alive)
+            .field("forward", &self.forward)
             .finish()
     }
 }

@@ -58,7 +58,7 @@ fn rendering_a_request() {
         block.clear();
         dynamic.write_block(Scheme::Http, &mut block);
         out.clear();
-        dynamic.write_http1(&mut out);
+        dynamic.write_http1(None, &mut out);
     };
     (1_000_000..1_000_100).for_each(&mut once);
     let counted = measure(|| (1..1_000).for_each(&mut once));

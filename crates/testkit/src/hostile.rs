@@ -18,6 +18,7 @@ mod grpc;
 mod http1;
 mod http2;
 mod mutation;
+mod proxy;
 mod sealer;
 mod server;
 mod services;
@@ -226,6 +227,7 @@ pub fn suites() -> Vec<Suite> {
     suites.push(websocket::suite());
     suites.extend(grpc::suites());
     suites.extend(services::suites());
+    suites.extend(proxy::suites());
     suites
 }
 
@@ -284,6 +286,7 @@ mod tests {
             ("WebSocket", "websocket"),
             ("gRPC", "grpc"),
             ("ingest, crud", "services"),
+            ("proxy", "proxy"),
         ];
         let row = |(name, file): (&str, &str)| {
             let is_in = |suite: &&Suite| name.split(", ").any(|start| suite.name.starts_with(start));

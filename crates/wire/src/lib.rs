@@ -12,7 +12,7 @@
 //!
 //! [`events::EventReader`] reads streams of events in the bodies of responses, [`grpc::Messages`] the
 //! messages of gRPC. [`websocket::MessageReader`] reads the messages of a connection that was upgraded to
-//! WebSocket.
+//! WebSocket. [`tunnel::TunnelClient`] asks a proxy for a way to the peer, before anything else is spoken.
 //!
 //! Nothing here opens a socket, reads a clock, starts a thread or keeps a body: bodies are counted and
 //! dropped. Every decoder can be stopped after any byte and gives the same answer however its input was cut;
@@ -28,4 +28,5 @@ pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod tls;
+pub mod tunnel;
 pub mod websocket;

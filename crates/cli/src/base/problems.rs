@@ -257,7 +257,7 @@ fn foreign(flag: &str) -> Option<&'static str> {
         }
         "--summary-mode" => "the report has --output FORMAT, --out FORMAT=FILE and --quiet",
         "-A" | "--user-agent" => "write -H 'User-Agent: …'",
-        "-x" | "--proxy" => "proxies are not supported",
+        "-x" => "a proxy is --proxy http://HOST:PORT here, or socks5://",
         "-w" => "oha's `-w` is --drain here, h2load's --window-bits",
         "-W" => "h2load's `-W` is --connection-window-bits here",
         "-f" => "h2load's `-f` is --max-frame-size here",

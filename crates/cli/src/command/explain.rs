@@ -137,7 +137,12 @@ impl Explanation {
         for target in &plan.targets {
             let scheme = if target.tls.is_some() { "https" } else { "http" };
             let protocol = target.protocol.title();
-            self.line(2, &format!("{scheme}://{}  {protocol}", target.authority));
+            let way = match (&target.proxy, target.forward()) {
+                (None, _) => String::new(),
+                (Some(proxy), Some(_)) => format!("  handed to the proxy {}", proxy.authority),
+                (Some(proxy), None) => format!("  through a tunnel of the proxy {}", proxy.authority),
+            };
+            self.line(2, &format!("{scheme}://{}  {protocol}{way}", target.authority));
         }
     }
 

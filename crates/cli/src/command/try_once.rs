@@ -9,6 +9,7 @@ use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
 use plimsoll_plan::{End, Load, Plan, Problem};
 use plimsoll_scenario::redaction::HIDDEN;
+use plimsoll_scenario::reference::path_of;
 use plimsoll_scenario::{FieldList, Received, SentRequest, Session};
 use plimsoll_schedule::Population;
 use serde_json::{Value, json};
@@ -235,7 +236,10 @@ fn sent(message: &Message, authority: &str) -> SentRequest {
     let host = pseudo(":authority").or_else(|| pseudo("host"));
     SentRequest {
         method: pseudo(":method").or_else(|| words.next()).unwrap_or_default(),
-        path: pseudo(":path").or_else(|| words.next()).unwrap_or_default(),
+        // A proxy that forwards requests was told the whole URL.
+        path: pseudo(":path")
+            .or_else(|| words.next().map(|target| path_of(&target).to_vec()))
+            .unwrap_or_default(),
         authority: host.unwrap_or_else(|| authority.as_bytes().to_vec()),
         body: message.body.clone(),
         fields,

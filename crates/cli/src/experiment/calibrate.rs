@@ -323,6 +323,7 @@ pub(crate) fn of_plan(
         flags.connect_to =
             vec![RawValue::new("--connect-to", format!("::{}:{}", address.ip(), address.port()))];
         flags.resolve.clear();
+        flags.proxy = Some(RawValue::new("--proxy", "none"));
         if tls {
             flags.insecure = Switch::on("--insecure");
         }

@@ -119,6 +119,11 @@ pub(crate) fn within_limits(limits: &AgentLimits, plan: &Plan) -> Result<Option<
                     problems.push(Problem::new(format!("{only}, and not on {authority}")).with_hint(hint));
                 }
             }
+            if let Some(proxy) = target.proxy.as_ref().filter(|proxy| !limits.permit(&proxy.host, proxy.port))
+            {
+                let message = format!("{only}, and not through the proxy {}", proxy.authority);
+                problems.push(Problem::new(message).with_hint(hint));
+            }
         }
         if plan.dynamic_origins.is_some() {
             let message = format!("{only}, and the plan may lead to servers that it does not name");

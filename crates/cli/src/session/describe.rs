@@ -88,6 +88,9 @@ pub(crate) fn model(plan: &Plan) -> ModelContext {
             description.push("precise pacing: polls busily before every arrival".to_owned());
         }
     }
+    if let Some(proxy) = plan.targets.iter().find_map(|target| target.proxy.as_ref()) {
+        description.push(format!("through the proxy {}: times include those of it", proxy.authority));
+    }
     if let Some(rate) = connections.rate {
         description.push(format!("{}/s new connections at the start", trimmed(rate.per_second_f64())));
     }

@@ -58,6 +58,7 @@ fn summary(record: &RunRecord) -> WrkSummary {
                 ErrorClass::ConnectFailed,
                 ErrorClass::PortsExhausted,
                 ErrorClass::DescriptorsExhausted,
+                ErrorClass::Proxy,
                 ErrorClass::Tls,
             ]),
             read: of(&[

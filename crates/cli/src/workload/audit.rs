@@ -12,6 +12,7 @@ use plimsoll_plan::{PlanPatch, Problem};
 use plimsoll_report::reconciliation::ConsistencyFinding;
 use plimsoll_scenario::Needs;
 use plimsoll_scenario::pointer::JsonPointer;
+use plimsoll_scenario::reference::path_of;
 use serde_json::{Value, json};
 
 use crate::base::failure::Failure;
@@ -286,7 +287,9 @@ fn asked(head: &str) -> (&str, &str) {
         (Some(method), Some(path)) => (method, path),
         _ => {
             let mut words = head.lines().next().unwrap_or_default().split(' ');
-            (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+            let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+            // A proxy that forwards requests was told the whole URL; the rest of a text is a text.
+            (method, std::str::from_utf8(path_of(target.as_bytes())).unwrap_or(target))
         }
     }
 }

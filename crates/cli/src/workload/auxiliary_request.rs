@@ -171,6 +171,7 @@ pub(crate) fn transport(flags: &PlanPatch) -> PlanPatch {
         resolve: flags.resolve,
         connect_to: flags.connect_to,
         unix_socket: flags.unix_socket,
+        proxy: flags.proxy,
         ipv4: flags.ipv4,
         ipv6: flags.ipv6,
         insecure: flags.insecure,

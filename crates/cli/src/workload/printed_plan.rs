@@ -255,6 +255,11 @@ fn settings(patches: [&PlanPatch; 3], made: &Value, notes: &mut Vec<String>) -> 
                     given.by,
                     setting.variable(),
                 )),
+                "proxy" if given.text.contains('@') => notes.push(format!(
+                    "{} is not printed, as it has a user: set {} when the plan is run, or give --proxy",
+                    given.by,
+                    setting.variable(),
+                )),
                 "headers" if is_secret(header) => {
                     notes.push(format!(
                         "the header {header} is not printed: give it with -H when the plan is run"

@@ -91,6 +91,11 @@ fn hostile_services() {
 }
 
 #[test]
+fn hostile_proxies() {
+    attack(&suites_of("proxy"));
+}
+
+#[test]
 fn damaged_requests_are_survived() {
     let (sink, ingest, cache) = (Sink::start(""), IngestTarget::start(""), CacheTarget::start(""));
     for (target, address) in

@@ -43,6 +43,7 @@ mod pool;
 mod ports;
 mod printed;
 mod process;
+mod proxied;
 mod receivers;
 mod recording;
 mod refusals;

@@ -10,7 +10,7 @@ use crate::sink::Sink;
 use plimsoll_testkit::verdict;
 
 /// Commands that are not run here, and why; all are read by the unit test of the same name.
-const NOT_RUN: [(&str, &str); 16] = [
+const NOT_RUN: [(&str, &str); 17] = [
     ("ShareGPT.json", "the reader's prompts and key"),
     ("https://", "the reader's certificate"),
     ("--http2", "the reader's server"),
@@ -27,6 +27,7 @@ const NOT_RUN: [(&str, &str); 16] = [
     ("fleet", "tests of fleets do this"),
     ("lab-", "the reader's machines"),
     ("--evidence-key", "the reader's key"),
+    ("--proxy", "tests of proxies do this"),
 ];
 
 /// The stage on which commands are run: plans, results, runs in the history, and a sink.

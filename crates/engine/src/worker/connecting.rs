@@ -1,10 +1,13 @@
 //! Connections: from the connect call to the first request, and their end.
 
+use std::sync::Arc;
+
 use plimsoll_core::{ErrorClass, Nanos};
-use plimsoll_driver::{Backend, Close, ConnId, Endpoint};
+use plimsoll_driver::{Backend, Chunk, Close, ConnId, Endpoint};
 use plimsoll_plan::Protocol;
 use plimsoll_wire::http2;
 use plimsoll_wire::tls::Session;
+use plimsoll_wire::tunnel::TunnelClient;
 
 use super::Worker;
 use crate::connection::{Client, Conn, Fault, InTurn, State, Tls};
@@ -201,8 +204,45 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    /// TCP is established.
+    /// TCP is established, with the target or with the proxy.
     pub(super) fn on_connected(&mut self, slot: u32, at: Nanos) {
+        let conn = &mut self.conns[slot as usize];
+        match self.pools[conn.pool as usize].target_addresses.tunnel(conn.target_address) {
+            None => self.on_reached(slot, at),
+            Some(tunnel) => {
+                let client = TunnelClient::begin(Arc::clone(tunnel), self.io.outbox(conn.id));
+                conn.client = Client::Tunnel(Box::new(client));
+                conn.state = State::Tunnelling;
+            }
+        }
+    }
+
+    /// Bytes came while the proxy is asked for a tunnel. Those behind its last one are of the target.
+    pub(super) fn receive_tunnel(&mut self, id: ConnId, (at, stamped): (Nanos, bool), data: Chunk) {
+        let slot = id.slot() as u32;
+        let conn = &mut self.conns[slot as usize];
+        let Client::Tunnel(client) = &mut conn.client else { return };
+        self.buffers.control.clear();
+        let mut input = self.io.bytes(data);
+        let stands = client.receive(&self.plan.limits, &mut input, &mut self.buffers.control);
+        let left = input.len();
+        match stands {
+            Ok(stands) => {
+                self.io.outbox(id).extend_from_slice(&self.buffers.control);
+                if stands {
+                    conn.client = Client::Undecided;
+                    self.on_reached(slot, at);
+                    if left > 0 && self.lives(id) {
+                        self.on_received(id, at, stamped, data.last(left));
+                    }
+                }
+            }
+            Err(error) => self.on_fault(slot, at, &error.into()),
+        }
+    }
+
+    /// There is a way to the target, or to the proxy that is handed requests.
+    fn on_reached(&mut self, slot: u32, at: Nanos) {
         let conn = &mut self.conns[slot as usize];
         self.records.measured.connections.connect_time.record(at.since(conn.since).0);
         conn.since = at;

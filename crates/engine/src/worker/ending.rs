@@ -213,6 +213,7 @@ impl<B: Backend> Worker<'_, B> {
         if early && conn.since + self.plan.connect_timeout <= now {
             let what = match conn.state {
                 State::Connecting => "connection",
+                State::Tunnelling => "tunnel through the proxy",
                 State::Handshaking => "TLS handshake",
                 _ => "HTTP/2 settings",
             };

@@ -126,7 +126,7 @@ impl<B: Backend> Worker<'_, B> {
             return;
         }
         let before = out.len();
-        self.draft.dynamic.write_http1(out);
+        self.draft.dynamic.write_http1(pool.server.forward(), out);
         let length = out.len() - before;
         let mut sibling = *request;
         // Each of several is kept by itself, or the log would take the heads of all but one for content.
@@ -207,8 +207,12 @@ impl<B: Backend> Worker<'_, B> {
         if self.draft.dynamic.is_nothing() {
             return Ok(None);
         }
-        if http2 && !self.draft.dynamic.raw.is_empty() {
+        let forwarded = pool.server.forward().is_some();
+        if (http2 || forwarded) && !self.draft.dynamic.raw.is_empty() {
             self.draft.dynamic = DynamicRequest::parse_http1(&self.draft.dynamic.raw)?;
+            if forwarded {
+                self.draft.dynamic.address(&pool.name_of(conn.target_address).authority);
+            }
         }
         let https = self.draft.dynamic.take_origin();
         self.draft.dynamic.check()?;

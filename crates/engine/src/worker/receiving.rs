@@ -64,7 +64,7 @@ impl<B: Backend> Worker<'_, B> {
         }
     }
 
-    fn on_received(&mut self, id: ConnId, at: Nanos, stamped: bool, data: Chunk) {
+    pub(super) fn on_received(&mut self, id: ConnId, at: Nanos, stamped: bool, data: Chunk) {
         let slot = id.slot() as u32;
         let lag = self.clock.now.since(at);
         self.batch.receive(stamped, lag);
@@ -88,6 +88,7 @@ impl<B: Backend> Worker<'_, B> {
             }
             decoded = match &self.conns[slot as usize].client {
                 Client::Undecided => Ok(()),
+                Client::Tunnel(_) => return self.receive_tunnel(id, (at, stamped), data),
                 Client::InTurn(_) => self.receive_in_turn(id, at, secured, data),
                 Client::Http2(_) => self.receive_http2(id, at, secured, data),
                 Client::WebSocket(_) => self.receive_websocket(id, at, secured, data),
@@ -348,20 +349,25 @@ impl<B: Backend> Worker<'_, B> {
 
     fn on_connect_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
         let class = of_connecting(error.class());
-        self.connect_failed(class, &format!("connect: {error}"));
+        let conn = &self.conns[slot as usize];
+        let to = if self.pools[conn.pool as usize].server.proxy.is_some() { " to the proxy" } else { "" };
+        self.connect_failed(class, &format!("connect{to}: {error}"));
         self.break_off(slot, class, None, at);
     }
 
     fn on_closed(&mut self, slot: u32, at: Nanos, ending: Ending) {
         let conn = &mut self.conns[slot as usize];
         let early = match conn.state {
-            State::Handshaking => Some((ErrorClass::Tls, "during the TLS handshake")),
+            State::Tunnelling => Some((ErrorClass::Proxy, "the proxy", "before there was a tunnel")),
+            State::Handshaking => Some((ErrorClass::Tls, "the server", "during the TLS handshake")),
             // Perhaps it does not speak HTTP/2; perhaps it has too much to do.
-            State::Greeting => Some((ErrorClass::ClosedBeforeResponse, "before its HTTP/2 settings")),
+            State::Greeting => {
+                Some((ErrorClass::ClosedBeforeResponse, "the server", "before its HTTP/2 settings"))
+            }
             _ => None,
         };
-        if let Some((class, when)) = early {
-            let fault = Fault::new(class, format!("the server closed the connection {when}"));
+        if let Some((class, who, when)) = early {
+            let fault = Fault::new(class, format!("{who} closed the connection {when}"));
             self.on_fault(slot, at, &fault);
             return;
         }
@@ -373,7 +379,7 @@ impl<B: Backend> Worker<'_, B> {
         let may_be_cut = conn.tls.is_some() && ending == Ending::Silent;
         let ended = match &mut conn.client {
             Client::InTurn(client) => client.finish(),
-            Client::Http2(_) | Client::WebSocket(_) | Client::Undecided => Ok(None),
+            Client::Http2(_) | Client::WebSocket(_) | Client::Tunnel(_) | Client::Undecided => Ok(None),
         };
         let mut class = ErrorClass::ClosedBeforeResponse;
         match ended {
@@ -411,6 +417,11 @@ impl<B: Backend> Worker<'_, B> {
 
     fn on_failed(&mut self, slot: u32, at: Nanos, error: SystemError) {
         let conn = &self.conns[slot as usize];
+        if conn.state == State::Tunnelling {
+            let reason = format!("the proxy broke off before there was a tunnel: {error}");
+            self.on_fault(slot, at, &Fault::new(ErrorClass::Proxy, reason));
+            return;
+        }
         let class = match error.class() {
             ErrorClass::Reset => ErrorClass::Reset,
             _ => ErrorClass::Io,

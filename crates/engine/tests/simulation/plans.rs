@@ -403,8 +403,8 @@ targets: {{api: {{url: http://sim.test, share: [{share}]}}}}
 scenarios: [{{steps: [{{get: /}}]}}]"
         );
         let target_addresses: Arc<[TargetAddress]> = vec![
-            TargetAddress { endpoint: server(), member: 0 },
-            TargetAddress { endpoint: leader(), member: 1 },
+            TargetAddress { endpoint: server(), tunnel: None, member: 0 },
+            TargetAddress { endpoint: leader(), tunnel: None, member: 1 },
         ]
         .into();
         let open = SimOpen::new(options);
@@ -448,9 +448,11 @@ fn on_pool_with(step: &str, settings: &str, options: SimOptions) -> RunRecord {
     let share = "{url: http://sim.test, share: [other.test], fail_back: true}";
     let rest = format!("scenarios: [{{steps: [{step}]}}]");
     let plan = of_text(format!("run: {{{settings}}}\ntargets: {{api: {share}}}\n{rest}"));
-    let target_addresses: Arc<[TargetAddress]> =
-        vec![TargetAddress { endpoint: server(), member: 0 }, TargetAddress { endpoint: other(), member: 1 }]
-            .into();
+    let target_addresses: Arc<[TargetAddress]> = vec![
+        TargetAddress { endpoint: server(), tunnel: None, member: 0 },
+        TargetAddress { endpoint: other(), tunnel: None, member: 1 },
+    ]
+    .into();
     let open = SimOpen::new(options);
     let record =
         run(&plan, &open, &[target_addresses], &Control::default(), &mut |_| {}).expect("the run ends");

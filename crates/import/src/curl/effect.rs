@@ -67,6 +67,18 @@ impl Command {
         }
         unless_socket! {
             resolve: Resolve, connect_to: ConnectTo, source_ip: Interface, ipv4: Ipv4, ipv6: Ipv6,
+            proxy: Proxy,
+        }
+        let handed = settings.proxy.get().is_some_and(|proxy| proxy.as_str().starts_with("http:"))
+            && settings.http2.is_absent()
+            && settings.http2_prior_knowledge.is_absent()
+            && !origins.iter().all(is_https);
+        let becomes = "the proxy finds the hosts of http:// URLs: it is left out";
+        if leave_out(handed && !settings.resolve.is_absent(), Use::Resolve, becomes) {
+            settings.resolve = Field::Absent;
+        }
+        if leave_out(handed && !settings.connect_to.is_absent(), Use::ConnectTo, becomes) {
+            settings.connect_to = Field::Absent;
         }
         let ips = addresses(origins, settings);
         for (family, used, is_other) in [
@@ -128,11 +140,12 @@ fn authority(origin: &str) -> String {
 /// The addresses that are written out: as hosts, of hosts, and of this machine.
 fn addresses(origins: &[String], settings: &Settings) -> Vec<IpAddr> {
     let lists = [&settings.source_ip, &settings.resolve, &settings.connect_to];
+    let proxy = settings.proxy.get().and_then(|proxy| proxy.as_str().rsplit(['/', '@']).next());
     let settings = lists.into_iter().filter_map(Field::get).flatten().filter_map(Field::get);
     let hosts =
         origins.iter().map(|origin| origin.split_once("://").map_or(origin.as_str(), |(_, host)| host));
     let mut all = Vec::new();
-    for text in settings.map(plimsoll_plan::document::Text::as_str).chain(hosts) {
+    for text in settings.map(plimsoll_plan::document::Text::as_str).chain(hosts).chain(proxy) {
         // `[::1]:80`, `::1`, `h:80:127.0.0.1,[::1]`, `h:80:127.0.0.1:81`
         all.extend(text.parse::<IpAddr>());
         all.extend(text.split([',', ':']).filter_map(|part| part.parse::<IpAddr>().ok()));

@@ -52,12 +52,17 @@ pub(crate) enum Use {
     MaxRedirs,
     MaxTime,
     NoKeepalive,
+    NoProxy,
     Parallel,
+    Proxy,
+    ProxyUser,
     Range,
     Referer,
     Request,
     RequestTarget,
     Resolve,
+    Socks5,
+    Socks5Hostname,
     Tls12,
     Tls13,
     UnixSocket,
@@ -66,7 +71,8 @@ pub(crate) enum Use {
     UserAgent,
 }
 
-const PROXY: &str = "proxies are not supported: leave it out, or use --connect-to";
+const PROXY: &str = "connections go through one proxy at most: leave it out";
+const TUNNEL: &str = "requests to http:// are handed to the proxy, and others have a tunnel: leave it out";
 const CREDENTIALS: &str =
     "basic, bearer and digest credentials are supported: write -u user:password, with --digest for the last";
 const ANOTHER: &str = "import each request by itself, and put their steps together";
@@ -125,7 +131,7 @@ const OPTIONS: &[(&str, char, Means)] = &[
     ("no-buffer", 'N', Means::Idle),
     ("no-keepalive", ' ', Means::Switch(Use::NoKeepalive)),
     ("no-progress-meter", ' ', Means::Idle),
-    ("noproxy", ' ', Means::IdleValue),
+    ("noproxy", ' ', Means::Value(Use::NoProxy)),
     ("ntlm", ' ', Means::Refused(CREDENTIALS)),
     ("oauth2-bearer", ' ', Means::Value(Use::Bearer)),
     ("output", 'o', Means::IdleValue),
@@ -134,8 +140,12 @@ const OPTIONS: &[(&str, char, Means)] = &[
     ("path-as-is", ' ', Means::Switch(Use::AsHere)),
     ("preproxy", ' ', Means::Refused(PROXY)),
     ("progress-bar", '#', Means::Idle),
-    ("proxy", 'x', Means::Refused(PROXY)),
-    ("proxy-user", 'U', Means::Refused(PROXY)),
+    ("proxy", 'x', Means::Value(Use::Proxy)),
+    ("proxy-basic", ' ', Means::Switch(Use::AsHere)),
+    ("proxy-digest", ' ', Means::Refused(CREDENTIALS)),
+    ("proxy-ntlm", ' ', Means::Refused(CREDENTIALS)),
+    ("proxy-user", 'U', Means::Value(Use::ProxyUser)),
+    ("proxytunnel", 'p', Means::Refused(TUNNEL)),
     ("range", 'r', Means::Value(Use::Range)),
     ("referer", 'e', Means::Value(Use::Referer)),
     ("remote-header-name", 'J', Means::Idle),
@@ -149,8 +159,8 @@ const OPTIONS: &[(&str, char, Means)] = &[
     ("retry-delay", ' ', Means::IdleValue),
     ("show-error", 'S', Means::Idle),
     ("silent", 's', Means::Idle),
-    ("socks5", ' ', Means::Refused(PROXY)),
-    ("socks5-hostname", ' ', Means::Refused(PROXY)),
+    ("socks5", ' ', Means::Value(Use::Socks5)),
+    ("socks5-hostname", ' ', Means::Value(Use::Socks5Hostname)),
     ("stderr", ' ', Means::IdleValue),
     ("tcp-fastopen", ' ', Means::Idle),
     ("tcp-nodelay", ' ', Means::Switch(Use::AsHere)),

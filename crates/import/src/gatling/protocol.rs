@@ -5,6 +5,7 @@ use super::steps::{Operation, operations};
 use super::tree::{Expression, Kind, Span};
 use crate::draft;
 use crate::flow::{self, Writing};
+use crate::proxy;
 
 /// The settings of requests.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Protocol {
     /// Checks of all requests.
     pub(super) checks: Vec<Expression>,
     pub(super) without_pauses: bool,
+    /// The URL of the proxy.
+    pub(super) proxy: Option<String>,
 }
 
 /// Methods of the protocol and of requests that set one header.
@@ -113,8 +116,16 @@ impl Importer<'_> {
                                left out";
                 self.note_call(span, "inferHtmlResources", becomes);
             }
-            "proxy" | "noProxyFor" => {
-                self.note(span, "plans connect to servers themselves: it is left out");
+            "proxy" => {
+                protocol.proxy = given.first().and_then(|proxy| self.proxy(proxy));
+                if protocol.proxy.is_none() {
+                    let becomes =
+                        "only a proxy of HTTP or SOCKS5 with a host and a port is taken over: it is left out";
+                    self.note(span, becomes);
+                }
+            }
+            "noProxyFor" => {
+                self.note(span, "all requests of a plan go through its proxy: it is left out");
             }
             name => match header_of(name) {
                 Some(header) => {
@@ -126,6 +137,29 @@ impl Importer<'_> {
                 None => self.note(span, "plans have no such setting of requests: it is left out"),
             },
         }
+    }
+
+    /// The URL of `Proxy(host, port)`, with the calls behind it.
+    fn proxy(&mut self, expression: &Expression) -> Option<String> {
+        let resolved = self.resolved(expression);
+        let (_, links) = resolved.chain().filter(|(name, _)| *name == "Proxy")?;
+        let operations = operations("Proxy", resolved.span, links);
+        let [host, port] = operations.first()?.first() else { return None };
+        let (host, port) = (self.text_of(host)?, self.count(port)?);
+        let (mut scheme, mut user) = ("http", None);
+        for operation in &operations[1..] {
+            match (operation.name.as_str(), operation.first()) {
+                // The name goes to the proxy there.
+                ("socks5", _) => scheme = "socks5h",
+                ("http", _) => {}
+                ("credentials", [name, password]) => {
+                    user = Some((self.text_of(name)?, self.text_of(password)?));
+                }
+                _ => return None,
+            }
+        }
+        let user = user.as_ref().map(|(name, password)| (name.as_str(), password.as_str()));
+        Some(proxy::url(scheme, &host, u16::try_from(port).ok().filter(|port| *port > 0)?, user))
     }
 
     /// A header of all requests; one of the same name is replaced.

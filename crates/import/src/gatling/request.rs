@@ -189,6 +189,7 @@ impl Importer<'_> {
         {
             self.header(&mut step, "content-type", kind, call.span);
         }
+        self.proxies.push(&at, self.protocol.proxy.clone());
         self.follows.push((at, follows));
         self.checks(&checks, &mut step, within.scenario, &name);
         let mut steps = vec![step];

@@ -10,6 +10,7 @@ use super::{Importer, Within};
 use crate::amount;
 use crate::draft::{self, text};
 use crate::flow::{self, Writing};
+use crate::proxy;
 use crate::xml::Element;
 
 /// Advice where the server of a request is not known.
@@ -115,6 +116,8 @@ impl Importer<'_> {
         {
             self.connect_timeout(nanos, &at);
         }
+        let proxy = self.proxy(&read, &at);
+        self.proxies.push(&at, proxy);
         self.notes_of(node, &read, &at);
         for (check, at) in &scope.checks {
             self.check(check, at, within.scenario, &name, &mut step);
@@ -156,6 +159,23 @@ impl Importer<'_> {
         }
     }
 
+    /// The URL of the proxy that a request goes through.
+    fn proxy(&mut self, read: &impl Fn(&str) -> Option<String>, at: &str) -> Option<String> {
+        let of = |key: &str| {
+            read(&format!("HTTPSampler.proxy{key}")).map(|text| self.variables.expanded(text.trim()))
+        };
+        let (host, port) = (of("Host")?, of("Port").unwrap_or_default());
+        let (scheme, user) = (of("Scheme").unwrap_or_else(|| "http".to_owned()), of("User"));
+        let password = of("Pass").unwrap_or_default();
+        let Some(port) = port.parse().ok().filter(|port| *port > 0 && scheme == "http") else {
+            let becomes = "only a proxy of HTTP is taken over, with a number as its port: it is left out";
+            self.findings.note(at, &format!("proxy {scheme}://{host}:{port}"), becomes);
+            return None;
+        };
+        let user = user.as_ref().map(|user| (user.as_str(), password.as_str()));
+        Some(proxy::url("http", &host, port, user))
+    }
+
     fn notes_of(&mut self, node: &Node<'_>, read: &impl Fn(&str) -> Option<String>, at: &str) {
         let is = |key: &str, value: &str| read(key).is_some_and(|text| text.trim() == value);
         for (key, value, becomes) in [
@@ -175,15 +195,10 @@ impl Importer<'_> {
                 self.findings.note(at, &format!("{key}: {value}"), becomes);
             }
         }
-        for key in ["HTTPSampler.proxyHost", "HTTPSampler.ipSource", "HTTPSampler.embedded_url_re"] {
-            // The pattern chooses the embedded resources, which were reported already.
-            if read(key).is_some() && key != "HTTPSampler.embedded_url_re" {
-                self.findings.note(
-                    at,
-                    key,
-                    "the run has one way to connect for all requests: it is left out",
-                );
-            }
+        // Of `embedded_url_re` nothing is said: it chooses embedded resources, which were reported already.
+        if read("HTTPSampler.ipSource").is_some() {
+            let becomes = "the run has one way to connect for all requests: it is left out";
+            self.findings.note(at, "HTTPSampler.ipSource", becomes);
         }
         let encoding = node.filled("HTTPSampler.contentEncoding").unwrap_or_default();
         if !["", "UTF-8", "utf-8", "UTF8"].contains(&encoding.trim()) {

@@ -7,6 +7,7 @@ use super::auth::Auth;
 use super::{Importer, SERVER_HINT, is_own, plain};
 use crate::draft::{self, text};
 use crate::flow::{self, Writing};
+use crate::proxy;
 use crate::source::{Object, shown};
 
 impl Importer<'_> {
@@ -14,6 +15,7 @@ impl Importer<'_> {
     pub(super) fn request(&mut self, value: &Value, at: &str, inherited: &Auth) -> Option<StepSpec> {
         if let Value::String(url) = value {
             let (base, query) = cut(url);
+            self.proxies.push(at, None);
             return self.address_of(base, query.map(str::to_owned), "GET", at, inherited);
         }
         let mut request = Object::new(value, at, &mut self.findings)?;
@@ -30,15 +32,44 @@ impl Importer<'_> {
         self.headers(&mut request, &mut step);
         self.body(&mut request, &method, &mut step);
         auth.put(&mut step, &mut self.variables, at, &mut self.findings);
-        for key in ["proxy", "certificate"] {
-            if request.has(key) {
-                let becomes = "the run has one way to connect for all requests: it is left out";
-                self.findings.note(request.place(key), key, becomes);
-            }
+        let proxy = self.proxy(&mut request);
+        self.proxies.push(&request.place("proxy"), proxy);
+        if request.has("certificate") {
+            let becomes = "the run has one way to connect for all requests: it is left out";
+            self.findings.note(request.place("certificate"), "certificate", becomes);
         }
-        request.skip(&["proxy", "certificate"]);
+        request.skip(&["certificate"]);
         request.rest(&mut self.findings, is_own);
         Some(step)
+    }
+
+    /// The URL of the proxy that a request goes through, if it is one for all URLs.
+    fn proxy(&mut self, request: &mut Object<'_>) -> Option<String> {
+        if !request.has("proxy") {
+            return None;
+        }
+        let at = request.place("proxy");
+        let mut proxy = request.object("proxy", &mut self.findings)?;
+        if proxy.flag("disabled", &mut self.findings) == Some(true) {
+            proxy.skip(&["match", "host", "port", "tunnel"]);
+            return None;
+        }
+        proxy.skip(&["tunnel"]);
+        let matched = proxy.text("match", &mut self.findings).unwrap_or("*://*/*").to_owned();
+        let host = proxy.text("host", &mut self.findings).unwrap_or_default().to_owned();
+        let port = proxy.value("port").map_or_else(|| "8080".to_owned(), plain);
+        proxy.rest(&mut self.findings, is_own);
+        let is_for_all = ["http+https://*/*", "*://*/*", "http+https://*:*/*"].contains(&matched.as_str());
+        let is_host = draft::Url::parse(&format!("http://{host}/")).is_ok();
+        match port.parse().ok().filter(|port| *port > 0 && is_for_all && is_host) {
+            Some(port) => Some(proxy::url("http", &host, port, None)),
+            None => {
+                let becomes =
+                    "only a proxy for all URLs, with a host and a port, is taken over: it is left out";
+                self.findings.note(at, &format!("{host}:{port} for {matched}"), becomes);
+                None
+            }
+        }
     }
 
     fn address_of(

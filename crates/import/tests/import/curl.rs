@@ -33,6 +33,10 @@ fn commands() {
         "curl 'http://me:p%40ss@h/' -H 'Host:' -H 'X-A: 1' -H 'x-a: 2' -H 'Content-Length: 3' -H 'Empty;'",
         "curl --digest -u 'me:p\"a, ss' -H 'X-A: 1' --json '{}' 'http://h/a?b=1' http://h/b",
         "curl -g 'http://h/{a}[1]' -X PURGE -r 0-9 --request-target '*'",
+        "curl -x proxy.example -U 'me:p@ss' --connect-to ::127.0.0.1: http://h/",
+        "curl -x http://me:p%40ss@127.0.0.1:3128/ --noproxy localhost --resolve h:443:127.0.0.1 https://h/",
+        "curl --socks5-hostname '[::1]:1080' --proxy-user me -4 http://h/",
+        "curl --socks5 127.0.0.1 -x '' -U me:x http://h/",
     ]
     .iter()
     .map(|command| imported(command))
@@ -55,6 +59,8 @@ fn mistakes() {
         "curl http://h/ -d",
         "curl --digest http://h/",
         "curl --digest -u a:b -Z http://h/a http://h/b",
+        "curl http://h/ -x https://proxy:3128 -p --preproxy socks5://a",
+        "curl http://h/ -x proxy:x --proxy-digest",
     ]
     .iter()
     .map(|command| imported(command))

@@ -13,6 +13,7 @@ mod k6;
 mod locust;
 mod openapi;
 mod postman;
+mod proxies;
 mod vegeta;
 
 use std::fmt::Write as _;

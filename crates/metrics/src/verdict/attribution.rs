@@ -177,7 +177,13 @@ impl Judge<'_> {
     /// Requests that the target did not serve.
     fn failures(&self) -> Option<Limitation> {
         let (record, total) = (self.record, &self.record.total);
-        let own = [ErrorClass::PortsExhausted, ErrorClass::DescriptorsExhausted, ErrorClass::AbortedByUs];
+        // A proxy is not the target either.
+        let own = [
+            ErrorClass::PortsExhausted,
+            ErrorClass::DescriptorsExhausted,
+            ErrorClass::AbortedByUs,
+            ErrorClass::Proxy,
+        ];
         let asked = [
             ErrorClass::Status4xx,
             ErrorClass::Redirect,

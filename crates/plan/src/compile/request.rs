@@ -182,7 +182,7 @@ impl Compiler<'_, '_> {
     /// Compiles the request once, to find its problems together with all others.
     pub(super) fn check_draft(&mut self, draft: Draft) -> Option<Draft> {
         let scope = self.scope(&draft.variables, &self.constants);
-        let spec = draft.spec(self.servers.get(draft.server), true);
+        let spec = draft.spec(self.servers.get(draft.server), true, None);
         let request = RequestTemplate::compile(&spec, &scope, None).map(|_| ());
         let handler = ResponseHandler::compile(&draft.handler, &scope).map(|_| ());
         match request.and(handler) {

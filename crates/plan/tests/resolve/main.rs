@@ -5,5 +5,6 @@ mod crud;
 mod fingerprint;
 mod flags;
 mod protocol;
+mod proxy;
 mod refused;
 mod security;

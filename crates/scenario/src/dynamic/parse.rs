@@ -42,7 +42,7 @@ pub(super) fn parse(raw: &[u8]) -> Result<DynamicRequest, String> {
     let count = count(raw)?;
     if count != 1 {
         return Err(format!(
-            "the script gives {count} requests at once, and HTTP/2 takes one after the other"
+            "the script gives {count} requests at once, and HTTP/2 or a proxy takes one after the other"
         ));
     }
     let start = raw.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
@@ -60,7 +60,7 @@ pub(super) fn parse(raw: &[u8]) -> Result<DynamicRequest, String> {
     request.path.extend_from_slice(path.as_bytes());
     for field in head.headers.iter() {
         if field.name.eq_ignore_ascii_case("transfer-encoding") {
-            return Err("the request has a body in chunks, which HTTP/2 does not have".to_owned());
+            return Err("the request has a body in chunks, which HTTP/2 and proxies are not given".to_owned());
         }
         if field.name.eq_ignore_ascii_case("host") {
             request.authority.clear();

@@ -24,7 +24,7 @@ fn request(method: &str, fields: &[(&str, &str)], body: &str) -> DynamicRequest 
 
 fn written(request: &DynamicRequest) -> String {
     let mut out = Vec::new();
-    request.write_http1(&mut out);
+    request.write_http1(None, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -165,11 +165,11 @@ fn raw_requests_become_fields() {
     for (raw, message) in [
         (
             "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n",
-            "the script gives 2 requests at once, and HTTP/2 takes one after the other",
+            "the script gives 2 requests at once, and HTTP/2 or a proxy takes one after the other",
         ),
         (
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            "the request has a body in chunks, which HTTP/2 does not have",
+            "the request has a body in chunks, which HTTP/2 and proxies are not given",
         ),
         ("GET a HTTP/1.1\r\n\r\n", "the path `a` does not start with `/`"),
         ("GET / HTTP/1.1\r\n", "the request ends in its middle: `GET / HTTP/1.1\\r\\n`"),
@@ -227,7 +227,7 @@ proptest! {
         request.path = path.into_bytes();
         prop_assume!(request.check().is_ok());
         let mut raw = Vec::new();
-        request.write_http1(&mut raw);
+        request.write_http1(None, &mut raw);
         // A server cannot read more requests from it, or fewer; `Connection` may only make it the last.
         prop_assert_eq!(DynamicRequest::count_http1(&raw), Ok(1));
         let read = DynamicRequest::parse_http1(&raw).unwrap();

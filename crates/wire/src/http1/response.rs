@@ -237,6 +237,15 @@ impl ResponseClient {
         found
     }
 
+    /// The status line of the captured response, without its end; empty if there is no captured response.
+    pub fn status_line(&self) -> &[u8] {
+        if self.phase != Phase::Idle {
+            return &[];
+        }
+        let end = memchr::memchr(b'\n', &self.spill).unwrap_or(self.spill.len());
+        self.spill[..end].trim_ascii_end()
+    }
+
     /// Passes the names and values of all header fields of the captured response to `tell`, in their order,
     /// as [`header`](Self::header) gives them.
     pub fn each_header<'c>(&'c self, mut tell: impl FnMut(&'c str, &'c [u8])) {

@@ -53,7 +53,7 @@ const GENERATORS: [Generator; 9] = [
             ("-disable-compression", "not needed: nothing is asked to be compressed unless a header says so"),
             ("-disable-redirects", "not needed: redirects are followed with `--follow-redirects` only"),
             ("-cpus 2", "`-t 2`"),
-            ("-x http://proxy", "proxies are not supported"),
+            ("-x http://127.0.0.1:3128", "`--proxy http://127.0.0.1:3128`"),
         ],
     },
     Generator {
@@ -79,6 +79,7 @@ const GENERATORS: [Generator; 9] = [
             ("--disable-keepalive", "`--disable-keepalive`"),
             ("--insecure", "`--insecure`"),
             ("--connect-to a:80:b:8080", "`--connect-to a:80:b:8080`"),
+            ("-x http://127.0.0.1:3128", "`--proxy http://127.0.0.1:3128`"),
             ("--unix-socket app.sock", "`--unix-socket app.sock`"),
             ("--output-format json", "`--output json`"),
         ],

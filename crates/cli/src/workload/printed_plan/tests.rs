@@ -68,7 +68,7 @@ scenarios:
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loopback/echo.proto");
 
 /// Each setting of plans, and a flag that gives it. CERTIFICATE stands for a file.
-const SETTINGS: [(&str, &str); 71] = [
+const SETTINGS: [(&str, &str); 74] = [
     ("connections", "--connections 7"),
     ("connections", "-c 128"),
     ("iterations", "--iterations 900"),
@@ -109,6 +109,9 @@ const SETTINGS: [(&str, &str); 71] = [
     ("connection_inactivity", "--connection-inactivity 1s"),
     ("connection_rate", "--connection-rate 10"),
     ("unix_socket", "--unix-socket /tmp/none.sock"),
+    ("proxy", "--proxy http://127.0.0.1:3128"),
+    ("proxy", "--proxy socks5h://127.0.0.1:1080"),
+    ("proxy", "--proxy http://me:topsecret@127.0.0.1:3128"),
     ("cacert", "--cacert CERTIFICATE"),
     ("cert", "--cert CERTIFICATE --key KEY"),
     ("key", "--cert CERTIFICATE --key KEY --tls 1.3"),
