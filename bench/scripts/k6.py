@@ -63,8 +63,12 @@ def of_k6(k6: str, script: pathlib.Path, folder: pathlib.Path, server: Recorder)
         "const own = script.options || {};\n"
         "export const options = { scenarios: { once: { executor: 'shared-iterations', vus: 1, iterations: 1 } },\n"
         "  userAgent: own.userAgent, maxRedirects: own.maxRedirects };\n"
-        "export const setup = () => (script.setup ? script.setup() : undefined);\n"
-        f"export default function (data) {{\n  http.get('http://127.0.0.1:{server.server_port}/__begin');\n{calls}}}\n"
+        # What comes before the first request of `setup` is not kept.
+        "export const setup = () => {\n"
+        f"  http.get('http://127.0.0.1:{server.server_port}/__begin');\n"
+        "  return script.setup ? script.setup() : undefined;\n};\n"
+        "export const teardown = (data) => (script.teardown ? script.teardown(data) : undefined);\n"
+        f"export default function (data) {{\n{calls}}}\n"
     )
     given = [word for name, value in environments.items() for word in ("-e", f"{name}={value}")]
     command = [k6, "run", "--quiet", "--no-summary", "--no-usage-report", *given, str(wrapper)]

@@ -1,5 +1,6 @@
 //! One run: prepare, run, conclude.
 
+pub(crate) mod around;
 pub(crate) mod backend;
 pub(crate) mod built_in_sink;
 pub(crate) mod calibration;

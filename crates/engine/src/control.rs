@@ -88,7 +88,8 @@ impl Default for Fence {
 /// Time between two looks for the instant of the start.
 const START_LOOK: Nanos = Nanos::from_millis(10);
 
-/// Values that the scripts of a run leave behind. Their type is known to the source of the scripts.
+/// Values that a run leaves behind: those of its scripts, whose type is known to the source of the scripts,
+/// and the rows of the pool that its plan [leaves](Plan::leaves).
 #[derive(Default)]
 struct Leftovers(Mutex<Vec<Box<dyn Any + Send>>>);
 
@@ -299,12 +300,12 @@ impl Control {
         marks.len() < before
     }
 
-    /// Takes the values that the scripts of the workers left behind, once the run is over.
+    /// Takes the values that the workers left behind, once the run is over.
     pub fn leftovers(&self) -> Vec<Box<dyn Any + Send>> {
         self.leftovers.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
     }
 
-    /// Keeps the leftovers of a worker's scripts.
+    /// Keeps the leftovers of a worker.
     pub(crate) fn leave(&self, leftover: Box<dyn Any + Send>) {
         // A thread that panicked with the lock has ended the run.
         if let Ok(mut all) = self.leftovers.0.lock() {

@@ -6,6 +6,8 @@ use plimsoll_core::Nanos;
 use plimsoll_driver::SystemError;
 use plimsoll_metrics::figure;
 
+use crate::once::OnceFailure;
+
 /// Reason why a run could not be carried out at all. Errors of single requests are counted instead.
 #[derive(Debug)]
 pub enum RunError {
@@ -25,6 +27,8 @@ pub enum RunError {
         /// Advice to the user.
         hint: String,
     },
+    /// The setup did not come to its end: see [`set_up`](crate::set_up).
+    Setup(OnceFailure),
     /// A worker could not open its backend.
     Backend {
         /// The backend's name.
@@ -56,6 +60,7 @@ impl fmt::Display for RunError {
         match self {
             Self::Resolve { reason, .. } => f.write_str(reason),
             Self::Preflight { message, .. } => f.write_str(message),
+            Self::Setup(failure) => write!(f, "the setup failed: {failure}"),
             Self::Backend { backend, error } => write!(f, "cannot open the {backend} backend: {error}"),
             Self::Worker(reason) => write!(f, "a worker ended unexpectedly: {reason}"),
             Self::Unresponsive => f.write_str("no worker came back after the end of the run"),
@@ -79,6 +84,9 @@ impl RunError {
                 Some("check the host name, or give its address with --resolve HOST:PORT:ADDRESS")
             }
             Self::Preflight { hint, .. } => Some(hint),
+            Self::Setup(_) => {
+                Some("no load was begun; `plimsoll try` shows each request of the plan, and what came")
+            }
             Self::Backend { backend: "io_uring", .. } => {
                 Some("--backend epoll works without io_uring; more locked memory may help (ulimit -l)")
             }

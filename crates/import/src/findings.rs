@@ -166,10 +166,8 @@ fn refused(
 ) -> Problems {
     let mut requests = document.clone();
     requests.run = if run == Settings::default() { Field::Absent } else { Field::new(run) };
-    for scenario in &mut requests.scenarios {
-        if let Field::Given(scenario, _) = scenario {
-            without_engines(&mut scenario.steps, flags.script_host.is_none());
-        }
+    for steps in requests.step_lists_mut() {
+        without_engines(steps, flags.script_host.is_none());
     }
     let name = folder.join("plan.yaml").to_string_lossy().into_owned();
     let plan = Source { name, text: requests.to_yaml() };

@@ -558,13 +558,22 @@ pub(crate) fn fields(steps: Vec<StepSpec>) -> Vec<Field<StepSpec>> {
 
 /// Returns `true` if there is a request among the steps, also within others.
 pub(crate) fn has_request(steps: &[StepSpec]) -> bool {
+    has_step(steps, &|step| step.request().is_some())
+}
+
+/// Returns `true` if one of the steps takes values from a response, also within others.
+pub(crate) fn takes_values(steps: &[StepSpec]) -> bool {
+    has_step(steps, &|step| !step.extract.is_empty())
+}
+
+fn has_step(steps: &[StepSpec], wanted: &dyn Fn(&StepSpec) -> bool) -> bool {
     let inner = |step: &StepSpec| {
         step.inner().any(|steps| {
             let own: Vec<StepSpec> = steps.iter().filter_map(Field::get).cloned().collect();
-            has_request(&own)
+            has_step(&own, wanted)
         })
     };
-    steps.iter().any(|step| step.request().is_some() || inner(step))
+    steps.iter().any(|step| wanted(step) || inner(step))
 }
 
 /// A text in quotes of conditions and functions; `None` if it has both kinds of them.

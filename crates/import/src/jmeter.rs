@@ -57,6 +57,7 @@ pub fn import(text: &[u8], folder: &Path, files: &dyn Files) -> Result<Imported,
         https: None,
         titles: Titles::default(),
         names: Titles::default(),
+        names_once: [Titles::default(), Titles::default()],
         folder,
         files,
     };
@@ -92,6 +93,8 @@ struct Importer<'a> {
     /// Names of scenarios, and those of steps of the scenario that is read.
     titles: Titles,
     names: Titles,
+    /// Those of the steps after and before the load.
+    names_once: [Titles; 2],
     folder: &'a Path,
     files: &'a dyn Files,
 }
@@ -144,14 +147,12 @@ impl Importer<'_> {
     /// A thread group, which becomes a scenario.
     fn group(&mut self, group: &Node<'_>, outer: &Scope<'_>) {
         let kind = group.kind();
-        if ["SetupThreadGroup", "PostThreadGroup"].contains(&kind) {
-            let becomes = "steps before and after the load are left out: do them beside the run";
-            self.findings.note(group.at(), kind, becomes);
-            return;
-        }
         let Some(load) = self.group_load(group) else { return };
         let mut scope = outer.clone();
         self.enter(&group.below, &mut scope);
+        if ["SetupThreadGroup", "PostThreadGroup"].contains(&kind) {
+            return self.once(group, &load, &scope, kind == "SetupThreadGroup");
+        }
         let name = self.titles.take(&flow::title(group.name(), "scenario"));
         // Headers of the whole group are those of the scenario.
         let headers = std::mem::take(&mut scope.headers);
@@ -174,6 +175,31 @@ impl Importer<'_> {
         }
         self.groups.push(load);
         self.document.scenarios.push(Field::new(scenario));
+    }
+
+    /// A group before or after the others, whose steps are carried out once.
+    fn once(&mut self, group: &Node<'_>, load: &Group, scope: &Scope<'_>, is_first: bool) {
+        if !load.is_once() {
+            let becomes = "it is carried out once here, by one user";
+            self.findings.note(group.at(), "ThreadGroup.num_threads", becomes);
+        }
+        let name = if is_first { "setup" } else { "teardown" };
+        self.names = std::mem::take(&mut self.names_once[usize::from(is_first)]);
+        let mut steps = Vec::new();
+        self.children(&group.below, scope, Within { scenario: name, continues: load.continues }, &mut steps);
+        self.names_once[usize::from(is_first)] = std::mem::take(&mut self.names);
+        if !flow::has_request(&steps) {
+            if !self.findings.has_problems() {
+                self.findings.note(group.at(), "", "there is no request of HTTP in it: it is left out");
+            }
+            return;
+        }
+        let becomes = "values that it takes are there in all groups, which have their own in JMeter";
+        if is_first && flow::takes_values(&steps) {
+            self.findings.note(group.at(), "", becomes);
+        }
+        let all = if is_first { &mut self.document.setup } else { &mut self.document.teardown };
+        all.extend(flow::fields(steps));
     }
 
     /// The steps of samplers and controllers.

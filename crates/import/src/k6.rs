@@ -130,8 +130,8 @@ pub(crate) struct Request {
     pub(crate) step: StepSpec,
     pub(crate) at: String,
     pub(crate) follows: bool,
-    /// It is not a part of the plan: the place at which it is made.
-    pub(crate) aside: bool,
+    /// It is made once for a run, beside the scenarios.
+    pub(crate) is_once: bool,
     /// The tag `name`.
     pub(crate) tag: Option<String>,
     pub(crate) group: Option<String>,
@@ -209,8 +209,8 @@ pub(crate) struct Importer<'a> {
     pub(crate) is_ending: bool,
     /// The statements outside of functions are read.
     pub(crate) is_first: bool,
-    /// The function beside the load that is read, if one is.
-    pub(crate) aside: Option<&'static str>,
+    /// `true` while a function is read that is carried out once for a run.
+    pub(crate) is_once: bool,
     /// Names that were assigned to in a block that may or may not be carried out, and the number of scopes
     /// around it.
     pub(crate) blocks: Vec<(usize, BTreeSet<(usize, String)>)>,
@@ -266,7 +266,7 @@ impl<'a> Importer<'a> {
             draws: Vec::new(),
             is_ending: false,
             is_first: true,
-            aside: None,
+            is_once: false,
             blocks: Vec::new(),
             titles: Titles::default(),
             scenario: "default".to_owned(),
@@ -329,26 +329,17 @@ impl<'a> Importer<'a> {
     }
 
     /// The name of the variable that is taken from there.
-    pub(crate) fn taken(&mut self, request: usize, place: &Place, wish: &str, span: Span) -> String {
+    pub(crate) fn taken(&mut self, request: usize, place: &Place, wish: &str) -> String {
         let known = &self.requests[request].taken;
         if let Some((_, name)) = known.iter().find(|(known, _)| known == place) {
             return name.clone();
         }
-        let is_aside = self.requests[request].aside;
         let wished = self.wishes.get(&request).and_then(|all| all.iter().find(|(known, _)| known == place));
         let wish = wished.map_or(wish, |(_, name)| name).to_owned();
         let wish = wish.as_str();
-        let name = self.variables.fresh(wish, is_aside.then(String::new));
-        if is_aside {
-            let becomes = format!(
-                "the value is from a request that is left out: it is the variable `{name}`, which is empty; \
-                 give it a value under `variables`"
-            );
-            self.note(span, becomes);
-        } else {
-            let extract = checks::extract(place);
-            self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
-        }
+        let name = self.variables.fresh(wish, None);
+        let extract = checks::extract(place);
+        self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
         self.requests[request].taken.push((place.clone(), name.clone()));
         name
     }
@@ -398,15 +389,15 @@ impl<'a> Importer<'a> {
             Value::Counter(counter) => self.counter(*counter, span),
             Value::Taken(request, place) => {
                 let wish = wish(place);
-                Text::slot(self.taken(*request, &place.clone(), &wish, span))
+                Text::slot(self.taken(*request, &place.clone(), &wish))
             }
             Value::Body(request, path) if path.is_empty() => {
-                Text::slot(self.taken(*request, &Place::Body, "body", span))
+                Text::slot(self.taken(*request, &Place::Body, "body"))
             }
             Value::Body(request, path) => {
                 let place = Place::Json(checks::json_pointer(path));
                 let wish = wish(&place);
-                Text::slot(self.taken(*request, &place, &wish, span))
+                Text::slot(self.taken(*request, &place, &wish))
             }
             Value::Row(source, path) => self.column(*source, path, false, span),
             Value::File(path) => match self.read(path, span) {
@@ -488,12 +479,8 @@ impl<'a> Importer<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Result<Imported, Problems> {
-        let follows: Vec<(String, bool)> = self
-            .requests
-            .iter()
-            .filter(|request| !request.aside)
-            .map(|request| (request.at.clone(), request.follows))
-            .collect();
+        let follows: Vec<(String, bool)> =
+            self.requests.iter().map(|request| (request.at.clone(), request.follows)).collect();
         let most = self.most_redirects.clone();
         let said = match self.language {
             Language::JavaScript => "redirects: 0",
@@ -527,10 +514,8 @@ impl<'a> Importer<'a> {
     /// The servers. Steps need no name of the only one.
     pub(crate) fn put_targets(&mut self) {
         if self.targets.len() == 1 {
-            for scenario in &mut self.document.scenarios {
-                if let Field::Given(scenario, _) = scenario {
-                    flow::each_request(&mut scenario.steps, &mut |step| step.target = Field::Absent);
-                }
+            for steps in self.document.step_lists_mut() {
+                flow::each_request(steps, &mut |step| step.target = Field::Absent);
             }
         }
         for (index, url) in std::mem::take(&mut self.targets).into_iter().enumerate() {

@@ -10,6 +10,7 @@
 //! variables ───────────┘
 //! ```
 
+mod around;
 mod body;
 mod branch;
 mod cache;
@@ -52,6 +53,7 @@ use crate::resolve::Resolver;
 use crate::targets::Servers;
 use crate::{BodyFactories, Place, PlanPatch, Problem};
 
+use around::Around;
 use data::SourceDraft;
 use pool::PoolDraft;
 use script::ScriptText;
@@ -91,6 +93,7 @@ struct Compiler<'r, 'a> {
     judges: Vec<Arc<dyn Judge>>,
     /// Pools that steps fill.
     pools: Vec<PoolDraft>,
+    around: Around,
 }
 
 impl Resolver<'_> {
@@ -109,36 +112,51 @@ impl Resolver<'_> {
         let authorization = self.authorization(patch, token.as_ref()?.as_deref());
         let headers = headers.and_then(|headers| self.common_headers(patch, headers, authorization?));
         let everywhere = headers.iter().flatten().any(|(name, value)| closes(name, value));
-        let mut compiler = Compiler {
-            resolver: self,
-            loaded: document,
-            preference,
-            form_is_right,
-            misses_target: false,
-            headers: headers.clone().unwrap_or_default(),
-            environment: BTreeMap::new(),
-            secrets: BTreeMap::new(),
-            constants: Constants::default(),
-            tokens: token.into_iter().flatten().collect(),
-            variables: Arc::from([]),
-            numbers: HashMap::new(),
-            servers: Servers::default(),
-            targets: Vec::new(),
-            sources: Vec::new(),
-            scripts: Vec::new(),
-            bodies: patch.bodies,
-            supplies: Vec::new(),
-            judges: Vec::new(),
-            pools: Vec::new(),
-        };
-        let known = compiler.resolver.problems.len();
-        let work = compiler.work(patch);
+        let known = self.problems.len();
+        let (mut around, mut works) = (Around::default(), Vec::new());
+        for (role, loaded) in around::parts(document) {
+            let mut compiler = Compiler {
+                resolver: self,
+                loaded: &loaded,
+                preference,
+                form_is_right,
+                misses_target: false,
+                headers: headers.clone().unwrap_or_default(),
+                environment: BTreeMap::new(),
+                secrets: BTreeMap::new(),
+                constants: Constants::default(),
+                tokens: token.iter().flatten().cloned().collect(),
+                variables: Arc::from([]),
+                numbers: HashMap::new(),
+                servers: std::mem::take(&mut around.servers),
+                targets: Vec::new(),
+                sources: Vec::new(),
+                scripts: Vec::new(),
+                bodies: patch.bodies,
+                supplies: Vec::new(),
+                judges: Vec::new(),
+                pools: Vec::new(),
+                around: Around { role, ..around },
+            };
+            works.push(compiler.work(patch));
+            around = Around { servers: compiler.servers, ..compiler.around };
+        }
         // Flags can be checked only if every server is known.
-        let complete = work.filter(|_| self.problems.len() == known);
-        let work = Work { closes: everywhere, ..complete? };
-        let targets = self.targets(patch, preference, &work.servers, routes, work.strays())?;
+        let complete = works.into_iter().collect::<Option<Vec<Work>>>();
+        let works = complete.filter(|_| self.problems.len() == known)?;
+        let strays = works.iter().any(Work::strays);
+        let targets = self.targets(patch, preference, &around.servers, routes, strays)?;
         headers?;
-        Some(self.assemble(patch, work, targets))
+        let is_alone = works.len() == 1;
+        let mut parts = works.into_iter().map(|work| {
+            let part = Work { closes: everywhere, servers: around.servers.clone(), ..work };
+            let requests = self.assemble(patch, part, targets.clone());
+            // A server of the setup alone gets no connections of the load.
+            if is_alone { requests } else { requests.asking_only() }
+        });
+        let mut beside = |steps: &[_]| if steps.is_empty() { None } else { parts.next().map(Box::new) };
+        let (setup, teardown) = (beside(&document.document.setup), beside(&document.document.teardown));
+        parts.next().map(|load| Requests { setup, teardown, ..load })
     }
 
     fn common_headers(
@@ -177,17 +195,19 @@ impl Compiler<'_, '_> {
         }
         let complete = scenarios.len() == document.scenarios.len();
         let feeds = self.feeds();
-        let pools = self.finish_pools();
+        let mut pools = self.finish_pools();
+        let leaves = self.leaving(&mut scenarios, &mut pools);
         let scripts = self.load_scripts(patch, &scenarios);
         if self.variables.len() > usize::from(u16::MAX) + 1 {
             return self.fail(None, Problem::new("the plan has more than 65536 variables"));
         }
         complete.then(|| Work {
-            servers: std::mem::take(&mut self.servers),
+            servers: Servers::default(),
             scenarios,
             variables: Arc::clone(&self.variables),
             feeds,
             pools,
+            leaves,
             supplies: std::mem::take(&mut self.supplies),
             scripts,
             wrk: None,

@@ -61,9 +61,17 @@ pub struct Document {
     /// JSON Web Tokens that are signed here, by the names that `${token(name)}` uses.
     #[serde(skip_serializing_if = "Keyed::is_empty")]
     pub tokens: Keyed<TokenSettings>,
+    /// Steps that are carried out once per run, before the load: variables that they set are there in every
+    /// iteration and in `teardown`. If a request of them fails, no load begins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<Field<StepSpec>>,
     /// Scenarios that users carry out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<Field<ScenarioSpec>>,
+    /// Steps that are carried out once per run, after the load, however it ended. A request of them that
+    /// fails is a warning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub teardown: Vec<Field<StepSpec>>,
     /// Conditions that have to hold for the run to pass; if one does not, the exit code is 99.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Field<ThresholdSpec>>,
@@ -394,6 +402,16 @@ pub struct ScriptSettings {
 }
 
 impl Document {
+    /// The steps of the setup, of each scenario and of the teardown, in the order in which they are carried
+    /// out.
+    pub fn step_lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Field<StepSpec>>> {
+        let of_scenarios = self.scenarios.iter_mut().filter_map(|scenario| match scenario {
+            Field::Given(scenario, _) => Some(&mut scenario.steps),
+            Field::Absent | Field::Bad(_) => None,
+        });
+        std::iter::once(&mut self.setup).chain(of_scenarios).chain(std::iter::once(&mut self.teardown))
+    }
+
     /// Document format of plan files.
     pub(crate) const FORM: DocumentFormat = DocumentFormat {
         noun: "plan",

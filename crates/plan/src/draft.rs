@@ -28,6 +28,8 @@ pub(crate) struct Requests {
     pub(crate) feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
+    /// The one of them whose rows the run leaves to its caller.
+    pub(crate) leaves: Option<u16>,
     /// Supplies of bodies that are made for requests.
     pub(crate) supplies: Vec<BodySupply>,
     /// The tokens that are signed for them.
@@ -40,6 +42,27 @@ pub(crate) struct Requests {
     pub(crate) logic: Fingerprint,
     /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
+    /// Those of the setup and the teardown, of which each is carried out once.
+    pub(crate) setup: Option<Box<Requests>>,
+    pub(crate) teardown: Option<Box<Requests>>,
+}
+
+impl Requests {
+    /// The same without servers that no step asks.
+    pub(crate) fn asking_only(mut self) -> Self {
+        let mut asked: Vec<usize> = self.steps.iter().map(|step| step.target).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        for step in &mut self.steps {
+            // Every target of a step is among them.
+            step.target = asked.binary_search(&step.target).unwrap_or_default();
+        }
+        let all = self.targets.into_iter().zip(0..);
+        self.targets = all
+            .filter_map(|(target, number)| asked.binary_search(&number).is_ok().then_some(target))
+            .collect();
+        self
+    }
 }
 
 /// Everything that is to be sent.
@@ -51,6 +74,8 @@ pub(crate) struct Work {
     pub(crate) feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub(crate) pools: Vec<PoolSpec>,
+    /// The one of them whose rows the run leaves to its caller.
+    pub(crate) leaves: Option<u16>,
     pub(crate) supplies: Vec<BodySupply>,
     pub(crate) scripts: Option<Arc<dyn ScriptSource>>,
     /// The script of wrk's among them.
@@ -71,6 +96,10 @@ pub(crate) struct ScenarioDraft {
     pub(crate) drafts: Vec<Draft>,
     /// Its program; steps are counted from the scenario's first.
     pub(crate) ops: Vec<Op>,
+    /// Number of its first instructions that are to give variables the values of the setup.
+    pub(crate) given: usize,
+    /// The variables that its steps set, and that have a value at its end for certain.
+    pub(crate) set: Vec<u16>,
     pub(crate) weight: u32,
     pub(crate) start_after: Nanos,
 }
@@ -115,6 +144,7 @@ impl Default for Work {
             variables: Arc::from([]),
             feeds: Vec::new(),
             pools: Vec::new(),
+            leaves: None,
             supplies: Vec::new(),
             scripts: None,
             logic: Fingerprint::EMPTY,
@@ -193,7 +223,7 @@ impl ScenarioDraft {
     /// Requests one after the other, and nothing else.
     pub(crate) fn straight(name: String, drafts: Vec<Draft>) -> Self {
         let ops = (0..drafts.len() as u32).map(Op::Send).collect();
-        Self { name, drafts, ops, weight: 1, start_after: Nanos::ZERO }
+        Self { name, drafts, ops, given: 0, set: Vec::new(), weight: 1, start_after: Nanos::ZERO }
     }
 }
 
@@ -208,15 +238,18 @@ impl Resolver<'_> {
             variables: work.variables,
             feeds: work.feeds,
             pools: work.pools,
+            leaves: work.leaves,
             supplies: work.supplies,
             tokens: work.tokens,
             scripts: work.scripts,
             wrk: work.wrk,
             logic: work.logic,
             closes: work.closes,
+            setup: None,
+            teardown: None,
         };
         for scenario in work.scenarios {
-            let ScenarioDraft { name, drafts, mut ops, weight, start_after } = scenario;
+            let ScenarioDraft { name, drafts, mut ops, given, set: _, weight, start_after } = scenario;
             let start = requests.steps.len() as u32;
             // A script reads the response before its own, which may belong to any step of the scenario.
             let of_scripts = drafts.iter().filter_map(|draft| {
@@ -239,7 +272,7 @@ impl Resolver<'_> {
             }
             let steps = start..requests.steps.len() as u32;
             let program = Program::new(ops);
-            requests.scenarios.push(Scenario { name, steps, program, weight, start_after });
+            requests.scenarios.push(Scenario { name, steps, program, given, weight, start_after });
         }
         for book in requests.targets.iter_mut().filter_map(|target| target.book.as_mut()) {
             book.seal();

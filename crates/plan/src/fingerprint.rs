@@ -22,6 +22,12 @@ impl Plan {
         self.write_requests(&mut text);
         self.write_load(&mut text);
         self.write_connections(&mut text);
+        for (name, part) in [("setup", &self.setup), ("teardown", &self.teardown)] {
+            if let Some(part) = part {
+                let _ = writeln!(text, "{name}");
+                part.write_requests(&mut text);
+            }
+        }
         text
     }
 

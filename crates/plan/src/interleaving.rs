@@ -27,6 +27,11 @@ impl Plan {
             problems
                 .push(problem.with_hint("leave `start_after` out: both sides have the same load throughout"));
         }
+        if [&self, &other].iter().any(|plan| plan.setup.is_some() || plan.teardown.is_some()) {
+            let problem = Problem::new("plans with `setup` or `teardown` cannot share one load");
+            problems
+                .push(problem.with_hint("compare them by runs in turn: `plimsoll compare a.yaml b.yaml`"));
+        }
         for (what, of_both) in [
             ("scripts", self.scripts.is_some() && other.scripts.is_some()),
             ("bodies that are made ahead", !self.supplies.is_empty() && !other.supplies.is_empty()),

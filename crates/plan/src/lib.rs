@@ -21,6 +21,7 @@ pub mod patch;
 pub mod plan;
 pub mod problem;
 
+mod around;
 mod bodies;
 mod client_faults;
 mod compile;

@@ -374,7 +374,7 @@ mod tests {
 
     fn scenario(weight: u32, ops: Vec<Op>) -> Scenario {
         let program = Program::new(ops);
-        Scenario { name: String::new(), steps: 0..1, program, weight, start_after: Nanos::ZERO }
+        Scenario { name: String::new(), steps: 0..1, program, given: 0, weight, start_after: Nanos::ZERO }
     }
 
     #[test]

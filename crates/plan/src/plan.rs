@@ -39,6 +39,12 @@ pub struct Plan {
     pub feeds: Vec<FeedSpec>,
     /// Pools of rows that iterations keep for each other.
     pub pools: Vec<PoolSpec>,
+    /// The pool whose rows the run leaves to its caller.
+    pub leaves: Option<u16>,
+    /// The steps that are carried out once before the load, as a plan of their own.
+    pub setup: Option<Arc<Plan>>,
+    /// The steps that are carried out once after the load, as a plan of their own.
+    pub teardown: Option<Arc<Plan>>,
     /// Supplies of bodies that are made for requests.
     pub supplies: Vec<BodySupply>,
     /// The tokens that are signed for requests.
@@ -238,6 +244,9 @@ pub struct Scenario {
     pub steps: Range<u32>,
     /// In which order and under which conditions they are carried out.
     pub program: Program,
+    /// Number of the first instructions of the program that [give](Plan::give) variables the values of the
+    /// setup.
+    pub given: usize,
     /// Its share of the iterations, beside the weights of the others; at least 1.
     pub weight: u32,
     /// It joins this time after the start of the run, warm-up included.

@@ -235,7 +235,7 @@ impl Resolver<'_> {
         let judging = self.judging(patch);
         let goodput = self.read(patch.goodput.as_ref(), Goodput::parse);
         self.check_redaction(patch);
-        let (requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
+        let (mut requests, schedule, limits, usage) = (requests?, schedule?, limits?, usage?);
         let (http2, _, (thresholds, statistics)) = (http2?, crud?, judging?);
         let sharding = sharding?;
         let load = match schedule.profile {
@@ -244,13 +244,17 @@ impl Resolver<'_> {
             }
             None => Load::Closed,
         };
+        let (setup, teardown) = (requests.setup.take(), requests.teardown.take());
         let list_bytes = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
-        let plan = Plan {
+        let mut plan = Plan {
             scenarios: requests.scenarios,
             steps: requests.steps,
             variables: requests.variables,
             feeds: requests.feeds,
             pools: requests.pools,
+            leaves: requests.leaves,
+            setup: None,
+            teardown: None,
             supplies: requests.supplies,
             tokens: requests.tokens,
             scripts: requests.scripts,
@@ -291,6 +295,8 @@ impl Resolver<'_> {
             statistics,
             redaction: self.redaction.clone(),
         };
+        plan.setup = setup.map(|steps| Arc::new(plan.once(*steps)));
+        plan.teardown = teardown.map(|steps| Arc::new(plan.once(*steps)));
         self.check_thresholds(&thresholds, &plan);
         self.check_goodput(patch, &plan);
         self.check_user_rows(&plan);

@@ -44,6 +44,15 @@ impl Resolver<'_> {
             let problem = given.problem(format!("{}: the shards of a load need the same seed", given.by));
             return self.fail(problem.with_hint("give all of them one, such as `--seed 1`"));
         }
+        let around = self.document.as_deref().map(|loaded| &loaded.document);
+        let around =
+            around.is_some_and(|document| !(document.setup.is_empty() && document.teardown.is_empty()));
+        if let (Some(given), true) = (&patch.shard, around) {
+            let message = format!("{}: each shard would carry out `setup` and `teardown`", given.by);
+            let hint = "they are carried out once per run; do it beside the shards, and hand values to them in \
+                        the environment";
+            return self.fail(given.problem(message).with_hint(hint));
+        }
         let (shard, held) = shard.unwrap_or((Shard::WHOLE, 1));
         Some(Sharding { shard, held, start })
     }

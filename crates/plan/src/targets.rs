@@ -16,10 +16,11 @@ use crate::url::Url;
 use crate::{Address, PlanPatch, PoolMember, Protocol, Target, TlsTarget};
 
 /// The servers that steps address, each once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Servers(Vec<Server>);
 
 /// The servers of a plan, ready to be spoken to.
+#[derive(Clone)]
 pub(crate) struct Targets {
     /// In the order of [`Servers`].
     pub(crate) all: Vec<Target>,
@@ -28,6 +29,7 @@ pub(crate) struct Targets {
 }
 
 /// A server, or a pool of servers that share the load.
+#[derive(Clone)]
 pub(crate) struct Server {
     /// Scheme, host and port; of a pool, those of its first member.
     pub(crate) url: Url,

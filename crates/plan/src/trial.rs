@@ -94,6 +94,8 @@ impl Plan {
             end: End { duration: Some(duration), iterations: None },
             warmup,
             preflight: false,
+            setup: None,
+            teardown: None,
             thresholds: Vec::new(),
             ..self.clone()
         };
@@ -137,6 +139,8 @@ impl Plan {
             held: 1,
             pacing: Pacing::Adaptive,
             preflight: false,
+            setup: None,
+            teardown: None,
             thresholds: Vec::new(),
             client_faults: None,
             // The trial has a stream of random numbers of its own, apart from the load's workers.
@@ -168,6 +172,8 @@ impl Plan {
             connect_timeout: LONGEST_PROBE,
             client_faults: None,
             preflight: false,
+            setup: None,
+            teardown: None,
             thresholds: Vec::new(),
             seed: self.seed ^ SLOW_SEED,
             ..self.clone()
@@ -220,6 +226,8 @@ impl Plan {
             phases: Vec::new(),
             warmup: lead.iter().fold(Nanos::ZERO, |sum, (_, length)| sum + *length),
             preflight: false,
+            setup: None,
+            teardown: None,
             thresholds: Vec::new(),
             interval,
             statistics: interval,

@@ -15,6 +15,7 @@ use plimsoll_metrics::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::context::OnceResult;
 use crate::reconciliation::Reconciliation;
 use crate::saved::SavedRun;
 use crate::saved::encoding::{broken, check_step, check_tally, compressed, decompressed, possible};
@@ -151,7 +152,8 @@ impl Evidence {
         (record.rate_changes, record.stopped_by, record.interrupted) = later;
         record.accounting.unmeasured = unmeasured;
         let calibrated = self.context.calibration.as_ref().and_then(CalibrationUse::warning);
-        record.verdict.warnings.extend(calibrated);
+        let torn_down = self.context.teardown.as_ref().and_then(OnceResult::warning);
+        record.verdict.warnings.extend(calibrated.into_iter().chain(torn_down));
         let mut result = RunResult::new(&record, self.context.clone());
         // Answers of the servers to questions after the run: the headline follows from them.
         let asked = self.result.get("reconciliation").filter(|asked| !asked.is_null());

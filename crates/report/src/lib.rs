@@ -30,7 +30,7 @@ pub use contract::calibration::{
 pub use contract::capacity::{
     self, CAPACITY_SCHEMA_VERSION, CapacityResult, render_capacity, schema_capacity,
 };
-pub use contract::context::{self, Host, ModelContext, Preflight, RunContext, TargetContext};
+pub use contract::context::{self, Host, ModelContext, OnceResult, Preflight, RunContext, TargetContext};
 pub use contract::result::{self, RunResult};
 pub use contract::suite::{self, SUITE_SCHEMA_VERSION, SuiteResult, SuiteRun, render_suite, schema_suite};
 pub use contract::summary::{self, Summary};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Random, Shard};
 
-use crate::pool::{Pool, PoolSpec, pool_of};
+use crate::pool::{Pool, PoolSpec, Row, pool_of};
 use crate::{Session, header};
 use file::{Destination, Format, Indexed, Stream};
 use turn::Turn;
@@ -307,6 +307,14 @@ impl Feeds {
     pub fn with_pools(self, specs: &[PoolSpec], worker: Shard) -> Self {
         let pools = specs.iter().zip(0..).map(|(spec, number)| Pool::new(spec, number, worker)).collect();
         Self { pools, ..self }
+    }
+
+    /// The rows of a pool of the plan, by its position: the values in the order of its columns.
+    ///
+    /// # Panics
+    /// If there is no such pool.
+    pub fn rows(&self, pool: u16) -> Vec<Row> {
+        self.pools[usize::from(pool)].rows().collect()
     }
 
     /// An iteration is over: its rows of pools may be taken by others.

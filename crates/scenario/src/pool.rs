@@ -120,6 +120,12 @@ impl Pool {
         row.set(self.columns.iter().map(|&variable| &variables[usize::from(variable)][..]));
     }
 
+    /// The rows that are there.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let columns = self.columns.len();
+        self.rows.iter().map(move |row| row.values(columns).map(<[u8]>::to_vec).collect())
+    }
+
     /// A row for [`keep_staged`](Self::keep_staged), with stale values that have to be overwritten.
     pub(crate) fn stage(&mut self) -> &mut [Vec<u8>] {
         &mut self.staged

@@ -44,6 +44,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "same-url",
     "script",
     "secrets",
+    "setup",
     "stages",
     "stream",
     "templates",

@@ -46,6 +46,9 @@ interface Named {
 
 /** The step that reports call so, in the scenario of that name. */
 export function stepCalled(tree: Tree, scenario: string, step: string): Path | null {
+  const once = ["setup", "teardown"].includes(scenario) ? requestsIn(tree, [scenario]) : [];
+  const asked = once.find(({ name }) => name === step);
+  if (asked !== undefined) return asked.path;
   const scenarios = items(tree, ["scenarios"]);
   const own = scenarios.filter((path, index) => {
     if (scenarios.length === 1) return true;
@@ -56,13 +59,14 @@ export function stepCalled(tree: Tree, scenario: string, step: string): Path | n
     );
   });
   for (const path of own) {
-    const found = requestsIn(tree, path).find(({ name }) => name === step);
+    const found = requestsIn(tree, [...path, "steps"]).find(({ name }) => name === step);
     if (found !== undefined) return found.path;
   }
   return null;
 }
 
-function requestsIn(tree: Tree, scenario: Path): Named[] {
+/** The requests in a list of steps, also within others. */
+function requestsIn(tree: Tree, steps: Path): Named[] {
   const found: Named[] = [];
   const seen = new Map<string, number>();
   const visit = (list: Path) => {
@@ -76,7 +80,7 @@ function requestsIn(tree: Tree, scenario: Path): Named[] {
       for (const key of ["then", "else", "steps", "parallel"]) visit([...path, key]);
     }
   };
-  visit([...scenario, "steps"]);
+  visit(steps);
   return found;
 }
 

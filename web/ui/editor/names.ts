@@ -63,6 +63,9 @@ export function namesIn(tree: Tree, text: string): Names {
     names.variables.push(...Object.keys(record(variables)));
     listed(steps).forEach((step) => ofStep(record(step), names));
   }
+  // Thresholds are of steps of the load, so those of the setup have no names here.
+  const once = { ...names, steps: [] };
+  for (const part of ["setup", "teardown"]) listed(plan[part]).forEach((step) => ofStep(record(step), once));
   for (const key of Object.keys(names) as (keyof Names)[]) names[key] = [...new Set(names[key])];
   return names;
 }
@@ -83,8 +86,9 @@ function ofStep(step: Record<string, unknown>, names: Names): void {
 export function referredAt(path: Path, names: Names): string[] {
   const key = path.findLast((key) => typeof key === "string");
   const holder = path.slice(0, path.lastIndexOf(key ?? "")).findLast((key) => typeof key === "string");
-  if (key === "target" && path[0] === "scenarios") return names.targets;
-  if ((key === "take" || key === "pick") && path[0] === "scenarios") return names.pools;
+  const isOfStep = ["setup", "scenarios", "teardown"].includes(String(path[0]));
+  if (key === "target" && isOfStep) return names.targets;
+  if ((key === "take" || key === "pick") && isOfStep) return names.pools;
   if (key === "data" && holder === "scenarios") return names.data;
   if (path[0] !== "thresholds") return [];
   if (key === "scenario") return names.scenarios;

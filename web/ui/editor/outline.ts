@@ -25,7 +25,9 @@ const OF_PLANS: Parts = [
   ["variables", "Variables"],
   ["data", "Data"],
   ["tokens", "Tokens"],
+  ["setup", "Setup"],
   ["scenarios", "Scenarios"],
+  ["teardown", "Teardown"],
   ["thresholds", "Thresholds"],
   ["scripts", "Scripts"],
 ];
@@ -132,6 +134,9 @@ function childrenOf(tree: Tree, key: string): Entry[] {
           exists: true,
         };
       });
+    case "setup":
+    case "teardown":
+      return stepsOf(tree, path);
     case "scenarios":
       return items(tree, path).map((own, index) => {
         const weight = typedAt(tree, [...own, "weight"]);

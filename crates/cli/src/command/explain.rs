@@ -79,7 +79,9 @@ fn explanation(resolved: &Resolved, color: bool) -> String {
     text.settings(resolved);
     text.targets(&resolved.plan);
     text.data(&resolved.plan);
+    text.around("setup", "once, before the load", resolved);
     text.scenarios(resolved);
+    text.around("teardown", "once, after the load", resolved);
     text.phases(&resolved.plan);
     text.totals(&resolved.plan);
     text.out
@@ -200,6 +202,17 @@ impl Explanation {
                     }
                 }
             }
+        }
+    }
+
+    /// Steps before or after the load.
+    fn around(&mut self, name: &str, when: &str, resolved: &Resolved) {
+        let Some(loaded) = resolved.layered.patch.document.as_deref() else { return };
+        let document = &loaded.document;
+        let steps = if name == "setup" { &document.setup } else { &document.teardown };
+        if !steps.is_empty() {
+            self.headline(&format!("{name} ({when})"));
+            self.steps(steps, 2);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Outcome};
 use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
-use plimsoll_engine::{Control, resolve, run_logged};
+use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
 use plimsoll_plan::{End, Load, Plan, Problem};
@@ -45,7 +45,8 @@ pub(crate) fn command(args: &DocumentArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The exchanges of one iteration of each scenario.
+/// The exchanges of one iteration of each scenario, those of the setup and the teardown among them.
+#[derive(Default)]
 struct Tried {
     exchanges: Vec<TriedExchange>,
     scenarios: usize,
@@ -99,7 +100,28 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
     plan.connections.initial = plan.connections.initial.min(1);
     backend::fit_descriptors(&mut plan, 0).map_err(Failure::environment)?;
 
-    let addresses = resolve(&plan).map_err(run::failure)?;
+    let mut all = Tried::default();
+    if let Some(setup) = plan.setup.clone() {
+        let (tried, values) = tried_part(&setup)?;
+        all.add(tried);
+        let Some(values) = values else {
+            // Without the values of the setup there is nothing to try.
+            let scenarios = plan.scenarios.len();
+            all.add(Tried { scenarios, unfinished: scenarios as u64, ..Tried::default() });
+            return Ok(all);
+        };
+        plan.give(&values);
+    }
+    all.add(tried_part(&plan)?.0);
+    if let Some(teardown) = &plan.teardown {
+        all.add(tried_part(teardown)?.0);
+    }
+    Ok(all)
+}
+
+/// Carries out each scenario of a plan of one user once: of the setup, of the load, or of the teardown.
+/// Returns the values that it leaves, too.
+fn tried_part(plan: &Plan) -> Result<(Tried, Option<Vec<SetValue>>), Failure> {
     let options = LogOptions {
         share: 0.0,
         failed: MOST,
@@ -110,7 +132,7 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
         seed: plan.seed,
     };
     let (log, receive) = Log::new(options);
-    let (record, exchanges) = std::thread::scope(|scope| {
+    let (once, exchanges) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut all = Vec::new();
             for batch in receive {
@@ -123,26 +145,27 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
             all
         });
         let open = OpenEpoll(BackendOptions::default());
-        let record = run_logged(&plan, &open, &addresses, &Control::default(), &log, &mut |_| {});
+        let once = run_once(plan, &open, &Control::default(), &log);
         log.end();
-        (record, reader.join().unwrap_or_default())
+        (once, reader.join().unwrap_or_default())
     });
-    let record = record.map_err(run::failure)?;
+    let Once { record, values } = once.map_err(run::failure)?;
     let scenarios = plan.scenarios.len();
     let mut sessions = vec![Session::new(plan.variables.len()); scenarios];
     let shown: Vec<TriedExchange> =
-        exchanges.iter().map(|exchange| shown(&plan, &mut sessions, exchange)).collect();
+        exchanges.iter().map(|exchange| shown(plan, &mut sessions, exchange)).collect();
     let explained = shown.iter().any(|exchange| exchange.error.is_some());
     let iterations = record.iterations;
     let message = (record.error_examples.values().next().filter(|_| !explained).cloned())
         .map(|text| plan.redaction.in_text(&text).into_owned());
-    Ok(Tried {
+    let tried = Tried {
         scenarios,
         unfinished: (scenarios as u64).saturating_sub(iterations.completed),
         message,
         more: record.accounting.started.saturating_sub(shown.len() as u64),
         exchanges: shown,
-    })
+    };
+    Ok((tried, values))
 }
 
 /// An exchange without credentials. The session of its scenario takes its values.
@@ -267,6 +290,15 @@ fn text_of(bytes: &[u8]) -> String {
 }
 
 impl Tried {
+    /// Adds what came after it.
+    fn add(&mut self, later: Self) {
+        self.exchanges.extend(later.exchanges);
+        self.scenarios += later.scenarios;
+        self.unfinished += later.unfinished;
+        self.message = self.message.take().or(later.message);
+        self.more += later.more;
+    }
+
     fn has_failed(&self) -> bool {
         self.unfinished > 0 || self.exchanges.iter().any(|exchange| exchange.error.is_some())
     }

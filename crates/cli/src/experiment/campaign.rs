@@ -1,7 +1,6 @@
 //! Several runs of one plan under different loads, against the same addresses.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::Open;
 use plimsoll_engine::{
@@ -14,21 +13,25 @@ use crate::args::watch::WatchArgs;
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::base::signals::SignalWatch;
+use crate::session::around::{Around, CurrentControl, DoneOnce};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
 use crate::session::{backend, run, wrk};
 
 /// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and
-/// tried once, and a signal ends the run that is under way.
-pub(crate) struct Campaign<'a, O: Open> {
+/// tried once, setup and teardown are carried out once, and a signal ends the run that is under way.
+pub(crate) struct Campaign<'a, O: Open + Clone + 'static> {
     open: &'a O,
     /// The addresses of each plan.
     addresses: Vec<Resolved>,
     /// The control of the run under way.
-    control: Arc<Mutex<Control>>,
-    signals: SignalWatch,
+    control: CurrentControl,
     /// Results of the first contacts before the runs of each plan.
     first: Vec<Vec<FirstContact>>,
+    /// Setup and teardown of each plan.
+    around: Vec<Around<O>>,
+    // It goes after them: a signal ends the teardown, too.
+    signals: SignalWatch,
     watched: Watched,
     /// The threads of all runs of the first plan, if its connections are kept from run to run.
     crew: Option<RefCell<Crew<O>>>,
@@ -44,18 +47,20 @@ pub(crate) struct Seen {
 }
 
 impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
-    /// Resolves the targets of `plan`, and tries them unless it says not to.
+    /// Resolves the targets of `plan`, tries them unless it says not to, and carries out its setup, whose
+    /// values `plan` has then.
     /// `beside` is the number of descriptors for watching, in addition to those of the plan.
     pub(crate) fn begin(plan: &mut Plan, open: &'a O, quiet: bool, beside: u32) -> Result<Self, Failure> {
-        let control = Arc::new(Mutex::new(Control::default()));
+        let control = CurrentControl::default();
         let (current, speak) = (control.clone(), messages::say(quiet));
-        let of_run = move || current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let signals = SignalWatch::start(of_run, move |text| speak(text)).map_err(|error| {
-            Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
-        })?;
+        let signals =
+            SignalWatch::start(move || current.get(), move |text| speak(text)).map_err(|error| {
+                Failure::environment(Problem::new(format!("cannot watch for signals: {error}")))
+            })?;
         let watched = Watched::Nothing;
-        let (addresses, first) = (Vec::new(), Vec::new());
-        let mut campaign = Self { open, addresses, control, signals, first, watched, crew: None, quiet };
+        let (addresses, first, around) = (Vec::new(), Vec::new(), Vec::new());
+        let mut campaign =
+            Self { open, addresses, control, first, around, signals, watched, crew: None, quiet };
         campaign.add(plan, beside)?;
         Ok(campaign)
     }
@@ -74,7 +79,10 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
             true => preflight(plan, self.open, &addresses, &self.next_control()).map_err(run::failure)?,
             false => Vec::new(),
         };
-        run::tell_first(&first, plan, &messages::say(self.quiet));
+        let say = messages::say(self.quiet);
+        run::tell_first(&first, plan, &say);
+        let around = Around::begin(plan, self.open, &self.next_control(), &self.control, &say);
+        self.around.push(around.map_err(run::failure)?);
         self.addresses.push(addresses);
         self.first.push(first);
         Ok(())
@@ -97,6 +105,22 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// contacts were made once.
     pub(crate) fn take_first(&mut self, number: usize) -> Vec<FirstContact> {
         std::mem::take(&mut self.first[number])
+    }
+
+    /// Gives the values of the first plan's setup to another plan of the same file.
+    pub(crate) fn give(&self, plan: &mut Plan) {
+        self.around.iter().take(1).for_each(|around| around.give(plan));
+    }
+
+    /// The setup of the plan of this number, if it has one. It was carried out once, before the first run.
+    pub(crate) fn setup(&self, number: usize) -> Option<&DoneOnce> {
+        self.around[number].setup()
+    }
+
+    /// Carries out the teardown of the plan of this number, after its last run. Without a call it is carried
+    /// out when the campaign goes.
+    pub(crate) fn tear_down(&mut self, number: usize) -> Option<DoneOnce> {
+        self.around[number].tear_down()
     }
 
     /// Carries out a variant of the first plan. `go_on` sees every interval; at the first `false` the run
@@ -158,7 +182,7 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
 
     fn next_control(&self) -> Control {
         let control = Control::default().watching(self.watched.clone());
-        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
+        self.control.set(&control);
         control
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_driver::{BackendOptions, Open, OpenEpoll, OpenUring};
 use plimsoll_engine::Watched;
 use plimsoll_plan::{Plan, Problem, Problems};
-use plimsoll_report::{RepeatedResult, RunResult, SavedRun, Style, TableFormat, render_repeated};
+use plimsoll_report::{RepeatedResult, RunContext, RunResult, SavedRun, Style, TableFormat, render_repeated};
 
 use crate::args::control::ControlSpec;
 use crate::args::live::LiveArgs;
@@ -180,7 +180,8 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
         let whose = if SIDES > 1 { format!(" ({})", ["A", "B"][side.min(1)]) } else { String::new() };
         say(&format!("run {} of {all}{whose}, seed {}", number + 1, plan.seed));
         let first = campaign.take_first(side);
-        let context = run::context(&plan, &first, before, all > 1);
+        let setup = campaign.setup(side).filter(|_| round == 0).cloned();
+        let context = run::with_setup(run::context(&plan, &first, before, all > 1), setup.as_ref());
         let mut saver = before.keep(&plan, &context)?;
         let record = campaign.run_at(side, &plan, &mut |progress| {
             saver.iter_mut().for_each(|saver| saver.note(progress));
@@ -201,7 +202,11 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
         };
         record.interrupted = campaign.interrupted();
         let first = first.iter().flat_map(|contact| &contact.records);
-        let unmeasured: Vec<_> = first.map(|record| record.accounting).collect();
+        let is_last = round + 1 == runs || record.interrupted.is_some();
+        let torn_down = is_last.then(|| campaign.tear_down(side)).flatten();
+        let once = setup.iter().chain(&torn_down).map(|done| done.accounting);
+        let unmeasured: Vec<_> = first.map(|record| record.accounting).chain(once).collect();
+        let context = RunContext { teardown: torn_down.map(|done| done.result), ..context };
         let (result, of_run) = run::conclude(&mut record, &plan, &unmeasured, context, before, &say);
         let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
         if before.report.is_some() {

@@ -193,10 +193,12 @@ impl Sweep<'_> {
             if backend::uses_uring(first.backend)? {
                 let open = OpenUring(options);
                 let mut trials = campaign::watching(self.watch, &mut first.clone(), &open, self.quiet)?;
+                levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
                 sweep(&first, &levels, &mut trials, &objectives, self)?
             } else {
                 let open = OpenEpoll(options);
                 let mut trials = campaign::watching(self.watch, &mut first.clone(), &open, self.quiet)?;
+                levels.iter_mut().for_each(|level| trials.give(&mut level.plan));
                 sweep(&first, &levels, &mut trials, &objectives, self)?
             }
         };

@@ -11,6 +11,7 @@ use plimsoll_engine::{
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::DESCRIPTORS_PER_SERVER;
 use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_report::context::OnceResult;
 use plimsoll_report::evidence::Evidence;
 use plimsoll_report::result::{CauseResult, ModelKind};
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
@@ -26,6 +27,7 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify, say};
 use crate::base::signals::SignalWatch;
+use crate::session::around::{Around, CurrentControl, DoneOnce};
 use crate::session::backend::{fit_descriptors, uses_uring};
 use crate::session::fleet::merging::taken_over;
 use crate::session::live::interval_teller::IntervalTeller;
@@ -107,11 +109,11 @@ fn execute_on<O: Open + Clone + 'static>(
     mut before: RunPreparation,
 ) -> Result<Outcome, Failure> {
     let probe = before.probe.map(|rate| plan.as_probe(rate)).transpose();
-    let probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
+    let mut probe = probe.map_err(|error| Failure::usage(Problem::new(format!("--probe: {error}"))))?;
     let mut watched = live.watch.named()?;
     watched.extend(before.beside.watched.iter().cloned());
     let descriptors = watched.len() as u32 * DESCRIPTORS_PER_SERVER;
-    let slow = before.slow.map(|slow| plan.as_slow_clients(slow.clients));
+    let mut slow = before.slow.map(|slow| plan.as_slow_clients(slow.clients));
     let company = probe.iter().chain(&slow).map(|plan| plan.connections.max).sum::<u32>();
     let beside = company + descriptors;
     let fewer = fit_descriptors(&mut plan, beside).map_err(Failure::environment)?;
@@ -130,11 +132,13 @@ fn execute_on<O: Open + Clone + 'static>(
         plan.thresholds.iter_mut().for_each(|threshold| threshold.abort_on_fail = false);
     }
     let say = say(output.quiet);
+    let current = CurrentControl::default();
+    current.set(&control);
     fewer.iter().for_each(|note| say(&format!("note: {note}")));
     let notice = say.clone();
     let speak = say.clone();
-    let of_run = control.clone();
-    let signals = SignalWatch::start(move || of_run.clone(), move |text| speak(text))
+    let of_run = current.clone();
+    let signals = SignalWatch::start(move || of_run.get(), move |text| speak(text))
         .map_err(|error| Failure::environment(Problem::new(format!("cannot watch for signals: {error}"))))?;
     let mut view = View::start(
         &plan,
@@ -151,8 +155,11 @@ fn execute_on<O: Open + Clone + 'static>(
             preflight(&plan, open, &addresses, &control).map_err(|error| failure_under(error, &signals))?;
         tell_first(&first, &plan, &say);
     }
+    let mut around = Around::begin(&mut plan, open, &control, &current, &say)
+        .map_err(|error| failure_under(error, &signals))?;
+    probe.iter_mut().chain(&mut slow).for_each(|plan| around.give(plan));
     let wrk = wrk::Conversation::begin(&plan, &addresses)?;
-    let context = context(&plan, &first, &before, false);
+    let context = with_setup(context(&plan, &first, &before, false), around.setup());
     let mut saver = before.keep(&plan, &context)?;
     let (beginning, mut told) = (before.beginning(&plan, &context), LiveRecord::new(plan.downsampler()));
     let periodic = before.beside.periodic;
@@ -199,6 +206,8 @@ fn execute_on<O: Open + Clone + 'static>(
     let exporters = view.close();
     drop(teller);
     let lost = log.finish();
+    let interrupted = signals.received();
+    let torn_down = around.tear_down();
     let (mut record, mut company) = match record {
         Ok(records) => records,
         Err(RunError::Unresponsive) => {
@@ -220,15 +229,18 @@ fn execute_on<O: Open + Clone + 'static>(
     record.log.lose(lost.entries, lost.failed);
     told_script_error.tell(&control);
     let said = wrk.map(|wrk| wrk.end(control.leftovers(), &record));
-    record.interrupted = signals.received();
+    record.interrupted = interrupted;
     let exports = exporters.finish(record.verdict.valid, &notice);
     let first = first.iter().flat_map(|contact| &contact.records);
-    let unmeasured: Vec<Accounting> = first.chain(&company).map(|record| record.accounting).collect();
+    let once = around.setup().into_iter().chain(&torn_down).map(|done| done.accounting);
+    let unmeasured: Vec<Accounting> =
+        first.chain(&company).map(|record| record.accounting).chain(once).collect();
     // In the order in which they were begun.
     let slow = before.slow.zip(slow).map(|(slow, plan)| (slow, u64::from(plan.connections.max)));
     let slow = slow.zip(if slow.is_some() { company.pop() } else { None });
     let context = RunContext {
         taken_over: taken_over(&plan, &control),
+        teardown: torn_down.map(|done| done.result),
         probe: company.pop().map(Box::new),
         slow: slow.map(|((slow, clients), record)| SlowRecord {
             clients,
@@ -318,6 +330,8 @@ pub(crate) fn context(
         model: describe::model(plan),
         host: describe::host(),
         preflight: first.first().and_then(|first| describe::preflight(first, plan)),
+        setup: None,
+        teardown: None,
         calibration: None,
         repeated,
         slices: before.slices,
@@ -330,6 +344,13 @@ pub(crate) fn context(
             .map(|one| sent_beside(&one.accounting))
             .sum(),
     }
+}
+
+/// The context of a run with this setup before it.
+pub(crate) fn with_setup(context: RunContext, setup: Option<&DoneOnce>) -> RunContext {
+    let Some(DoneOnce { result, accounting }) = setup else { return context };
+    let unmeasured = context.unmeasured + sent_beside(accounting);
+    RunContext { setup: Some(result.clone()), unmeasured, ..context }
 }
 
 /// Requests that reached a server before or beside the load: the unmeasured ones of its account.
@@ -358,6 +379,7 @@ pub(crate) fn conclude(
             why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
         }
     }
+    record.verdict.warnings.extend(context.teardown.as_ref().and_then(OnceResult::warning));
     let result = RunResult::new(record, context);
     let exit = exit_of(&result);
     (result, exit)

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod accuracy;
+mod around;
 mod attack;
 mod backends;
 mod bodies;

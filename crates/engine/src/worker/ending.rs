@@ -452,6 +452,9 @@ impl<B: Backend> Worker<'_, B> {
         if let Some(scripts) = self.content.scripts.take() {
             self.control.leave(scripts.finish());
         }
+        if let Some(pool) = self.plan.leaves {
+            self.control.leave(Box::new(self.content.feeds.rows(pool)));
+        }
         let bodies = self.content.bodies.count();
         (self.records.worker.bodies, self.records.worker.bodies_late) = (bodies.taken, bodies.late);
         (self.records.worker.bodies_unsigned, self.records.worker.bodies_expired) =

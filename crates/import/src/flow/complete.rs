@@ -15,8 +15,11 @@ pub(crate) fn settle(document: &mut Document, mut variables: Variables, findings
     place(document);
     let columns: BTreeSet<String> = columns(document);
     let mut readings = Readings::default();
+    let mut given = columns.clone();
+    readings.steps(&document.setup, &mut given);
+    readings.steps(&document.teardown, &mut given.clone());
     for scenario in document.scenarios.iter().filter_map(Field::get) {
-        let mut certain = columns.clone();
+        let mut certain = given.clone();
         // Headers of scenarios are a part of each request.
         for (_, _, value) in &scenario.headers.0 {
             readings.text(value.get().map_or("", Text::as_str), &certain);
@@ -73,31 +76,27 @@ pub(crate) fn settle(document: &mut Document, mut variables: Variables, findings
 fn place(document: &mut Document) {
     let mut origins = BTreeSet::new();
     let mut all_whole = true;
-    for scenario in &mut document.scenarios {
-        if let Field::Given(scenario, _) = scenario {
-            each_request(&mut scenario.steps, &mut |step| {
-                let url = step.request_mut().address.url_mut().map(|url| url.0.clone()).unwrap_or_default();
-                match origin_of(&url) {
-                    _ if url.starts_with("${") => {}
-                    Some(origin) => {
-                        origins.insert(origin.to_owned());
-                    }
-                    None => all_whole = false,
+    for steps in document.step_lists_mut() {
+        each_request(steps, &mut |step| {
+            let url = step.request_mut().address.url_mut().map(|url| url.0.clone()).unwrap_or_default();
+            match origin_of(&url) {
+                _ if url.starts_with("${") => {}
+                Some(origin) => {
+                    origins.insert(origin.to_owned());
                 }
-            });
-        }
+                None => all_whole = false,
+            }
+        });
     }
     let (true, 1, Some(origin)) = (all_whole, origins.len(), origins.pop_first()) else { return };
-    for scenario in &mut document.scenarios {
-        if let Field::Given(scenario, _) = scenario {
-            each_request(&mut scenario.steps, &mut |step| {
-                if let Some(url) = step.request_mut().address.url_mut()
-                    && url.0.starts_with(&origin)
-                {
-                    url.0.drain(..origin.len());
-                }
-            });
-        }
+    for steps in document.step_lists_mut() {
+        each_request(steps, &mut |step| {
+            if let Some(url) = step.request_mut().address.url_mut()
+                && url.0.starts_with(&origin)
+            {
+                url.0.drain(..origin.len());
+            }
+        });
     }
     let mut target = TargetSpec::default();
     target.url = text(origin);

@@ -25,6 +25,13 @@ pub(super) struct Group {
     at: String,
 }
 
+impl Group {
+    /// Returns `true` if one thread carries it out once.
+    pub(super) fn is_once(&self) -> bool {
+        (self.threads, self.loops, self.duration) == (1, Some(1), None)
+    }
+}
+
 impl Importer<'_> {
     /// The load of a group. `None` if it has no threads.
     pub(super) fn group_load(&mut self, group: &Node<'_>) -> Option<Group> {

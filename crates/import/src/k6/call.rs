@@ -367,9 +367,6 @@ impl Importer<'_> {
                 }
             },
         };
-        if self.aside.is_some() {
-            return;
-        }
         let last = self.items.last().and_then(|items| items.last());
         if let Some(Item::Request(request)) = last
             && self.requests[*request].step.think.is_absent()
@@ -473,13 +470,10 @@ impl Importer<'_> {
         if !checks::is_regex(expression) {
             return self.unknown_call(span);
         }
-        let is_aside = self.requests[request].aside;
-        let name = self.variables.fresh(wish, is_aside.then(String::new));
+        let name = self.variables.fresh(wish, None);
         let mut extract = plimsoll_plan::document::ExtractSpec::default();
         extract.regex = crate::draft::text(expression);
-        if !is_aside {
-            self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
-        }
+        self.requests[request].step.extract.push(name.as_str(), Field::new(extract));
         Value::Text(Text::slot(name))
     }
 

@@ -206,12 +206,12 @@ impl Importer<'_> {
 
     /// A condition of plans for a test. Tests of good answers are taken to hold: then it is empty, with the
     /// requests that they are about.
-    pub(crate) fn condition(&mut self, test: &Test, span: Span) -> Option<Condition> {
+    pub(crate) fn condition(&mut self, test: &Test) -> Option<Condition> {
         Some(match test {
             Test::Status(request, statuses) if statuses.are_good() => Condition::Good(vec![*request]),
             Test::Status(request, statuses) if statuses.others().are_good() => Condition::Bad(vec![*request]),
             Test::Status(request, statuses) => {
-                let name = self.taken(*request, &Place::Status, "status", span);
+                let name = self.taken(*request, &Place::Status, "status");
                 let ranges: Vec<String> = statuses
                     .written()
                     .iter()
@@ -227,7 +227,7 @@ impl Importer<'_> {
             }
             Test::Value(request, place, spec) => {
                 let wish = super::wish(place);
-                let name = self.taken(*request, place, &wish, span);
+                let name = self.taken(*request, place, &wish);
                 let not = if spec.not.get() == Some(&true) { "not " } else { "" };
                 let quoted = |text: &plimsoll_plan::document::Field<plimsoll_plan::document::Text>| {
                     in_quotes(text.get().map_or("", |text| text.as_str()))
@@ -250,7 +250,7 @@ impl Importer<'_> {
             }
             Test::Checked(requests) => Condition::Good(requests.clone()),
             Test::Plan(condition) => Condition::Plan(condition.clone()),
-            Test::Not(inner) => match self.condition(inner, span)? {
+            Test::Not(inner) => match self.condition(inner)? {
                 Condition::Good(requests) => Condition::Bad(requests),
                 Condition::Bad(requests) => Condition::Good(requests),
                 Condition::Plan(condition) => Condition::Plan(format!("not ({condition})")),
@@ -259,7 +259,7 @@ impl Importer<'_> {
                 let word = if matches!(test, Test::All(_)) { " and " } else { " or " };
                 let (mut parts, mut good, mut bad) = (Vec::new(), Vec::new(), Vec::new());
                 for one in all {
-                    match self.condition(one, span)? {
+                    match self.condition(one)? {
                         Condition::Good(requests) => good.extend(requests),
                         Condition::Bad(requests) => bad.extend(requests),
                         Condition::Plan(condition) => parts.push(format!("({condition})")),

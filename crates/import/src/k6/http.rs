@@ -72,9 +72,7 @@ impl Importer<'_> {
         };
         match self.made(made) {
             Some(request) => {
-                if self.aside.is_none() {
-                    self.push(Item::Request(request));
-                }
+                self.push(Item::Request(request));
                 Value::Response(request)
             }
             None => Value::Unknown,
@@ -134,9 +132,7 @@ impl Importer<'_> {
             all.extend(request);
             responses.push((name, request.map_or(Value::Unknown, Value::Response)));
         }
-        if self.aside.is_none() {
-            self.push(Item::Parallel(all));
-        }
+        self.push(Item::Parallel(all));
         if is_list {
             Value::list(responses.into_iter().map(|(_, response)| response).collect())
         } else {
@@ -148,14 +144,6 @@ impl Importer<'_> {
     pub(crate) fn made(&mut self, made: Made<'_>) -> Option<usize> {
         let Made { method, url, body, parameters, span } = made;
         let at = self.at(span);
-        if let Some(aside) = self.aside {
-            let becomes = format!(
-                "requests of `{aside}`, which are made once for a run, are left out: make them beside it"
-            );
-            self.note(span, becomes);
-            let step = draft::request(&method, "/");
-            return Some(self.add(step, &method, at, false, None));
-        }
         if !draft::is_token(&method) {
             self.findings.problem(&at, format!("`{}` is not a method", crate::findings::quoted(&method)));
             return None;
@@ -265,7 +253,6 @@ impl Importer<'_> {
         follows: bool,
         tag: Option<String>,
     ) -> usize {
-        let aside = self.aside.is_some();
         let group = (!self.groups.is_empty()).then(|| self.groups.join(" / "));
         let named = match (&group, &tag) {
             (_, Some(tag)) => Some(tag.replace("${}", "…")),
@@ -276,11 +263,11 @@ impl Importer<'_> {
             }
             (None, None) => None,
         };
-        if let (Some(named), false) = (named, aside) {
+        if let Some(named) = named {
             step.name = text(self.titles.take(&title(&named)));
         }
-        let scenario = self.scenarios;
-        self.requests.push(Request { step, at, follows, aside, tag, group, scenario, taken: Vec::new() });
+        let (scenario, is_once) = (self.scenarios, self.is_once);
+        self.requests.push(Request { step, at, follows, is_once, tag, group, scenario, taken: Vec::new() });
         self.requests.len() - 1
     }
 

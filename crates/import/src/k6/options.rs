@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use plimsoll_plan::document::Field;
+use plimsoll_plan::document::{Field, StepSpec};
 
 use super::load::{Course, Level};
 use super::syntax::Span;
 use super::value::{Part, Value, shown};
-use super::{Importer, title};
+use super::{Importer, Item, title};
 use crate::amount::Ratio;
 use crate::draft::{self, text};
 use crate::flow;
@@ -48,12 +48,15 @@ impl Importer<'_> {
             }
         }
         self.keep_one_model(&mut planned);
-        let data = self.beside(&exports, "setup", start);
+        let (data, setup) = self.once(&exports, "setup", &Value::Undefined, start);
         let mut courses = Vec::new();
         for planned in planned {
             self.scenario_of(planned, &exports, &data, &mut courses);
         }
-        self.beside(&exports, "teardown", start);
+        let (_, teardown) = self.once(&exports, "teardown", &data, start);
+        // Only now it is known which values of its responses others need.
+        self.document.setup = self.once_steps(setup, &exports, "setup");
+        self.document.teardown = self.once_steps(teardown, &exports, "teardown");
         if let Some(Value::Function(function)) = exports.get("handleSummary") {
             let span = function.function.span;
             self.called.insert(span);
@@ -99,19 +102,43 @@ impl Importer<'_> {
         }
     }
 
-    /// A function that is carried out once for a run. Returns its value.
-    fn beside(&mut self, exports: &BTreeMap<String, Value>, name: &'static str, start: Span) -> Value {
-        let Some(Value::Function(function)) = exports.get(name) else { return Value::Undefined };
+    /// A function that is carried out once for a run. Returns its value, and its items.
+    fn once(
+        &mut self,
+        exports: &BTreeMap<String, Value>,
+        name: &str,
+        data: &Value,
+        start: Span,
+    ) -> (Value, Vec<Item>) {
+        let Some(Value::Function(function)) = exports.get(name) else {
+            return (Value::Undefined, Vec::new());
+        };
         let function = Rc::clone(function);
-        let at = self.at(function.function.span);
-        let becomes = "it is carried out once for a run: its requests are left out";
-        self.findings.note(at, name, becomes);
-        self.aside = Some(name);
+        name.clone_into(&mut self.scenario);
+        self.titles = Titles::default();
+        self.is_once = true;
         self.items.push(Vec::new());
-        let value = self.invoke(&function, vec![Value::Undefined], start);
-        self.items.pop();
-        (self.aside, self.is_ending) = (None, false);
-        value
+        let value = self.invoke(&function, vec![data.clone()], start);
+        (self.is_once, self.is_ending) = (false, false);
+        (value, self.items.pop().unwrap_or_default())
+    }
+
+    /// The steps of such a function.
+    fn once_steps(
+        &mut self,
+        items: Vec<Item>,
+        exports: &BTreeMap<String, Value>,
+        name: &str,
+    ) -> Vec<Field<StepSpec>> {
+        let steps = self.steps_of(items);
+        if flow::has_request(&steps) {
+            return flow::fields(steps);
+        }
+        if let Some(Value::Function(function)) = exports.get(name) {
+            let at = self.at(function.function.span);
+            self.findings.note(at, name, "there is no request in it: only constants of it are known");
+        }
+        Vec::new()
     }
 
     fn scenario_of(

@@ -200,7 +200,7 @@ impl Importer<'_> {
             return Some(self.inner(if flag { then } else { otherwise }, scope));
         }
         let tested = self.test(&value, test.span);
-        match tested.and_then(|tested: Test| self.condition(&tested, test.span)) {
+        match tested.and_then(|tested: Test| self.condition(&tested)) {
             Some(Condition::Good(_)) => {
                 if !otherwise.is_empty() {
                     self.leave_out(otherwise, AFTER_FAILURE);

@@ -91,7 +91,7 @@ impl Importer<'_> {
                 "name" | "group" => {
                     of_steps = true;
                     let group = value.trim_start_matches("::").replace("::", " / ");
-                    for request in self.requests.iter().filter(|request| !request.aside) {
+                    for request in self.requests.iter().filter(|request| !request.is_once) {
                         let fits = match name {
                             "name" => request.tag.as_deref() == Some(value),
                             _ => request.group.as_deref() == Some(group.as_str()),

@@ -22,6 +22,7 @@ fn examples() {
         "extractors",
         "others",
         "scheduler",
+        "setup_teardown",
         "several_groups",
         "throughput",
         "timers",

@@ -4,6 +4,7 @@ use plimsoll_scenario::{AtEnd, FeedSpec, Order, Per, Rows, Share};
 use plimsoll_schedule::parse_count;
 use serde_json::Value;
 
+use super::around::Role;
 use super::variables::is_function;
 use super::{Compiler, suggestion};
 use crate::document::{DataSpec, Field, Row, Text};
@@ -121,8 +122,11 @@ impl Compiler<'_, '_> {
 
     /// The data sources for the run; one that nothing uses is a mistake.
     pub(super) fn feeds(&mut self) -> Vec<FeedSpec> {
-        let known = self.resolver.problems.is_empty();
-        let unused = self.sources.iter().filter(|source| known && !source.is_drawn);
+        let is_drawn = |source: &&SourceDraft| source.is_drawn;
+        let drawn = self.sources.iter().filter(is_drawn).map(|source| source.name.clone());
+        self.around.drawn.extend(drawn);
+        let known = self.resolver.problems.is_empty() && self.around.role == Role::Load;
+        let unused = self.sources.iter().filter(|source| known && !self.around.drawn.contains(&source.name));
         for (name, place) in unused.map(|source| (source.name.clone(), source.place)).collect::<Vec<_>>() {
             let problem = Problem::new(format!("the data source `{name}` is not used"));
             let hint =

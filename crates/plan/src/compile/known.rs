@@ -111,7 +111,7 @@ impl Compiler<'_, '_> {
         let number = usize::from(variable);
         let name = self.variables.get(number).cloned().unwrap_or_default();
         match part.first.get(number) {
-            Some(First::Text(_) | First::Column(_)) => {
+            Some(First::Text(_) | First::Column(_) | First::Setup) => {
                 part.used[number] = true;
                 Some(())
             }
@@ -143,6 +143,12 @@ impl Compiler<'_, '_> {
             return problem.with_hint(
                 "set or extract it in a step before this one, on every way to it, or give it a first value under \
                  `variables`",
+            );
+        }
+        if self.around.named.iter().any(|named| named == name) {
+            let problem = Problem::new(format!("`{name}` may not be set by the setup"));
+            return problem.with_hint(
+                "set or extract it on every way through `setup`, or give it a first value under `variables`",
             );
         }
         let problem = Problem::new(format!("`{name}` is never set in this scenario"));

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use plimsoll_core::Nanos;
-use plimsoll_scenario::Op;
+use plimsoll_scenario::{Op, Template};
 use plimsoll_schedule::{parse_count, parse_duration};
 
+use super::around::Role;
 use super::known::{Known, Last};
 use super::server::Origin;
 use super::variables::LAST_PATH;
@@ -48,6 +49,8 @@ pub(super) enum First {
     Ambiguous(usize, usize),
     /// A column of this data source, which the scenario does not use.
     Elsewhere(usize),
+    /// The setup of the run.
+    Setup,
 }
 
 impl Compiler<'_, '_> {
@@ -101,13 +104,23 @@ impl Compiler<'_, '_> {
         let mut known = Known::nothing(self.variables.len());
         let steps = self.steps(&spec.steps, &mut part, &mut known);
         let asks_again = self.ask_again(&mut part);
+        let set = match self.around.role {
+            Role::Load => Vec::new(),
+            Role::Setup | Role::Teardown => part.set_for_certain(&known),
+        };
+        set.iter().for_each(|&variable| part.used[usize::from(variable)] = true);
+        if self.around.role == Role::Setup {
+            let name = |variable: &u16| self.variables[usize::from(*variable)].clone();
+            self.around.given = set.iter().map(name).collect();
+            self.around.named = part.sets.iter().map(name).collect();
+        }
         let initial = self.initial(spec, listed.as_deref(), &mut part);
         if steps.is_some() && part.drafts.is_empty() {
             let problem = Problem::new(format!("the scenario `{name}` has no request"));
             return self.form(place, problem.with_hint("write `steps: [{get: /}]`"));
         }
         steps.and(asks_again)?;
-        let mut ops = initial?;
+        let (mut ops, given) = initial?;
         let shift = ops.len() as u32;
         part.ops.iter_mut().for_each(|op| moved(op, shift));
         ops.append(&mut part.ops);
@@ -116,6 +129,8 @@ impl Compiler<'_, '_> {
             name,
             drafts: part.drafts,
             ops,
+            given,
+            set,
             weight: weight?.unwrap_or(1),
             start_after: start_after?.unwrap_or(Nanos::ZERO),
         })
@@ -162,7 +177,12 @@ impl Compiler<'_, '_> {
             }
         }
         let plan = &self.loaded.document.variables;
+        let of_plan = plan.0.len();
         for (position, (name, place, _)) in plan.0.iter().chain(&spec.variables.0).enumerate() {
+            // The value of the setup takes the place of the plan's, and the scenario's that of both.
+            if position == of_plan {
+                self.set_by_setup(&mut first);
+            }
             let Some(variable) = self.variable(&name.0) else { continue };
             let first = &mut first[usize::from(variable)];
             if let First::Column(source) | First::Ambiguous(source, _) = *first {
@@ -175,16 +195,36 @@ impl Compiler<'_, '_> {
             }
             *first = First::Text(position);
         }
+        if spec.variables.is_empty() {
+            self.set_by_setup(&mut first);
+        }
         first
     }
 
-    /// The instructions before the first step: rows of data, and first values, as far as they are read.
+    /// The values of the setup are first values.
+    fn set_by_setup(&mut self, first: &mut [First]) {
+        for name in self.around.given.clone() {
+            let Some(variable) = self.variable(&name) else { continue };
+            let first = &mut first[usize::from(variable)];
+            if let First::Column(source) | First::Ambiguous(source, _) = *first {
+                let source = &self.sources[source].name;
+                let message = format!("`{name}` is set by the setup, and is a column of `{source}`, too");
+                let place = self.loaded.document.setup.first().and_then(Field::place);
+                let hint = "rename the variable, or the column with `columns`";
+                self.report(place, Problem::new(message).with_hint(hint));
+            }
+            *first = First::Setup;
+        }
+    }
+
+    /// The instructions before the first step: values of the setup, rows of data, and first values, as far as
+    /// they are read; and the number of the first ones, whose values are still to come.
     fn initial(
         &mut self,
         spec: &ScenarioSpec,
         listed: Option<&[usize]>,
         part: &mut Part<'_>,
-    ) -> Option<Vec<Op>> {
+    ) -> Option<(Vec<Op>, usize)> {
         let loaded = self.loaded;
         let plan = &loaded.document.variables.0;
         let texts: Vec<_> = plan.iter().chain(&spec.variables.0).collect();
@@ -209,7 +249,11 @@ impl Compiler<'_, '_> {
         let draws: Vec<usize> = (0..self.sources.len())
             .filter(|&source| listed.map_or_else(|| needed(source), |listed| listed.contains(&source)))
             .collect();
-        let mut ops = Vec::new();
+        let is_given = |(number, first): (usize, &First)| part.used[number] && *first == First::Setup;
+        let given = (0_u16..).zip(part.first.iter().enumerate()).filter(|(_, one)| is_given(*one));
+        let mut ops: Vec<Op> =
+            given.map(|(variable, _)| Op::Set { variable, value: Template::literal(b"") }).collect();
+        let given = ops.len();
         for source in draws {
             self.sources[source].is_drawn = true;
             ops.push(Op::Draw(u16::try_from(source).unwrap_or(u16::MAX)));
@@ -220,7 +264,7 @@ impl Compiler<'_, '_> {
             }
         }
         ops.extend(sets.into_iter().rev());
-        complete.map(|()| ops)
+        complete.map(|()| (ops, given))
     }
 
     /// The first value of the variable at a position among the plan's and the scenario's, and its
@@ -230,7 +274,7 @@ impl Compiler<'_, '_> {
         position: usize,
         field: &Field<crate::document::Text>,
         part: &Part<'_>,
-    ) -> Option<(plimsoll_scenario::Template, Vec<u16>)> {
+    ) -> Option<(Template, Vec<u16>)> {
         let text = self.text(field)?;
         let value = self.parsed(text.as_bytes(), field.place())?;
         let reads = value.variables();
@@ -238,7 +282,7 @@ impl Compiler<'_, '_> {
         for &read in &reads {
             let before = match part.first[usize::from(read)] {
                 First::Text(other) => other < position,
-                First::Column(_) => true,
+                First::Column(_) | First::Setup => true,
                 _ => false,
             };
             if !before {
@@ -313,6 +357,14 @@ impl Part<'_> {
         known.last = Last::One(self.drafts.len());
         self.drafts.push(draft);
         self.drafts.len() as u32 - 1
+    }
+
+    /// The variables that steps set and that have a value at the end of the scenario. A first value that may
+    /// remain is read then.
+    fn set_for_certain(&self, known: &Known) -> Vec<u16> {
+        let has_first =
+            |variable: u16| matches!(self.first[usize::from(variable)], First::Text(_) | First::Column(_));
+        self.sets.iter().copied().filter(|&variable| known.has(variable) || has_first(variable)).collect()
     }
 
     /// The position of the next instruction.

@@ -7,6 +7,7 @@ use plimsoll_schedule::parse_duration;
 use plimsoll_script::{ScriptOptions, ScriptText as StepText, StepScript, StepScripts};
 
 use super::Compiler;
+use super::around::Role;
 use crate::document::{Field, ScriptSettings, Text};
 use crate::draft::ScenarioDraft;
 use crate::script::ScriptHost;
@@ -48,7 +49,9 @@ impl Compiler<'_, '_> {
         scenarios: &[ScenarioDraft],
     ) -> Option<Arc<dyn ScriptSource>> {
         let settings = self.loaded.document.scripts.get().cloned().unwrap_or_default();
-        if let (true, Some(place)) = (self.scripts.is_empty(), self.loaded.document.scripts.place())
+        self.around.has_scripts |= !self.scripts.is_empty();
+        if let (false, Some(place)) = (self.around.has_scripts, self.loaded.document.scripts.place())
+            && self.around.role == Role::Load
             && self.resolver.problems.is_empty()
         {
             let problem = Problem::new("`scripts` has no effect: no step has a script");

@@ -41,6 +41,7 @@ impl Compiler<'_, '_> {
         for spec in document.scenarios.iter().filter_map(Field::get) {
             self.add_scenario(spec, &mut names);
         }
+        self.around.named.iter().for_each(|name| names.add(name));
         for source in &self.sources {
             source.columns.iter().flatten().for_each(|column| names.add(column));
         }

@@ -25,6 +25,9 @@ impl Document {
         for scenario in &self.scenarios {
             check.scenario(scenario);
         }
+        for steps in [&self.setup, &self.teardown] {
+            check.named_steps(steps, "steps");
+        }
         for threshold in &self.thresholds {
             check.threshold(threshold);
         }
@@ -166,8 +169,7 @@ impl<'d> Check<'d, '_> {
             return;
         };
         let document = self.document;
-        let targets: Vec<&str> = document.targets.0.iter().map(|(name, ..)| name.as_str()).collect();
-        self.known("target", &scenario.target, &targets);
+        self.known("target", &scenario.target, &self.targets());
         let sources: Vec<&str> = document.data.0.iter().map(|(name, ..)| name.as_str()).collect();
         let mut taken = HashSet::new();
         for name in &scenario.data {
@@ -181,8 +183,18 @@ impl<'d> Check<'d, '_> {
             let problem = Problem::new("the scenario has no steps");
             self.report(problem.with_hint("give it some: `steps: [{get: /}]`"), field.place());
         }
-        self.names(named_steps(&scenario.steps).into_iter().map(|step| &step.name), "steps of the scenario");
-        self.steps(&scenario.steps, &targets, false);
+        self.named_steps(&scenario.steps, "steps of the scenario");
+    }
+
+    /// The names of the targets.
+    fn targets(&self) -> Vec<&'d str> {
+        self.document.targets.0.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// Checks steps that are carried out one after the other, and their names.
+    fn named_steps(&mut self, steps: &[Field<StepSpec>], noun: &str) {
+        self.names(named_steps(steps).into_iter().map(|step| &step.name), noun);
+        self.steps(steps, &self.targets(), false);
     }
 
     /// Checks steps; `at_once`: those of `parallel`.
@@ -425,6 +437,8 @@ impl<'d> Check<'d, '_> {
             ("data", first(document.data.0.first().map(|(_, place, _)| place))),
             ("tokens", first(document.tokens.0.first().map(|(_, place, _)| place))),
             ("scripts", document.scripts.place()),
+            ("setup", document.setup.first().and_then(Field::place)),
+            ("teardown", document.teardown.first().and_then(Field::place)),
         ] {
             if place.is_some() {
                 let problem = Problem::new(format!("`{name}` has no effect: the plan has no scenarios"));

@@ -1,5 +1,6 @@
 //! From a plan file to requests.
 
+mod around;
 mod data;
 mod flow;
 mod interleaved;

@@ -82,6 +82,8 @@ impl RunResult {
                 host: context.host,
                 targets: targets(record, context.targets),
                 preflight: context.preflight,
+                setup: context.setup,
+                teardown: context.teardown,
                 interrupted_by_signal: record.interrupted,
                 ended_by_threshold: record
                     .thresholds

@@ -1,6 +1,8 @@
 //! Facts about a run that its record does not have.
 
-use plimsoll_metrics::RunRecord;
+use plimsoll_core::Nanos;
+use plimsoll_metrics::verdict::{Reason, ReasonCode};
+use plimsoll_metrics::{RunRecord, figure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,12 @@ pub struct RunContext {
     pub host: Host,
     /// Findings of the first contact with the server, if it was made before the run.
     pub preflight: Option<Preflight>,
+    /// The setup before the load, if the plan has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<OnceResult>,
+    /// The teardown after it, if the plan has one and it was carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teardown: Option<OnceResult>,
     /// Share of the machine's calibrated limit that the run has used, if that is known.
     pub calibration: Option<CalibrationUse>,
     /// `true` if the run is one of several of the same plan. The result of a run that is alone notes that it
@@ -146,4 +154,37 @@ pub struct Preflight {
     pub cipher: Option<String>,
     /// Address that answered.
     pub address: String,
+}
+
+/// The setup or the teardown of a plan, whose requests are sent once and are in no figure of the load, but in
+/// accounting.unmeasured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OnceResult {
+    /// Requests that it started.
+    pub requests: u64,
+    /// Of them those that failed or timed out.
+    pub failed: u64,
+    /// From its first request to the end of the last, in nanoseconds.
+    pub duration_ns: u64,
+    /// The step that ended it early, and why; omitted if it came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl OnceResult {
+    /// Describes it in a few words: `2 requests, 31 ms`.
+    pub fn words(&self) -> String {
+        let requests = if self.requests == 1 { "request" } else { "requests" };
+        let length = figure::nanos(Nanos(self.duration_ns));
+        format!("{} {requests}, {length}", figure::count(self.requests))
+    }
+
+    /// The warning about a teardown that did not come to its end.
+    pub fn warning(&self) -> Option<Reason> {
+        self.failure.as_ref().map(|failure| Reason {
+            code: ReasonCode::TeardownFailed,
+            evidence: format!("the teardown failed: {failure}"),
+            hint: "the figures are those of the load; what the teardown was to undo may be left".to_owned(),
+        })
+    }
 }

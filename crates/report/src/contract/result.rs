@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::build::fault::FaultResult;
 use crate::contract::agent::{AgentResult, TakenOver};
 use crate::contract::calibration::CalibrationUse;
-use crate::contract::context::{Host, Preflight};
+use crate::contract::context::{Host, OnceResult, Preflight};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{MachineSummary, MachineUse, TargetProcessResult};
@@ -264,6 +264,12 @@ pub struct Run {
     pub targets: Vec<Target>,
     /// Findings of the first contact with the server, before the run; null if there was none.
     pub preflight: Option<Preflight>,
+    /// The setup before the load; omitted if the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<OnceResult>,
+    /// The teardown after it; omitted if the plan has none, or if it was not carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teardown: Option<OnceResult>,
     /// Number of the signal that interrupted the run; null if none did.
     pub interrupted_by_signal: Option<i32>,
     /// The threshold that ended the run before its time; null if none did.

@@ -200,6 +200,8 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             cipher: None,
             address: "127.0.0.1:8080".to_owned(),
         }),
+        setup: None,
+        teardown: None,
         calibration: None,
         repeated: false,
         records: Vec::new(),

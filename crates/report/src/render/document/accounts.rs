@@ -2,7 +2,7 @@
 
 use plimsoll_metrics::{RateUnit, figure};
 
-use super::{Fact, Identity, Line, Shown, bytes, count, length, line, seconds};
+use super::{Fact, Identity, Line, Shown, bytes, count, length, line, nanos, seconds};
 use crate::contract::result::{IterationResult, ModelKind, RateChangeResult, RunResult};
 use crate::render::layout::Emphasis;
 
@@ -129,6 +129,13 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
         ", redirects followed ",
         counted("redirects_followed", accounting.redirects_followed),
     ]));
+    for (label, once) in [("setup", &result.run.setup), ("teardown", &result.run.teardown)] {
+        let Some(once) = once else { continue };
+        let at = |key: &str| format!("/run/{label}/{key}");
+        let requests = count(once.requests, at("requests"));
+        let noun = if once.requests == 1 { " request, " } else { " requests, " };
+        facts.push(Fact::new(label, line![requests, noun, nanos(once.duration_ns, at("duration_ns"))]));
+    }
     if accounting.polls > 0 {
         let polls = counted("polls", accounting.polls);
         facts.push(more(line!["sent again, for their answer was still to come: ", polls]));

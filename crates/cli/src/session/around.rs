@@ -1,0 +1,117 @@
+//! The setup before the load of a run, and the teardown after it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_driver::Open;
+use plimsoll_engine::{Control, Once, RunError, SetValue, run_once, set_up};
+use plimsoll_metrics::{Accounting, Log};
+use plimsoll_plan::Plan;
+use plimsoll_report::context::OnceResult;
+
+use crate::base::messages::Notify;
+
+/// The control of the run that signals are for, of several runs in turn.
+#[derive(Clone, Default)]
+pub(crate) struct CurrentControl(Arc<Mutex<Control>>);
+
+impl CurrentControl {
+    pub(crate) fn get(&self) -> Control {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set(&self, control: &Control) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
+    }
+}
+
+/// A setup or a teardown that is over: its result, and the accounts of its requests.
+#[derive(Clone)]
+pub(crate) struct DoneOnce {
+    pub(crate) result: OnceResult,
+    pub(crate) accounting: Accounting,
+}
+
+/// Setup and teardown of a plan. The setup is over when there is one of these; the teardown is carried out
+/// when it is asked for, and at the latest when this goes: however the run ended.
+pub(crate) struct Around<O: Open + Clone + 'static> {
+    setup: Option<DoneOnce>,
+    values: Vec<SetValue>,
+    teardown: Option<Arc<Plan>>,
+    open: O,
+    /// A signal ends the teardown by it.
+    current: CurrentControl,
+    say: Notify,
+}
+
+impl<O: Open + Clone + 'static> Around<O> {
+    /// Carries out the setup of a plan, which is given the values. `control` stops it.
+    pub(crate) fn begin(
+        plan: &mut Plan,
+        open: &O,
+        control: &Control,
+        current: &CurrentControl,
+        say: &Notify,
+    ) -> Result<Self, RunError> {
+        let once = set_up(plan, open, control)?;
+        let values = once.as_ref().and_then(|once| once.values.clone()).unwrap_or_default();
+        plan.give(&values);
+        let setup = once.zip(plan.setup.as_deref()).map(|(once, steps)| DoneOnce::of(&once, steps));
+        setup.iter().for_each(|setup| say(&format!("setup: {}", setup.result.words())));
+        Ok(Self {
+            setup,
+            values,
+            teardown: plan.teardown.clone(),
+            open: open.clone(),
+            current: current.clone(),
+            say: say.clone(),
+        })
+    }
+
+    /// The setup, if the plan has one.
+    pub(crate) fn setup(&self) -> Option<&DoneOnce> {
+        self.setup.as_ref()
+    }
+
+    /// Gives the values of the setup to another plan of the same file.
+    pub(crate) fn give(&self, plan: &mut Plan) {
+        plan.give(&self.values);
+    }
+
+    /// Carries out the teardown, unless that was done or there is none.
+    pub(crate) fn tear_down(&mut self) -> Option<DoneOnce> {
+        let steps = self.teardown.take()?;
+        // The load may have been stopped: its control would stop these requests, too.
+        let control = Control::default();
+        self.current.set(&control);
+        let done = match run_once(&steps, &self.open, &control, &Log::default()) {
+            Ok(once) => DoneOnce::of(&once, &steps),
+            Err(error) => DoneOnce {
+                result: OnceResult { failure: Some(error.to_string()), ..OnceResult::default() },
+                accounting: Accounting::default(),
+            },
+        };
+        (self.say)(&format!("teardown: {}", done.result.words()));
+        Some(done)
+    }
+}
+
+impl<O: Open + Clone + 'static> Drop for Around<O> {
+    fn drop(&mut self) {
+        if let Some(warning) = self.tear_down().and_then(|done| done.result.warning()) {
+            (self.say)(&format!("warning: {}", warning.evidence));
+        }
+    }
+}
+
+impl DoneOnce {
+    fn of(once: &Once, plan: &Plan) -> Self {
+        let accounting = once.record.accounting;
+        let result = OnceResult {
+            requests: accounting.started,
+            failed: accounting.failed + accounting.timed_out,
+            duration_ns: once.record.duration.0,
+            failure: once.failure(plan).map(|failure| failure.to_string()),
+        };
+        Self { result, accounting }
+    }
+}

@@ -1,0 +1,81 @@
+//! The setup and the teardown of a plan: steps that are carried out once, as a plan of one user and one
+//! iteration.
+
+use std::sync::Arc;
+
+use plimsoll_core::{Nanos, Shard};
+use plimsoll_scenario::{Op, Program, Template};
+use plimsoll_schedule::Population;
+
+use crate::draft::Requests;
+use crate::{Connections, End, Load, Plan, StartTime};
+
+/// Connections to each server at most: as many as the requests of one `parallel` may need at once.
+const MOST_CONNECTIONS: u32 = 16;
+
+impl Plan {
+    /// The plan that carries these requests out once, with the settings of this one where they are not about
+    /// the load.
+    pub(crate) fn once(&self, requests: Requests) -> Self {
+        let targets = requests.targets.len().max(1) as u32;
+        Self {
+            scenarios: requests.scenarios,
+            steps: requests.steps,
+            variables: requests.variables,
+            feeds: requests.feeds,
+            pools: requests.pools,
+            leaves: requests.leaves,
+            setup: None,
+            teardown: None,
+            supplies: requests.supplies,
+            tokens: requests.tokens,
+            scripts: requests.scripts,
+            wrk: None,
+            logic: requests.logic,
+            targets: requests.targets,
+            dynamic_origins: requests.dynamic_origins,
+            load: Load::Closed,
+            users: Some(Population::constant(1)),
+            phases: Vec::new(),
+            end: End { duration: None, iterations: Some(1) },
+            warmup: Nanos::ZERO,
+            threads: 1,
+            shard: Shard::WHOLE,
+            held: 1,
+            start: StartTime::WhenReady,
+            connections: Connections {
+                initial: targets,
+                max: targets * MOST_CONNECTIONS,
+                depth: 1,
+                rate: None,
+                lifetime: None,
+                inactivity: None,
+                ..self.connections.clone()
+            },
+            client_faults: None,
+            preflight: false,
+            thresholds: Vec::new(),
+            goodput: None,
+            ..self.clone()
+        }
+    }
+
+    /// Gives the values that the setup has set to everything that reads them: to each iteration as first
+    /// values, and to the teardown.
+    pub fn give(&mut self, values: &[(String, Vec<u8>)]) {
+        for scenario in &mut self.scenarios {
+            let mut ops = scenario.program.ops().to_vec();
+            for op in &mut ops[..scenario.given] {
+                let Op::Set { variable, value } = op else { continue };
+                let name = &self.variables[usize::from(*variable)];
+                if let Some((_, given)) = values.iter().find(|(known, _)| known == name) {
+                    *value = Template::literal(given);
+                }
+            }
+            scenario.program = Program::new(ops);
+        }
+        if let Some(teardown) = &mut self.teardown {
+            Arc::make_mut(teardown).give(values);
+        }
+    }
+}

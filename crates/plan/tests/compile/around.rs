@@ -1,0 +1,129 @@
+//! Setup and teardown: plans of their own, whose values the load gets.
+
+use plimsoll_plan::{Load, Plan, Problem};
+use plimsoll_scenario::Op;
+
+use crate::plans::resolve;
+
+const PLAN: &str = "
+targets: {auth: http://auth.test, api: http://api.test}
+variables: {token: none, page: '1'}
+setup:
+  - post: /login
+    target: auth
+    extract: {token: {json: /token}}
+  - if: ${token} == x
+    then: [{set: {role: admin}}]
+    else: [{set: {role: reader}}]
+scenarios:
+  - name: read
+    target: api
+    steps: [{get: '/${role}/${page}', headers: {authorization: 'Bearer ${token}'}}]
+  - name: plain
+    target: api
+    steps: [{get: /}]
+teardown:
+  - delete: /session/${token}
+    target: auth
+";
+
+fn good(text: &str) -> Plan {
+    resolve(text, &[], &[]).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}
+
+fn problems(text: &str) -> Vec<String> {
+    let problems: Vec<Problem> = resolve(text, &[], &[]).expect_err(text);
+    problems.into_iter().map(|problem| problem.message).collect()
+}
+
+/// The values that the first instructions of a scenario set, by the names of their variables.
+fn given(plan: &Plan, scenario: usize) -> Vec<(String, String)> {
+    let scenario = &plan.scenarios[scenario];
+    let set = |op: &Op| match op {
+        Op::Set { variable, value } => (
+            plan.variables[usize::from(*variable)].clone(),
+            String::from_utf8_lossy(value.literals()).into_owned(),
+        ),
+        other => panic!("{other:?} sets nothing"),
+    };
+    scenario.program.ops()[..scenario.given].iter().map(set).collect()
+}
+
+#[test]
+fn each_part_is_a_plan_with_the_servers_that_it_asks() {
+    let plan = good(PLAN);
+    let authorities =
+        |plan: &Plan| -> Vec<String> { plan.targets.iter().map(|target| target.authority.clone()).collect() };
+    let (setup, teardown) = (plan.setup.as_deref().unwrap(), plan.teardown.as_deref().unwrap());
+    assert_eq!(authorities(&plan), ["api.test"], "the load opens no connection to the other one");
+    assert_eq!(
+        (authorities(setup), authorities(teardown)),
+        (vec!["auth.test".into()], vec!["auth.test".into()])
+    );
+    assert!(plan.steps.iter().all(|step| step.target == 0) && setup.steps[0].target == 0);
+    for once in [setup, teardown] {
+        assert!(matches!(once.load, Load::Closed) && !once.preflight, "{once:?}");
+        assert_eq!((once.end.iterations, once.end.duration, once.threads), (Some(1), None, 1));
+        let ops = once.scenarios[0].program.ops();
+        let pool = once.leaves.unwrap();
+        assert!(matches!(ops.last(), Some(Op::Keep(last)) if *last == pool), "{ops:?}");
+    }
+    let left = &setup.pools[usize::from(setup.leaves.unwrap())];
+    let names: Vec<&str> =
+        left.columns.iter().map(|column| &*setup.variables[usize::from(*column)]).collect();
+    assert_eq!(names, ["token", "role"]);
+    assert_eq!(plan.leaves, None);
+}
+
+#[test]
+fn values_are_given_where_they_are_read_and_change_no_hash() {
+    let mut plan = good(PLAN);
+    let before = plan.fingerprint();
+    let value = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
+    plan.give(&[value("token", "t ${x}"), value("role", "reader")]);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    // A value is no template, and the plan's first value of the token is not read any more.
+    assert_eq!(given(&plan, 0), [pair("token", "t ${x}"), pair("role", "reader")]);
+    assert_eq!(given(&plan, 1), [], "it reads none");
+    assert_eq!(given(plan.teardown.as_deref().unwrap(), 0), [pair("token", "t ${x}")]);
+    assert_eq!(plan.fingerprint(), before);
+    let other = good(&PLAN.replace("/login", "/other"));
+    assert_ne!(other.fingerprint(), before, "the steps are a part of the plan");
+    let own = "    variables: {role: guest}\n    steps: [{get: '/${role}";
+    let mut own = good(&PLAN.replace("    steps: [{get: '/${role}", own));
+    own.give(&[value("role", "reader")]);
+    assert_eq!(given(&own, 0).len(), 1, "the scenario's own first value is nearer");
+}
+
+#[test]
+fn mistakes_are_told_once_and_in_words() {
+    let scenarios = "targets: {a: http://a.test}\nscenarios: [{steps: [{get: '/${x}'}]}]\n";
+    for (around, message) in [
+        ("setup: [{get: /, target: b}]", "there is no target `b`"),
+        ("teardown: [{get: '/${y}'}]", "unknown template slot `${y}`"),
+        ("setup: [{set: {x: 1}}]", "the scenario `setup` has no request"),
+        // It is not certain.
+        (
+            "setup: [{get: /, extract: {y: {status: true}}}, {if: '${y} == 1', then: [{set: {x: 1}}]}]",
+            "`x` may not be set by the setup",
+        ),
+        (
+            "setup: [{get: /, extract: {x: {status: true}}}]\nteardown: [{timeout: 1s}]",
+            "the step does nothing",
+        ),
+        ("setup: [{name: a, get: /}, {name: a, get: /}]", "two steps are called `a`"),
+        (
+            "data: {x: {list: [1]}}\nsetup: [{get: /, extract: {x: {status: true}}}]",
+            "`x` is set by the setup, and is a column of `x`, too",
+        ),
+    ] {
+        let found = problems(&format!("{scenarios}{around}\n"));
+        assert_eq!(found.iter().filter(|found| *found == message).count(), 1, "{around}: {found:?}");
+    }
+    let alone = problems("setup: [{get: http://a.test/}]\n");
+    assert!(alone.contains(&"`setup` has no effect: the plan has no scenarios".to_owned()), "{alone:?}");
+    // A row of the setup alone is a use of its source.
+    let rows = "data: {user: {list: [anna]}}\nsetup: [{get: '/${user}', extract: {x: {status: true}}}]\n";
+    let plan = good(&format!("{scenarios}{rows}"));
+    assert_eq!(given(&plan, 0).len(), 1);
+}
