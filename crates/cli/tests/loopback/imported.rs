@@ -308,7 +308,7 @@ fn assert_same_requests(
 #[test]
 fn scripts_of_k6_make_the_requests_that_k6_makes() {
     let others = ["lib/api.js", "users.json", "accounts.csv"];
-    assert_eq!(assert_same_requests("k6", &["js", "ts"], &others, "", Some("http.batch")), 17);
+    assert_eq!(assert_same_requests("k6", &["js", "ts"], &others, "", Some("http.batch")), 18);
 }
 
 /// The requests are those that Gatling's documentation says of each word, written by hand.
