@@ -26,9 +26,9 @@ pub fn pin(cpu: usize) -> bool {
 /// Keeps the calling thread from taking a processor from a thread that runs there when this one wakes up
 /// (`SCHED_BATCH`, sched(7)): for work beside that of the workers. Returns `false` if the system refuses.
 ///
-/// Its share of a busy processor stays that of any thread. One of a low weight (nice 19) that ends there holds
-/// its entries of `/proc` until it has been given the time to let go of them, and whoever waits for its process
-/// (wait4(2)) spins for them in the kernel: agents of a fleet were silent for minutes.
+/// Its share of a busy processor stays that of any thread. One of a low weight (nice 19) that ends there
+/// holds its entries of `/proc` until it has been given the time to let go of them, and whoever waits for its
+/// process (wait4(2)) spins for them in the kernel: agents of a fleet were silent for minutes.
 pub fn enter_background() -> bool {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: the pointer is valid for reading one sched_param, which the call does not keep.
