@@ -158,6 +158,8 @@ struct Caller {
     /// When it came, or its last request was answered.
     since: Nanos,
     reader: RequestReader,
+    /// It ends when its last reply has been sent. Until then it keeps its place.
+    leaves: bool,
 }
 
 struct RequestHandler<B> {
@@ -184,6 +186,14 @@ impl<B: Backend> RequestHandler<B> {
                 self.io.close(caller.id, Close::Now);
             }
             self.io.flush();
+            let io = &mut self.io;
+            self.callers.retain(|caller| {
+                let has_left = caller.leaves && io.unsent(caller.id) == 0;
+                if has_left {
+                    io.close(caller.id, Close::AfterSend);
+                }
+                !has_left
+            });
         }
         self.io.close_listener(self.listener);
     }
@@ -191,17 +201,21 @@ impl<B: Backend> RequestHandler<B> {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Accepted { conn, at, .. } if self.callers.len() < CONNECTIONS => {
-                self.callers.push(Caller { id: conn, since: at, reader: RequestReader::default() });
+                let reader = RequestReader::default();
+                self.callers.push(Caller { id: conn, since: at, reader, leaves: false });
             }
             Event::Accepted { conn, .. } => {
                 let reply = ControlReply::problem(503, "too many connections to this port");
-                self.reply(conn, false, false, &reply);
+                write_reply(self.io.outbox(conn), false, false, &reply);
+                self.io.close(conn, Close::AfterSend);
             }
             Event::Received { conn, data, .. } => {
                 if self.io.unsent(conn) > UNREAD_BYTES {
                     self.callers.retain(|caller| caller.id != conn);
                     self.io.close(conn, Close::Reset);
-                } else if let Some(number) = self.callers.iter().position(|caller| caller.id == conn) {
+                } else if let Some(number) = self.callers.iter().position(|caller| caller.id == conn)
+                    && !self.callers[number].leaves
+                {
                     let Self { io, access, memo, callers, .. } = self;
                     let reading = callers[number].reader.take(io.bytes(data), access, memo);
                     self.go_on(number, reading);
@@ -229,18 +243,8 @@ impl<B: Backend> RequestHandler<B> {
             Reading::Request { request, stays } => ((self.answer)(&request), request.method == "HEAD", stays),
             Reading::Refused { reply, head_request, stays } => (reply, head_request, stays),
         };
-        if stays {
-            self.callers[number].since = self.io.now();
-        } else {
-            self.callers.swap_remove(number);
-        }
-        self.reply(id, head_request, stays, &reply);
-    }
-
-    fn reply(&mut self, conn: ConnId, head_request: bool, stays: bool, reply: &ControlReply) {
-        write_reply(self.io.outbox(conn), head_request, stays, reply);
-        if !stays {
-            self.io.close(conn, Close::AfterSend);
-        }
+        let caller = &mut self.callers[number];
+        (caller.since, caller.leaves) = (self.io.now(), !stays);
+        write_reply(self.io.outbox(id), head_request, stays, &reply);
     }
 }
