@@ -101,7 +101,7 @@ fn examples_of_other_tools_are_plans() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(count, 87);
+    assert_eq!(count, 88);
 }
 
 #[test]

@@ -73,6 +73,7 @@ pub(crate) enum Use {
 
 const PROXY: &str = "connections go through one proxy at most: leave it out";
 const TUNNEL: &str = "requests to http:// are handed to the proxy, and others have a tunnel: leave it out";
+const PROXY_CREDENTIALS: &str = "a proxy is given basic credentials alone: write -U user:password";
 const CREDENTIALS: &str =
     "basic, bearer and digest credentials are supported: write -u user:password, with --digest for the last";
 const ANOTHER: &str = "import each request by itself, and put their steps together";
@@ -142,8 +143,8 @@ const OPTIONS: &[(&str, char, Means)] = &[
     ("progress-bar", '#', Means::Idle),
     ("proxy", 'x', Means::Value(Use::Proxy)),
     ("proxy-basic", ' ', Means::Switch(Use::AsHere)),
-    ("proxy-digest", ' ', Means::Refused(CREDENTIALS)),
-    ("proxy-ntlm", ' ', Means::Refused(CREDENTIALS)),
+    ("proxy-digest", ' ', Means::Refused(PROXY_CREDENTIALS)),
+    ("proxy-ntlm", ' ', Means::Refused(PROXY_CREDENTIALS)),
     ("proxy-user", 'U', Means::Value(Use::ProxyUser)),
     ("proxytunnel", 'p', Means::Refused(TUNNEL)),
     ("range", 'r', Means::Value(Use::Range)),

@@ -56,6 +56,9 @@ fn credentials(challenges: &[u8], text: &[u8], cnonce: &[u8]) -> Option<Vec<u8>>
     let (before, target) = (&text[..blank], &text[blank + 1..]);
     let comma = before.iter().rposition(|byte| *byte == b',')?;
     let (pair, method) = (&before[..comma], before[comma + 1..].trim_ascii());
+    if method.is_empty() || target.is_empty() {
+        return None;
+    }
     let colon = pair.iter().position(|byte| *byte == b':')?;
     let (user, password) = (&pair[..colon], &pair[colon + 1..]);
     let (challenge, hash, is_session) = challenges_in(challenges).into_iter().find_map(usable)?;
