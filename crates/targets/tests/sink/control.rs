@@ -76,8 +76,8 @@ fn who_does_not_read_is_cut_off() {
     stream.set_nodelay(true).expect("it is open");
     let request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
     let mut sent = 0;
-    // Requests that are received together are refused: the pause is for them to come one by one. Either way the
-    // connection ends, in ten seconds at most.
+    // Requests that are received together are refused: the pause is for them to come one by one. Either way
+    // the connection ends, in ten seconds at most.
     while sent < 4_000 && stream.write_all(request).is_ok() {
         sent += 1;
         std::thread::sleep(Duration::from_millis(5));
