@@ -2,9 +2,9 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::time::Duration;
 
-use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll};
+use plimsoll_core::Nanos;
+use plimsoll_driver::{BackendOptions, Endpoint, OpenEpoll, clock};
 use plimsoll_targets::{Access, ControlOptions, ControlReply, ControlServer};
 
 use crate::client::{Client, End};
@@ -16,6 +16,10 @@ fn start(bytes: usize) -> ControlServer {
     let open = OpenEpoll(BackendOptions::default());
     let answer = Box::new(move |_: &_| ControlReply::text(200, "x".repeat(bytes)));
     ControlServer::start(options, open, answer).expect("it starts")
+}
+
+fn pause(milliseconds: u64) {
+    clock::sleep_until(clock::monotonic() + Nanos::from_millis(milliseconds));
 }
 
 #[test]
@@ -50,20 +54,20 @@ fn a_last_reply_that_nobody_reads_is_not_kept() {
             stream
         })
         .collect();
-    // They have all places until then.
-    std::thread::sleep(Duration::from_millis(500));
     let status = || {
         let mut stream = TcpStream::connect(address).expect("it listens");
         stream.write_all(request).expect("it is open");
         let mut head = [0; 12];
         stream.read_exact(&mut head).map(|()| head.to_vec())
     };
-    assert_eq!(status().expect("a reply"), b"HTTP/1.1 503");
-    let free = (0..300).any(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        status().is_ok_and(|head| head == b"HTTP/1.1 200")
-    });
-    assert!(free, "they are kept");
+    let comes = |line: &[u8]| {
+        (0..300).any(|_| {
+            pause(100);
+            status().is_ok_and(|head| head == line)
+        })
+    };
+    assert!(comes(b"HTTP/1.1 503"), "they have no place");
+    assert!(comes(b"HTTP/1.1 200"), "they are kept");
     drop(streams);
 }
 
@@ -80,7 +84,7 @@ fn who_does_not_read_is_cut_off() {
     // the connection ends, in ten seconds at most.
     while sent < 4_000 && stream.write_all(request).is_ok() {
         sent += 1;
-        std::thread::sleep(Duration::from_millis(5));
+        pause(5);
     }
     assert!(sent < 4_000, "nothing ends it");
     // The replies before the end are limited to the buffers of the server and of the kernel.
