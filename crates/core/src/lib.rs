@@ -8,11 +8,11 @@
 
 pub mod arrival;
 pub mod calendar;
-pub mod imports;
 pub mod nanos;
 pub mod outcome;
 pub mod random;
 pub mod rate;
+pub mod scripts;
 pub mod sequence;
 
 pub use arrival::{Arrival, Shard};

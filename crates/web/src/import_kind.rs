@@ -1,6 +1,6 @@
 //! Formats of other tools, and how a text is recognised as one.
 
-use plimsoll_core::imports::{is_of_gatling, is_of_k6, is_of_locust};
+use plimsoll_core::scripts::{imports_gatling, imports_k6, imports_locust};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -57,9 +57,9 @@ impl ImportKind {
             return Some(Self::JMeter);
         }
         for (is, kind) in [
-            (is_of_k6 as fn(&str) -> bool, Self::K6),
-            (is_of_gatling, Self::Gatling),
-            (is_of_locust, Self::Locust),
+            (imports_k6 as fn(&str) -> bool, Self::K6),
+            (imports_gatling, Self::Gatling),
+            (imports_locust, Self::Locust),
         ] {
             if text.lines().any(is) {
                 return Some(kind);

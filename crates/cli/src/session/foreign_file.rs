@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_core::imports::{is_of_gatling, is_of_k6, is_of_locust};
+use plimsoll_core::scripts::{imports_gatling, imports_k6, imports_locust};
 use plimsoll_plan::{Disk, Files as _, Problem};
 
 use crate::base::failure::Failure;
@@ -76,12 +76,12 @@ fn recognized(name: &str) -> Option<Kind> {
         "har" => Some(HAR),
         "jmx" => Some(JMETER),
         "lua" => Some(LUA),
-        "js" | "mjs" | "ts" if has(is_of_k6) => Some(K6),
-        "py" if has(is_of_locust) => Some(LOCUST),
+        "js" | "mjs" | "ts" if has(imports_k6) => Some(K6),
+        "py" if has(imports_locust) => Some(LOCUST),
         _ if text.contains("<jmeterTestPlan") => Some(JMETER),
-        _ if has(is_of_k6) => Some(K6),
-        _ if has(is_of_gatling) => Some(GATLING),
-        _ if has(is_of_locust) => Some(LOCUST),
+        _ if has(imports_k6) => Some(K6),
+        _ if has(imports_gatling) => Some(GATLING),
+        _ if has(imports_locust) => Some(LOCUST),
         "json" => of_keys(&keys(&text)?, &text),
         "yaml" | "yml" => of_keys(&keys_of_yaml(&text), &text),
         _ => None,
