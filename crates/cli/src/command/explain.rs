@@ -79,9 +79,12 @@ fn explanation(resolved: &Resolved, color: bool) -> String {
     text.settings(resolved);
     text.targets(&resolved.plan);
     text.data(&resolved.plan);
-    text.around("setup", "once, before the load", resolved);
+    let document = resolved.layered.patch.document.as_deref().map(|loaded| &loaded.document);
+    let (setup, teardown) =
+        document.map(|document| (&*document.setup, &*document.teardown)).unwrap_or_default();
+    text.once("setup (once, before the load)", setup);
     text.scenarios(resolved);
-    text.around("teardown", "once, after the load", resolved);
+    text.once("teardown (once, after the load)", teardown);
     text.phases(&resolved.plan);
     text.totals(&resolved.plan);
     text.out
@@ -205,13 +208,10 @@ impl Explanation {
         }
     }
 
-    /// Steps before or after the load.
-    fn around(&mut self, name: &str, when: &str, resolved: &Resolved) {
-        let Some(loaded) = resolved.layered.patch.document.as_deref() else { return };
-        let document = &loaded.document;
-        let steps = if name == "setup" { &document.setup } else { &document.teardown };
+    /// Steps that are carried out once, if there are any.
+    fn once(&mut self, headline: &str, steps: &[Field<StepSpec>]) {
         if !steps.is_empty() {
-            self.headline(&format!("{name} ({when})"));
+            self.headline(headline);
             self.steps(steps, 2);
         }
     }
