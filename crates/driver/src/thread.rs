@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "the kernel is asked for more than Miri knows")]
-    fn a_thread_of_the_background_keeps_its_weight() {
+    fn a_background_thread_keeps_its_weight() {
         let policy_and_nice = std::thread::spawn(|| {
             assert!(enter_background());
             let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("it can be read");

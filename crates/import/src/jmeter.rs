@@ -93,7 +93,7 @@ struct Importer<'a> {
     /// Names of scenarios, and those of steps of the scenario that is read.
     titles: Titles,
     names: Titles,
-    /// Those of the steps after and before the load.
+    /// Names of the steps that are carried out once: after the load, and before it.
     names_once: [Titles; 2],
     folder: &'a Path,
     files: &'a dyn Files,

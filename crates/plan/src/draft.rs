@@ -42,8 +42,9 @@ pub(crate) struct Requests {
     pub(crate) logic: Fingerprint,
     /// `true` if a header asks for every connection to be closed.
     pub(crate) closes: bool,
-    /// Those of the setup and the teardown, of which each is carried out once.
+    /// Requests of the setup, which is carried out once.
     pub(crate) setup: Option<Box<Requests>>,
+    /// Requests of the teardown, which is carried out once.
     pub(crate) teardown: Option<Box<Requests>>,
 }
 

@@ -48,7 +48,7 @@ fn the_first_line_has_the_whole_url_and_the_proxy_its_credentials() {
     assert!(own.contains("proxy-authorization: Other x\r\n") && !own.contains("bWU6"), "{own}");
 }
 
-/// What goes through a tunnel is for the target alone.
+/// A request through a tunnel has nothing for the proxy.
 #[test]
 fn requests_over_tls_have_no_part_for_the_proxy() {
     let secure = of(&RequestSpec { scheme: Scheme::Https, ..spec() });

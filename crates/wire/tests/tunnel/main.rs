@@ -12,7 +12,7 @@ use proptest::prelude::*;
 struct Course {
     /// Everything that was sent to it.
     sent: Vec<u8>,
-    /// Whether the tunnel stands; `None` if the proxy has not said all yet.
+    /// Result of the negotiation; `None` until the proxy has answered in full.
     end: Option<Result<(), TunnelError>>,
     /// The bytes behind the proxy's last one.
     left: Vec<u8>,

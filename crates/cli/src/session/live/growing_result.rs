@@ -1,6 +1,6 @@
 //! The result of a run so far, for requests while the run goes on.
 //!
-//! The run control hands over its intervals and never waits; a thread of the background adds them up.
+//! The run control hands over its intervals and never waits; a background thread adds them up.
 //! The result itself is made on request, by the thread that asks.
 
 use std::io;

@@ -1,6 +1,6 @@
 //! `--tell-intervals`: the intervals of a run on stdout, for the agent of a fleet that has started it.
 //!
-//! The run control hands them over and never waits; a thread of the background writes them.
+//! The run control hands them over and never waits; a background thread writes them.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
