@@ -258,6 +258,8 @@ macro_rules! settings {
         /// Values as they were typed, before anything is parsed. Absent fields take their defaults.
         ///
         /// The formats are those of the command line; `plimsoll run --help` describes them.
+        // Settings are documented by the help of their flags, in which brackets are no links.
+        #[allow(rustdoc::broken_intra_doc_links)]
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct PlanPatch {
             /// The URLs; the load is shared evenly.
@@ -297,6 +299,8 @@ macro_rules! settings {
         $($(#[doc = $doc:literal])* $name:ident: $kind:ident = $flag:expr,)+
     })+) => {
         /// Settings of the load: the flags of `plimsoll run` by their long names.
+        // As in `PlanPatch`.
+        #[allow(rustdoc::broken_intra_doc_links)]
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
