@@ -9,7 +9,7 @@ use crate::fabric::{Delivery, Now};
 use crate::intervals::IntervalOutbox;
 use crate::message::{
     Beat, BeatStage, End, FromAgent, Here, Line, MessageError, Order, Prepare, Steer, SteerCommand, ToAgent,
-    WIRE_VERSION, Word, decode, encode,
+    Unsteered, WIRE_VERSION, Word, decode, encode,
 };
 use crate::parts::PartOutbox;
 use crate::subject::{self, Subject, parse};
@@ -133,12 +133,7 @@ pub enum HostEvent {
     /// The result so far, as bytes of a saved run.
     Part(Vec<u8>),
     /// An order was not carried out.
-    Unsteered {
-        /// Its number.
-        number: u64,
-        /// The reason.
-        error: String,
-    },
+    Unsteered(Unsteered),
     /// The process has ended, with the bytes of the saved run if it has saved one.
     Ended {
         /// Exit of its process.
@@ -188,8 +183,12 @@ struct Session {
     files: BTreeMap<String, Vec<u8>>,
     asked: Option<Nanos>,
     prepare: Option<Box<Prepare>>,
-    /// Number of the last order that was carried out.
+    /// The start of the run as Unix time, once the load goes on.
+    start: Nanos,
+    /// Number of the last order that was passed on.
     steered: u64,
+    /// Those of them that the process did not carry out.
+    unsteered: Vec<Unsteered>,
     outbox: PartOutbox,
     intervals: IntervalOutbox,
     next_part: Nanos,
@@ -325,7 +324,10 @@ impl Agent {
                 }
                 None
             }
-            HostEvent::Unsteered { number, error } => Some(Word::Unsteered { number, error }),
+            HostEvent::Unsteered(unsteered) => {
+                session.unsteered.push(unsteered.clone());
+                Some(Word::Unsteered(unsteered))
+            }
             HostEvent::Ended { .. } if session.stage == Stage::Orphaned => {
                 // It stays in the history, and can be collected.
                 self.sessions.remove(place);
@@ -341,7 +343,10 @@ impl Agent {
                     messages
                         .push(format!("it gave no sign of its own for {silence} s, and its agent ended it"));
                 }
-                session.outbox.offer(saved, Some(End { intervals, messages, ..end }));
+                let unsteered = std::mem::take(&mut session.unsteered);
+                let (steered, at_ns) = (session.steered, now.unix.since(session.start).0);
+                let end = End { intervals, messages, unsteered, steered, at_ns, ..end };
+                session.outbox.offer(saved, Some(end));
                 None
             }
             _ => None,
@@ -660,7 +665,9 @@ impl Session {
             files: BTreeMap::new(),
             asked: None,
             prepare: None,
+            start: Nanos::MAX,
             steered: 0,
+            unsteered: Vec::new(),
             outbox: PartOutbox::default(),
             intervals: IntervalOutbox::default(),
             next_part: Nanos::ZERO,
@@ -684,7 +691,8 @@ impl Session {
         let Stage::Armed { start_at_unix_ns, from_ns } = self.stage else { return };
         self.stage = Stage::Begun;
         self.next_part = now.monotonic + PART;
-        self.stirred = now.monotonic + (Nanos(start_at_unix_ns) + Nanos(from_ns)).since(now.unix);
+        self.start = Nanos(start_at_unix_ns);
+        self.stirred = now.monotonic + (self.start + Nanos(from_ns)).since(now.unix);
         let run = self.name.clone();
         actions.extend(self.lease.map(|until| AgentAction::Lease { run: run.clone(), until_ns: until.0 }));
         actions.push(AgentAction::Start { run, at_unix_ns: start_at_unix_ns, from_ns });

@@ -1,6 +1,6 @@
 //! The coordinator of one run as a state machine: from the claims to the results of all agents.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use plimsoll_core::Nanos;
@@ -12,7 +12,7 @@ use crate::fabric::{Delivery, Now};
 use crate::intervals::IntervalInbox;
 use crate::message::{
     Beat, BeatStage, End, FileReference, FromAgent, Here, Line, MessageError, Order, Piece, Prepare, Steer,
-    SteerCommand, ToAgent, WIRE_VERSION, Word, decode, encode,
+    SteerCommand, TOO_LATE, ToAgent, Unsteered, WIRE_VERSION, Word, decode, encode,
 };
 use crate::parts::{PIECE_BYTES, PartInbox};
 use crate::subject::{self, Subject, parse};
@@ -267,6 +267,8 @@ pub struct Member {
     pub latest_clock: Option<ClockEstimate>,
     /// Its latest figures.
     pub line: Option<Line>,
+    /// Changes of the load that it did not carry out.
+    pub missed_changes: u64,
     /// Its end.
     pub end: MemberEnd,
     /// The last part of its result that has arrived: bytes of a saved run; empty if there is none.
@@ -302,6 +304,8 @@ struct Side {
     line: Option<Line>,
     inbox: PartInbox,
     intervals: IntervalInbox,
+    /// Orders that it did not carry out.
+    unsteered: BTreeSet<u64>,
     /// It has sent parts or intervals since its last acknowledgement.
     is_owed: bool,
     is_suspect: bool,
@@ -336,6 +340,16 @@ impl Side {
             || self.is_lost
             || self.inbox.end().is_some_and(|end| self.intervals.seen() >= end.intervals)
     }
+}
+
+/// Orders that a process did not carry out, and those that had not reached it when it ended. A stop that comes
+/// too late changes nothing.
+fn missed_by(end: &End, orders: &[Steer]) -> Vec<Unsteered> {
+    let is_missed =
+        |steer: &&Steer| steer.number > end.steered && steer.at_ns < end.at_ns && !steer.command.is_stop();
+    let missed = orders.iter().filter(is_missed);
+    let missed = missed.map(|steer| Unsteered { number: steer.number, error: TOO_LATE.to_owned() });
+    end.unsteered.iter().cloned().chain(missed).collect()
 }
 
 /// One run on several agents.
@@ -436,6 +450,7 @@ impl Coordinator {
             clock: side.clock,
             latest_clock: side.latest_clock,
             line: side.line.clone(),
+            missed_changes: self.missed_changes(side),
             end: match side.inbox.end() {
                 Some(end) if end.exit.is_none() || side.is_ceded => MemberEnd::Died(end.clone()),
                 Some(end) => MemberEnd::Ended(end.clone()),
@@ -447,6 +462,12 @@ impl Coordinator {
         };
         let spans = (0..self.sides.len()).map(|place| self.span(place));
         self.sides.iter().zip(spans).map(|(side, span)| Member { span, ..member(side) }).collect()
+    }
+
+    /// Number of changes of the load that a side did not carry out.
+    fn missed_changes(&self, side: &Side) -> u64 {
+        let changes = self.orders.iter().filter(|steer| !steer.command.is_stop());
+        changes.filter(|steer| side.unsteered.contains(&steer.number)).count() as u64
     }
 
     /// When a side has its shards: from when, and until when if another one has them after it.
@@ -490,16 +511,15 @@ impl Coordinator {
     /// Gives all agents an order that applies at an instant since the start. Before the load has begun only a
     /// stop has an effect: no agent begins.
     pub fn steer(&mut self, command: SteerCommand, at: Nanos, now: Now) -> Vec<CoordinatorAction> {
-        let is_stop = matches!(command, SteerCommand::Stop | SteerCommand::StopNow);
         match self.stage {
             CoordinatorStage::Over => Vec::new(),
             CoordinatorStage::Begun => {
-                self.is_stopping |= is_stop;
+                self.is_stopping |= command.is_stop();
                 let number = self.orders.len() as u64 + 1;
                 self.orders.push(Steer { number, at_ns: at.0, command });
                 vec![self.beat(now)]
             }
-            _ if is_stop => self.give_up(now),
+            _ if command.is_stop() => self.give_up(now),
             _ => Vec::new(),
         }
     }
@@ -630,8 +650,8 @@ impl Coordinator {
                 }
             }
             Word::Part(piece) => actions.extend(self.take_part(place, &piece, body, now)),
-            Word::Unsteered { error, .. } => {
-                actions.push(CoordinatorAction::Notice(Notice::Unsteered { agent: name, error }));
+            Word::Unsteered(unsteered) => {
+                actions.extend(side.note_unsteered(unsteered).map(CoordinatorAction::Notice));
             }
             Word::Preparing | Word::Nothing | Word::Saved { .. } => {}
         }
@@ -650,11 +670,15 @@ impl Coordinator {
         let has_died = has_ended && (side.has_died() || was_late) && !side.is_ceded;
         let notice = if has_died { Notice::Died } else { Notice::Ended };
         let notice = has_ended.then(|| CoordinatorAction::Notice(notice(side.name.clone())));
+        let missed = side.inbox.end().filter(|_| has_ended).map(|end| missed_by(end, &self.orders));
+        let missed = missed.unwrap_or_default().into_iter();
+        let unsteered: Vec<Notice> = missed.filter_map(|missed| side.note_unsteered(missed)).collect();
         // Confirmed at once, so that nothing is sent twice, and again in case the confirmation is lost.
         let is_repeated = piece.piece + 1 == piece.pieces;
         let arrived = (is_whole || is_repeated).then(|| self.acknowledge(place));
         let followed = if has_died { self.follow_loss(place, now) } else { Vec::new() };
-        followed.into_iter().chain(notice).chain(arrived).collect()
+        let unsteered = unsteered.into_iter().map(CoordinatorAction::Notice);
+        followed.into_iter().chain(unsteered).chain(notice).chain(arrived).collect()
     }
 
     /// Tells an agent which of its parts and intervals have arrived. If that is lost, they come again, and it
@@ -1050,6 +1074,7 @@ impl Side {
             line: None,
             inbox: PartInbox::default(),
             intervals: IntervalInbox::default(),
+            unsteered: BTreeSet::new(),
             is_owed: false,
             is_suspect: false,
             is_lost: false,
@@ -1069,6 +1094,12 @@ impl Side {
             (self.is_suspect, self.is_lost) = (false, false);
         }
         is_back.then(|| Notice::Back(self.name.clone()))
+    }
+
+    /// Notes an order that it did not carry out. Returns the news if it was not known.
+    fn note_unsteered(&mut self, Unsteered { number, error }: Unsteered) -> Option<Notice> {
+        let is_new = self.unsteered.insert(number);
+        is_new.then(|| Notice::Unsteered { agent: self.name.clone(), error })
     }
 
     /// Takes the answer to the exchange under way. Duplicate and late answers are ignored.

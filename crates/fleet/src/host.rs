@@ -27,7 +27,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use crate::agent::{AgentAction, HostEvent, share_of};
 use crate::control_port::ControlPort;
 use crate::limits::AgentLimits;
-use crate::message::{End, Line, Prepare, Steer, SteerCommand};
+use crate::message::{End, Line, Prepare, Steer, SteerCommand, TOO_LATE, Unsteered};
 
 /// Longest time for a process to be ready: names of targets are resolved, and data is read.
 const READY: Duration = Duration::from_secs(170);
@@ -326,7 +326,7 @@ impl Process {
         }
         let status = self.child.wait().await.ok();
         let exit = status.and_then(|status| status.code());
-        End { exit, messages: self.said.iter().cloned().collect(), intervals: 0 }
+        End { exit, messages: self.said.iter().cloned().collect(), ..End::default() }
     }
 
     /// Its first error, and the hint after it.
@@ -464,7 +464,7 @@ async fn look_after(
                 }
                 Some(Wish::Steer(steer)) => {
                     if let Err(error) = process.steer(steer).await {
-                        tell(HostEvent::Unsteered { number: steer.number, error });
+                        tell(HostEvent::Unsteered(Unsteered { number: steer.number, error }));
                     }
                 }
                 Some(Wish::TakePart) => tell(HostEvent::Part(written.saved(run))),
@@ -484,6 +484,14 @@ async fn look_after(
         }
         process.end().await
     };
+    // Those that are still waiting find no process.
+    while let Ok(wish) = wishes.try_recv() {
+        if let Wish::Steer(Steer { number, command, .. }) = wish
+            && !command.is_stop()
+        {
+            tell(HostEvent::Unsteered(Unsteered { number, error: TOO_LATE.to_owned() }));
+        }
+    }
     let end = if is_killed { timeout(KILLED, ending).await.unwrap_or_default() } else { ending.await };
     tell(HostEvent::Ended { end, saved: written.saved(run) });
 }

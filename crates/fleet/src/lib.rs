@@ -63,7 +63,7 @@ pub use intervals::{IntervalInbox, IntervalOutbox};
 pub use limits::{AgentLimits, AllowedTarget, AllowedTargetError};
 pub use message::{
     Beat, BeatStage, End, FileReference, FromAgent, Here, Line, MessageError, Order, Piece, Prepare, Steer,
-    SteerCommand, ToAgent, WIRE_VERSION, Word,
+    SteerCommand, ToAgent, Unsteered, WIRE_VERSION, Word,
 };
 pub use nats::{LinkError, LinkEvent, NatsAddress, NatsEvent, NatsLink};
 pub use parts::{PartInbox, PartOutbox};

@@ -240,12 +240,7 @@ pub enum Word {
         first: u64,
     },
     /// An order could not be carried out.
-    Unsteered {
-        /// Number of the order.
-        number: u64,
-        /// The reason.
-        error: String,
-    },
+    Unsteered(Unsteered),
     /// A piece of a part of its result, which is the body of the message.
     Part(Piece),
     /// The agent has nothing of the run.
@@ -315,6 +310,27 @@ pub struct End {
     pub messages: Vec<String>,
     /// Number of intervals that it reported.
     pub intervals: u64,
+    /// Orders that it did not carry out. They were reported one by one before, which may have been lost.
+    #[serde(default)]
+    pub unsteered: Vec<Unsteered>,
+    /// Number of the last order that reached it.
+    #[serde(default)]
+    pub steered: u64,
+    /// When it ended, since the start of the run: orders of before that did not reach it were missed.
+    #[serde(default)]
+    pub at_ns: u64,
+}
+
+/// Reason of an order that did not reach the process before its end.
+pub(crate) const TOO_LATE: &str = "it had ended before it was told";
+
+/// An order that was not carried out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsteered {
+    /// Its number.
+    pub number: u64,
+    /// The reason.
+    pub error: String,
 }
 
 /// Sign of life of a coordinator to all agents of its run.
@@ -372,6 +388,13 @@ pub enum SteerCommand {
     Stop,
     /// Report at once.
     StopNow,
+}
+
+impl SteerCommand {
+    /// Returns `true` if nothing is started after it.
+    pub const fn is_stop(self) -> bool {
+        matches!(self, Self::Stop | Self::StopNow)
+    }
 }
 
 /// A message that cannot be read.

@@ -226,6 +226,8 @@ export interface AgentResult {
   unknown: number;
   /** Seconds since the start from which on it has the shard of a lost agent; null if it had it from the start. */
   from_s?: number | null;
+  /** Live changes of the rate that it did not carry out; missing in results of before. */
+  missed_changes?: number;
   rate_per_s: number | null;
   start_lag_p99_ns: number | null;
   cpu_cores: number | null;

@@ -59,6 +59,9 @@ pub struct AgentResult {
     /// lost agent; null if it had it from the start.
     #[serde(default)]
     pub from_s: Option<f64>,
+    /// Live changes of the rate that it did not carry out, because it heard of them too late.
+    #[serde(default)]
+    pub missed_changes: u64,
     /// Completed requests per second.
     pub rate_per_s: Option<f64>,
     /// 99th percentile of its start lag.

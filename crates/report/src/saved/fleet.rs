@@ -13,6 +13,8 @@ use crate::contract::trial::TrialFigures;
 
 /// The reason for which the result of a fleet that has lost an agent is invalid.
 const AGENT_LOST: &str = "agent_lost";
+/// The reason for which it is invalid if an agent did not follow a live change of the rate.
+const CHANGE_MISSED: &str = "change_missed";
 
 /// One agent and the result of its shard.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub struct FleetShare {
 impl SavedRun {
     /// The run of a fleet: that of all agents together, as [`merge_shards`](Self::merge_shards) has it. Where
     /// an agent was lost, arrivals of unknown outcome have an account of their own, and the result is
-    /// invalid.
+    /// invalid. So it is if an agent missed a change of the rate.
     ///
     /// # Errors
     /// As `merge_shards`; shards of lost agents may be missing, but not all.
@@ -64,10 +66,9 @@ impl SavedRun {
             }
             result.rate.target_per_s = result.rate.target_per_s.map(|_| targets.values().sum());
         }
-        // All were steered by the same orders.
-        if let Some(first) = runs.first() {
-            result.rate.changes.clone_from(&first.result.rate.changes);
-        }
+        // All were steered by the same orders; of those that missed some, others have the whole list.
+        let changes = runs.iter().map(|run| &run.result.rate.changes).max_by_key(|changes| changes.len());
+        result.rate.changes = changes.cloned().unwrap_or_default();
         let unknown: u64 = shares.iter().map(|share| share.agent.unknown).sum();
         result.accounting.scheduled = result.accounting.scheduled.saturating_add(unknown);
         result.accounting.unknown = result.accounting.unknown.saturating_add(unknown);
@@ -82,12 +83,15 @@ impl SavedRun {
         if let Some(limited) = limited {
             result.verdict.limited_by = limited;
         }
-        for share in shares.iter().filter(|share| share.agent.state == AgentState::Lost) {
+        let is_lost = |agent: &&AgentResult| agent.state == AgentState::Lost;
+        let agents = || shares.iter().map(|share| &share.agent);
+        let missed = agents().filter(|agent| agent.missed_changes > 0).map(change_missed);
+        for finding in agents().filter(is_lost).map(lost).chain(missed) {
             result.verdict.valid = false;
-            if result.verdict.invalid_reasons.iter().all(|reason| reason != AGENT_LOST) {
-                result.verdict.invalid_reasons.push(AGENT_LOST.to_owned());
+            if !result.verdict.invalid_reasons.contains(&finding.code) {
+                result.verdict.invalid_reasons.push(finding.code.clone());
             }
-            result.verdict.evidence.push(lost(&share.agent));
+            result.verdict.evidence.push(finding);
         }
         result.agents = shares.into_iter().map(described).collect();
         result.restate();
@@ -126,6 +130,21 @@ fn lost(agent: &AgentResult) -> Finding {
         evidence: format!("agent {} was lost while the load went on{unknown}", agent.name),
         hint: "see why on its machine; `plimsoll fleet collect` collects its saved parts, once it is back"
             .to_owned(),
+    }
+}
+
+fn change_missed(agent: &AgentResult) -> Finding {
+    let changes = match agent.missed_changes {
+        1 => "a change of the rate".to_owned(),
+        changes => format!("{} changes of the rate", figure::count(changes)),
+    };
+    Finding {
+        code: CHANGE_MISSED.to_owned(),
+        evidence: format!(
+            "agent {} heard of {changes} too late, and sent what was planned before",
+            agent.name
+        ),
+        hint: "see whether its network or its machine was overloaded".to_owned(),
     }
 }
 

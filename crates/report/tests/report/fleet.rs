@@ -1,6 +1,7 @@
 //! The run of a fleet: shards of agents, some of which are lost.
 
 use plimsoll_report::agent::{AgentResult, AgentState};
+use plimsoll_report::result::RateChangeResult;
 use plimsoll_report::saved::{FleetShare, MergeError};
 use plimsoll_report::{Format, SavedRun, Style, render_saved};
 
@@ -114,6 +115,25 @@ fn an_agent_that_was_the_limit_is_named() {
     let limited = &merged.result.verdict.limited_by;
     assert_eq!(limited.what, "generator");
     assert_eq!(limited.evidence, "agent agent-2: its threads had no time");
+}
+
+/// The list of changes is that of the load, also if the first agent does not have all of them.
+#[test]
+fn an_agent_that_missed_a_change_of_the_rate_makes_the_run_invalid() {
+    let mut shares: Vec<FleetShare> =
+        (1..=2).map(|number| share(number, 2, AgentState::Finished, 0)).collect();
+    shares[0].agent.missed_changes = 1;
+    let (from_per_s, to_per_s) = (Some(50.0), Some(100.0));
+    let (what, by) = ("rate".to_owned(), "http".to_owned());
+    let change = RateChangeResult { at_s: 3.0, what, from_per_s, to_per_s, by };
+    shares[1].run.as_mut().expect("it has a run").result.rate.changes.push(change.clone());
+    let merged = SavedRun::merge_fleet(shares).unwrap();
+    let (verdict, changes) = (&merged.result.verdict, &merged.result.rate.changes);
+    assert_eq!(changes, &[change]);
+    assert!(!verdict.valid && verdict.invalid_reasons.contains(&"change_missed".to_owned()), "{verdict:?}");
+    let evidence = &verdict.evidence.last().expect("there is evidence").evidence;
+    assert!(evidence.contains("agent agent-1 heard of a change of the rate too late"), "{evidence}");
+    assert_eq!(merged.result.agents[0].missed_changes, 1);
 }
 
 #[test]

@@ -166,6 +166,7 @@ impl Course {
                 valid: standing != AgentStanding::Lost,
                 limited_by: "unknown".to_owned(),
                 from_s: taken_from(member),
+                missed_changes: member.missed_changes,
                 ..AgentResult::default()
             }
         };

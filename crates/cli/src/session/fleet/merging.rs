@@ -124,6 +124,7 @@ fn share(member: &Member, of: u32, load: &AskedLoad<'_>) -> FleetShare {
         }),
         unknown,
         from_s: taken_from(member),
+        missed_changes: member.missed_changes,
         ..AgentResult::default()
     };
     FleetShare { agent, run }
