@@ -5,10 +5,8 @@ use std::path::Path;
 use plimsoll_testkit::verdict;
 use serde_json::Value;
 
+use crate::eventually::eventually;
 use crate::process::{Finished, Folder, Process, run};
-
-/// Number of looks for a change that takes the kernel some milliseconds.
-pub(crate) const LOOKS: usize = 1_000_000;
 
 /// Two sinks, and a little load on the first.
 pub(crate) const SINKS: &str = r#"
@@ -76,12 +74,12 @@ impl Stage {
     /// Waits until no process of the cluster is left and its ports are free.
     pub(crate) fn await_nobody(state: &Value) {
         let gone = || Self::processes(state).is_empty();
-        assert!(std::iter::repeat_with(gone).take(LOOKS).any(|gone| gone), "some are left: {state}");
+        assert!(eventually(gone), "some are left: {state}");
         let nodes = state["nodes"].as_array().expect("there are some");
         for port in nodes.iter().flat_map(|node| node["ports"].as_array().expect("there are some")) {
             let port = port[1].as_u64().expect("a number") as u16;
             let free = || std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
-            assert!(std::iter::repeat_with(free).take(LOOKS).any(|free| free), "port {port} is taken");
+            assert!(eventually(free), "port {port} is taken");
         }
     }
 
@@ -139,7 +137,7 @@ fn nothing_is_left_of_a_cluster_whose_owner_was_killed_in_the_middle() {
         let mut owner = stage.start(flags);
         if sign.is_empty() {
             let written = || stage.folder.path().join("cluster/state.json").exists();
-            assert!(std::iter::repeat_with(written).take(LOOKS).any(|written| written));
+            assert!(eventually(written));
         } else {
             owner.stderr.wait_for(sign);
         }

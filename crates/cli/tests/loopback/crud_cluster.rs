@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
+use crate::eventually::eventually;
 use crate::ports::lasting_addresses;
 use crate::process::{Finished, Folder, Process, run};
 
@@ -518,7 +519,7 @@ fn a_cluster_leaves_nothing_behind_even_if_it_is_killed() {
         cluster.process.signal(signal);
         cluster.process.wait();
         let gone = |node: &Node| TcpStream::connect(&node.address).is_err();
-        let mut attempts = std::iter::repeat_with(std::thread::yield_now).take(10 * ATTEMPTS);
-        assert!(attempts.any(|()| cluster.nodes.iter().all(gone) && files() == 0), "{signal}: {}", files());
+        let ended = || cluster.nodes.iter().all(gone) && files() == 0;
+        assert!(eventually(ended), "{signal}: {}", files());
     }
 }

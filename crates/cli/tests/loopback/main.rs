@@ -22,6 +22,7 @@ mod crud_cluster;
 mod crud_load;
 mod data;
 mod elsewhere;
+mod eventually;
 mod exports;
 mod fleet;
 mod foreign;

@@ -3,8 +3,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Attempts to listen: seconds, where the kernel takes milliseconds.
-const ATTEMPTS: usize = 1_000_000;
+use crate::eventually::eventually;
 
 /// Free addresses below the range of ephemeral ports: a client could take one of those before a server has
 /// come back to it. They are other ones each time.
@@ -22,6 +21,5 @@ pub(crate) fn lasting_addresses<const N: usize>() -> [String; N] {
 /// end of the process that had it.
 pub(crate) fn await_free(addresses: &[&String]) {
     let free = || addresses.iter().all(|address| TcpListener::bind(address.as_str()).is_ok());
-    let mut attempts = std::iter::repeat_with(std::thread::yield_now).take(ATTEMPTS);
-    assert!(free() || attempts.any(|()| free()), "{addresses:?} are still in use");
+    assert!(eventually(free), "{addresses:?} are still in use");
 }
