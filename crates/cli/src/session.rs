@@ -14,6 +14,7 @@ pub(crate) mod live;
 pub(crate) mod made_plan;
 pub(crate) mod outputs;
 pub(crate) mod page;
+pub(crate) mod refresher;
 pub(crate) mod refusals;
 pub(crate) mod request;
 pub(crate) mod result_files;

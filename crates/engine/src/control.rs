@@ -324,6 +324,11 @@ impl Control {
         Self { stop: self.stop.clone(), ..Self::default() }
     }
 
+    /// Another handle for a run beside the actual one: stopped with this one, but not steered otherwise.
+    pub(crate) fn for_refresh(&self) -> Self {
+        Self { is_company: true, ..self.for_preflight() }
+    }
+
     /// The run of `plan` is about to begin: changes of its rate may be made from here on at instants since
     /// its start, even at those that are over by the time at which this process [joins](Self::join_at).
     pub fn expect(&self, plan: &Plan) {

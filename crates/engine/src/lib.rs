@@ -43,6 +43,6 @@ pub use control::{Control, Progress, RateCommand, Status, SteerError, Stop, Watc
 pub use crew::Crew;
 pub use directory::Directory;
 pub use error::RunError;
-pub use once::{Once, OnceFailure, SetValue, run_once, set_up};
+pub use once::{Once, OnceFailure, SetValue, refresh, run_once, set_up};
 pub use preflight::{FirstContact, preflight};
 pub use run::{Resolved, resolve, run, run_logged};

@@ -1,4 +1,5 @@
-//! The setup and the teardown of a plan: runs of one iteration, which hand on the values that they have set.
+//! The setup, the refresh and the teardown of a plan: runs of one iteration, which hand on the values that
+//! they have set.
 
 use std::fmt;
 
@@ -60,6 +61,18 @@ pub fn set_up<O: Open + Clone + 'static>(
     }
 }
 
+/// Carries out the refresh of a plan once, beside its load. `control` stops it.
+///
+/// # Errors
+/// As [`run_once`].
+pub fn refresh<O: Open + Clone + 'static>(
+    steps: &Plan,
+    open: &O,
+    control: &Control,
+) -> Result<Once, RunError> {
+    run_once(steps, open, &control.for_refresh(), &Log::default())
+}
+
 /// Carries out a plan that [leaves](Plan::leaves) a row of values when it has come to its end: a setup or a
 /// teardown.
 ///
@@ -73,12 +86,10 @@ pub fn run_once<O: Open + Clone + 'static>(
 ) -> Result<Once, RunError> {
     let addresses = resolve(plan)?;
     let record = run_logged(plan, open, &addresses, control, log, &mut |_| {})?;
-    let columns = plan.leaves.map_or(&[][..], |pool| &plan.pools[usize::from(pool)].columns);
     let mut rows =
         control.leftovers().into_iter().filter_map(|left| left.downcast::<Vec<Vec<Vec<u8>>>>().ok());
     let row = rows.find_map(|rows| rows.into_iter().next());
-    let name = |variable: &u16| plan.variables[usize::from(*variable)].clone();
-    let values = row.map(|row| columns.iter().map(name).zip(row).collect());
+    let values = row.map(|row| plan.left().map(str::to_owned).zip(row).collect());
     Ok(Once { record, values })
 }
 

@@ -222,6 +222,7 @@ fn single(plan: &Plan, target: usize, step: Option<usize>, timeout: Nanos) -> Pl
         feeds: Vec::new(),
         pools: Vec::new(),
         setup: None,
+        refresh: None,
         teardown: None,
         supplies: Vec::new(),
         scripts: None,

@@ -16,7 +16,7 @@ use plimsoll_plan::document::{Document, Field, Settings, StepSpec, ThresholdSpec
 use plimsoll_plan::{Files, Problems};
 use serde_json::Value;
 
-use self::auth::Auth;
+use self::auth::{Auth, Tokens};
 use self::effect::Around;
 use crate::draft;
 use crate::findings::{Findings, quoted};
@@ -67,6 +67,7 @@ pub fn import(
         script_bytes: 0,
         redirects: Vec::new(),
         proxies: Proxies::default(),
+        tokens: Tokens::default(),
         folder,
         files,
     };
@@ -138,6 +139,7 @@ struct Importer<'a> {
     /// For each request: where it is, and `true` if redirects are followed.
     redirects: Vec<(String, bool)>,
     proxies: Proxies,
+    tokens: Tokens,
     folder: &'a Path,
     files: &'a dyn Files,
 }

@@ -1,10 +1,10 @@
-//! The setup and the teardown of a plan: steps that are carried out once, as a plan of one user and one
+//! The setup, the refresh and the teardown of a plan: steps that are carried out as a plan of one user and one
 //! iteration.
 
 use std::sync::Arc;
 
 use plimsoll_core::{Nanos, Shard};
-use plimsoll_scenario::{Op, Program, Template};
+use plimsoll_scenario::{Op, Program, SharedText, Template};
 use plimsoll_schedule::Population;
 
 use crate::draft::Requests;
@@ -26,6 +26,7 @@ impl Plan {
             pools: requests.pools,
             leaves: requests.leaves,
             setup: None,
+            refresh: None,
             teardown: None,
             supplies: requests.supplies,
             tokens: requests.tokens,
@@ -60,22 +61,56 @@ impl Plan {
         }
     }
 
+    /// Names of the variables whose values the run [leaves](Self::leaves) to its caller, in their order there.
+    pub fn left(&self) -> impl Iterator<Item = &str> {
+        let columns = self.leaves.map_or(&[][..], |pool| &self.pools[usize::from(pool)].columns);
+        columns.iter().map(|variable| &*self.variables[usize::from(*variable)])
+    }
+
     /// Gives the values that the setup has set to everything that reads them: to each iteration as first
-    /// values, and to the teardown.
-    pub fn give(&mut self, values: &[(String, Vec<u8>)]) {
+    /// values, to the refresh and to the teardown.
+    pub fn give(&mut self, values: &[(String, GivenValue)]) {
         for scenario in &mut self.scenarios {
             let mut ops = scenario.program.ops().to_vec();
             for op in &mut ops[..scenario.given] {
                 let Op::Set { variable, value } = op else { continue };
                 let name = &self.variables[usize::from(*variable)];
                 if let Some((_, given)) = values.iter().find(|(known, _)| known == name) {
-                    *value = Template::literal(given);
+                    *value = given.template();
                 }
             }
             scenario.program = Program::new(ops);
         }
-        if let Some(teardown) = &mut self.teardown {
-            Arc::make_mut(teardown).give(values);
+        let refresh = self.refresh.as_mut().map(|refresh| &mut refresh.steps);
+        for steps in refresh.into_iter().chain(&mut self.teardown) {
+            Arc::make_mut(steps).give(values);
         }
     }
+}
+
+/// A value that the setup has set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenValue {
+    /// It stays for the whole run.
+    Fixed(Vec<u8>),
+    /// The refresh of the plan replaces it.
+    Refreshed(SharedText),
+}
+
+impl GivenValue {
+    fn template(&self) -> Template {
+        match self {
+            Self::Fixed(value) => Template::literal(value),
+            Self::Refreshed(text) => Template::shared(text),
+        }
+    }
+}
+
+/// Steps that are carried out again and again beside the load, and replace values of the setup.
+#[derive(Clone, Debug)]
+pub struct Refresh {
+    /// Time from the end of the setup, or of one refresh, to the next.
+    pub every: Nanos,
+    /// The steps as a plan of their own.
+    pub steps: Arc<Plan>,
 }

@@ -45,7 +45,7 @@ use plimsoll_scenario::token::Signer;
 use plimsoll_scenario::{BodySupply, Constants, Fingerprint, Judge, Scope, TemplateError, suggest};
 
 use crate::bodies::BodyContext;
-use crate::document::{Field, LoadedDocument, Text};
+use crate::document::{Document, Field, LoadedDocument, Text};
 use crate::draft::{Requests, Work};
 use crate::protocol::ProtocolPreference;
 use crate::requests::{closes, from_template};
@@ -154,9 +154,12 @@ impl Resolver<'_> {
             // A server of the setup alone gets no connections of the load.
             if is_alone { requests } else { requests.asking_only() }
         });
-        let mut beside = |steps: &[_]| if steps.is_empty() { None } else { parts.next().map(Box::new) };
-        let (setup, teardown) = (beside(&document.document.setup), beside(&document.document.teardown));
-        parts.next().map(|load| Requests { setup, teardown, ..load })
+        let Document { setup, teardown, .. } = &document.document;
+        let mut beside = |is_there: bool| if is_there { parts.next().map(Box::new) } else { None };
+        let setup = beside(!setup.is_empty());
+        let refresh = around.every.zip(beside(around.every.is_some()));
+        let teardown = beside(!teardown.is_empty());
+        parts.next().map(|load| Requests { setup, refresh, teardown, ..load })
     }
 
     fn common_headers(

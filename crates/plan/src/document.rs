@@ -65,6 +65,10 @@ pub struct Document {
     /// iteration and in `teardown`. If a request of them fails, no load begins.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<Field<StepSpec>>,
+    /// Steps that are carried out again and again beside the load, and replace values of `setup`: a token
+    /// before it expires.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub refresh: Field<RefreshSpec>,
     /// Scenarios that users carry out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scenarios: Vec<Field<ScenarioSpec>>,
@@ -154,6 +158,20 @@ pub struct TokenSettings {
     /// It is signed again this time before it expires. Default: a quarter of its lifetime, at most `30s`.
     #[serde(skip_serializing_if = "Field::is_absent")]
     pub refresh_before: Field<Text>,
+}
+
+/// Steps that are carried out again and again beside the load. Values that they set replace those of the setup
+/// in iterations that begin later, once all of the steps have succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RefreshSpec {
+    /// Time from the end of the setup, or of one refresh, to the next: `4m`; at least a second.
+    #[serde(skip_serializing_if = "Field::is_absent")]
+    pub every: Field<Text>,
+    /// The steps. Default: those of `setup`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Field<StepSpec>>,
 }
 
 /// Behaviour of one kind of user.
@@ -402,14 +420,18 @@ pub struct ScriptSettings {
 }
 
 impl Document {
-    /// The steps of the setup, of each scenario and of the teardown, in the order in which they are carried
-    /// out.
+    /// The steps of the setup, of the refresh, of each scenario and of the teardown.
     pub fn step_lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Field<StepSpec>>> {
         let of_scenarios = self.scenarios.iter_mut().filter_map(|scenario| match scenario {
             Field::Given(scenario, _) => Some(&mut scenario.steps),
             Field::Absent | Field::Bad(_) => None,
         });
-        std::iter::once(&mut self.setup).chain(of_scenarios).chain(std::iter::once(&mut self.teardown))
+        let refresh = match &mut self.refresh {
+            Field::Given(refresh, _) => Some(&mut refresh.steps),
+            Field::Absent | Field::Bad(_) => None,
+        };
+        let before = std::iter::once(&mut self.setup).chain(refresh);
+        before.chain(of_scenarios).chain(std::iter::once(&mut self.teardown))
     }
 
     /// Document format of plan files.

@@ -44,6 +44,8 @@ pub(crate) struct Requests {
     pub(crate) closes: bool,
     /// Requests of the setup, which is carried out once.
     pub(crate) setup: Option<Box<Requests>>,
+    /// Requests of the refresh, which is carried out this often.
+    pub(crate) refresh: Option<(Nanos, Box<Requests>)>,
     /// Requests of the teardown, which is carried out once.
     pub(crate) teardown: Option<Box<Requests>>,
 }
@@ -247,6 +249,7 @@ impl Resolver<'_> {
             logic: work.logic,
             closes: work.closes,
             setup: None,
+            refresh: None,
             teardown: None,
         };
         for scenario in work.scenarios {

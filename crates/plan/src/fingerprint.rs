@@ -22,7 +22,16 @@ impl Plan {
         self.write_requests(&mut text);
         self.write_load(&mut text);
         self.write_connections(&mut text);
-        for (name, part) in [("setup", &self.setup), ("teardown", &self.teardown)] {
+        let refresh = self.refresh.as_ref();
+        let parts = [
+            ("setup".to_owned(), self.setup.as_ref()),
+            (
+                refresh.map(|refresh| format!("refresh {}", refresh.every.0)).unwrap_or_default(),
+                refresh.map(|refresh| &refresh.steps),
+            ),
+            ("teardown".to_owned(), self.teardown.as_ref()),
+        ];
+        for (name, part) in parts {
             if let Some(part) = part {
                 let _ = writeln!(text, "{name}");
                 part.write_requests(&mut text);

@@ -55,6 +55,7 @@ mod trial;
 mod url;
 mod users;
 
+pub use around::{GivenValue, Refresh};
 pub use bodies::{BodyContent, BodyContext, BodyFactories, BodyFactory};
 pub use document::{Document, LoadedDocument, Source};
 pub use dynamic_origins::{DynamicOrigin, DynamicOrigins};
@@ -69,7 +70,7 @@ pub use plan::{
     Address, BackendChoice, ClientFaults, Connections, Dealing, End, Family, ForeignRequest, Load, Overload,
     Pacing, Parts, Plan, PoolMember, Scenario, Step, Target, TlsTarget, parse_backend, parse_pacing,
 };
-pub use plimsoll_scenario::Fingerprint;
+pub use plimsoll_scenario::{Fingerprint, SharedText};
 pub use plimsoll_script::syntax_error as script_syntax_error;
 pub use problem::{Place, Problem, Problems};
 pub use protocol::{Protocol, ProtocolRow};

@@ -23,7 +23,7 @@ use plimsoll_wire::http1::Limits;
 use plimsoll_wire::http2::{ClientOptions, HeaderBlockCache};
 use plimsoll_wire::tls::ClientConfig;
 
-use crate::{DynamicOrigins, Protocol, Proxy, StartTime};
+use crate::{DynamicOrigins, Protocol, Proxy, Refresh, StartTime};
 
 /// The validated, immutable description of a run.
 #[derive(Clone, Debug)]
@@ -43,6 +43,8 @@ pub struct Plan {
     pub leaves: Option<u16>,
     /// The steps that are carried out once before the load, as a plan of their own.
     pub setup: Option<Arc<Plan>>,
+    /// The steps that are carried out again and again beside the load.
+    pub refresh: Option<Refresh>,
     /// The steps that are carried out once after the load, as a plan of their own.
     pub teardown: Option<Arc<Plan>>,
     /// Supplies of bodies that are made for requests.

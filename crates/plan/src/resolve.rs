@@ -23,7 +23,7 @@ use crate::plan::first_joining;
 use crate::protocol::ProtocolPreference;
 use crate::{
     BackendChoice, Environment, Files, Load, LoadedDocument, Pacing, Plan, PlanPatch, Problem, Problems,
-    RawValue, parse_backend, parse_pacing, parse_size,
+    RawValue, Refresh, parse_backend, parse_pacing, parse_size,
 };
 
 /// Limit for a whole response (wrk's is 2 s, hey's 20 s): long enough that a server which freezes for a while
@@ -244,7 +244,8 @@ impl Resolver<'_> {
             }
             None => Load::Closed,
         };
-        let (setup, teardown) = (requests.setup.take(), requests.teardown.take());
+        let (setup, refresh, teardown) =
+            (requests.setup.take(), requests.refresh.take(), requests.teardown.take());
         let list_bytes = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
         let mut plan = Plan {
             scenarios: requests.scenarios,
@@ -254,6 +255,7 @@ impl Resolver<'_> {
             pools: requests.pools,
             leaves: requests.leaves,
             setup: None,
+            refresh: None,
             teardown: None,
             supplies: requests.supplies,
             tokens: requests.tokens,
@@ -296,6 +298,7 @@ impl Resolver<'_> {
             redaction: self.redaction.clone(),
         };
         plan.setup = setup.map(|steps| Arc::new(plan.once(*steps)));
+        plan.refresh = refresh.map(|(every, steps)| Refresh { every, steps: Arc::new(plan.once(*steps)) });
         plan.teardown = teardown.map(|steps| Arc::new(plan.once(*steps)));
         self.check_thresholds(&thresholds, &plan);
         self.check_goodput(patch, &plan);

@@ -15,7 +15,7 @@ use plimsoll_metrics::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::context::OnceResult;
+use crate::context::{OnceResult, RefreshResult};
 use crate::reconciliation::Reconciliation;
 use crate::saved::SavedRun;
 use crate::saved::encoding::{broken, check_step, check_tally, compressed, decompressed, possible};
@@ -153,7 +153,8 @@ impl Evidence {
         record.accounting.unmeasured = unmeasured;
         let calibrated = self.context.calibration.as_ref().and_then(CalibrationUse::warning);
         let torn_down = self.context.teardown.as_ref().and_then(OnceResult::warning);
-        record.verdict.warnings.extend(calibrated.into_iter().chain(torn_down));
+        let refreshed = self.context.refresh.as_ref().and_then(RefreshResult::warning);
+        record.verdict.warnings.extend(calibrated.into_iter().chain(refreshed).chain(torn_down));
         let mut result = RunResult::new(&record, self.context.clone());
         // Answers of the servers to questions after the run: the headline follows from them.
         let asked = self.result.get("reconciliation").filter(|asked| !asked.is_null());

@@ -37,6 +37,7 @@ mod response_handler;
 mod round_robin;
 mod script;
 mod session;
+mod shared_text;
 pub mod slot;
 mod spec;
 pub mod suggest;
@@ -71,6 +72,7 @@ pub use response_handler::{
 pub use round_robin::WeightedRoundRobin;
 pub use script::{ScriptError, ScriptSource, Scripts};
 pub use session::Session;
+pub use shared_text::SharedText;
 pub use slot::{Slot, Writing};
 pub use spec::{Body, Dialect, ForwardProxy, RequestSpec, Scheme};
 pub use supply::{ALWAYS, Bodies, BodyMaker, BodySource, BodySupply, FollowUp, SuppliedBody};

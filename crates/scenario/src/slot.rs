@@ -17,7 +17,7 @@ pub(crate) use parse::{Parsed, Parser};
 pub(crate) use write::{write_decimal, write_random_hex};
 pub use zipf::Zipf;
 
-use crate::Context;
+use crate::{Context, SharedText};
 
 /// One value to fill in. Every value but those of variables, [picks](Self::Pick), [calls](Self::Call) and the
 /// last two consists of letters, digits, `-` and `.`, so it is safe in a URL, in a header and inside a JSON
@@ -89,6 +89,8 @@ pub enum Slot {
     Authority,
     /// [`Context::cookies`]. It is not written by users.
     Cookies(CookieForm),
+    /// A text that is replaced now and then. It is not written by users.
+    Shared(SharedText),
 }
 
 /// Form in which the value of a variable or of a function is written.
@@ -187,15 +189,18 @@ impl Slot {
             | Self::Variable { .. }
             | Self::Token(_)
             | Self::Authority
-            | Self::Cookies(_) => None,
+            | Self::Cookies(_)
+            | Self::Shared(_) => None,
         }
     }
 
-    /// Most bytes that a rendering of this slot can have, without those of variables, tokens and of the
-    /// context's authority and cookies, of which it is not known.
+    /// Most bytes that a rendering of this slot can have, without those of variables, tokens, shared texts and
+    /// of the context's authority and cookies, of which it is not known.
     pub fn longest(&self) -> usize {
         match self {
-            Self::Variable { .. } | Self::Token(_) | Self::Authority | Self::Cookies(_) => 0,
+            Self::Variable { .. } | Self::Token(_) | Self::Authority | Self::Cookies(_) | Self::Shared(_) => {
+                0
+            }
             Self::Pick(texts) => texts.iter().map(|text| text.len()).max().unwrap_or(0),
             Self::Call(call) => call.longest(),
             Self::RandomFloat { low, high, digits } => {
@@ -286,7 +291,8 @@ impl Slot {
             | Self::Variable { .. }
             | Self::Token(_)
             | Self::Authority
-            | Self::Cookies(_) => 0,
+            | Self::Cookies(_)
+            | Self::Shared(_) => 0,
         }
     }
 
@@ -318,6 +324,7 @@ impl Slot {
             Self::Call(call) => call.render(context, random, out),
             Self::Authority => out.extend_from_slice(context.authority),
             Self::Cookies(form) => form.render(context.cookies, out),
+            Self::Shared(text) => text.render(out),
         }
     }
 }

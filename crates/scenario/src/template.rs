@@ -7,7 +7,7 @@ use plimsoll_core::Random;
 
 use crate::header::is_value;
 use crate::slot::{Parsed, Parser, slot_end};
-use crate::{Context, Scope, Slot, TemplateError, Writing};
+use crate::{Context, Scope, SharedText, Slot, TemplateError, Writing};
 
 /// Bytes with slots, compiled once.
 ///
@@ -122,6 +122,13 @@ impl Template {
     pub fn literal(bytes: &[u8]) -> Self {
         let mut template = Self::default();
         template.push_literal(bytes);
+        template
+    }
+
+    /// A template that is the value of a shared text.
+    pub fn shared(text: &SharedText) -> Self {
+        let mut template = Self::default();
+        template.push_slot(Slot::Shared(text.clone()));
         template
     }
 

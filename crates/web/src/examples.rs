@@ -44,6 +44,7 @@ pub(crate) const EXAMPLES: &[Example] = examples![
     "same-url",
     "script",
     "secrets",
+    "refresh",
     "setup",
     "stages",
     "stream",

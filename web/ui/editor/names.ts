@@ -65,7 +65,8 @@ export function namesIn(tree: Tree, text: string): Names {
   }
   // Thresholds are of steps of the load, so those of the setup have no names here.
   const once = { ...names, steps: [] };
-  for (const part of ["setup", "teardown"]) listed(plan[part]).forEach((step) => ofStep(record(step), once));
+  const around = [plan["setup"], record(plan["refresh"])["steps"], plan["teardown"]];
+  for (const steps of around) listed(steps).forEach((step) => ofStep(record(step), once));
   for (const key of Object.keys(names) as (keyof Names)[]) names[key] = [...new Set(names[key])];
   return names;
 }
@@ -86,7 +87,7 @@ function ofStep(step: Record<string, unknown>, names: Names): void {
 export function referredAt(path: Path, names: Names): string[] {
   const key = path.findLast((key) => typeof key === "string");
   const holder = path.slice(0, path.lastIndexOf(key ?? "")).findLast((key) => typeof key === "string");
-  const isOfStep = ["setup", "scenarios", "teardown"].includes(String(path[0]));
+  const isOfStep = ["setup", "refresh", "scenarios", "teardown"].includes(String(path[0]));
   if (key === "target" && isOfStep) return names.targets;
   if ((key === "take" || key === "pick") && isOfStep) return names.pools;
   if (key === "data" && holder === "scenarios") return names.data;

@@ -26,6 +26,7 @@ const OF_PLANS: Parts = [
   ["data", "Data"],
   ["tokens", "Tokens"],
   ["setup", "Setup"],
+  ["refresh", "Refresh"],
   ["scenarios", "Scenarios"],
   ["teardown", "Teardown"],
   ["thresholds", "Thresholds"],
@@ -137,6 +138,8 @@ function childrenOf(tree: Tree, key: string): Entry[] {
     case "setup":
     case "teardown":
       return stepsOf(tree, path);
+    case "refresh":
+      return stepsOf(tree, [...path, "steps"]);
     case "scenarios":
       return items(tree, path).map((own, index) => {
         const weight = typedAt(tree, [...own, "weight"]);

@@ -5,6 +5,7 @@ mod schedule;
 use std::fmt::Write as _;
 
 use plimsoll_core::{Nanos, Shard};
+use plimsoll_metrics::figure;
 use plimsoll_plan::document::{Field, StepSpec, Text};
 use plimsoll_plan::{
     Connections, Dealing, Load, LoadedDocument, Overload, Pacing, Plan, RawValue, Resolved, SettingLayers,
@@ -83,6 +84,11 @@ fn explanation(resolved: &Resolved, color: bool) -> String {
     let (setup, teardown) =
         document.map(|document| (&*document.setup, &*document.teardown)).unwrap_or_default();
     text.once("setup (once, before the load)", setup);
+    if let (Some(refresh), Some(document)) = (&resolved.plan.refresh, document) {
+        let own = document.refresh.get().map_or(&[][..], |refresh| &refresh.steps);
+        let steps = if own.is_empty() { setup } else { own };
+        text.once(&format!("refresh (every {}, beside the load)", figure::nanos(refresh.every)), steps);
+    }
     text.scenarios(resolved);
     text.once("teardown (once, after the load)", teardown);
     text.phases(&resolved.plan);

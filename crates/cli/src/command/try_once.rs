@@ -7,7 +7,7 @@ use plimsoll_driver::{BackendOptions, OpenEpoll, clock};
 use plimsoll_engine::{Control, Once, SetValue, run_once};
 use plimsoll_metrics::log::Message;
 use plimsoll_metrics::{FailedExchange, Log, LogBatch, LogOptions};
-use plimsoll_plan::{End, Load, Plan, Problem};
+use plimsoll_plan::{End, GivenValue, Load, Plan, Problem};
 use plimsoll_scenario::redaction::HIDDEN;
 use plimsoll_scenario::reference::path_of;
 use plimsoll_scenario::{FieldList, Received, SentRequest, Session};
@@ -110,7 +110,8 @@ fn tried(mut plan: Plan) -> Result<Tried, Failure> {
             all.add(Tried { scenarios, unfinished: scenarios as u64, ..Tried::default() });
             return Ok(all);
         };
-        plan.give(&values);
+        let fixed = |(name, value)| (name, GivenValue::Fixed(value));
+        plan.give(&values.into_iter().map(fixed).collect::<Vec<_>>());
     }
     all.add(tried_part(&plan)?.0);
     if let Some(teardown) = &plan.teardown {

@@ -16,6 +16,7 @@ use crate::base::signals::SignalWatch;
 use crate::session::around::{Around, CurrentControl, DoneOnce};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
+use crate::session::refresher::Refreshes;
 use crate::session::{backend, run, wrk};
 
 /// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and
@@ -115,6 +116,11 @@ impl<'a, O: Open + Clone + 'static> Campaign<'a, O> {
     /// The setup of the plan of this number, if it has one. It was carried out once, before the first run.
     pub(crate) fn setup(&self, number: usize) -> Option<&DoneOnce> {
         self.around[number].setup()
+    }
+
+    /// Takes the refreshes of the plan of this number since the last call, if it has a refresh.
+    pub(crate) fn take_refreshes(&self, number: usize) -> Option<Refreshes> {
+        self.around[number].take_refreshes()
     }
 
     /// Carries out the teardown of the plan of this number, after its last run. Without a call it is carried

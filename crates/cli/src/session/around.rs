@@ -1,14 +1,15 @@
-//! The setup before the load of a run, and the teardown after it.
+//! The setup before the load of a run, the refresh beside it, and the teardown after it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::Open;
-use plimsoll_engine::{Control, Once, RunError, SetValue, run_once, set_up};
+use plimsoll_engine::{Control, Once, RunError, run_once, set_up};
 use plimsoll_metrics::{Accounting, Log};
-use plimsoll_plan::Plan;
+use plimsoll_plan::{GivenValue, Plan, SharedText};
 use plimsoll_report::context::OnceResult;
 
 use crate::base::messages::Notify;
+use crate::session::refresher::{Refresher, Refreshes};
 
 /// The control of the run that signals are for, of several runs in turn.
 #[derive(Clone, Default)]
@@ -31,11 +32,13 @@ pub(crate) struct DoneOnce {
     pub(crate) accounting: Accounting,
 }
 
-/// Setup and teardown of a plan. The setup is over when there is one of these; the teardown is carried out
-/// when it is asked for, and at the latest when this goes: however the run ended.
+/// Setup, refresh and teardown of a plan. The setup is over when there is one of these, and the refresh goes on
+/// beside it; the teardown is carried out when it is asked for, and at the latest when this goes: however the
+/// run ended.
 pub(crate) struct Around<O: Open + Clone + 'static> {
     setup: Option<DoneOnce>,
-    values: Vec<SetValue>,
+    values: Vec<(String, GivenValue)>,
+    refresher: Option<Refresher>,
     teardown: Option<Arc<Plan>>,
     open: O,
     /// A signal ends the teardown by it.
@@ -54,11 +57,29 @@ impl<O: Open + Clone + 'static> Around<O> {
     ) -> Result<Self, RunError> {
         let once = set_up(plan, open, control)?;
         let values = once.as_ref().and_then(|once| once.values.clone()).unwrap_or_default();
+        let given = |(name, value): (String, Vec<u8>)| {
+            let mut refreshed = plan.refresh.iter().flat_map(|refresh| refresh.steps.left());
+            let is_refreshed = refreshed.any(|other| *other == name);
+            let value = if is_refreshed {
+                GivenValue::Refreshed(SharedText::new(&value))
+            } else {
+                GivenValue::Fixed(value)
+            };
+            (name, value)
+        };
+        let values: Vec<(String, GivenValue)> = values.into_iter().map(given).collect();
         plan.give(&values);
         let setup = once.zip(plan.setup.as_deref()).map(|(once, steps)| DoneOnce::of(&once, steps));
         setup.iter().for_each(|setup| say(&format!("setup: {}", setup.result.words())));
+        let texts = values.iter().filter_map(|(name, value)| match value {
+            GivenValue::Refreshed(text) => Some((name.clone(), text.clone())),
+            GivenValue::Fixed(_) => None,
+        });
+        let refresh = plan.refresh.as_ref().map(|refresh| (refresh.every, Arc::clone(&refresh.steps)));
+        let start = |refresh| Refresher::start(refresh, texts.collect(), open, say);
         Ok(Self {
             setup,
+            refresher: refresh.map(start).transpose()?,
             values,
             teardown: plan.teardown.clone(),
             open: open.clone(),
@@ -77,8 +98,19 @@ impl<O: Open + Clone + 'static> Around<O> {
         plan.give(&self.values);
     }
 
+    /// Takes the refreshes since the last call, if the plan has a refresh.
+    pub(crate) fn take_refreshes(&self) -> Option<Refreshes> {
+        self.refresher.as_ref().map(Refresher::take)
+    }
+
+    /// Ends the refresh: its last values are those of the teardown.
+    pub(crate) fn end_refresh(&mut self) {
+        self.refresher.iter_mut().for_each(Refresher::end);
+    }
+
     /// Carries out the teardown, unless that was done or there is none.
     pub(crate) fn tear_down(&mut self) -> Option<DoneOnce> {
+        self.end_refresh();
         let steps = self.teardown.take()?;
         // The load may have been stopped: its control would stop these requests, too.
         let control = Control::default();

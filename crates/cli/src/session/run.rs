@@ -11,7 +11,7 @@ use plimsoll_engine::{
 use plimsoll_metrics::{Accounting, RunRecord};
 use plimsoll_monitor::DESCRIPTORS_PER_SERVER;
 use plimsoll_plan::{Load, Plan, Problem};
-use plimsoll_report::context::OnceResult;
+use plimsoll_report::context::{OnceResult, RefreshResult};
 use plimsoll_report::evidence::Evidence;
 use plimsoll_report::result::{CauseResult, ModelKind};
 use plimsoll_report::saved::{Beginning, Cut, LiveRecord};
@@ -207,6 +207,8 @@ fn execute_on<O: Open + Clone + 'static>(
     drop(teller);
     let lost = log.finish();
     let interrupted = signals.received();
+    around.end_refresh();
+    let refreshes = around.take_refreshes();
     let torn_down = around.tear_down();
     let (mut record, mut company) = match record {
         Ok(records) => records,
@@ -233,6 +235,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let exports = exporters.finish(record.verdict.valid, &notice);
     let first = first.iter().flat_map(|contact| &contact.records);
     let once = around.setup().into_iter().chain(&torn_down).map(|done| done.accounting);
+    let once = once.chain(refreshes.iter().flat_map(|refreshes| refreshes.accounting.iter().copied()));
     let unmeasured: Vec<Accounting> =
         first.chain(&company).map(|record| record.accounting).chain(once).collect();
     // In the order in which they were begun.
@@ -240,6 +243,7 @@ fn execute_on<O: Open + Clone + 'static>(
     let slow = slow.zip(if slow.is_some() { company.pop() } else { None });
     let context = RunContext {
         taken_over: taken_over(&plan, &control),
+        refresh: refreshes.map(|refreshes| refreshes.result),
         teardown: torn_down.map(|done| done.result),
         probe: company.pop().map(Box::new),
         slow: slow.map(|((slow, clients), record)| SlowRecord {
@@ -331,6 +335,7 @@ pub(crate) fn context(
         host: describe::host(),
         preflight: first.first().and_then(|first| describe::preflight(first, plan)),
         setup: None,
+        refresh: None,
         teardown: None,
         calibration: None,
         repeated,
@@ -379,6 +384,7 @@ pub(crate) fn conclude(
             why.iter().for_each(|why| notice(&format!("note: {why}; run `plimsoll calibrate` again")));
         }
     }
+    record.verdict.warnings.extend(context.refresh.as_ref().and_then(RefreshResult::warning));
     record.verdict.warnings.extend(context.teardown.as_ref().and_then(OnceResult::warning));
     let result = RunResult::new(record, context);
     let exit = exit_of(&result);

@@ -80,7 +80,10 @@ fn serve(stream: TcpStream, seen: &Mutex<Vec<String>>, tell: &Sender<String>) {
         // The test may not listen any more.
         let _ = tell.send(request.clone());
         let token = format!("{TOKEN}{logins}");
-        let known = authorization == format!("Bearer {token}");
+        let number = authorization.strip_prefix("Bearer ").and_then(|given| given.strip_prefix(TOKEN));
+        let known = number
+            .and_then(|number| number.parse::<usize>().ok())
+            .is_some_and(|given| (1..=logins).contains(&given));
         let (status, body) = match request.split(' ').nth(1).unwrap_or_default() {
             "/login" => ("200 OK", format!("{{\"token\": \"{token}\"}}")),
             "/broken" => ("500 Oops", "no such user\nand more".to_owned()),
@@ -305,4 +308,86 @@ fn shards_and_fleets_refuse_it_in_words() {
         "{fleet:?}"
     );
     assert_eq!(site.seen(), [""; 0]);
+}
+
+/// A plan whose login is refreshed every second, by these lines or by the setup once more.
+fn refreshed(folder: &Folder, url: &str, steps: &str) -> String {
+    let plan = plan(folder, url, "/login", "/session");
+    let text = std::fs::read_to_string(&plan).expect("it was written");
+    let text = text.replace("scenarios:", &format!("refresh:\n  every: 1s\n{steps}scenarios:"));
+    folder.write("refreshed.yaml", text)
+}
+
+/// Numbers of the tokens that requests to these paths had, in their order.
+fn tokens(site: &Site, request: &str) -> Vec<usize> {
+    let of = |seen: &String| seen.strip_prefix(request)?.split(TOKEN).nth(1)?.parse().ok();
+    site.seen().iter().filter_map(of).collect()
+}
+
+#[test]
+fn a_token_is_replaced_while_the_load_goes_on() {
+    let (site, folder) = (Site::start(), Folder::new());
+    let plan = refreshed(&folder, &site.url, "");
+    let finished = run(&format!("run {plan} --rate 40 -d 3500ms -o json"));
+    let result = finished.result();
+    assert_balance(&result);
+    let (refresh, logins) = (&result["run"]["refresh"], site.count("POST /login"));
+    assert_eq!(refresh["times"], logins - 1, "{refresh}");
+    assert_eq!((&refresh["failed"], &refresh["requests"]), (&0.into(), &refresh["times"]));
+    assert!(logins >= 3, "{logins} logins in more than three seconds");
+    let used = tokens(&site, "GET /items");
+    assert!((1..logins).all(|number| used.contains(&number)), "{used:?}");
+    assert_eq!(tokens(&site, "DELETE /session"), [logins], "the teardown has the last one");
+    assert_eq!(account(&result, "failed"), 0, "{result}");
+    // The setup, its refreshes, the teardown, and the first contact.
+    let sent = site.seen().len() as u64;
+    assert_eq!(account(&result, "started") + account(&result, "unmeasured"), sent, "{result}");
+}
+
+/// It reads the values of the one before, as a refresh token asks for.
+#[test]
+fn a_refresh_that_fails_leaves_the_values_and_is_a_warning() {
+    let (site, folder) = (Site::start(), Folder::new());
+    let steps = "  steps: [{post: /broken, headers: {authorization: 'Bearer ${token}'}, \
+                 extract: {token: {json: /token}}}]\n";
+    let plan = refreshed(&folder, &site.url, steps);
+    let finished = run(&format!("run {plan} --rate 20 -d 2500ms -o json"));
+    let result = finished.result();
+    assert_balance(&result);
+    let refresh = &result["run"]["refresh"];
+    assert!(refresh["times"].as_u64() >= Some(1) && refresh["failed"] == refresh["times"], "{refresh}");
+    assert!(refresh["last_failure"].as_str().is_some_and(|why| why.contains("no such user")), "{refresh}");
+    let warnings = result["verdict"]["warnings"].as_array().expect("there are some");
+    assert!(warnings.iter().any(|warning| warning["code"] == "refresh_failed"), "{warnings:?}");
+    assert!(finished.stderr.contains("warning: the refresh failed: POST /broken"), "{}", finished.stderr);
+    assert!(tokens(&site, "GET /items").iter().all(|number| *number == 1));
+    assert!(site.count(&format!("POST /broken Bearer {TOKEN}1")) >= 1, "{:?}", site.seen());
+}
+
+/// The limit of a request is 30 seconds: the end of a run does not wait for a refresh.
+#[test]
+fn a_refresh_that_is_under_way_does_not_hold_up_the_end() {
+    let (site, folder) = (Site::start(), Folder::new());
+    let steps = "  steps: [{post: /silent, extract: {token: {json: /token}}}]\n";
+    let plan = refreshed(&folder, &site.url, steps);
+    let begin = plimsoll_driver::clock::monotonic();
+    let result = run(&format!("run {plan} --rate 20 -d 2s -o json")).result();
+    let took = plimsoll_driver::clock::monotonic().since(begin);
+    assert!(took < plimsoll_core::Nanos::from_secs(20), "{took:?}");
+    assert_eq!(site.count("POST /silent"), 1);
+    assert_eq!(result["run"]["refresh"], serde_json::json!({"times": 0, "failed": 0, "requests": 1}));
+    assert_balance(&result);
+}
+
+/// Each run counts the refreshes of its time.
+#[test]
+fn the_refresh_goes_on_between_the_runs_of_a_repetition() {
+    let (site, folder) = (Site::start(), Folder::new());
+    let plan = refreshed(&folder, &site.url, "");
+    let finished = run(&format!("run {plan} --rate 40 -d 1500ms --repeat 2 -o json"));
+    let result: Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
+    let runs = result["runs"].as_array().expect("there are runs");
+    let times = |run: &Value| run["run"]["refresh"]["times"].as_u64().expect("it is counted") as usize;
+    let sum: usize = runs.iter().map(times).sum();
+    assert_eq!((runs.len(), sum + 1), (2, site.count("POST /login")), "{result}");
 }

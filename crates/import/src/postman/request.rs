@@ -16,7 +16,9 @@ impl Importer<'_> {
         if let Value::String(url) = value {
             let (base, query) = cut(url);
             self.proxies.push(at, None);
-            return self.address_of(base, query.map(str::to_owned), "GET", at, inherited);
+            let mut step = self.address_of(base, query.map(str::to_owned), "GET", at, inherited)?;
+            inherited.put(&mut step, &mut self.variables, at, &mut self.findings);
+            return Some(step);
         }
         let mut request = Object::new(value, at, &mut self.findings)?;
         request.skip(&["description"]);

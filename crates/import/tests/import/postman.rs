@@ -1,5 +1,6 @@
 //! Collections of Postman.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll_import::postman::{Options, import};
@@ -220,4 +221,43 @@ fn deep_folders_and_long_scripts_end() {
     ] {
         tested(&script);
     }
+}
+
+/// Two folders with the same credentials share a token.
+#[test]
+fn a_token_of_oauth_2_is_fetched_in_the_setup() {
+    let oauth2 = |more: &[(&str, &str)]| {
+        let pairs = [
+            ("grant_type", "client_credentials"),
+            ("accessTokenUrl", "{{login}}/oauth/token"),
+            ("clientId", "load"),
+            ("clientSecret", "{{secret}}"),
+            ("scope", "read write"),
+            ("accessToken", "expired long ago"),
+        ];
+        let all: BTreeMap<_, _> = pairs.iter().chain(more).copied().collect();
+        let values: Vec<Value> = all.iter().map(|(key, value)| json!({"key": key, "value": value})).collect();
+        json!({"type": "oauth2", "oauth2": values})
+    };
+    let folder = |name: &str, auth: Value| {
+        let item = json!([{"name": "r", "request": "http://api.test/r"}]);
+        json!({"name": name, "auth": auth, "item": item})
+    };
+    let password = [
+        ("grant_type", "password_credentials"),
+        ("username", "u"),
+        ("password", "p&q"),
+        ("client_authentication", "body"),
+        ("headerPrefix", "Token"),
+    ];
+    let folders = [
+        folder("a", oauth2(&[])),
+        folder("b", oauth2(&[])),
+        folder("c", oauth2(&password)),
+        folder("d", oauth2(&[("grant_type", "authorization_code")])),
+    ];
+    let mut all = collection(json!(folders));
+    let variable = |key: &str, value: &str| json!({"key": key, "value": value});
+    all["variable"] = json!([variable("login", "https://login.test"), variable("secret", "s3")]);
+    insta::assert_snapshot!(imported(&all));
 }

@@ -148,6 +148,8 @@ reason_codes! {
     Unfinished = "unfinished",
     /// The generator used more than half of the calibrated limit of this machine.
     CalibratedLimit = "calibrated_limit",
+    /// Refreshes of values of the setup failed.
+    RefreshFailed = "refresh_failed",
     /// The teardown after the load did not come to its end.
     TeardownFailed = "teardown_failed",
     /// Requests came faster than they were answered.

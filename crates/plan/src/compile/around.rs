@@ -1,10 +1,13 @@
-//! Steps around the load: the setup and the teardown, each compiled as a plan of one scenario.
+//! Steps around the load: the setup, the refresh and the teardown, each compiled as a plan of one scenario.
 
 use std::borrow::Cow;
 
+use plimsoll_core::Nanos;
 use plimsoll_scenario::{Op, PoolSpec};
+use plimsoll_schedule::parse_duration;
 
 use super::Compiler;
+use crate::Problem;
 use crate::document::{Document, Field, LoadedDocument, ScenarioSpec, StepSpec, Text};
 use crate::draft::ScenarioDraft;
 use crate::targets::Servers;
@@ -15,6 +18,7 @@ pub(super) enum Role {
     Setup,
     #[default]
     Load,
+    Refresh,
     Teardown,
 }
 
@@ -25,7 +29,9 @@ pub(super) struct Around {
     pub(super) role: Role,
     /// The variables that the setup sets for certain.
     pub(super) given: Vec<String>,
-    /// All variables that one of its steps sets.
+    /// Time from one refresh to the next.
+    pub(super) every: Option<Nanos>,
+    /// All variables that one of the steps of the setup sets.
     pub(super) named: Vec<String>,
     /// The data sources that setup and teardown take rows of.
     pub(super) drawn: Vec<String>,
@@ -37,8 +43,15 @@ pub(super) struct Around {
 
 /// The parts of a plan in the order in which they are compiled: each needs what those before it set and use.
 pub(super) fn parts(loaded: &LoadedDocument) -> Vec<(Role, Cow<'_, LoadedDocument>)> {
-    let Document { setup, teardown, .. } = &loaded.document;
-    let once = [(Role::Setup, "setup", setup), (Role::Teardown, "teardown", teardown)];
+    let Document { setup, refresh, teardown, .. } = &loaded.document;
+    // Without steps of its own, a refresh is the setup once more.
+    let steps = refresh.get().map_or(&[][..], |refresh| &refresh.steps);
+    let again = if steps.is_empty() && refresh.get().is_some() { setup } else { steps };
+    let once = [
+        (Role::Setup, "setup", &**setup),
+        (Role::Refresh, "refresh", again),
+        (Role::Teardown, "teardown", teardown),
+    ];
     let once = once.into_iter().filter(|(.., steps)| !steps.is_empty());
     let mut all: Vec<_> =
         once.map(|(role, name, steps)| (role, Cow::Owned(alone(loaded, name, steps)))).collect();
@@ -60,6 +73,23 @@ fn alone(loaded: &LoadedDocument, name: &str, steps: &[Field<StepSpec>]) -> Load
 }
 
 impl Compiler<'_, '_> {
+    /// Reads how often the values of the setup are refreshed; the steps of the refresh set these variables.
+    pub(super) fn note_refresh(&mut self, set: &[String]) {
+        let refresh = &self.loaded.document.refresh;
+        let place = refresh.place();
+        let Some(spec) = refresh.get() else { return };
+        if !set.iter().any(|name| self.around.given.contains(name)) {
+            let problem = Problem::new("the refresh replaces no value of the setup");
+            let hint = "set or extract a variable in it that `setup` sets, too, on every way through both";
+            self.report(place, problem.with_hint(hint));
+        }
+        if spec.every.is_absent() {
+            let problem = Problem::new("`refresh` does not say how often");
+            self.report(place, problem.with_hint("write `refresh: {every: 4m}`"));
+        }
+        self.around.every = self.read(&spec.every, parse_every).flatten();
+    }
+
     /// Lets a part around the load end with a row of the values that it has set: that there is one shows that
     /// it came to its end. Returns the number of its pool.
     pub(super) fn leaving(
@@ -70,6 +100,7 @@ impl Compiler<'_, '_> {
         let name = match self.around.role {
             Role::Load => return None,
             Role::Setup => "setup",
+            Role::Refresh => "refresh",
             Role::Teardown => "teardown",
         };
         let number = u16::try_from(pools.len()).ok()?;
@@ -80,4 +111,15 @@ impl Compiler<'_, '_> {
         pools.push(PoolSpec { name: name.to_owned(), columns: columns?, rows: [].into() });
         Some(number)
     }
+}
+
+/// Shortest time from one refresh to the next.
+const SHORTEST: Nanos = Nanos::from_secs(1);
+
+fn parse_every(text: &str) -> Result<Nanos, String> {
+    let every = parse_duration(text).map_err(|error| error.to_string())?;
+    if every < SHORTEST {
+        return Err(format!("`{text}` is too short for a refresh: it can be a second or longer"));
+    }
+    Ok(every)
 }

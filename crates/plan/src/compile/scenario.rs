@@ -106,13 +106,17 @@ impl Compiler<'_, '_> {
         let asks_again = self.ask_again(&mut part);
         let set = match self.around.role {
             Role::Load => Vec::new(),
-            Role::Setup | Role::Teardown => part.set_for_certain(&known),
+            Role::Setup | Role::Refresh | Role::Teardown => part.set_for_certain(&known),
         };
         set.iter().for_each(|&variable| part.used[usize::from(variable)] = true);
+        let name_of = |variable: &u16| self.variables[usize::from(*variable)].clone();
         if self.around.role == Role::Setup {
-            let name = |variable: &u16| self.variables[usize::from(*variable)].clone();
-            self.around.given = set.iter().map(name).collect();
-            self.around.named = part.sets.iter().map(name).collect();
+            self.around.given = set.iter().map(name_of).collect();
+            self.around.named = part.sets.iter().map(name_of).collect();
+        }
+        if self.around.role == Role::Refresh {
+            let set: Vec<String> = set.iter().map(name_of).collect();
+            self.note_refresh(&set);
         }
         let initial = self.initial(spec, listed.as_deref(), &mut part);
         if steps.is_some() && part.drafts.is_empty() {

@@ -25,8 +25,14 @@ impl Document {
         for scenario in &self.scenarios {
             check.scenario(scenario);
         }
-        for steps in [&self.setup, &self.teardown] {
+        let refresh = self.refresh.get().map(|refresh| &refresh.steps);
+        for steps in [&self.setup, &self.teardown].into_iter().chain(refresh) {
             check.named_steps(steps, "steps");
+        }
+        if self.refresh.get().is_some() && self.setup.is_empty() {
+            let problem = Problem::new("`refresh` has no effect: the plan has no `setup`");
+            let hint = "it replaces values of the setup: `setup: [{post: /token, extract: {…}}]`";
+            check.report(problem.with_hint(hint), self.refresh.place());
         }
         for threshold in &self.thresholds {
             check.threshold(threshold);
@@ -438,6 +444,7 @@ impl<'d> Check<'d, '_> {
             ("tokens", first(document.tokens.0.first().map(|(_, place, _)| place))),
             ("scripts", document.scripts.place()),
             ("setup", document.setup.first().and_then(Field::place)),
+            ("refresh", document.refresh.place()),
             ("teardown", document.teardown.first().and_then(Field::place)),
         ] {
             if place.is_some() {

@@ -1,7 +1,8 @@
 //! Setup and teardown: plans of their own, whose values the load gets.
 
-use plimsoll_plan::{Load, Plan, Problem};
-use plimsoll_scenario::Op;
+use plimsoll_core::{Nanos, Random};
+use plimsoll_plan::{GivenValue, Load, Plan, Problem, SharedText};
+use plimsoll_scenario::{Context, Op};
 
 use crate::plans::resolve;
 
@@ -79,7 +80,7 @@ fn each_part_is_a_plan_with_the_servers_that_it_asks() {
 fn values_are_given_where_they_are_read_and_change_no_hash() {
     let mut plan = good(PLAN);
     let before = plan.fingerprint();
-    let value = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
+    let value = |name: &str, value: &str| (name.to_owned(), GivenValue::Fixed(value.as_bytes().to_vec()));
     plan.give(&[value("token", "t ${x}"), value("role", "reader")]);
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     // A value is no template, and the plan's first value of the token is not read any more.
@@ -126,4 +127,60 @@ fn mistakes_are_told_once_and_in_words() {
     let rows = "data: {user: {list: [anna]}}\nsetup: [{get: '/${user}', extract: {x: {status: true}}}]\n";
     let plan = good(&format!("{scenarios}{rows}"));
     assert_eq!(given(&plan, 0).len(), 1);
+}
+
+/// The plan with this refresh.
+fn with_refresh(refresh: &str) -> String {
+    PLAN.replace("scenarios:", &format!("refresh: {refresh}\nscenarios:"))
+}
+
+#[test]
+fn a_refresh_is_the_setup_once_more_or_steps_of_its_own() {
+    let plan = good(&with_refresh("{every: 4m}"));
+    let refresh = plan.refresh.as_ref().expect("there is one");
+    assert_eq!((refresh.every, refresh.steps.steps.len()), (Nanos::from_secs(240), 1));
+    assert_eq!(
+        refresh.steps.left().collect::<Vec<_>>(),
+        plan.setup.as_ref().unwrap().left().collect::<Vec<_>>()
+    );
+
+    let own = "{every: 90s, steps: [{post: '/again/${token}', target: auth, extract: {token: {json: /t}}}]}";
+    let mut plan = good(&with_refresh(own));
+    let of_setup = plan.fingerprint();
+    let refresh = plan.refresh.as_ref().expect("there is one");
+    assert_eq!(refresh.steps.left().collect::<Vec<_>>(), ["token"]);
+    assert_eq!(given(&refresh.steps, 0), [("token".to_owned(), String::new())]);
+    assert_ne!(good(&with_refresh(&own.replace("90s", "91s"))).fingerprint(), of_setup);
+    assert_ne!(good(PLAN).fingerprint(), of_setup);
+
+    // The load, the refresh and the teardown have the same text, which can be replaced.
+    let text = SharedText::new(b"t1");
+    plan.give(&[("token".to_owned(), GivenValue::Refreshed(text.clone()))]);
+    let rendered = |plan: &Plan| {
+        let Op::Set { value, .. } = &plan.scenarios[0].program.ops()[0] else { panic!("it is given") };
+        let mut out = Vec::new();
+        value.render(&Context::default(), &mut Random::new(1, 1), &mut out);
+        String::from_utf8(out).expect("it is text")
+    };
+    let all = |plan: &Plan| {
+        let refresh = plan.refresh.as_ref().expect("there is one");
+        [plan, &*refresh.steps, plan.teardown.as_deref().expect("there is one")].map(rendered)
+    };
+    assert_eq!(all(&plan), ["t1"; 3]);
+    text.set(b"t2");
+    assert_eq!(all(&plan), ["t2"; 3]);
+}
+
+#[test]
+fn a_refresh_that_replaces_nothing_is_refused() {
+    let refused = |refresh: &str| problems(&with_refresh(refresh));
+    let never = "{steps: [{post: /login, target: auth, extract: {token: {json: /token}}}]}";
+    assert_eq!(refused(never), ["`refresh` does not say how often"]);
+    assert!(refused("{every: 10ms}")[0].contains("`10ms` is too short"));
+    let other = "{every: 1m, steps: [{post: /x, target: auth, extract: {another: {json: /t}}}]}";
+    assert_eq!(refused(other), ["the refresh replaces no value of the setup"]);
+    let alone = "refresh: {every: 1m}\nscenarios: [{steps: [{get: http://a.test/}]}]";
+    assert_eq!(problems(alone), ["`refresh` has no effect: the plan has no `setup`"]);
+    let unknown = with_refresh("{every: 1m, often: 2}");
+    assert!(problems(&unknown)[0].contains("often"), "{:?}", problems(&unknown));
 }

@@ -71,6 +71,7 @@ fn around(of: &str, value: Value) -> Value {
         "Document" => value,
         "Settings" => json!({"run": value}),
         "TargetSpec" => json!({"targets": {"a": value}}),
+        "RefreshSpec" => json!({"refresh": value}),
         "ScenarioSpec" => json!({"scenarios": [value]}),
         "StepSpec" => step(value),
         "PauseSpec" => step(json!({"think": value})),
@@ -105,7 +106,7 @@ fn the_reader_knows_every_property_of_the_schema_and_no_other() {
         let (document, problems) = read(&text);
         assert!(problems.is_empty() && document.is_some(), "{of}.{name}: {problems:?} in {text}");
     });
-    assert_eq!(types.len(), 23, "{types:?}");
+    assert_eq!(types.len(), 24, "{types:?}");
     for of in &types {
         let text = around(of, json!({"invented": 1})).to_string();
         let (_, problems) = read(&text);

@@ -83,6 +83,7 @@ impl RunResult {
                 targets: targets(record, context.targets),
                 preflight: context.preflight,
                 setup: context.setup,
+                refresh: context.refresh,
                 teardown: context.teardown,
                 interrupted_by_signal: record.interrupted,
                 ended_by_threshold: record

@@ -47,6 +47,9 @@ pub struct RunContext {
     /// The setup before the load, if the plan has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<OnceResult>,
+    /// The refreshes of values of the setup, if the plan has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<RefreshResult>,
     /// The teardown after it, if the plan has one and it was carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teardown: Option<OnceResult>,
@@ -154,6 +157,36 @@ pub struct Preflight {
     pub cipher: Option<String>,
     /// Address that answered.
     pub address: String,
+}
+
+/// The refreshes of values of the setup beside the load. Their requests are in no figure of the load, but in
+/// accounting.unmeasured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RefreshResult {
+    /// Number of refreshes.
+    pub times: u64,
+    /// Of them those that failed: the values before were kept.
+    pub failed: u64,
+    /// Requests of all of them.
+    pub requests: u64,
+    /// The step that ended the last one that failed, and why; omitted if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
+}
+
+impl RefreshResult {
+    /// The warning about refreshes that failed.
+    pub fn warning(&self) -> Option<Reason> {
+        self.last_failure.as_ref().map(|failure| Reason {
+            code: ReasonCode::RefreshFailed,
+            evidence: format!(
+                "{} of {} refreshes failed, the last one: {failure}",
+                figure::count(self.failed),
+                figure::count(self.times)
+            ),
+            hint: "requests went on with the values before; see whether they were refused".to_owned(),
+        })
+    }
 }
 
 /// The setup or the teardown of a plan, whose requests are sent once and are in no figure of the load, but in

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::build::fault::FaultResult;
 use crate::contract::agent::{AgentResult, TakenOver};
 use crate::contract::calibration::CalibrationUse;
-use crate::contract::context::{Host, OnceResult, Preflight};
+use crate::contract::context::{Host, OnceResult, Preflight, RefreshResult};
 use crate::contract::event_streams::EventStreamsResult;
 use crate::contract::example::ErrorExampleResult;
 use crate::contract::machine::{MachineSummary, MachineUse, TargetProcessResult};
@@ -267,6 +267,9 @@ pub struct Run {
     /// The setup before the load; omitted if the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<OnceResult>,
+    /// The refreshes of values of the setup; omitted if the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<RefreshResult>,
     /// The teardown after it; omitted if the plan has none, or if it was not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teardown: Option<OnceResult>,

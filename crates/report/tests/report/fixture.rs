@@ -201,6 +201,7 @@ pub(crate) fn context(description: &[&str]) -> RunContext {
             address: "127.0.0.1:8080".to_owned(),
         }),
         setup: None,
+        refresh: None,
         teardown: None,
         calibration: None,
         repeated: false,

@@ -136,6 +136,13 @@ pub(super) fn accounts(result: &RunResult) -> Vec<Fact> {
         let noun = if once.requests == 1 { " request, " } else { " requests, " };
         facts.push(Fact::new(label, line![requests, noun, nanos(once.duration_ns, at("duration_ns"))]));
     }
+    if let Some(refresh) = &result.run.refresh {
+        let times = count(refresh.times, "/run/refresh/times".to_owned());
+        let requests = count(refresh.requests, "/run/refresh/requests".to_owned());
+        let again = if refresh.times == 1 { " time, " } else { " times, " };
+        let noun = if refresh.requests == 1 { " request" } else { " requests" };
+        facts.push(Fact::new("refresh", line![times, again, requests, noun]));
+    }
     if accounting.polls > 0 {
         let polls = counted("polls", accounting.polls);
         facts.push(more(line!["sent again, for their answer was still to come: ", polls]));
