@@ -342,8 +342,8 @@ impl Side {
     }
 }
 
-/// Orders that a process did not carry out, and those that had not reached it when it ended. A stop that comes
-/// too late changes nothing.
+/// Orders that a process did not carry out, and those that had not reached it when it ended. A stop that
+/// comes too late changes nothing.
 fn missed_by(end: &End, orders: &[Steer]) -> Vec<Unsteered> {
     let is_missed =
         |steer: &&Steer| steer.number > end.steered && steer.at_ns < end.at_ns && !steer.command.is_stop();

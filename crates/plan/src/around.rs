@@ -1,5 +1,5 @@
-//! The setup, the refresh and the teardown of a plan: steps that are carried out as a plan of one user and one
-//! iteration.
+//! The setup, the refresh and the teardown of a plan: steps that are carried out as a plan of one user and
+//! one iteration.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl Plan {
         }
     }
 
-    /// Names of the variables whose values the run [leaves](Self::leaves) to its caller, in their order there.
+    /// Names of the variables whose values the run [leaves](Self::leaves) to its caller, in their order.
     pub fn left(&self) -> impl Iterator<Item = &str> {
         let columns = self.leaves.map_or(&[][..], |pool| &self.pools[usize::from(pool)].columns);
         columns.iter().map(|variable| &*self.variables[usize::from(*variable)])

@@ -160,8 +160,8 @@ pub struct TokenSettings {
     pub refresh_before: Field<Text>,
 }
 
-/// Steps that are carried out again and again beside the load. Values that they set replace those of the setup
-/// in iterations that begin later, once all of the steps have succeeded.
+/// Steps that are carried out again and again beside the load. Values that they set replace those of the
+/// setup in iterations that begin later, once all of the steps have succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A text that one thread replaces while others render it: a value that a setup has set, and that is set again
-/// during the load. Clones are the same text.
+/// A text that one thread replaces while others render it: a value that a setup has set, and that is set
+/// again during the load. Clones are the same text.
 #[derive(Clone, Default)]
 pub struct SharedText(Arc<Mutex<Vec<u8>>>);
 

@@ -194,8 +194,8 @@ impl Slot {
         }
     }
 
-    /// Most bytes that a rendering of this slot can have, without those of variables, tokens, shared texts and
-    /// of the context's authority and cookies, of which it is not known.
+    /// Most bytes that a rendering of this slot can have, without those of variables, tokens, shared texts
+    /// and of the context's authority and cookies, of which it is not known.
     pub fn longest(&self) -> usize {
         match self {
             Self::Variable { .. } | Self::Token(_) | Self::Authority | Self::Cookies(_) | Self::Shared(_) => {

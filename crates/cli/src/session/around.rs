@@ -32,9 +32,9 @@ pub(crate) struct DoneOnce {
     pub(crate) accounting: Accounting,
 }
 
-/// Setup, refresh and teardown of a plan. The setup is over when there is one of these, and the refresh goes on
-/// beside it; the teardown is carried out when it is asked for, and at the latest when this goes: however the
-/// run ended.
+/// Setup, refresh and teardown of a plan. The setup is over when there is one of these, and the refresh goes
+/// on for as long as it is there; the teardown is carried out when it is asked for, and at the latest when
+/// this goes: however the run ended.
 pub(crate) struct Around<O: Open + Clone + 'static> {
     setup: Option<DoneOnce>,
     values: Vec<(String, GivenValue)>,

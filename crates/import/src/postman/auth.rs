@@ -103,8 +103,8 @@ impl Importer<'_> {
     }
 }
 
-/// The request for a token (RFC 6749, 4.3.2 and 4.4.2), as one of Postman's, of kinds of grants that need nobody in
-/// front of a browser.
+/// The request for a token (RFC 6749, sections 4.3.2 and 4.4.2) in Postman's format. `None` for grants that
+/// need a browser.
 fn token_request(values: &BTreeMap<String, String>) -> Option<Value> {
     let value = |key: &str| values.get(key).map(String::as_str).filter(|value| !value.is_empty());
     let (grant, named): (&str, &[&str]) = match value("grant_type")? {
