@@ -18,7 +18,11 @@ pub(crate) struct Names {
 impl Names {
     /// A name that is like `wish` and not taken yet; it is taken then.
     pub(crate) fn take(&mut self, wish: &str) -> String {
-        let name = identifier(wish);
+        let mut name = identifier(wish);
+        // No number behind a word that is reserved with everything that it begins would end the search.
+        if is_reserved(&format!("{name}_2")) {
+            name.insert_str(0, "my_");
+        }
         let mut candidate = name.clone();
         while is_reserved(&candidate) || self.taken.contains(&candidate) {
             let number = self.numbers.entry(name.clone()).or_insert(1);
@@ -98,6 +102,11 @@ mod tests {
             ("2nd", "_2nd"),
             ("", "value"),
             ("ä", "value_2"),
+            // Symptom: an import of a variable with such a name did not end.
+            ("random_session", "my_random_session"),
+            ("random", "my_random"),
+            ("timestamp_id", "my_timestamp_id"),
+            ("randomly", "randomly"),
         ] {
             assert_eq!(names.take(wish), name, "{wish}");
         }
