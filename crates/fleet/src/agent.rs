@@ -187,7 +187,7 @@ struct Session {
     start: Nanos,
     /// Number of the last order that was passed on.
     steered: u64,
-    /// Those of them that the process did not carry out.
+    /// Orders that the process did not carry out.
     unsteered: Vec<Unsteered>,
     outbox: PartOutbox,
     intervals: IntervalOutbox,

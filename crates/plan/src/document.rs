@@ -420,6 +420,12 @@ pub struct ScriptSettings {
 }
 
 impl Document {
+    /// The steps of the refresh: its own, or those of the setup; none if there is no refresh.
+    pub fn refresh_steps(&self) -> &[Field<StepSpec>] {
+        let refresh = self.refresh.get();
+        refresh.map_or(&[], |refresh| if refresh.steps.is_empty() { &self.setup } else { &refresh.steps })
+    }
+
     /// The steps of the setup, of the refresh, of each scenario and of the teardown.
     pub fn step_lists_mut(&mut self) -> impl Iterator<Item = &mut Vec<Field<StepSpec>>> {
         let of_scenarios = self.scenarios.iter_mut().filter_map(|scenario| match scenario {

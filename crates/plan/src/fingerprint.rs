@@ -23,13 +23,11 @@ impl Plan {
         self.write_load(&mut text);
         self.write_connections(&mut text);
         let refresh = self.refresh.as_ref();
+        let again = refresh.map(|refresh| format!("refresh {}", refresh.every.0)).unwrap_or_default();
         let parts = [
-            ("setup".to_owned(), self.setup.as_ref()),
-            (
-                refresh.map(|refresh| format!("refresh {}", refresh.every.0)).unwrap_or_default(),
-                refresh.map(|refresh| &refresh.steps),
-            ),
-            ("teardown".to_owned(), self.teardown.as_ref()),
+            ("setup", self.setup.as_ref()),
+            (&*again, refresh.map(|refresh| &refresh.steps)),
+            ("teardown", self.teardown.as_ref()),
         ];
         for (name, part) in parts {
             if let Some(part) = part {

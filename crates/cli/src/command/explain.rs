@@ -85,9 +85,8 @@ fn explanation(resolved: &Resolved, color: bool) -> String {
         document.map(|document| (&*document.setup, &*document.teardown)).unwrap_or_default();
     text.once("setup (once, before the load)", setup);
     if let (Some(refresh), Some(document)) = (&resolved.plan.refresh, document) {
-        let own = document.refresh.get().map_or(&[][..], |refresh| &refresh.steps);
-        let steps = if own.is_empty() { setup } else { own };
-        text.once(&format!("refresh (every {}, beside the load)", figure::nanos(refresh.every)), steps);
+        let headline = format!("refresh (every {}, beside the load)", figure::nanos(refresh.every));
+        text.once(&headline, document.refresh_steps());
     }
     text.scenarios(resolved);
     text.once("teardown (once, after the load)", teardown);

@@ -13,10 +13,10 @@ use crate::args::watch::WatchArgs;
 use crate::base::failure::Failure;
 use crate::base::messages;
 use crate::base::signals::SignalWatch;
-use crate::session::around::{Around, CurrentControl, DoneOnce};
+use crate::session::around::{Around, CurrentControl};
+use crate::session::done_once::{DoneOnce, Refreshes};
 use crate::session::live::progress::ProgressLine;
 use crate::session::live::watched_ends::Ends;
-use crate::session::refresher::Refreshes;
 use crate::session::{backend, run, wrk};
 
 /// Several runs of one plan under different loads, or of several plans in turn. The targets are resolved and

@@ -16,6 +16,7 @@ use crate::base::failure::Failure;
 use crate::base::files::{self, EndFile};
 use crate::base::messages;
 use crate::experiment::campaign::Campaign;
+use crate::session::done_once::sent_in_all;
 use crate::session::run::{self, RunPreparation};
 use crate::session::saving::RunSaver;
 use crate::session::{backend, describe, page};
@@ -203,17 +204,15 @@ fn carry_out_on<O: Open + Clone + 'static, const SIDES: usize>(
         record.interrupted = campaign.interrupted();
         let first = first.iter().flat_map(|contact| &contact.records);
         let is_last = round + 1 == runs || record.interrupted.is_some();
-        let refreshes = campaign.take_refreshes(side);
         let torn_down = is_last.then(|| campaign.tear_down(side)).flatten();
-        let once = setup.iter().chain(&torn_down).map(|done| done.accounting);
-        let refreshed = refreshes.iter().flat_map(|refreshes| refreshes.accounting.iter().copied());
-        let unmeasured: Vec<_> = first.map(|record| record.accounting).chain(once).chain(refreshed).collect();
+        let refreshes = campaign.take_refreshes(side);
+        let unmeasured = sent_in_all(first, setup.iter().chain(&torn_down), refreshes.as_ref());
         let context = RunContext {
             refresh: refreshes.map(|refreshes| refreshes.result),
             teardown: torn_down.map(|done| done.result),
             ..context
         };
-        let (result, of_run) = run::conclude(&mut record, &plan, &unmeasured, context, before, &say);
+        let (result, of_run) = run::conclude(&mut record, &plan, unmeasured, context, before, &say);
         let saved = || SavedRun::new(&record, result.clone(), before.plan.clone());
         if before.report.is_some() {
             made.shown[side].push(saved());

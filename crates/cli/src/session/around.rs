@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_driver::Open;
-use plimsoll_engine::{Control, Once, RunError, run_once, set_up};
-use plimsoll_metrics::{Accounting, Log};
+use plimsoll_engine::{Control, RunError, run_once, set_up};
+use plimsoll_metrics::Log;
 use plimsoll_plan::{GivenValue, Plan, SharedText};
-use plimsoll_report::context::OnceResult;
 
 use crate::base::messages::Notify;
-use crate::session::refresher::{Refresher, Refreshes};
+use crate::session::done_once::{DoneOnce, Refreshes};
+use crate::session::refresher::Refresher;
 
 /// The control of the run that signals are for, of several runs in turn.
 #[derive(Clone, Default)]
@@ -23,13 +23,6 @@ impl CurrentControl {
     pub(crate) fn set(&self, control: &Control) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
     }
-}
-
-/// A setup or a teardown that is over: its result, and the accounts of its requests.
-#[derive(Clone)]
-pub(crate) struct DoneOnce {
-    pub(crate) result: OnceResult,
-    pub(crate) accounting: Accounting,
 }
 
 /// Setup, refresh and teardown of a plan. The setup is over when there is one of these, and the refresh goes
@@ -69,7 +62,7 @@ impl<O: Open + Clone + 'static> Around<O> {
         };
         let values: Vec<(String, GivenValue)> = values.into_iter().map(given).collect();
         plan.give(&values);
-        let setup = once.zip(plan.setup.as_deref()).map(|(once, steps)| DoneOnce::of(&once, steps));
+        let setup = once.zip(plan.setup.as_deref()).map(|(once, steps)| DoneOnce::new(Ok(&once), steps));
         setup.iter().for_each(|setup| say(&format!("setup: {}", setup.result.words())));
         let texts = values.iter().filter_map(|(name, value)| match value {
             GivenValue::Refreshed(text) => Some((name.clone(), text.clone())),
@@ -98,30 +91,22 @@ impl<O: Open + Clone + 'static> Around<O> {
         plan.give(&self.values);
     }
 
-    /// Takes the refreshes since the last call, if the plan has a refresh.
+    /// Takes the refreshes since the last call, if the plan has a refresh. The last ones are known after the
+    /// teardown.
     pub(crate) fn take_refreshes(&self) -> Option<Refreshes> {
         self.refresher.as_ref().map(Refresher::take)
     }
 
-    /// Ends the refresh: its last values are those of the teardown.
-    pub(crate) fn end_refresh(&mut self) {
-        self.refresher.iter_mut().for_each(Refresher::end);
-    }
-
-    /// Carries out the teardown, unless that was done or there is none.
+    /// Ends the refresh, and carries out the teardown with its last values, unless that was done or there is
+    /// none.
     pub(crate) fn tear_down(&mut self) -> Option<DoneOnce> {
-        self.end_refresh();
+        self.refresher.iter_mut().for_each(Refresher::end);
         let steps = self.teardown.take()?;
         // The load may have been stopped: its control would stop these requests, too.
         let control = Control::default();
         self.current.set(&control);
-        let done = match run_once(&steps, &self.open, &control, &Log::default()) {
-            Ok(once) => DoneOnce::of(&once, &steps),
-            Err(error) => DoneOnce {
-                result: OnceResult { failure: Some(error.to_string()), ..OnceResult::default() },
-                accounting: Accounting::default(),
-            },
-        };
+        let once = run_once(&steps, &self.open, &control, &Log::default());
+        let done = DoneOnce::new(once.as_ref(), &steps);
         (self.say)(&format!("teardown: {}", done.result.words()));
         Some(done)
     }
@@ -132,18 +117,5 @@ impl<O: Open + Clone + 'static> Drop for Around<O> {
         if let Some(warning) = self.tear_down().and_then(|done| done.result.warning()) {
             (self.say)(&format!("warning: {}", warning.evidence));
         }
-    }
-}
-
-impl DoneOnce {
-    fn of(once: &Once, plan: &Plan) -> Self {
-        let accounting = once.record.accounting;
-        let result = OnceResult {
-            requests: accounting.started,
-            failed: accounting.failed + accounting.timed_out,
-            duration_ns: once.record.duration.0,
-            failure: once.failure(plan).map(|failure| failure.to_string()),
-        };
-        Self { result, accounting }
     }
 }

@@ -7,24 +7,16 @@ use std::time::Duration;
 
 use plimsoll_core::Nanos;
 use plimsoll_driver::Open;
-use plimsoll_engine::{Control, Once, RunError, Stop, refresh};
-use plimsoll_metrics::Accounting;
+use plimsoll_engine::{Control, RunError, Stop, refresh};
 use plimsoll_plan::{Plan, SharedText};
-use plimsoll_report::context::RefreshResult;
 
 use crate::base::messages::Notify;
+use crate::session::done_once::{DoneOnce, Refreshes};
 
 /// Attempts in the time between two refreshes, if one has failed: an old value may be good for a while yet.
 const ATTEMPTS: u32 = 10;
 /// Least time between two attempts.
 const LEAST_WAIT: Duration = Duration::from_secs(1);
-
-/// Refreshes of a run so far: their result, and the accounts of their requests.
-#[derive(Clone, Default)]
-pub(crate) struct Refreshes {
-    pub(crate) result: RefreshResult,
-    pub(crate) accounting: Vec<Accounting>,
-}
 
 /// Carries out the refresh of a plan every so often, until it is dropped.
 pub(crate) struct Refresher {
@@ -69,7 +61,7 @@ impl Refresher {
         std::mem::take(&mut self.so_far.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends it. A refresh that is under way is given up, and not counted.
+    /// Ends it. A refresh that is under way is given up: only its requests are counted.
     pub(crate) fn end(&mut self) {
         self.ending = None;
         self.control.stop(Stop::Now);
@@ -98,42 +90,27 @@ impl Work {
         let (mut wait, mut has_told) = (self.every, false);
         while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             let once = refresh(&self.steps, open, &self.control);
-            if self.control.requested_stop() > Stop::No {
-                self.count(&once, None);
-                return;
-            }
-            let failure = match &once {
-                Ok(once) => once.failure(&self.steps).map(|failure| failure.to_string()),
-                Err(error) => Some(error.to_string()),
-            };
-            if let (Some(failure), false) = (&failure, has_told) {
-                has_told = true;
-                (self.say)(&format!("warning: the refresh failed: {failure}"));
-            }
-            wait = match failure {
-                Some(_) => (self.every / ATTEMPTS).max(LEAST_WAIT).min(self.every),
-                None => self.every,
-            };
             for (name, value) in once.iter().filter_map(|once| once.values.as_ref()).flatten() {
                 let texts = self.texts.iter().filter(|(known, _)| known == name);
                 texts.for_each(|(_, text)| text.set(value));
             }
-            self.count(&once, Some(failure));
-        }
-    }
-
-    /// Counts the requests of a refresh, and the refresh itself unless it was given up.
-    fn count(&self, once: &Result<Once, RunError>, outcome: Option<Option<String>>) {
-        let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(once) = once {
-            so_far.result.requests += once.record.accounting.started;
-            so_far.accounting.push(once.record.accounting);
-        }
-        let Some(failure) = outcome else { return };
-        so_far.result.times += 1;
-        if failure.is_some() {
-            so_far.result.failed += 1;
-            so_far.result.last_failure = failure;
+            let DoneOnce { result, sent } = DoneOnce::new(once.as_ref(), &self.steps);
+            let mut so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
+            so_far.result.requests += result.requests;
+            so_far.sent += sent;
+            if result.failure.is_some() && self.control.requested_stop() > Stop::No {
+                return;
+            }
+            so_far.result.times += 1;
+            wait = self.every;
+            if let Some(failure) = result.failure {
+                wait = (self.every / ATTEMPTS).max(LEAST_WAIT).min(self.every);
+                if !std::mem::replace(&mut has_told, true) {
+                    (self.say)(&format!("warning: the refresh failed: {failure}"));
+                }
+                so_far.result.failed += 1;
+                so_far.result.last_failure = Some(failure);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use plimsoll_engine::{
     BackgroundRun, Control, FirstContact, Progress, RunError, Watched, load_checksum, preflight, resolve,
     run_accompanied,
 };
-use plimsoll_metrics::{Accounting, RunRecord};
+use plimsoll_metrics::RunRecord;
 use plimsoll_monitor::DESCRIPTORS_PER_SERVER;
 use plimsoll_plan::{Load, Plan, Problem};
 use plimsoll_report::context::{OnceResult, RefreshResult};
@@ -27,8 +27,9 @@ use crate::base::exit::Exit;
 use crate::base::failure::Failure;
 use crate::base::messages::{self, Notify, say};
 use crate::base::signals::SignalWatch;
-use crate::session::around::{Around, CurrentControl, DoneOnce};
+use crate::session::around::{Around, CurrentControl};
 use crate::session::backend::{fit_descriptors, uses_uring};
+use crate::session::done_once::{DoneOnce, sent_beside, sent_in_all};
 use crate::session::fleet::merging::taken_over;
 use crate::session::live::interval_teller::IntervalTeller;
 use crate::session::live::request_log::RequestLog;
@@ -207,9 +208,8 @@ fn execute_on<O: Open + Clone + 'static>(
     drop(teller);
     let lost = log.finish();
     let interrupted = signals.received();
-    around.end_refresh();
-    let refreshes = around.take_refreshes();
     let torn_down = around.tear_down();
+    let refreshes = around.take_refreshes();
     let (mut record, mut company) = match record {
         Ok(records) => records,
         Err(RunError::Unresponsive) => {
@@ -234,10 +234,8 @@ fn execute_on<O: Open + Clone + 'static>(
     record.interrupted = interrupted;
     let exports = exporters.finish(record.verdict.valid, &notice);
     let first = first.iter().flat_map(|contact| &contact.records);
-    let once = around.setup().into_iter().chain(&torn_down).map(|done| done.accounting);
-    let once = once.chain(refreshes.iter().flat_map(|refreshes| refreshes.accounting.iter().copied()));
-    let unmeasured: Vec<Accounting> =
-        first.chain(&company).map(|record| record.accounting).chain(once).collect();
+    let once = around.setup().into_iter().chain(&torn_down);
+    let unmeasured = sent_in_all(first.chain(&company), once, refreshes.as_ref());
     // In the order in which they were begun.
     let slow = before.slow.zip(slow).map(|(slow, plan)| (slow, u64::from(plan.connections.max)));
     let slow = slow.zip(if slow.is_some() { company.pop() } else { None });
@@ -254,7 +252,7 @@ fn execute_on<O: Open + Clone + 'static>(
         ..context
     };
     let wanted = before.evidence.then(|| context.clone());
-    let (mut result, exit) = conclude(&mut record, &plan, &unmeasured, context, &before, &notice);
+    let (mut result, exit) = conclude(&mut record, &plan, unmeasured, context, &before, &notice);
     result.exports = exports;
     let run = Box::new(SavedRun::new(&record, result, before.plan.clone()));
     let evidence = wanted.map(|context| {
@@ -353,15 +351,9 @@ pub(crate) fn context(
 
 /// The context of a run with this setup before it.
 pub(crate) fn with_setup(context: RunContext, setup: Option<&DoneOnce>) -> RunContext {
-    let Some(DoneOnce { result, accounting }) = setup else { return context };
-    let unmeasured = context.unmeasured + sent_beside(accounting);
+    let Some(DoneOnce { result, sent }) = setup else { return context };
+    let unmeasured = context.unmeasured + sent;
     RunContext { setup: Some(result.clone()), unmeasured, ..context }
-}
-
-/// Requests that reached a server before or beside the load: the unmeasured ones of its account.
-const fn sent_beside(accounting: &Accounting) -> u64 {
-    let Accounting { started, undelivered, redirects_followed, polls, unmeasured, .. } = *accounting;
-    started - undelivered + redirects_followed + polls + unmeasured
 }
 
 /// The result of a run that is over, and how to end for it. `unmeasured` counts the requests before and
@@ -369,12 +361,12 @@ const fn sent_beside(accounting: &Accounting) -> u64 {
 pub(crate) fn conclude(
     record: &mut RunRecord,
     plan: &Plan,
-    unmeasured: &[Accounting],
+    unmeasured: u64,
     mut context: RunContext,
     before: &RunPreparation,
     notice: &Notify,
 ) -> (RunResult, Exit) {
-    record.accounting.unmeasured += unmeasured.iter().map(sent_beside).sum::<u64>();
+    record.accounting.unmeasured += unmeasured;
     match calibration::used(record, plan, before.calibration.as_ref(), &context.host) {
         Ok(used) => {
             record.verdict.warnings.extend(used.warning());

@@ -43,13 +43,10 @@ pub(super) struct Around {
 
 /// The parts of a plan in the order in which they are compiled: each needs what those before it set and use.
 pub(super) fn parts(loaded: &LoadedDocument) -> Vec<(Role, Cow<'_, LoadedDocument>)> {
-    let Document { setup, refresh, teardown, .. } = &loaded.document;
-    // Without steps of its own, a refresh is the setup once more.
-    let steps = refresh.get().map_or(&[][..], |refresh| &refresh.steps);
-    let again = if steps.is_empty() && refresh.get().is_some() { setup } else { steps };
+    let Document { setup, teardown, .. } = &loaded.document;
     let once = [
         (Role::Setup, "setup", &**setup),
-        (Role::Refresh, "refresh", again),
+        (Role::Refresh, "refresh", loaded.document.refresh_steps()),
         (Role::Teardown, "teardown", teardown),
     ];
     let once = once.into_iter().filter(|(.., steps)| !steps.is_empty());
