@@ -24,7 +24,8 @@ impl FieldList {
     /// The same for a value that `write` appends to its argument; it must not change the argument otherwise.
     pub(crate) fn push_with(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len() as u32;
-        self.bytes.extend(name.iter().map(u8::to_ascii_lowercase));
+        self.bytes.extend_from_slice(name);
+        self.bytes[start as usize..].make_ascii_lowercase();
         let middle = self.bytes.len() as u32;
         write(&mut self.bytes);
         self.fields.push((start..middle, middle..self.bytes.len() as u32));

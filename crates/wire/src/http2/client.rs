@@ -22,8 +22,7 @@ use super::streams::StreamTable;
 use super::window::{INITIAL_WINDOW, MAX_WINDOW, ReceiveWindow};
 use super::{FieldLimits, Indexing, Payload};
 
-use captured::CapturedFields;
-use head::ResponseHead;
+use captured::{CapturedFields, KnownBlock};
 use stream::{Retention, Stream};
 
 pub use captured::Captured;
@@ -223,7 +222,7 @@ pub struct Client {
     receive_window: ReceiveWindow,
     block: BlockAssembly,
     decoder: Decoder,
-    memo: HeadMemo<ResponseHead>,
+    memo: HeadMemo<KnownBlock>,
     captured: CapturedFields,
     /// Tickets whose response began in this `receive`.
     begun: Vec<u32>,

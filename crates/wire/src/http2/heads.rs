@@ -89,7 +89,7 @@ const ENTRIES: usize = 8;
 /// hundred bytes.
 const BLOCK_BYTES: usize = 1024;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Remembered<H> {
     block: Vec<u8>,
     epoch: u64,
@@ -102,7 +102,7 @@ impl<H> Default for HeadMemo<H> {
     }
 }
 
-impl<H: Clone> HeadMemo<H> {
+impl<H: Default> HeadMemo<H> {
     /// Returns the head of `block`, if it came before and the decoder is in the same epoch.
     #[inline]
     pub(super) fn recall(&self, block: &[u8], epoch: u64) -> Option<&H> {
@@ -111,25 +111,25 @@ impl<H: Clone> HeadMemo<H> {
         tagged.map(|(entry, _)| entry).find(|e| e.epoch == epoch && e.block == block).map(|e| &e.head)
     }
 
-    /// Remembers a block that left the decoder in the epoch that it found.
-    pub(super) fn remember(&mut self, block: &[u8], epoch: u64, head: &H) {
+    /// Remembers a block that left the decoder in the epoch that it found. `write` makes its head of that of
+    /// another block, whose memory it may use.
+    pub(super) fn remember(&mut self, block: &[u8], epoch: u64, write: impl FnOnce(&mut H)) {
         if block.len() > BLOCK_BYTES {
             return;
         }
-        let at =
-            self.entries.iter().position(|entry| entry.block == block).unwrap_or_else(|| self.room(head));
+        let at = self.entries.iter().position(|entry| entry.block == block).unwrap_or_else(|| self.room());
         self.tags[at] = tag_of(block);
         let entry = &mut self.entries[at];
         entry.block.clear();
         entry.block.extend_from_slice(block);
-        entry.head.clone_from(head);
+        write(&mut entry.head);
         entry.epoch = epoch;
     }
 
     /// An entry for another block: one more, or the oldest.
-    fn room(&mut self, head: &H) -> usize {
+    fn room(&mut self) -> usize {
         if self.entries.len() < ENTRIES {
-            self.entries.push(Remembered { block: Vec::new(), epoch: 0, head: head.clone() });
+            self.entries.push(Remembered { block: Vec::new(), epoch: 0, head: H::default() });
             return self.entries.len() - 1;
         }
         let oldest = self.oldest;
@@ -153,15 +153,15 @@ mod tests {
     fn a_block_is_recalled_in_its_epoch_only() {
         let mut memo = HeadMemo::default();
         assert_eq!(memo.recall(b"block", 1), None);
-        memo.remember(b"block", 1, &7);
+        memo.remember(b"block", 1, |head| *head = 7);
         assert_eq!(memo.recall(b"block", 1), Some(&7));
         assert_eq!(memo.recall(b"block", 2), None);
         assert_eq!(memo.recall(b"blocks", 1), None);
         assert_eq!(memo.recall(b"", 1), None);
-        memo.remember(b"block", 2, &8);
+        memo.remember(b"block", 2, |head| *head = 8);
         assert_eq!(memo.recall(b"block", 2), Some(&8));
         let long = [0; BLOCK_BYTES + 1];
-        memo.remember(&long, 2, &9);
+        memo.remember(&long, 2, |head| *head = 9);
         assert_eq!(memo.recall(&long, 2), None);
     }
 
@@ -170,8 +170,8 @@ mod tests {
         let blocks: Vec<[u8; 9]> = (0..100).map(|first| [first, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
         let mut memo = HeadMemo::default();
         for (number, block) in blocks.iter().enumerate() {
-            memo.remember(block, 1, &number);
-            memo.remember(block, 2, &number);
+            memo.remember(block, 1, |head| *head = number);
+            memo.remember(block, 2, |head| *head = number);
         }
         let kept: Vec<_> = blocks.iter().filter_map(|block| memo.recall(block, 2).copied()).collect();
         assert_eq!(kept, (100 - ENTRIES..100).collect::<Vec<_>>());

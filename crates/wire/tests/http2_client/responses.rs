@@ -211,6 +211,37 @@ fn a_repeated_block_is_read_again_when_the_table_has_changed() {
 }
 
 #[test]
+fn a_repeated_block_has_its_fields_again() {
+    let mut link = Link::with_requests(&[GET, CAPTURED, CAPTURED, GET, CAPTURED, CAPTURED]);
+    let answer = |stream| {
+        let head = headers(stream, 0, &[(":status", "200"), ("content-type", "application/grpc")]);
+        let trailers = headers(stream, END_STREAM, &[("grpc-status", "0"), ("etag", "")]);
+        [head, data(stream, 0, b"abc"), trailers].concat()
+    };
+    let fields = |link: &Link, events: &[Event]| -> Vec<Vec<(String, String)>> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let heads = events.iter().filter_map(|event| match event {
+            Event::Head { fields, .. } => Some(fields),
+            _ => None,
+        });
+        let of = |head| link.client.captured(head).map(|(name, value)| (text(name), text(value))).collect();
+        heads.map(of).collect()
+    };
+    let head = vec![("content-type".to_owned(), "application/grpc".to_owned())];
+    let trailers = vec![("grpc-status".to_owned(), "0".to_owned()), ("etag".to_owned(), String::new())];
+    // Streams 1 and 7 are not captured; those after them are, of the same blocks.
+    let events = link.take(&[answer(1), answer(3), answer(5), answer(7), answer(9)].concat());
+    let ended = events.iter().filter(|event| matches!(event, Event::Response { .. }));
+    assert_eq!(ended.count(), 5);
+    let expected: Vec<_> = (0..3).flat_map(|_| [head.clone(), trailers.clone()]).collect();
+    assert_eq!(fields(&link, &events), expected);
+    // A head is no trailers, however well it is known.
+    let again = headers(11, END_STREAM, &[(":status", "200"), ("content-type", "application/grpc")]);
+    let events = link.take(&[headers(11, 0, &[(":status", "200")]), again].concat());
+    assert!(matches!(events[1], Event::Failed { ticket: 5, .. }), "{events:?}");
+}
+
+#[test]
 fn a_repeated_block_is_taken_with_its_content_length() {
     let mut link = Link::with_requests(&[GET, HEAD, GET, GET]);
     let head = |stream, flags| headers(stream, flags, &[(":status", "200"), ("content-length", "3")]);

@@ -1,11 +1,21 @@
 //! Response fields that are kept for the caller.
 
+use super::head::ResponseHead;
+
 /// The fields of one captured head: read them with [`Client::captured`](super::Client::captured), before the
 /// next call of [`receive`](super::Client::receive).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Captured {
     start: u32,
     len: u32,
+}
+
+/// A header block that came before: a head, or trailers if it has none.
+#[derive(Debug, Default)]
+pub(super) struct KnownBlock {
+    pub(super) head: Option<ResponseHead>,
+    /// Its fields, if they were captured.
+    pub(super) fields: Option<CapturedFields>,
 }
 
 /// The fields of all heads captured by one `receive`. Keeps its allocations.
@@ -46,6 +56,23 @@ impl CapturedFields {
         Captured { start: mark, len: self.mark() - mark }
     }
 
+    /// Adds all fields of `other`.
+    #[inline]
+    pub(super) fn append(&mut self, other: &Self) -> Captured {
+        let (mark, base) = (self.mark(), self.text.len() as u32);
+        self.text.extend_from_slice(&other.text);
+        self.ends.extend(other.ends.iter().map(|(name_end, value_end)| (base + name_end, base + value_end)));
+        self.since(mark)
+    }
+
+    /// Makes `other` the list of these fields.
+    pub(super) fn copy_to(&self, captured: Captured, other: &mut Self) {
+        other.clear();
+        for (name, value) in self.fields(captured) {
+            other.push(name, value);
+        }
+    }
+
     /// Names and values in order; nothing if they are gone.
     pub(super) fn fields(&self, captured: Captured) -> impl Iterator<Item = (&[u8], &[u8])> {
         let (start, len) = (captured.start as usize, captured.len as usize);
@@ -82,6 +109,13 @@ mod tests {
         let second = kept.since(mark);
         assert_eq!(kept.fields(first).collect::<Vec<_>>(), [(&b"a"[..], &b"1"[..]), (b"b", b"")]);
         assert_eq!(kept.fields(second).collect::<Vec<_>>(), [(&b"c"[..], &b"3"[..])]);
+        let mut copy = CapturedFields::default();
+        kept.copy_to(first, &mut copy);
+        let third = kept.append(&copy);
+        assert_eq!(kept.fields(third).collect::<Vec<_>>(), kept.fields(first).collect::<Vec<_>>());
+        kept.copy_to(second, &mut copy);
+        let fourth = kept.append(&copy);
+        assert_eq!(kept.fields(fourth).collect::<Vec<_>>(), [(&b"c"[..], &b"3"[..])]);
         kept.clear();
         assert_eq!(kept.fields(second).count(), 0);
     }

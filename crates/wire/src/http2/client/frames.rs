@@ -7,6 +7,7 @@ use crate::http2::frame::{
 use crate::http2::frame_reader::{FrameReader, Piece};
 use crate::http2::heads::{HeadFault, decode_trailers, decode_unused};
 
+use super::captured::{Captured, KnownBlock};
 use super::head::{ResponseHead, decode_head};
 use super::stream::Retention;
 use super::{Client, Event, LONGEST_KEPT_BODY, LONGEST_QUOTE, QUOTED_FROM, StreamFailure};
@@ -325,8 +326,14 @@ impl Client {
         if stream.has_head() {
             return self.trailers(ticket, end, block, sinks);
         }
+        let capture = stream.capture;
         let head = match self.memo.recall(block, self.decoder.epoch()) {
-            Some(&head) if !stream.capture => Ok(head),
+            Some(KnownBlock { head: Some(head), fields }) if fields.is_some() || !capture => {
+                if let (Some(fields), true) = (fields, capture) {
+                    sinks.events.push(Event::Head { ticket, fields: self.captured.append(fields) });
+                }
+                Ok(*head)
+            }
             _ => self.decode_head(ticket, block, sinks)?,
         };
         match head {
@@ -356,18 +363,32 @@ impl Client {
         let capture = self.slots[ticket as usize].capture;
         let captured = if capture { Some(&mut self.captured) } else { None };
         let decoded = decode_head(&mut self.decoder, &self.options.limits, block, captured)?;
-        let is_final = decoded.is_ok_and(|head| head.status >= 200);
         match decoded {
             // An interim head would replace a final one, which is the useful one.
-            Ok(head) if is_final && epoch == self.decoder.epoch() => self.memo.remember(block, epoch, &head),
-            _ => {}
-        }
-        if capture && is_final {
-            sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });
-        } else if capture {
-            self.captured.truncate(mark);
+            Ok(head) if head.status >= 200 => {
+                let fields = capture.then(|| self.captured.since(mark));
+                self.remember(block, epoch, Some(head), fields);
+                if let Some(fields) = fields {
+                    sinks.events.push(Event::Head { ticket, fields });
+                }
+            }
+            _ => self.captured.truncate(mark),
         }
         Ok(decoded)
+    }
+
+    /// Remembers a block that was decoded from this epoch on, with its fields if they were captured.
+    fn remember(&mut self, block: &[u8], epoch: u64, head: Option<ResponseHead>, fields: Option<Captured>) {
+        if epoch != self.decoder.epoch() {
+            return;
+        }
+        self.memo.remember(block, epoch, |known| {
+            known.head = head;
+            match fields {
+                Some(fields) => self.captured.copy_to(fields, known.fields.get_or_insert_default()),
+                None => known.fields = None,
+            }
+        });
     }
 
     fn interim_head(&mut self, ticket: u32, end: bool, sinks: &mut Sinks<'_>) {
@@ -388,16 +409,30 @@ impl Client {
         block: &[u8],
         sinks: &mut Sinks<'_>,
     ) -> Result<(), ConnectionError> {
-        let mark = self.captured.mark();
-        let captured = self.slots[ticket as usize].capture.then_some(&mut self.captured);
-        let decoded = match captured {
-            None => decode_trailers(&mut self.decoder, &self.options.limits, block, |_, _| ()),
-            Some(captured) => {
-                let keep = |name: &[u8], value: &[u8]| captured.push(name, value);
-                decode_trailers(&mut self.decoder, &self.options.limits, block, keep)
+        let capture = self.slots[ticket as usize].capture;
+        let (epoch, mark) = (self.decoder.epoch(), self.captured.mark());
+        let decoded = match self.memo.recall(block, epoch) {
+            Some(KnownBlock { head: None, fields }) if fields.is_some() || !capture => {
+                if let (Some(fields), true) = (fields, capture) {
+                    self.captured.append(fields);
+                }
+                Ok(())
+            }
+            _ => {
+                let keep = |name: &[u8], value: &[u8]| {
+                    if capture {
+                        self.captured.push(name, value);
+                    }
+                };
+                let decoded = decode_trailers(&mut self.decoder, &self.options.limits, block, keep)?;
+                if decoded.is_ok() {
+                    let fields = capture.then(|| self.captured.since(mark));
+                    self.remember(block, epoch, None, fields);
+                }
+                decoded
             }
         };
-        match decoded? {
+        match decoded {
             Ok(()) if end => {
                 if self.captured.mark() > mark {
                     sinks.events.push(Event::Head { ticket, fields: self.captured.since(mark) });

@@ -212,7 +212,7 @@ impl Server {
                 }
                 // A head with an id does not come again.
                 Ok(()) if epoch == self.decoder.epoch() && self.reader.head.id.is_none() => {
-                    self.memo.remember(block, epoch, &self.reader.head);
+                    self.memo.remember(block, epoch, |head| head.clone_from(&self.reader.head));
                 }
                 Ok(()) => {}
                 Err(fault) => return self.break_off(stream, code_of(fault), sinks),
